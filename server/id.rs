@@ -1,0 +1,160 @@
+//! Names and positions: spaces, threads, names of voices and tools, `seq`.
+//! Each type has one constructor that refuses what is not valid; nothing here knows what the names are for.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// A position in a space's log: 1, 2, 3, … without gaps. 0 is "before the first event".
+pub type Seq = i64;
+
+/// The largest integer that every JSON reader keeps exactly, 2^53 − 1.
+pub const INTEGER_MAX: i64 = (1 << 53) - 1;
+
+/// Length limit of a thread id, in bytes (they are ASCII).
+pub const THREAD_ID_MAX: usize = 255;
+
+/// Why a text is not a valid id. The message names the rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {given:?} is not valid: {rule}")]
+pub struct InvalidId {
+    what: &'static str,
+    given: String,
+    rule: &'static str,
+}
+
+impl InvalidId {
+    fn new(what: &'static str, given: &str, rule: &'static str) -> Self {
+        let given = given.chars().take(40).collect();
+        Self { what, given, rule }
+    }
+}
+
+const NAME_RULE: &str = "use 1 to 32 of a-z, 0-9, _ and -";
+const THREAD_RULE: &str = "use names of 1 to 32 of a-z, 0-9, _ and -, joined by dots, 255 characters in all";
+
+fn is_name(text: &str) -> bool {
+    (1..=32).contains(&text.len()) && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
+}
+
+/// A name of a submodule, tool, space or label: `[a-z0-9_-]{1,32}`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Name(String);
+
+impl Name {
+    /// The name, if it is one.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        if is_name(text) { Ok(Self(text.to_owned())) } else { Err(InvalidId::new("name", text, NAME_RULE)) }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// One mind: one log, its threads and voices. The unit of tenancy.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Space(String);
+
+impl Space {
+    /// The space, if the text is a valid name.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        if is_name(text) { Ok(Self(text.to_owned())) } else { Err(InvalidId::new("space", text, NAME_RULE)) }
+    }
+
+    /// The space's name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for Space {
+    fn default() -> Self {
+        Self("default".into())
+    }
+}
+
+/// A thread's address: names joined by dots; `main.research` is a subthread of `main`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ThreadId(String);
+
+impl ThreadId {
+    /// The thread id, if the text is one.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        if text.len() <= THREAD_ID_MAX && text.split('.').all(is_name) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidId::new("thread id", text, THREAD_RULE))
+        }
+    }
+
+    /// The id of the child called `label`, unless it would be too long.
+    pub fn child(&self, label: &Name) -> Result<Self, InvalidId> {
+        Self::parse(&format!("{}.{}", self.0, label.as_str()))
+    }
+
+    /// The id up to its last dot; none for a root thread.
+    pub fn parent(&self) -> Option<Self> {
+        self.0.rsplit_once('.').map(|(parent, _)| Self(parent.to_owned()))
+    }
+
+    /// Parent, its parent, …, nearest first.
+    pub fn ancestors(&self) -> impl Iterator<Item = Self> {
+        std::iter::successors(self.parent(), Self::parent)
+    }
+
+    /// Whether this is `root` or below it.
+    pub fn is_within(&self, root: &Self) -> bool {
+        self.0.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for ThreadId {
+    /// `main`: where a message goes that names no thread, and what concerns the whole space.
+    fn default() -> Self {
+        Self("main".into())
+    }
+}
+
+macro_rules! text_id {
+    ($($id:ident),*) => {$(
+        impl fmt::Display for $id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+        impl TryFrom<String> for $id {
+            type Error = InvalidId;
+            fn try_from(text: String) -> Result<Self, InvalidId> {
+                Self::parse(&text)
+            }
+        }
+        impl From<$id> for String {
+            fn from(id: $id) -> Self {
+                id.0
+            }
+        }
+    )*};
+}
+text_id!(Name, Space, ThreadId);
+
+/// A fresh, time-ordered event id. For drivers and the store only: pure code is handed its ids.
+#[expect(clippy::disallowed_methods, reason = "the one place where ids are drawn")]
+pub fn fresh() -> Uuid {
+    Uuid::now_v7()
+}
+
+/// The id of part `index` of an input whose last part has the id `last` (UUIDv5, so a retry finds the same).
+pub fn part_of(last: Uuid, index: usize) -> Uuid {
+    Uuid::new_v5(&last, index.to_string().as_bytes())
+}

@@ -1,0 +1,17 @@
+//! thinkd: a server for minds that think in the open.
+//!
+//! Floors, top to bottom; each may use those below it, never one above (`tests/it/floors.rs` checks it):
+//! 6 `app`, `command` · 5 `edge` · 4 `runtime`, `turn` · 3 `decision`, `submodule`, `tools` · 2 `history`, `state`, `thread` ·
+//! 1 `store`, `model`, `prompt`, `tool` · 0 `event`, `failure`, `id`, `time`.
+
+// floor 0: words
+pub mod event;
+pub mod failure;
+pub mod id;
+pub mod time;
+// floor 1: one trait each
+pub mod model;
+pub mod store;
+pub mod tool;
+// floor 4: the order of a turn; who runs which thread
+pub mod runtime;

@@ -1,0 +1,418 @@
+//! What a store promises: an append-only log for each space, gap-free and idempotent; rows derived from it; leases; blobs.
+//! The two databases stand in `store/{sqlite,postgres}.rs`. Nothing here knows what an event means: how events change
+//! rows is a function handed in when a store is opened (`Project`).
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::event::{Draft, Event, Modality, Source};
+use crate::id::{Name, Seq, Space, ThreadId};
+use crate::time::Timestamp;
+
+pub mod feed;
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// An event with this id is stored already, with other content. The caller can act.
+    #[error("event {0} is stored already, with other content")]
+    Conflict(Uuid),
+    /// The database is away, full or busy; nothing was stored. The caller may try again.
+    #[error("the database is unavailable: {0}")]
+    Unavailable(String),
+    /// What is stored cannot be read, or the database refuses what it should take. A person must look.
+    #[error("the database failed: {0}")]
+    Broken(String),
+}
+
+/// A committed event and its JSON, made once and shared by all who show it.
+#[derive(Debug)]
+pub struct Shown {
+    /// The event.
+    pub event: Event,
+    /// The event as JSON text.
+    pub json: Box<str>,
+}
+
+/// The right to append to a thread: given by a lease, checked inside every append.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Fence {
+    /// The space of the thread.
+    pub space: Space,
+    /// The thread.
+    pub thread: ThreadId,
+    /// Grows with every lease; an append with an older one is dropped.
+    pub number: i64,
+}
+
+/// Events to be appended together, or not at all.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// The space.
+    pub space: Space,
+    /// The events, in order; at least one. They may belong to several threads of the space.
+    pub drafts: Vec<Draft>,
+    /// The lease under which they are appended; `None` for what anybody may append (a client's input, late answers).
+    pub fence: Option<Fence>,
+    /// Give the lease back in the same commit.
+    pub release: bool,
+}
+
+impl Append {
+    /// An append that needs no lease.
+    pub fn free(space: &Space, drafts: Vec<Draft>) -> Self {
+        Self { space: space.clone(), drafts, fence: None, release: false }
+    }
+}
+
+/// What became of one draft.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    /// The stored event.
+    pub shown: Arc<Shown>,
+    /// Its id was known already, with the same content: `shown` is the first one, nothing was stored.
+    pub duplicate: bool,
+}
+
+/// What became of an append.
+#[derive(Debug, Clone)]
+pub enum Appended {
+    /// All are in the log, one entry a draft, in order.
+    Stored(Vec<Placed>),
+    /// The lease is no longer held: nothing was stored.
+    Stale,
+}
+
+/// A space's log as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The seq of its last event; 0 when there is none.
+    pub seq: Seq,
+    /// This incarnation of the log; another one after a restore.
+    pub epoch: Uuid,
+}
+
+/// The order of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Newest first.
+    #[default]
+    Descending,
+    /// Oldest first.
+    Ascending,
+}
+
+/// Which kinds of events a reader wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Show {
+    /// All there are.
+    All,
+    /// All but `debug` (unless the tag `debug` is asked for).
+    #[default]
+    Public,
+    /// What a decision may see (`Visibility::Voice` and above).
+    Visible,
+    /// What a submodule may see (`Visibility::Heard`).
+    Heard,
+}
+
+/// A question to the log. Conditions are all to be met; `Default` asks for the newest of everything public.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Query {
+    /// Only this thread.
+    pub thread: Option<ThreadId>,
+    /// With `thread`: and all below it.
+    pub subtree: bool,
+    /// Any of these tags, without regard to case; empty: any.
+    pub tags: Vec<String>,
+    /// Only from this source.
+    pub source: Option<Source>,
+    /// Only of this modality.
+    pub modality: Option<Modality>,
+    /// Full text: all the words, in any order (`store::words`).
+    pub text: Option<String>,
+    /// At or after.
+    pub since: Option<Timestamp>,
+    /// Strictly older.
+    pub before_ts: Option<Timestamp>,
+    /// `seq` greater than.
+    pub after: Option<Seq>,
+    /// `seq` less than.
+    pub before: Option<Seq>,
+    /// Which kinds.
+    pub show: Show,
+    /// In which order.
+    pub order: Order,
+    /// At most so many (at least 1).
+    pub limit: u32,
+}
+
+/// A blob to be stored, or as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blob {
+    /// The media type.
+    pub mime: String,
+    /// The bytes.
+    pub bytes: bytes::Bytes,
+}
+
+/// What a thread is doing, as its row says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Nothing to do.
+    Idle,
+    /// A turn runs or is about to.
+    Thinking,
+    /// Waits for somebody.
+    Waiting,
+    /// Ended by its own choice.
+    Done,
+    /// Ended by a failure it cannot get past.
+    Failed,
+    /// Ended from outside.
+    Stopped,
+}
+
+impl Status {
+    /// The word on the wire and in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Thinking => "thinking",
+            Self::Waiting => "waiting",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// The status of a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Idle, Self::Thinking, Self::Waiting, Self::Done, Self::Failed, Self::Stopped]
+            .into_iter()
+            .find(|status| status.as_str() == word)
+    }
+
+    /// Whether nothing more can be sent to such a thread.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Done | Self::Failed | Self::Stopped)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A thread's row: what the log's events with its id add up to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadRow {
+    /// Its id.
+    pub thread: ThreadId,
+    /// What it was created with (title, policy, submodules, …); an empty object when an input created it.
+    pub settings: Value,
+    /// `Idle`, or how it ended. That it thinks follows from `woken > handled`.
+    pub status: Status,
+    /// The seq of its last event.
+    pub head: Seq,
+    /// The seq of the last event that woke it.
+    pub woken: Seq,
+    /// Everything that woke it up to here has had its turn.
+    pub handled: Seq,
+    /// The number of its last turn; 0 before the first.
+    pub turn: u64,
+    /// How many of its events a decision may see (`Show::Visible`).
+    pub visible: u64,
+    /// How many of its events a submodule may see (`Show::Heard`).
+    pub heard: u64,
+    /// Messages to itself in a row, since something came from outside.
+    pub self_messages: u32,
+    /// Model calls made.
+    pub model_calls: u64,
+    /// Tokens used, in and out, as far as providers said.
+    pub tokens: u64,
+    /// When its first event was stored.
+    pub created: Timestamp,
+    /// When its last event was stored.
+    pub updated: Timestamp,
+}
+
+/// A submodule's row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubmoduleRow {
+    /// Its name.
+    pub name: Name,
+    /// Its prompt.
+    pub prompt: String,
+    /// When it was last set.
+    pub updated: Timestamp,
+}
+
+/// One entry of the internal state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its key.
+    pub key: String,
+    /// What it says.
+    pub content: String,
+    /// Keys it is related to.
+    pub related_keys: Vec<String>,
+    /// The module that wrote it last (`decision`, `submodule:<name>`).
+    pub owner: String,
+    /// When it was last written.
+    pub updated: Timestamp,
+}
+
+/// What one event does to a thread's row. Several in a row are merged before they are written.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ThreadChange {
+    /// New settings.
+    pub settings: Option<Value>,
+    /// A new status.
+    pub status: Option<Status>,
+    /// It was woken by the event at this seq.
+    pub woken: Option<Seq>,
+    /// Its mailbox now begins after this seq.
+    pub handled: Option<Seq>,
+    /// A turn with this number began.
+    pub turn: Option<u64>,
+    /// More events a decision may see.
+    pub visible: u64,
+    /// More events a submodule may see.
+    pub heard: u64,
+    /// Something came from outside: count messages to itself anew, before `self_messages` is added.
+    pub from_outside: bool,
+    /// More messages to itself.
+    pub self_messages: u32,
+    /// More model calls.
+    pub model_calls: u64,
+    /// More tokens.
+    pub tokens: u64,
+}
+
+impl ThreadChange {
+    /// This change, then `later`.
+    pub fn merge(&mut self, later: Self) {
+        if later.settings.is_some() {
+            self.settings = later.settings;
+        }
+        self.status = later.status.or(self.status);
+        self.woken = later.woken.or(self.woken);
+        self.handled = later.handled.or(self.handled);
+        self.turn = later.turn.or(self.turn);
+        self.visible += later.visible;
+        self.heard += later.heard;
+        if later.from_outside {
+            self.from_outside = true;
+            self.self_messages = 0;
+        }
+        self.self_messages += later.self_messages;
+        self.model_calls += later.model_calls;
+        self.tokens += later.tokens;
+    }
+}
+
+/// What one event does to rows other than its thread's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A submodule has this prompt now, or (`None`) is gone.
+    Submodule {
+        /// Its name.
+        name: Name,
+        /// Its prompt.
+        prompt: Option<String>,
+    },
+    /// A state entry is as said, or (`None`) is gone. Its `updated` is the event's time.
+    Entry {
+        /// Its key.
+        key: String,
+        /// Content, related keys, owner.
+        value: Option<(String, Vec<String>, String)>,
+    },
+}
+
+/// How events change rows: a pure function, handed to a store when it is opened; the same one rebuilds the rows.
+/// The thread's row always takes the event's seq and time besides.
+pub type Project = fn(&Event) -> (ThreadChange, Option<Change>);
+
+/// What rebuilding the rows from the log showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Events folded.
+    pub events: u64,
+    /// Rows that were not what the log says: table and key, at most 20 named.
+    pub differences: Vec<String>,
+}
+
+/// The log and what is derived from it.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Who tells of commits.
+    fn feed(&self) -> &Arc<feed::Feed>;
+
+    /// Appends, durably, all or nothing. Returns after the commit; dropping the future does not undo it.
+    async fn append(&self, append: Append) -> Result<Appended, Error>;
+
+    /// The log's head and epoch. A space unknown so far has an empty log.
+    async fn head(&self, space: &Space) -> Result<Head, Error>;
+
+    /// A page of the log.
+    async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error>;
+
+    /// One event.
+    async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error>;
+
+    /// One thread.
+    async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error>;
+
+    /// Threads by id, those after `after`, at most `limit`.
+    async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, Error>;
+
+    /// How many events wait in a thread's mailbox (wake it, `seq` above `handled`), counted up to `limit`.
+    async fn queued(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<u32, Error>;
+
+    /// Threads of all spaces with something in their mailbox that no living server has a lease on; at most `limit`.
+    async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error>;
+
+    /// The space's submodules by name.
+    async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Error>;
+
+    /// One state entry.
+    async fn entry(&self, space: &Space, key: &str) -> Result<Option<Entry>, Error>;
+
+    /// State entries by key, those after `after`, at most `limit`.
+    async fn entries(&self, space: &Space, after: Option<&str>, limit: u32) -> Result<Vec<Entry>, Error>;
+
+    /// State entries that have any of the words (in key, content or related keys), best first, at most `limit`.
+    async fn search_entries(&self, space: &Space, words: &str, limit: u32) -> Result<Vec<Entry>, Error>;
+
+    /// Takes the lease on a thread for `ttl`; `None` when another holder has it.
+    async fn lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error>;
+
+    /// Prolongs leases; returns those that are lost.
+    async fn renew(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error>;
+
+    /// Gives a lease back (without an append).
+    async fn release(&self, fence: &Fence) -> Result<(), Error>;
+
+    /// Stores a blob by the SHA-256 of its bytes, which it returns as 64 hex digits. The same bytes again change nothing.
+    async fn put_blob(&self, space: &Space, blob: Blob) -> Result<String, Error>;
+
+    /// A blob by its hash.
+    async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, Error>;
+
+    /// Makes all derived rows anew from the log and says where they differed; with `check` nothing is changed.
+    async fn rebuild(&self, check: bool) -> Result<Rebuilt, Error>;
+
+    /// Whether the database answers.
+    async fn ping(&self) -> Result<(), Error>;
+
+    /// Finishes what is under way and lets the database go.
+    async fn close(&self);
+}

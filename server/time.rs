@@ -1,0 +1,68 @@
+//! Moments, as the log writes them. Nothing is ordered by them; order is `seq`.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use time::format_description::well_known::Rfc3339;
+use time::macros::format_description;
+use time::{Duration, OffsetDateTime, UtcOffset};
+
+/// Microseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The moment `micros` microseconds after 1970.
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since 1970.
+    pub const fn micros(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since 1970.
+    pub const fn seconds(self) -> i64 {
+        self.0.div_euclid(1_000_000)
+    }
+
+    /// The moment written as RFC 3339 with any offset and any number of fractional digits (cut to microseconds).
+    pub fn parse(text: &str) -> Option<Self> {
+        let moment = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+        i64::try_from(moment.unix_timestamp_nanos().div_euclid(1000)).ok().map(Self)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    /// `2026-11-21T04:25:00.123456Z`: always six fractional digits and `Z`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const FORMAT: &[time::format_description::BorrowedFormatItem<'_>] =
+            format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:6]Z");
+        let moment = OffsetDateTime::UNIX_EPOCH
+            .checked_add(Duration::microseconds(self.0))
+            .unwrap_or(OffsetDateTime::UNIX_EPOCH)
+            .to_offset(UtcOffset::UTC);
+        f.write_str(&moment.format(FORMAT).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not an RFC 3339 time"))
+    }
+}
+
+/// The wall clock. For drivers and the store only: pure code is handed its moments.
+#[expect(clippy::disallowed_methods, reason = "the one place where the wall clock is read")]
+pub fn now() -> Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,211 @@
+//! What a tool is: a name, a schema, an effect. The tools themselves are in `tools/`, one file each.
+//! Time limits and the events around a call are the turn's work (`turn.rs`), done once for all tools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::event::Draft;
+use crate::failure::{Failure, FailureKind, Who};
+use crate::id::{Name, Seq, Space, ThreadId};
+use crate::model::ToolSpec;
+use crate::store::Store;
+
+/// What running a tool does to the world, and so what may be done about it after a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Its whole effect are the events it returns: action, events and result are one commit.
+    Events,
+    /// It only looks: it may run again.
+    Repeatable,
+    /// It reaches outside: recorded before it runs, never repeated silently.
+    Outside,
+}
+
+/// Where a tool call is made: all that a tool may know and use.
+#[derive(Clone)]
+pub struct Desk {
+    /// The space.
+    pub space: Space,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The turn.
+    pub turn: u64,
+    /// Who calls.
+    pub by: Who,
+    /// The call's id within the turn.
+    pub call_id: String,
+    /// The last seq of the turn's batch: what came later is not part of what is being thought about.
+    pub upto: Seq,
+    /// The submodules attached to the thread.
+    pub submodules: Arc<[Name]>,
+    /// The log and its rows.
+    pub store: Arc<dyn Store>,
+}
+
+/// What a tool call came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Output {
+    /// Events to append with the result.
+    pub drafts: Vec<Draft>,
+    /// What the caller is told; `None` where `drafts` say it all (no result event is made).
+    pub value: Option<Value>,
+}
+
+impl Output {
+    /// Only a value.
+    pub fn value(value: Value) -> Self {
+        Self { drafts: Vec::new(), value: Some(value) }
+    }
+
+    /// Only events: they are the result.
+    pub fn events(drafts: Vec<Draft>) -> Self {
+        Self { drafts, value: None }
+    }
+}
+
+/// A tool. Implement `Typed` instead: it derives schema and decoding from one type.
+#[async_trait]
+pub trait Tool: Send + Sync + 'static {
+    /// Its name.
+    fn name(&self) -> &'static str;
+    /// What models are told of it.
+    fn spec(&self) -> ToolSpec;
+    /// What it does to the world.
+    fn effect(&self) -> Effect;
+    /// Whether its result is something the decision should read before it goes on.
+    fn brings_back(&self) -> bool;
+    /// Whether a call leaves an action event (all but those that are one event themselves).
+    fn leaves_action(&self) -> bool {
+        true
+    }
+    /// Runs it. `arguments` is whatever JSON the model wrote.
+    async fn call(&self, arguments: Value, desk: &Desk) -> Result<Output, Failure>;
+}
+
+/// A tool whose arguments are a type.
+#[async_trait]
+pub trait Typed: Send + Sync + 'static {
+    /// The arguments. `Option` fields are nullable in the schema; derive `Deserialize` with `deny_unknown_fields`.
+    type Input: DeserializeOwned + JsonSchema + Send;
+    /// See `Tool::name`.
+    const NAME: &'static str;
+    /// See `Tool::effect`.
+    const EFFECT: Effect;
+    /// See `Tool::brings_back`.
+    const BRINGS_BACK: bool = true;
+    /// See `Tool::leaves_action`.
+    const LEAVES_ACTION: bool = true;
+    /// What models are told it is for (from `prompts/`).
+    fn description(&self) -> &str;
+    /// Runs it.
+    async fn run(&self, input: Self::Input, desk: &Desk) -> Result<Output, Failure>;
+}
+
+#[async_trait]
+impl<T: Typed> Tool for T {
+    fn name(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: T::NAME.to_owned(),
+            description: self.description().to_owned(),
+            parameters: strict_schema::<T::Input>(),
+        }
+    }
+
+    fn effect(&self) -> Effect {
+        T::EFFECT
+    }
+
+    fn brings_back(&self) -> bool {
+        T::BRINGS_BACK
+    }
+
+    fn leaves_action(&self) -> bool {
+        T::LEAVES_ACTION
+    }
+
+    async fn call(&self, arguments: Value, desk: &Desk) -> Result<Output, Failure> {
+        let input = serde_json::from_value(arguments).map_err(|error| {
+            Failure::new(FailureKind::Tool, format!("the arguments of {} are not valid: {error}", T::NAME))
+                .with(json!({ "reason": "invalid_arguments" }))
+        })?;
+        self.run(input, desk).await
+    }
+}
+
+/// The schema of `T` as strict function calling wants it: every property required, nothing else allowed, no `$schema`,
+/// no titles, no formats that providers refuse.
+pub fn strict_schema<T: JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|s| {
+        s.inline_subschemas = true;
+        s.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    make_strict(&mut schema);
+    schema
+}
+
+fn make_strict(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            for key in ["title", "format", "minimum", "maximum", "default", "$schema"] {
+                // A property may be called like a keyword: only keywords beside a `type` are dropped.
+                if map.get(key).is_some_and(|v| !v.is_object()) {
+                    map.remove(key);
+                }
+            }
+            if let Some(properties) = map.get("properties").and_then(Value::as_object) {
+                let names: Vec<Value> = properties.keys().cloned().map(Value::from).collect();
+                map.insert("required".into(), Value::from(names));
+                map.insert("additionalProperties".into(), Value::from(false));
+            }
+            map.values_mut().for_each(make_strict);
+        }
+        Value::Array(items) => items.iter_mut().for_each(make_strict),
+        _ => {}
+    }
+}
+
+/// The tools of a kind of thread, by name.
+#[derive(Clone, Default)]
+pub struct Toolbox {
+    tools: Vec<Arc<dyn Tool>>,
+    specs: Arc<[ToolSpec]>,
+}
+
+impl Toolbox {
+    /// A toolbox of these, in this order.
+    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
+        let specs = tools.iter().map(|tool| tool.spec()).collect();
+        Self { tools, specs }
+    }
+
+    /// The tool of that name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.iter().find(|tool| tool.name() == name)
+    }
+
+    /// What models are told, always the same bytes.
+    pub fn specs(&self) -> Arc<[ToolSpec]> {
+        self.specs.clone()
+    }
+}
+
+/// Runs a tool, for at most `limit`; being late is a failure of the tool.
+pub async fn run(tool: &dyn Tool, arguments: Value, desk: &Desk, limit: Duration) -> Result<Output, Failure> {
+    match tokio::time::timeout(limit, tool.call(arguments, desk)).await {
+        Ok(outcome) => outcome,
+        Err(_) => {
+            let text = format!("{} did not finish within {} ms", tool.name(), limit.as_millis());
+            Err(Failure::new(FailureKind::Timeout, text).retryable())
+        }
+    }
+}
