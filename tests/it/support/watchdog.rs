@@ -1,0 +1,46 @@
+//! Processes that must not outlive the tests, however those end: a shell holds the reading end of a pipe, and when the pipe
+//! closes (the tests ended, or were killed) it ends what is on its list.
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+static PIPE: OnceLock<Mutex<ChildStdin>> = OnceLock::new();
+
+/// Reads `+pid` and `-pid`; at the end of its input kills what was added and not taken off.
+const SCRIPT: &str = r#"
+on=" "
+while read -r line; do
+    case $line in
+        +*) on="$on${line#+} " ;;
+        -*) pid=${line#-}; case $on in *" $pid "*) on="${on%%" $pid "*} ${on#*" $pid "}" ;; esac ;;
+    esac
+done
+for pid in $on; do kill -9 "$pid" 2>/dev/null; done
+"#;
+
+fn tell(line: &str) {
+    let pipe = PIPE.get_or_init(|| {
+        let mut child = guarded(Command::new("sh").args(["-c", SCRIPT]));
+        Mutex::new(child.stdin.take().unwrap())
+    });
+    let mut pipe = pipe.lock().unwrap_or_else(PoisonError::into_inner);
+    // A watchdog that is gone must not fail a test.
+    let _ = writeln!(pipe, "{line}");
+}
+
+/// Ends this process when the tests end.
+pub fn watch(pid: u32) {
+    tell(&format!("+{pid}"));
+}
+
+/// It has ended: its id may be somebody else's soon.
+pub fn forget(pid: u32) {
+    tell(&format!("-{pid}"));
+}
+
+/// Starts a command in a process group of its own (a Ctrl-C at the tests is not for it), its input a pipe held by this process.
+pub fn guarded(command: &mut Command) -> Child {
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap()
+}
