@@ -15,3 +15,5 @@ pub mod store;
 pub mod tool;
 // floor 4: the order of a turn; who runs which thread
 pub mod runtime;
+// floor 5: translation only
+pub mod edge;

@@ -1,0 +1,93 @@
+//! How much, how many, how long: every limit of the server as one table (`[limits]` in thinkd.toml), with its default.
+//! Who enforces a limit is not said here; the boundary does for most, the runtime is handed the numbers that are its own.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The limits of the contract. Bytes, counts and milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// A WebSocket frame or message of an authenticated client.
+    pub frame_bytes: usize,
+    /// All that a client may send before it is authenticated.
+    pub unauthenticated_frame_bytes: usize,
+    /// A text (any string of a frame or body that is not media).
+    pub text_bytes: usize,
+    /// How deep JSON may be nested.
+    pub json_depth: usize,
+    /// Items of a JSON array.
+    pub array_items: usize,
+    /// The header block of an HTTP request (at least 8 KiB).
+    pub header_bytes: usize,
+    /// The body of an HTTP request.
+    pub body_bytes: usize,
+    /// A blob, uploaded or in a frame.
+    pub blob_bytes: usize,
+    /// Frames a second of one socket; above it the socket is read more slowly.
+    pub frames_per_second: u32,
+    /// Sockets of one key at a time (where keys are configured).
+    pub sockets_per_key: usize,
+    /// Sockets of the whole server at a time.
+    pub sockets: usize,
+    /// Inputs that may wait for a thread. The runtime's.
+    pub waiting_inputs: u32,
+    /// Submodules of a space. The runtime's.
+    pub submodules: u32,
+    /// Tool output kept in the event itself. The turn's.
+    pub tool_output_bytes: usize,
+    /// Between two pings to a socket.
+    pub ping_ms: u64,
+    /// Pings without an answer before a socket is given up.
+    pub unanswered_pings: u32,
+    /// How long a socket may take to authenticate.
+    pub auth_ms: u64,
+    /// How long a request's headers may take.
+    pub header_ms: u64,
+    /// How long a request's body may take; blobs may take ten times as long.
+    pub body_ms: u64,
+    /// How long a client may take nothing of what is sent to it.
+    pub stall_ms: u64,
+    /// Between two comments on an idle stream of server-sent events.
+    pub sse_comment_ms: u64,
+    /// The longest `?wait=` of a posted message.
+    pub wait_ms: u64,
+    /// How long clients are waited for at shutdown.
+    pub drain_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            frame_bytes: 8 << 20,
+            unauthenticated_frame_bytes: 64 << 10,
+            text_bytes: 64 << 10,
+            json_depth: 64,
+            array_items: 1000,
+            header_bytes: 16 << 10,
+            body_bytes: 1 << 20,
+            blob_bytes: 50 << 20,
+            frames_per_second: 200,
+            sockets_per_key: 100,
+            sockets: 10_000,
+            waiting_inputs: 100,
+            submodules: 32,
+            tool_output_bytes: 64 << 10,
+            ping_ms: 20_000,
+            unanswered_pings: 3,
+            auth_ms: 10_000,
+            header_ms: 10_000,
+            body_ms: 30_000,
+            stall_ms: 60_000,
+            sse_comment_ms: 15_000,
+            wait_ms: 300_000,
+            drain_ms: 10_000,
+        }
+    }
+}
+
+/// `ms` milliseconds.
+pub const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
