@@ -1,0 +1,21 @@
+# Short names for what one does here every day. `.ci/run` is the whole check.
+
+# format, clippy and rustdoc
+check:
+    .ci/run fmt clippy rustdoc
+
+# everything; finds a Postgres by itself, or says that there is none
+test *filter:
+    cargo test --workspace {{filter}}
+
+# the tests against a Postgres that runs already, e.g. postgres://postgres@localhost/postgres
+test-postgres url:
+    TEST_DATABASE_URL={{url}} cargo test --workspace
+
+# writes the two contract documents from the types
+spec:
+    cargo run -- openapi > openapi/openapi.json && cargo run -- asyncapi > asyncapi.yaml
+
+# what it costs, beside what it could cost
+bench:
+    cargo bench
