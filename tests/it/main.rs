@@ -1,4 +1,9 @@
 //! The black-box suite: the real binary, real sockets, a scripted model. One binary, one link.
-#![allow(clippy::unwrap_used, reason = "tests say what is wrong by panicking, helpers included")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tests say what is wrong by panicking, helpers included, and print what helps"
+)]
 
 mod support;

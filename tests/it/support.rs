@@ -5,10 +5,22 @@
 use std::future::Future;
 use std::time::Duration;
 
+use serde_json::Value;
+
+pub mod answer;
+pub mod app;
 pub mod db;
+pub mod http;
+pub mod socket;
+pub mod stub;
 pub mod watchdog;
 
+pub use answer::{Answer, Gate, call, call_raw, raw, reply, status, text};
+pub use app::{App, Setup};
 pub use db::Medium;
+pub use http::Reply;
+pub use socket::Socket;
+pub use stub::{Request, Stub, any, decision, voice};
 
 /// How long anything may take before a test calls it missing. Long: the machine may be busy. Nothing that passes waits for it.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -24,6 +36,49 @@ pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
 /// Milliseconds, shortly.
 pub const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
+}
+
+/// Whether an event has the tag.
+pub fn has(event: &Value, tag: &str) -> bool {
+    event["meta"]["tags"].as_array().is_some_and(|tags| tags.iter().any(|t| t == tag))
+}
+
+/// An event's tags.
+pub fn tags(event: &Value) -> Vec<&str> {
+    event["meta"]["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// An event's position.
+pub fn seq(event: &Value) -> i64 {
+    event["seq"].as_i64().unwrap_or_else(|| panic!("no seq: {event}"))
+}
+
+/// What an event says.
+pub fn said(event: &Value) -> &str {
+    event["payload"]["text"].as_str().unwrap_or_default()
+}
+
+/// The events with all of the tags, in order.
+pub fn with<'a>(events: &'a [Value], wanted: &[&str]) -> Vec<&'a Value> {
+    events.iter().filter(|event| wanted.iter().all(|tag| has(event, tag))).collect()
+}
+
+/// The only event with all of the tags.
+#[track_caller]
+pub fn one<'a>(events: &'a [Value], wanted: &[&str]) -> &'a Value {
+    match with(events, wanted)[..] {
+        [event] => event,
+        ref found => panic!("{} events are tagged {wanted:?}, not one:\n{}", found.len(), story(events)),
+    }
+}
+
+/// The log as lines a person can read: position, thread, source, tags, text.
+pub fn story(events: &[Value]) -> String {
+    let line = |event: &Value| {
+        let (thread, source) = (event["thread"].as_str().unwrap_or("?"), event["source"].as_str().unwrap_or("?"));
+        format!("{:>5} {thread} {source} [{}] {}\n", event["seq"], tags(event).join(" "), said(event))
+    };
+    events.iter().map(line).collect()
 }
 
 /// Two tests, one a database: `on_both!(d4_37_what_is_promised, |medium| { …async code with `medium: Medium`… });`

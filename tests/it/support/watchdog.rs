@@ -3,10 +3,10 @@
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-static PIPE: OnceLock<Mutex<ChildStdin>> = OnceLock::new();
+static SHELL: OnceLock<Mutex<Child>> = OnceLock::new();
 
 /// Reads `+pid` and `-pid`; at the end of its input kills what was added and not taken off.
 const SCRIPT: &str = r#"
@@ -21,13 +21,10 @@ for pid in $on; do kill -9 "$pid" 2>/dev/null; done
 "#;
 
 fn tell(line: &str) {
-    let pipe = PIPE.get_or_init(|| {
-        let mut child = guarded(Command::new("sh").args(["-c", SCRIPT]));
-        Mutex::new(child.stdin.take().unwrap())
-    });
-    let mut pipe = pipe.lock().unwrap_or_else(PoisonError::into_inner);
+    let shell = SHELL.get_or_init(|| Mutex::new(guarded(Command::new("sh").args(["-c", SCRIPT]))));
+    let mut shell = shell.lock().unwrap_or_else(PoisonError::into_inner);
     // A watchdog that is gone must not fail a test.
-    let _ = writeln!(pipe, "{line}");
+    let _ = shell.stdin.as_mut().map(|pipe| writeln!(pipe, "{line}"));
 }
 
 /// Ends this process when the tests end.

@@ -1,0 +1,380 @@
+//! The real program as a process: started, asked, killed, started again on the same data.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::http::{self, Reply};
+use super::{Medium, Socket, Stub, ms, watchdog, within};
+
+/// What a server is started with.
+pub struct Setup {
+    medium: Medium,
+    env: BTreeMap<String, String>,
+    voices: Vec<String>,
+    arguments: Vec<String>,
+}
+
+/// A running (or killed) server and its database.
+pub struct App {
+    setup: Setup,
+    process: Option<Process>,
+    client: reqwest::Client,
+    /// `127.0.0.1:<port>`.
+    pub address: String,
+    credentials: Option<String>,
+}
+
+/// One run of the program.
+pub struct Process {
+    child: Child,
+    output: Arc<Mutex<String>>,
+    address: watch::Receiver<Option<String>>,
+}
+
+impl Setup {
+    /// A server on this database, whose model is the stub, without any voices.
+    pub fn new(medium: Medium, stub: &Stub) -> Self {
+        Self::offline(medium)
+            .env("THINKD_MODEL", "stub")
+            .env("OPENAI_BASE_URL", stub.url())
+            .env("OPENAI_API_KEY", "test")
+    }
+
+    /// A server on this database with nothing else configured.
+    pub fn offline(medium: Medium) -> Self {
+        let setup = Self { medium, env: BTreeMap::new(), voices: Vec::new(), arguments: Vec::new() };
+        let url = setup.medium.url().to_owned();
+        setup.env("DATABASE_URL", url).env("THINKD_LISTEN", "127.0.0.1:0")
+    }
+
+    /// With this variable in its environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl ToString) -> Self {
+        self.env.insert(name.to_owned(), value.to_string());
+        self
+    }
+
+    /// With these voices instead of the default ones.
+    #[must_use]
+    pub fn voices(mut self, names: &[&str]) -> Self {
+        self.voices = names.iter().map(|name| (*name).to_owned()).collect();
+        self
+    }
+
+    /// With this file beside it: `thinkd.toml` is read, others are for the test.
+    #[must_use]
+    pub fn file(self, name: &str, content: &str) -> Self {
+        let path = self.medium.folder().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+        self
+    }
+
+    /// With these arguments.
+    #[must_use]
+    pub fn arguments(mut self, arguments: &[&str]) -> Self {
+        self.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        self
+    }
+
+    /// The program with this setup, not yet started.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
+        command.args(&self.arguments).env_clear().envs(&self.env).current_dir(self.medium.folder());
+        command.env("HOME", self.medium.folder()).env("RUST_BACKTRACE", "1");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Starts it, waits until it serves, and gives it the voices.
+    pub async fn start(self) -> App {
+        let mut app = self.start_bare().await;
+        app.set_voices().await;
+        app
+    }
+
+    /// Starts it and waits until it serves, with the default voices.
+    pub async fn start_bare(self) -> App {
+        let credentials = None;
+        let mut app = App { setup: self, process: None, client: http::client(), address: String::new(), credentials };
+        app.start_again().await;
+        app
+    }
+}
+
+impl Process {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        watchdog::watch(child.id());
+        let output = Arc::new(Mutex::new(String::new()));
+        let (found, address) = watch::channel(None);
+        let found = Arc::new(found);
+        collect(child.stdout.take().unwrap(), output.clone(), found.clone());
+        collect(child.stderr.take().unwrap(), output.clone(), found);
+        Self { child, output, address }
+    }
+
+    fn output(&self) -> String {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        watchdog::forget(self.child.id());
+    }
+
+    async fn ended(&mut self) -> ExitStatus {
+        let status = within("the end of the process", async {
+            loop {
+                if let Some(status) = self.child.try_wait().unwrap() {
+                    return status;
+                }
+                tokio::time::sleep(ms(5)).await;
+            }
+        })
+        .await;
+        watchdog::forget(self.child.id());
+        status
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Reads what the process says, line by line, in a thread, and finds the address it listens on.
+fn collect(from: impl Read + Send + 'static, into: Arc<Mutex<String>>, found: Arc<watch::Sender<Option<String>>>) {
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            if let Some(address) = address_in(&line) {
+                found.send_if_modified(|known| known.is_none() && known.replace(address).is_none());
+            }
+            let mut output = into.lock().unwrap_or_else(PoisonError::into_inner);
+            output.push_str(&line);
+            output.push('\n');
+        }
+    });
+}
+
+/// `127.0.0.1:<port>` in a line that says where the server listens.
+fn address_in(line: &str) -> Option<String> {
+    if !line.to_lowercase().contains("listen") && !line.contains("http://") {
+        return None;
+    }
+    let after = line.split("127.0.0.1:").nth(1)?;
+    let port: String = after.chars().take_while(char::is_ascii_digit).collect();
+    (port.parse::<u16>().ok()? != 0).then(|| format!("127.0.0.1:{port}"))
+}
+
+impl App {
+    /// A server on this database whose model is the stub, without voices.
+    pub async fn start(medium: Medium, stub: &Stub) -> Self {
+        Setup::new(medium, stub).start().await
+    }
+
+    /// Starts the program (again), on the same data.
+    pub async fn start_again(&mut self) {
+        let process = Process::start(self.setup.command());
+        let mut address = process.address.clone();
+        self.process = Some(process);
+        let found = within("the address it listens on", address.wait_for(Option::is_some)).await.map(|a| a.clone());
+        match found {
+            Ok(Some(address)) => self.address = address,
+            _ => panic!("the server ended instead of listening: {}", self.output()),
+        }
+        self.ready().await;
+    }
+
+    async fn ready(&self) {
+        within("readiness", async {
+            while self.client.get(self.url("/readyz")).send().await.is_ok_and(|answer| !answer.status().is_success()) {
+                tokio::time::sleep(ms(5)).await;
+            }
+        })
+        .await;
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill();
+        }
+    }
+
+    /// `kill -TERM`, without waiting.
+    pub fn terminate(&self) {
+        let pid = self.process.as_ref().unwrap().child.id();
+        let sent = Command::new("kill").args(["-TERM", &pid.to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// `kill -TERM`, and waits for its end.
+    pub async fn stop(&mut self) -> ExitStatus {
+        self.terminate();
+        self.ended().await
+    }
+
+    /// Waits for its end.
+    pub async fn ended(&mut self) -> ExitStatus {
+        self.process.as_mut().unwrap().ended().await
+    }
+
+    /// Kills it and starts it again on the same data.
+    pub async fn restart(&mut self) {
+        self.kill();
+        self.start_again().await;
+    }
+
+    /// Another environment from the next start on.
+    pub fn set_env(&mut self, name: &str, value: impl ToString) {
+        self.setup.env.insert(name.to_owned(), value.to_string());
+    }
+
+    /// What the program printed in this run.
+    pub fn output(&self) -> String {
+        self.process.as_ref().map(Process::output).unwrap_or_default()
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.process.as_ref().unwrap().child.id()
+    }
+
+    /// The test's folder.
+    pub fn folder(&self) -> PathBuf {
+        self.setup.medium.folder().to_owned()
+    }
+
+    /// The database's URL.
+    pub fn database(&self) -> &str {
+        self.setup.medium.url()
+    }
+
+    /// Requests of this client carry this `Authorization` from now on.
+    pub fn authorize(&mut self, header: &str) {
+        self.credentials = Some(header.to_owned());
+    }
+
+    /// The full address of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// A connected socket that has read its `hello`.
+    pub async fn socket(&self) -> Socket {
+        let mut socket = self.raw_socket().await;
+        socket.of_type("hello").await;
+        socket
+    }
+
+    /// A connected socket that has read nothing.
+    pub async fn raw_socket(&self) -> Socket {
+        let url = format!("ws://{}/ws", self.address);
+        match &self.credentials {
+            Some(credentials) => Socket::connect_with(&url, &[("authorization", credentials)]).await,
+            None => Socket::connect(&url).await,
+        }
+    }
+
+    /// A request to be added to.
+    pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        let request = self.client.request(method.parse().unwrap(), self.url(path));
+        match &self.credentials {
+            Some(credentials) => request.header("authorization", credentials),
+            None => request,
+        }
+    }
+
+    /// `GET`.
+    pub async fn get(&self, path: &str) -> Reply {
+        http::send(self.request("GET", path)).await
+    }
+
+    /// `POST` with a JSON body.
+    pub async fn post(&self, path: &str, body: Value) -> Reply {
+        http::send(self.request("POST", path).json(&body)).await
+    }
+
+    /// `PATCH` with a JSON body.
+    pub async fn patch(&self, path: &str, body: Value) -> Reply {
+        http::send(self.request("PATCH", path).json(&body)).await
+    }
+
+    /// `DELETE`.
+    pub async fn delete(&self, path: &str) -> Reply {
+        http::send(self.request("DELETE", path)).await
+    }
+
+    /// Says something in `main` over HTTP and waits until it is handled: the events of the answer.
+    pub async fn tell(&self, text: &str) -> Vec<Value> {
+        self.tell_in("main", text).await
+    }
+
+    /// Says something in a thread over HTTP and waits until it is handled: the responses.
+    pub async fn tell_in(&self, thread: &str, text: &str) -> Vec<Value> {
+        let path = format!("/threads/{thread}/messages?wait=20");
+        let answer = self.post(&path, json!({ "text": text })).await.expect(200);
+        answer["responses"].as_array().unwrap_or_else(|| panic!("no responses: {answer}")).clone()
+    }
+
+    /// All pages of a list, from a path with a query (`/events?order=asc&`, `/threads?`).
+    pub async fn pages(&self, path: &str) -> Vec<Value> {
+        let (mut items, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.get(&format!("{path}limit=500{cursor}")).await.expect(200);
+            items.extend(page["items"].as_array().unwrap_or_else(|| panic!("no items: {page}")).iter().cloned());
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return items,
+            }
+        }
+    }
+
+    /// The whole log, `debug` too, in order.
+    pub async fn log(&self) -> Vec<Value> {
+        let mut events = self.pages("/events?order=asc&").await;
+        events.extend(self.pages("/events?order=asc&tags=debug&").await);
+        events.sort_by_key(super::seq);
+        events.dedup();
+        events
+    }
+
+    /// The log without `debug`, in order.
+    pub async fn public_log(&self) -> Vec<Value> {
+        self.pages("/events?order=asc&").await
+    }
+
+    async fn set_voices(&mut self) {
+        let voices = self.get("/submodules?limit=100").await.expect(200);
+        for voice in voices["items"].as_array().unwrap() {
+            let name = voice["name"].as_str().unwrap();
+            self.delete(&format!("/submodules/{name}")).await.expect(204);
+        }
+        for name in self.setup.voices.clone() {
+            self.add_voice(&name).await;
+        }
+    }
+
+    /// Adds a voice with a prompt that names it.
+    pub async fn add_voice(&self, name: &str) -> Value {
+        let prompt = format!("You are the voice {name}. Say what {name} has to say.");
+        self.post("/submodules", json!({ "name": name, "prompt": prompt })).await.expect(201)
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- what the server printed ---\n{}", self.output());
+        }
+    }
+}

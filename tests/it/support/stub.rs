@@ -1,0 +1,426 @@
+//! A model server with a script: speaks the OpenAI chat completions protocol on loopback, records every request, answers by rules.
+//! The first rule that matches and is not used up answers; without one, voices say `<name>: noted.` and the decision replies `ok`.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::routing::post;
+use futures_util::stream;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::answer::{Answer, reply, text};
+use super::within;
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Still being answered.
+    Open,
+    /// Answered to the end.
+    Answered,
+    /// The client closed the connection before the answer was whole.
+    Closed,
+}
+
+/// A request as it came.
+pub struct Request {
+    /// Which one it is, from 0, over all modules.
+    pub index: usize,
+    /// Header `x-thinkd-thread`.
+    pub thread: String,
+    /// Header `x-thinkd-module`.
+    pub module: String,
+    /// All headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Value,
+    /// The body's bytes.
+    pub bytes: Bytes,
+    /// When it came.
+    pub at: Instant,
+    fate: watch::Sender<Fate>,
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{} {} in {}: {}", self.index, self.module, self.thread, self.text())
+    }
+}
+
+impl Request {
+    /// Whether the decision asks.
+    pub fn is_decision(&self) -> bool {
+        self.module == "decision"
+    }
+
+    /// Whether a voice asks.
+    pub fn is_voice(&self) -> bool {
+        self.module.starts_with("submodule:")
+    }
+
+    /// The voice's name; empty for others.
+    pub fn voice(&self) -> &str {
+        self.module.strip_prefix("submodule:").unwrap_or_default()
+    }
+
+    /// Its messages.
+    pub fn messages(&self) -> &[Value] {
+        self.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// All text of all messages, a line between messages.
+    pub fn text(&self) -> String {
+        self.messages().iter().map(|message| text_of(&message["content"])).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The text of the last message.
+    pub fn last(&self) -> String {
+        self.messages().last().map(|message| text_of(&message["content"])).unwrap_or_default()
+    }
+
+    /// Whether the text occurs anywhere in the messages.
+    pub fn says(&self, text: &str) -> bool {
+        self.text().contains(text)
+    }
+
+    /// The names of the tools offered.
+    pub fn tools(&self) -> Vec<String> {
+        let tools = self.body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+        tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).map(str::to_owned).collect()
+    }
+
+    /// The model asked for.
+    pub fn model(&self) -> &str {
+        self.body["model"].as_str().unwrap_or_default()
+    }
+
+    /// Whether a streamed answer is wanted.
+    pub fn streams(&self) -> bool {
+        self.body["stream"] == json!(true)
+    }
+
+    /// The bytes of its messages, in order: what a provider's cache compares.
+    pub fn prompt_bytes(&self) -> String {
+        self.messages().iter().map(ToString::to_string).collect()
+    }
+
+    /// What became of it so far.
+    pub fn fate(&self) -> Fate {
+        *self.fate.borrow()
+    }
+
+    /// Waits until the client closes the connection without having the whole answer.
+    pub async fn closed(&self) {
+        let mut fate = self.fate.subscribe();
+        let what = format!("the end of the connection of {} in {}", self.module, self.thread);
+        within(&what, fate.wait_for(|fate| *fate == Fate::Closed)).await.map(drop).unwrap();
+    }
+}
+
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    }
+}
+
+/// Decides whether a rule is meant.
+type Matches = Box<dyn Fn(&Request) -> bool + Send>;
+/// Makes a rule's answer.
+type Answers = Box<dyn FnMut(&Request) -> Option<Answer> + Send>;
+
+/// Requests of the decision.
+pub fn decision(request: &Request) -> bool {
+    request.is_decision()
+}
+
+/// Requests of the voice.
+pub fn voice(name: &str) -> impl Fn(&Request) -> bool + Send + use<> {
+    let module = format!("submodule:{name}");
+    move |request| request.module == module
+}
+
+/// Any request.
+pub fn any(_: &Request) -> bool {
+    true
+}
+
+#[derive(Default)]
+struct Shared {
+    requests: Mutex<Vec<Arc<Request>>>,
+    rules: Mutex<Vec<(Matches, Answers)>>,
+    count: watch::Sender<usize>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The scripted model server. Stops when dropped.
+pub struct Stub {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    serving: AbortHandle,
+}
+
+impl Drop for Stub {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Stub {
+    /// Starts one on a free port.
+    pub async fn start() -> Self {
+        let shared = Arc::new(Shared::default());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new().route("/v1/chat/completions", post(answer)).with_state(shared.clone());
+        let router = router.layer(axum::extract::DefaultBodyLimit::disable());
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() }).abort_handle();
+        Self { shared, address, serving }
+    }
+
+    /// What `OPENAI_BASE_URL` is to be.
+    pub fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// Answers every request that matches like this.
+    pub fn on(&self, matches: impl Fn(&Request) -> bool + Send + 'static, answer: Answer) -> &Self {
+        self.on_each(matches, move |_| answer.clone())
+    }
+
+    /// Answers every request that matches with what the function makes of it.
+    pub fn on_each(
+        &self,
+        matches: impl Fn(&Request) -> bool + Send + 'static,
+        mut answer: impl FnMut(&Request) -> Answer + Send + 'static,
+    ) -> &Self {
+        lock(&self.shared.rules).push((Box::new(matches), Box::new(move |request| Some(answer(request)))));
+        self
+    }
+
+    /// Answers the next requests that match with these, one each; what comes after them is for later rules.
+    pub fn script(
+        &self,
+        matches: impl Fn(&Request) -> bool + Send + 'static,
+        answers: impl IntoIterator<Item = Answer>,
+    ) -> &Self {
+        let mut left: VecDeque<Answer> = answers.into_iter().collect();
+        lock(&self.shared.rules).push((Box::new(matches), Box::new(move |_| left.pop_front())));
+        self
+    }
+
+    /// Forgets all rules.
+    pub fn clear(&self) {
+        lock(&self.shared.rules).clear();
+    }
+
+    /// All requests so far.
+    pub fn requests(&self) -> Vec<Arc<Request>> {
+        lock(&self.shared.requests).clone()
+    }
+
+    /// The requests so far that match.
+    pub fn all(&self, matches: impl Fn(&Request) -> bool) -> Vec<Arc<Request>> {
+        self.requests().into_iter().filter(|request| matches(request)).collect()
+    }
+
+    /// How many requests so far match.
+    pub fn count(&self, matches: impl Fn(&Request) -> bool) -> usize {
+        self.all(matches).len()
+    }
+
+    /// Waits for the first request that matches (it may have come already).
+    pub async fn request(&self, matches: impl Fn(&Request) -> bool) -> Arc<Request> {
+        self.nth(0, matches).await
+    }
+
+    /// Waits for the request number `nth` (from 0) of those that match.
+    pub async fn nth(&self, nth: usize, matches: impl Fn(&Request) -> bool) -> Arc<Request> {
+        self.some(nth + 1, matches).await.swap_remove(nth)
+    }
+
+    /// Waits for `count` requests that match.
+    pub async fn some(&self, count: usize, matches: impl Fn(&Request) -> bool) -> Vec<Arc<Request>> {
+        let mut changed = self.shared.count.subscribe();
+        let found = async {
+            loop {
+                let found = self.all(&matches);
+                if found.len() >= count {
+                    return found;
+                }
+                changed.changed().await.unwrap();
+            }
+        };
+        match tokio::time::timeout(super::PATIENCE, found).await {
+            Ok(found) => found,
+            Err(_) => panic!("{count} such requests to the model did not come; these did: {:#?}", self.requests()),
+        }
+    }
+}
+
+fn default_answer(request: &Request) -> Answer {
+    match request.voice() {
+        "" => reply("ok"),
+        name => text(&format!("{name}: noted.")),
+    }
+}
+
+/// Says what became of a request when it is dropped.
+struct Ending {
+    request: Arc<Request>,
+    fate: Fate,
+}
+
+impl Ending {
+    fn whole(mut self) {
+        self.fate = Fate::Answered;
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.request.fate.send_replace(self.fate);
+    }
+}
+
+async fn answer(State(shared): State<Arc<Shared>>, headers: HeaderMap, bytes: Bytes) -> Response {
+    let request = record(&shared, headers, bytes);
+    let answer = {
+        let mut rules = lock(&shared.rules);
+        let mut fitting = rules.iter_mut().filter(|(matches, _)| matches(&request));
+        fitting.find_map(|(_, answers)| answers(&request)).unwrap_or_else(|| default_answer(&request))
+    };
+    // Dropped with this future when the client goes away.
+    let ending = Ending { request: request.clone(), fate: Fate::Closed };
+    shared.count.send_modify(|count| *count += 1);
+    tokio::time::sleep(answer.delay).await;
+    if let Some(gate) = &answer.gate {
+        gate.pass().await;
+    }
+    respond(&request, answer, ending)
+}
+
+fn record(shared: &Shared, headers: HeaderMap, bytes: Bytes) -> Arc<Request> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    let mut requests = lock(&shared.requests);
+    let request = Arc::new(Request {
+        index: requests.len(),
+        thread: header("x-thinkd-thread"),
+        module: header("x-thinkd-module"),
+        body: serde_json::from_slice(&bytes).unwrap_or_default(),
+        headers,
+        bytes,
+        at: Instant::now(),
+        fate: watch::Sender::new(Fate::Open),
+    });
+    requests.push(request.clone());
+    request
+}
+
+fn respond(request: &Request, answer: Answer, ending: Ending) -> Response {
+    let streamed = answer.raw.is_none() && request.streams();
+    let chunks = match &answer.raw {
+        Some(bytes) => VecDeque::from([Bytes::from(bytes.clone())]),
+        None if streamed => answer.chunks(request),
+        None => halves(answer.plain(request)),
+    };
+    let mime = if streamed { "text/event-stream" } else { "application/json" };
+    let mut response = Response::builder().status(StatusCode::from_u16(answer.status).unwrap());
+    if !answer.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+        response = response.header("content-type", mime);
+    }
+    for (name, value) in &answer.headers {
+        response = response.header(*name, value);
+    }
+    response.body(Body::from_stream(sent(chunks, answer, ending))).unwrap()
+}
+
+fn halves(bytes: Bytes) -> VecDeque<Bytes> {
+    let middle = bytes.len() / 2;
+    [bytes.slice(..middle), bytes.slice(middle..)].into()
+}
+
+/// The chunks as they are sent: with gaps, pauses, and the cut.
+fn sent(
+    chunks: VecDeque<Bytes>,
+    answer: Answer,
+    ending: Ending,
+) -> impl stream::Stream<Item = Result<Bytes, std::io::Error>> {
+    stream::unfold((0, chunks, answer, ending), |(sent, mut chunks, answer, mut ending)| async move {
+        if let Some((_, gate)) = answer.pause.as_ref().filter(|(at, _)| *at == sent) {
+            gate.pass().await;
+        }
+        if answer.cut.is_some_and(|at| sent >= at.max(1)) {
+            ending.fate = Fate::Answered;
+            chunks.clear();
+            return Some((
+                Err(std::io::Error::other("cut by the script")),
+                (0, chunks, Answer { cut: None, ..answer }, ending),
+            ));
+        }
+        let Some(chunk) = chunks.pop_front() else {
+            ending.whole();
+            return None;
+        };
+        if sent > 0 {
+            tokio::time::sleep(answer.gap).await;
+        }
+        Some((Ok::<_, std::io::Error>(chunk), (sent + 1, chunks, answer, ending)))
+    })
+}
+
+/// The stub itself: what it records and how it answers.
+mod tests {
+    use super::*;
+    use crate::support::{Gate, ms, status};
+
+    async fn ask(stub: &Stub, module: &str, stream: bool) -> reqwest::Response {
+        let body = json!({ "model": "m", "stream": stream, "messages": [{ "role": "user", "content": "hello" }] });
+        let request = crate::support::http::client().post(format!("{}/chat/completions", stub.url()));
+        request.header("x-thinkd-module", module).json(&body).send().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_stub_answers_by_its_script_then_by_default() {
+        let stub = Stub::start().await;
+        stub.script(decision, [text("first")]).on(voice("a"), status(500).header("retry-after", "1"));
+        let first: Value = ask(&stub, "decision", false).await.json().await.unwrap();
+        assert_eq!(first["choices"][0]["message"]["content"], "first");
+        let second: Value = ask(&stub, "decision", false).await.json().await.unwrap();
+        assert_eq!(second["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"], r#"{"text":"ok"}"#);
+        assert_eq!(ask(&stub, "submodule:a", false).await.status(), 500);
+        assert!(stub.request(voice("a")).await.says("hello"));
+        let streamed = ask(&stub, "submodule:b", true).await.text().await.unwrap();
+        assert!(streamed.contains(r#"{"content":"b: no"}"#) && streamed.ends_with("data: [DONE]\n\n"), "{streamed}");
+    }
+
+    #[tokio::test]
+    async fn the_stub_sees_a_client_go_away() {
+        let stub = Stub::start().await;
+        stub.on(voice("never"), text("").never())
+            .on(voice("half"), text("many more words than a chunk holds").paused(2, &Gate::new()));
+        let asked = tokio::time::timeout(ms(200), ask(&stub, "submodule:never", false)).await;
+        assert!(asked.is_err(), "the stub answered what it was to hold back");
+        stub.request(voice("never")).await.closed().await;
+        let half = ask(&stub, "submodule:half", true).await;
+        let request = stub.request(voice("half")).await;
+        assert_eq!(request.fate(), Fate::Open);
+        drop(half);
+        request.closed().await;
+    }
+}
