@@ -10,6 +10,7 @@ use serde_json::Value;
 pub mod answer;
 pub mod app;
 pub mod db;
+pub mod envelope;
 pub mod http;
 pub mod socket;
 pub mod stub;
@@ -20,7 +21,7 @@ pub use app::{App, Setup};
 pub use db::Medium;
 pub use http::Reply;
 pub use socket::Socket;
-pub use stub::{Request, Stub, any, decision, voice};
+pub use stub::{Entry, Fate, Request, Stub, any, decision, voice};
 
 /// How long anything may take before a test calls it missing. Long: the machine may be busy. Nothing that passes waits for it.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -70,6 +71,13 @@ pub fn one<'a>(events: &'a [Value], wanted: &[&str]) -> &'a Value {
         [event] => event,
         ref found => panic!("{} events are tagged {wanted:?}, not one:\n{}", found.len(), story(events)),
     }
+}
+
+/// Asserts that there is exactly one event for each set of tags, and that they come in this order.
+#[track_caller]
+pub fn in_order(events: &[Value], steps: &[&[&str]]) {
+    let found: Vec<i64> = steps.iter().map(|tags| seq(one(events, tags))).collect();
+    assert!(found.is_sorted(), "{steps:?} are at {found:?}:\n{}", story(events));
 }
 
 /// The log as lines a person can read: position, thread, source, tags, text.

@@ -353,6 +353,23 @@ impl App {
         self.pages("/events?order=asc&").await
     }
 
+    /// The log after a position, without `debug`.
+    pub async fn since(&self, after: i64) -> Vec<Value> {
+        self.pages(&format!("/events?order=asc&after={after}&")).await
+    }
+
+    /// Creates a conversation; its id.
+    pub async fn conversation(&self, mut settings: Value) -> String {
+        settings["kind"] = json!("conversation");
+        let thread = self.post("/threads", settings).await.expect(201);
+        thread["id"].as_str().unwrap_or_else(|| panic!("no id: {thread}")).to_owned()
+    }
+
+    /// One event, by its id.
+    pub async fn event(&self, id: &str) -> Value {
+        self.get(&format!("/events/{id}")).await.expect(200)
+    }
+
     async fn set_voices(&mut self) {
         let voices = self.get("/submodules?limit=100").await.expect(200);
         for voice in voices["items"].as_array().unwrap() {

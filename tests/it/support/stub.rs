@@ -1,5 +1,6 @@
 //! A model server with a script: speaks the OpenAI chat completions protocol on loopback, records every request, answers by rules.
-//! The first rule that matches and is not used up answers; without one, voices say `<name>: noted.` and the decision replies `ok`.
+//! The first rule that matches and is not used up answers; without one, voices say
+//! `<name>: noted.` and pass at follow-ups, and the decision replies `ok: <what the user said last>`.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -94,6 +95,45 @@ impl Request {
         self.text().contains(text)
     }
 
+    /// What it is asked for: a first comment, a follow-up, the answer to a question; a decision, its repair.
+    /// Told by the sentences of `prompts/`, here and nowhere else.
+    pub fn is_follow_up(&self) -> bool {
+        self.is_voice() && self.last().contains("has been made: ")
+    }
+
+    /// Whether the decision asks this voice something.
+    pub fn is_question(&self) -> bool {
+        self.is_voice() && self.last().contains("asks you the question")
+    }
+
+    /// Whether it is a voice's first comment on something new.
+    pub fn is_comment(&self) -> bool {
+        self.is_voice() && !self.is_follow_up() && !self.is_question()
+    }
+
+    /// Whether a decision that only talked is asked to use the tool.
+    pub fn is_repair(&self) -> bool {
+        self.is_decision() && self.last().contains("text without a tool call")
+    }
+
+    /// The entries of the log that it shows: position, who, text.
+    pub fn entries(&self) -> Vec<Entry> {
+        let mut entries: Vec<Entry> = Vec::new();
+        for line in self.text().lines() {
+            match (entry(line), entries.last_mut(), line.strip_prefix("    ")) {
+                (Some(entry), ..) => entries.push(entry),
+                (None, Some(last), Some(more)) => last.text = format!("{}\n{more}", last.text),
+                _ => {}
+            }
+        }
+        entries
+    }
+
+    /// The positions of those.
+    pub fn seqs(&self) -> Vec<i64> {
+        self.entries().iter().map(|entry| entry.seq).collect()
+    }
+
     /// The names of the tools offered.
     pub fn tools(&self) -> Vec<String> {
         let tools = self.body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -126,6 +166,24 @@ impl Request {
         let what = format!("the end of the connection of {} in {}", self.module, self.thread);
         within(&what, fate.wait_for(|fate| *fate == Fate::Closed)).await.map(drop).unwrap();
     }
+}
+
+/// One entry of the log, as a prompt view shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its position.
+    pub seq: i64,
+    /// Who.
+    pub who: String,
+    /// What.
+    pub text: String,
+}
+
+/// `#12 [2026-11-21 04:25] user: hello`
+fn entry(line: &str) -> Option<Entry> {
+    let (seq, rest) = line.strip_prefix('#')?.split_once(" [")?;
+    let (who, text) = rest.split_once("] ")?.1.split_once(':')?;
+    Some(Entry { seq: seq.parse().ok()?, who: who.to_owned(), text: text.strip_prefix(' ').unwrap_or(text).to_owned() })
 }
 
 fn text_of(content: &Value) -> String {
@@ -274,10 +332,14 @@ impl Stub {
 }
 
 fn default_answer(request: &Request) -> Answer {
-    match request.voice() {
-        "" => reply("ok"),
-        name => text(&format!("{name}: noted.")),
+    if request.is_comment() || request.is_question() {
+        return text(&format!("{}: noted.", request.voice()));
     }
+    if request.is_voice() {
+        return text("PASS");
+    }
+    let heard = request.entries().into_iter().rfind(|entry| entry.who.starts_with("user"));
+    reply(&format!("ok: {}", heard.map(|entry| entry.text).unwrap_or_default()))
 }
 
 /// Says what became of a request when it is dropped.
@@ -390,7 +452,7 @@ mod tests {
     use crate::support::{Gate, ms, status};
 
     async fn ask(stub: &Stub, module: &str, stream: bool) -> reqwest::Response {
-        let body = json!({ "model": "m", "stream": stream, "messages": [{ "role": "user", "content": "hello" }] });
+        let body = json!({ "model": "m", "stream": stream, "messages": [{ "role": "user", "content": "hello\n#1 [now] user x: hi" }] });
         let request = crate::support::http::client().post(format!("{}/chat/completions", stub.url()));
         request.header("x-thinkd-module", module).json(&body).send().await.unwrap()
     }
@@ -402,7 +464,7 @@ mod tests {
         let first: Value = ask(&stub, "decision", false).await.json().await.unwrap();
         assert_eq!(first["choices"][0]["message"]["content"], "first");
         let second: Value = ask(&stub, "decision", false).await.json().await.unwrap();
-        assert_eq!(second["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"], r#"{"text":"ok"}"#);
+        assert_eq!(second["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"], r#"{"text":"ok: hi"}"#);
         assert_eq!(ask(&stub, "submodule:a", false).await.status(), 500);
         assert!(stub.request(voice("a")).await.says("hello"));
         let streamed = ask(&stub, "submodule:b", true).await.text().await.unwrap();
