@@ -1,6 +1,12 @@
 //! Asking a language model, in our words: a request to a stream of pieces that ends in a whole answer with its usage.
 //! Only the files below speak to a provider. What a model answers is data: nothing here trusts or acts on it.
 
+mod answer;
+pub mod offline;
+pub mod openai;
+pub mod scripted;
+mod wire;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -97,6 +103,8 @@ pub struct Prepared {
     pub thread: ThreadId,
     /// Who asks.
     pub module: Who,
+    /// The tier it is asked at.
+    pub tier: Tier,
     /// The model's name at the provider.
     pub model: String,
     /// Parameters besides messages and tools (`stream`, `temperature`, …).

@@ -1,0 +1,200 @@
+//! The model that answers when none is configured: no language model at all, and it says so. It shows the whole flow
+//! (voices remark, the decision replies through its tool, in pieces) and always answers the same to the same.
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use serde_json::{Value, json};
+
+use super::openai::{self, Options};
+use super::{Answer, Model, Piece, Pieces, Prepared, Request, ToolCall, Usage};
+use crate::failure::Who;
+
+/// How much of a text is repeated.
+const QUOTE_MAX: usize = 200;
+
+/// About how many characters come in a piece.
+const PIECE: usize = 24;
+
+/// The built-in model.
+pub struct Offline {
+    options: Options,
+}
+
+impl Offline {
+    /// The built-in model.
+    pub fn new() -> Self {
+        Self { options: Options::new("offline") }
+    }
+}
+
+impl Default for Offline {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Model for Offline {
+    /// The same body that a provider would get, so that prompt views look alike.
+    fn prepare(&self, request: &Request) -> Prepared {
+        openai::prepare(&self.options, request)
+    }
+
+    fn ask(&self, prepared: Prepared) -> Pieces {
+        let view: Value = serde_json::from_slice(&prepared.body).unwrap_or_default();
+        let transcript = transcript(&view);
+        let heard = Heard::in_transcript(&transcript);
+        let (text, calls) = match &prepared.module {
+            Who::Submodule(name) => (remark(name.as_str(), &heard.said), Vec::new()),
+            _ if can_reply(&view) => (String::new(), vec![reply(&heard)]),
+            _ => (announcement(&heard), Vec::new()),
+        };
+        let output = text.len() + calls.iter().map(|call| call.arguments.len()).sum::<usize>();
+        let usage =
+            Usage { input_tokens: tokens(prepared.body.len()), output_tokens: tokens(output), cached_tokens: 0 };
+        let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
+        stream::iter(pieces(Answer { text, calls, usage, finish: finish.to_owned() }).into_iter().map(Ok)).boxed()
+    }
+
+    fn name(&self) -> String {
+        "the built-in offline model (no language model is configured)".to_owned()
+    }
+}
+
+/// What the offline model understands of a prompt view.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Heard {
+    /// The last thing a user said.
+    said: String,
+    /// What the voices remarked since.
+    remarks: Vec<String>,
+}
+
+impl Heard {
+    /// Reads lines like `#12 user: hello` and `#13 submodule:critic: …`; a line that begins nothing goes on with the one before.
+    /// In a text that has no such lines the last line is what was said.
+    fn in_transcript(transcript: &str) -> Self {
+        let mut entries: Vec<(&str, String)> = Vec::new();
+        for line in transcript.lines() {
+            match (entry(line), entries.last_mut()) {
+                (Some((who, text)), _) => entries.push((who, text.to_owned())),
+                (None, Some((_, text))) if !line.trim().is_empty() => *text = format!("{text} {}", line.trim()),
+                // A blank line ends an entry: what follows may be a heading or an instruction.
+                (None, Some(_)) => entries.push(("", String::new())),
+                (None, None) => {}
+            }
+        }
+        let Some(at) = entries.iter().rposition(|(who, _)| who.starts_with("user")) else {
+            let last = transcript.lines().rev().find(|line| !line.trim().is_empty());
+            return Self { said: last.unwrap_or_default().trim().to_owned(), remarks: Vec::new() };
+        };
+        let voices = entries.iter().skip(at).filter_map(|(who, text)| Some((who.strip_prefix("submodule")?, text)));
+        let remarks = voices.map(|(name, text)| format!("{}: {text}", name.trim_start_matches([':', ' ']))).collect();
+        Self { said: entries[at].1.clone(), remarks }
+    }
+}
+
+/// `#12 who: text`, with or without the number.
+fn entry(line: &str) -> Option<(&str, &str)> {
+    let line = match line.strip_prefix('#') {
+        Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start(),
+        None => line,
+    };
+    let (who, text) = line.split_once(": ")?;
+    let known = ["user", "submodule", "decision", "tool", "system", "internal"];
+    known.iter().any(|word| who.starts_with(word)).then_some((who, text))
+}
+
+/// The text of all user messages.
+fn transcript(view: &Value) -> String {
+    let messages = view.get("messages").and_then(Value::as_array).into_iter().flatten();
+    let users = messages.filter(|message| message.get("role").and_then(Value::as_str) == Some("user"));
+    let texts = users.map(|message| match message.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => {
+            let texts: Vec<&str> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+            texts.join("\n")
+        }
+        _ => String::new(),
+    });
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+fn can_reply(view: &Value) -> bool {
+    let mut tools = view.get("tools").and_then(Value::as_array).into_iter().flatten();
+    tools.any(|tool| tool.pointer("/function/name").and_then(Value::as_str) == Some("reply"))
+}
+
+fn reply(heard: &Heard) -> ToolCall {
+    let arguments = json!({ "text": announcement(heard) }).to_string();
+    ToolCall { id: "offline".to_owned(), name: "reply".to_owned(), arguments }
+}
+
+fn announcement(heard: &Heard) -> String {
+    let said = match heard.said.as_str() {
+        "" => "I saw no message.".to_owned(),
+        said => format!("You said: “{}”.", quote(said)),
+    };
+    let remarks: Vec<String> = heard.remarks.iter().map(|remark| quote(remark)).collect();
+    let voices = match remarks.is_empty() {
+        true => "My inner voices remarked nothing.".to_owned(),
+        false => format!("My inner voices remarked: {}", remarks.join(" / ")),
+    };
+    format!(
+        "This is the offline model: no language model is configured, so I cannot think, only show how things flow here. \
+         {said} {voices}\n\
+         To have real answers, start me with THINKD_MODEL and OPENAI_API_KEY set, and OPENAI_BASE_URL for a server of \
+         your own; or write them into thinkd.toml under [models.low]."
+    )
+}
+
+/// One dry remark of a voice, which differs from voice to voice; nothing where there is nothing to remark.
+fn remark(voice: &str, said: &str) -> String {
+    let words = said.split_whitespace().count();
+    let names: Vec<&str> =
+        said.split_whitespace().skip(1).filter(|word| word.starts_with(char::is_uppercase)).collect();
+    let aspects = [
+        (words > 0).then(|| format!("The message has {words} words.")),
+        said.trim_end().ends_with('?').then(|| "This is a question; it wants an answer.".to_owned()),
+        (!names.is_empty()).then(|| format!("Names may be in it: {}.", quote(&names.join(" ")))),
+        said.chars().any(char::is_numeric).then(|| "It has figures in it; they should be kept exactly.".to_owned()),
+    ];
+    let first = voice.bytes().map(usize::from).sum::<usize>() % aspects.len();
+    aspects[first].clone().map(|text| format!("{text} (offline)")).unwrap_or_default()
+}
+
+fn quote(text: &str) -> String {
+    match text.char_indices().nth(QUOTE_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Four bytes a token, as everybody guesses.
+fn tokens(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(4)
+}
+
+/// The answer as it would come from a streaming provider.
+fn pieces(answer: Answer) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = cut(&answer.text).map(|text| Piece::Text(text.to_owned())).collect();
+    for (index, call) in answer.calls.iter().enumerate() {
+        pieces.push(Piece::Call { index, name: Some(call.name.clone()), arguments: String::new() });
+        let more = |arguments: &str| Piece::Call { index, name: None, arguments: arguments.to_owned() };
+        pieces.extend(cut(&call.arguments).map(more));
+    }
+    pieces.push(Piece::End(answer));
+    pieces
+}
+
+/// A text in pieces of about `PIECE` bytes.
+fn cut(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE.min(rest.len())));
+        rest = after;
+        Some(piece)
+    })
+}

@@ -1,0 +1,407 @@
+//! A model behind any OpenAI-compatible endpoint: chat completions with tools, streamed or plain.
+//! Here: what may be configured, the bytes of a request, and the course of a call (tries, time limits, pieces).
+//! One exchange over the network is in `wire.rs`; how answers are read, in `answer.rs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::answer::Draft;
+use super::wire::{Events, Trouble, Wire};
+use super::{Content, Message, Model, Piece, Pieces, Prepared, Request, Role, ToolChoice, ToolSpec};
+use crate::failure::{Failure, FailureKind, Who};
+
+/// How long an answer that has said why it ends is waited for, for its usage.
+const AFTER_FINISH: Duration = Duration::from_secs(1);
+
+/// The longest pause that a provider may ask for.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// The longest pause we choose ourselves.
+const BACKOFF_MAX: Duration = Duration::from_secs(8);
+
+/// A model and how to ask it: `[models.low]` and its like.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// The model's name at the provider.
+    pub model: String,
+    /// The endpoint, up to and without `/chat/completions`.
+    #[serde(default = "default::base_url")]
+    pub base_url: String,
+    /// The key, if the endpoint wants one.
+    #[serde(default)]
+    pub api_key: Option<SecretString>,
+    /// Whether answers come in pieces.
+    #[serde(default = "default::yes")]
+    pub stream: bool,
+    /// Sampling temperature; the provider's default if not given.
+    #[serde(default)]
+    pub temperature: Option<f32>,
+    /// Most tokens of an answer; the provider's default if not given.
+    #[serde(default)]
+    pub max_tokens: Option<u32>,
+    /// Whether tools are sent as strict ones; off for servers that refuse that.
+    #[serde(default = "default::yes")]
+    pub strict_tools: bool,
+    /// Whether the decision may answer without calling a tool.
+    #[serde(default)]
+    pub tool_choice: Calling,
+    /// Whether streamed answers are asked for their usage; off for servers that refuse that.
+    #[serde(default = "default::yes")]
+    pub usage_in_stream: bool,
+    /// Further members of the request body, as the provider names them (`reasoning_effort`, `max_completion_tokens`, …).
+    #[serde(default)]
+    pub parameters: Map<String, Value>,
+    /// How often a call is tried again while nothing of its answer has come.
+    #[serde(default = "default::retries")]
+    pub retries: u32,
+    /// The first pause before trying again; it doubles each time. A provider's `Retry-After` comes first.
+    #[serde(default = "default::backoff_ms")]
+    pub backoff_ms: u64,
+    /// Limit for reaching the endpoint.
+    #[serde(default = "default::connect_timeout_ms")]
+    pub connect_timeout_ms: u64,
+    /// Limit from the request to the first piece of a streamed answer.
+    #[serde(default = "default::first_piece_timeout_ms")]
+    pub first_piece_timeout_ms: u64,
+    /// Limit between two pieces of a streamed answer.
+    #[serde(default = "default::between_pieces_timeout_ms")]
+    pub between_pieces_timeout_ms: u64,
+    /// Limit of a whole call, tries and pauses included.
+    #[serde(default = "default::timeout_ms")]
+    pub timeout_ms: u64,
+}
+
+/// Whether a decision must call a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Calling {
+    /// It may answer in words, which is then repaired.
+    #[default]
+    Auto,
+    /// It must.
+    Required,
+}
+
+mod default {
+    pub fn base_url() -> String {
+        "https://api.openai.com/v1".to_owned()
+    }
+    pub fn yes() -> bool {
+        true
+    }
+    pub fn retries() -> u32 {
+        3
+    }
+    pub fn backoff_ms() -> u64 {
+        500
+    }
+    pub fn connect_timeout_ms() -> u64 {
+        5_000
+    }
+    pub fn first_piece_timeout_ms() -> u64 {
+        120_000
+    }
+    pub fn between_pieces_timeout_ms() -> u64 {
+        60_000
+    }
+    pub fn timeout_ms() -> u64 {
+        300_000
+    }
+}
+
+impl Options {
+    /// A model with every setting at its default.
+    pub fn new(model: impl Into<String>) -> Self {
+        Self {
+            model: model.into(),
+            base_url: default::base_url(),
+            api_key: None,
+            stream: true,
+            temperature: None,
+            max_tokens: None,
+            strict_tools: true,
+            tool_choice: Calling::Auto,
+            usage_in_stream: true,
+            parameters: Map::new(),
+            retries: default::retries(),
+            backoff_ms: default::backoff_ms(),
+            connect_timeout_ms: default::connect_timeout_ms(),
+            first_piece_timeout_ms: default::first_piece_timeout_ms(),
+            between_pieces_timeout_ms: default::between_pieces_timeout_ms(),
+            timeout_ms: default::timeout_ms(),
+        }
+    }
+
+    fn parameters(&self, request: &Request) -> Map<String, Value> {
+        let mut parameters = self.parameters.clone();
+        parameters.insert("stream".into(), self.stream.into());
+        if self.stream && self.usage_in_stream {
+            parameters.insert("stream_options".into(), json!({ "include_usage": true }));
+        }
+        if let Some(temperature) = self.temperature {
+            // Through its shortest decimal form: 0.2, not 0.20000000298.
+            let exact = temperature.to_string().parse::<f64>().unwrap_or_default();
+            parameters.insert("temperature".into(), exact.into());
+        }
+        if let Some(max_tokens) = self.max_tokens {
+            parameters.insert("max_tokens".into(), max_tokens.into());
+        }
+        if self.must_call(request) {
+            parameters.insert("tool_choice".into(), "required".into());
+        }
+        parameters
+    }
+
+    fn must_call(&self, request: &Request) -> bool {
+        let wanted = self.tool_choice == Calling::Required && request.module == Who::Decision;
+        (wanted || request.choice != ToolChoice::Auto) && offered(request).next().is_some()
+    }
+}
+
+/// A model behind an OpenAI-compatible endpoint.
+pub struct OpenAi {
+    options: Arc<Options>,
+    wire: Arc<Wire>,
+}
+
+impl OpenAi {
+    /// The model, not yet asked anything. Fails when the options make no endpoint.
+    pub fn new(options: Options) -> Result<Self, Failure> {
+        let wire = Wire::new(&options)?;
+        Ok(Self { options: Arc::new(options), wire: Arc::new(wire) })
+    }
+}
+
+impl Model for OpenAi {
+    fn prepare(&self, request: &Request) -> Prepared {
+        prepare(&self.options, request)
+    }
+
+    fn ask(&self, prepared: Prepared) -> Pieces {
+        let deadline = Instant::now() + Duration::from_millis(self.options.timeout_ms);
+        let call = Call { options: self.options.clone(), wire: self.wire.clone(), prepared, deadline };
+        let pieces = stream::unfold(State::Start(Box::new(call)), |state| state.advance());
+        pieces.flat_map(stream::iter).boxed()
+    }
+
+    fn name(&self) -> String {
+        self.wire.name().to_owned()
+    }
+}
+
+/// What would be sent with these options.
+pub(super) fn prepare(options: &Options, request: &Request) -> Prepared {
+    let parameters = options.parameters(request);
+    let mut body = parameters.clone();
+    body.insert("model".into(), options.model.as_str().into());
+    body.insert("messages".into(), request.messages.iter().map(message).collect());
+    let tools: Vec<Value> = offered(request).map(|tool| function(tool, options.strict_tools)).collect();
+    if !tools.is_empty() {
+        body.insert("tools".into(), tools.into());
+    }
+    Prepared {
+        thread: request.thread.clone(),
+        module: request.module.clone(),
+        tier: request.tier,
+        model: options.model.clone(),
+        parameters: parameters.into(),
+        body: Bytes::from(Value::from(body).to_string()),
+    }
+}
+
+/// The tools a request may call. One that must call a certain tool is shown no other: servers that know no more than
+/// `"tool_choice": "required"`, or nothing of it, then still do what is meant.
+fn offered(request: &Request) -> impl Iterator<Item = &ToolSpec> {
+    request.tools.iter().filter(|tool| match &request.choice {
+        ToolChoice::Auto => true,
+        ToolChoice::Only(name) => tool.name == *name,
+    })
+}
+
+fn message(message: &Message) -> Value {
+    let role = match message.role {
+        Role::System => "system",
+        Role::User => "user",
+    };
+    // Plain text where it is only that: the one form that every server reads.
+    let content = match message.content.as_slice() {
+        [Content::Text(text)] => text.as_str().into(),
+        parts => parts.iter().map(part).collect::<Value>(),
+    };
+    json!({ "role": role, "content": content })
+}
+
+fn part(content: &Content) -> Value {
+    match content {
+        Content::Text(text) => json!({ "type": "text", "text": text }),
+        Content::Media { mime, bytes } => match mime.strip_prefix("audio/") {
+            Some(kind) => {
+                let audio = json!({ "data": BASE64.encode(bytes), "format": audio_format(kind) });
+                json!({ "type": "input_audio", "input_audio": audio })
+            }
+            None => {
+                let url = format!("data:{mime};base64,{}", BASE64.encode(bytes));
+                json!({ "type": "image_url", "image_url": { "url": url } })
+            }
+        },
+    }
+}
+
+/// The provider's word for a kind of sound: the media type's, where it has no other.
+fn audio_format(kind: &str) -> &str {
+    match kind.split(';').next().unwrap_or(kind) {
+        "wave" | "x-wav" | "vnd.wave" => "wav",
+        "mpeg" => "mp3",
+        other => other,
+    }
+}
+
+fn function(tool: &ToolSpec, strict: bool) -> Value {
+    let mut function = json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters });
+    if strict {
+        function["strict"] = true.into();
+    }
+    json!({ "type": "function", "function": function })
+}
+
+/// One call under way.
+struct Call {
+    options: Arc<Options>,
+    wire: Arc<Wire>,
+    prepared: Prepared,
+    deadline: Instant,
+}
+
+/// Where a call stands. Boxed, since it moves with every piece.
+enum State {
+    Start(Box<Call>),
+    Coming(Box<(Call, Events, Draft)>),
+    Over,
+}
+
+/// What one step of a call yields, and where it stands then.
+type Step = (Vec<Result<Piece, Failure>>, State);
+
+impl State {
+    async fn advance(self) -> Option<(Vec<Result<Piece, Failure>>, Self)> {
+        match self {
+            Self::Start(call) => Some(call.begin().await),
+            Self::Coming(coming) => {
+                let (call, events, draft) = *coming;
+                Some(call.go_on(events, draft).await)
+            }
+            Self::Over => None,
+        }
+    }
+}
+
+impl Call {
+    /// Tries until the first piece is there, a failure that trying again cannot cure, or the tries or the time are used up.
+    async fn begin(self) -> Step {
+        let mut tries = 1;
+        loop {
+            let (trouble, pause) = match self.first().await {
+                Ok((events, draft, pieces)) => return self.coming(events, draft, pieces),
+                Err(trouble) => {
+                    let pause =
+                        trouble.pause.map_or_else(|| backoff(self.options.backoff_ms, tries), |p| p.min(PAUSE_MAX));
+                    (trouble, pause)
+                }
+            };
+            let has_time = Instant::now() + pause < self.deadline;
+            if !trouble.failure.retryable || tries > self.options.retries || !has_time {
+                return fail(trouble.failure, tries);
+            }
+            tracing::debug!(model = self.wire.name(), tries, ?pause, reason = %trouble.failure, "the model is asked again");
+            tokio::time::sleep(pause).await;
+            tries += 1;
+        }
+    }
+
+    /// One try, up to the first piece.
+    async fn first(&self) -> Result<(Events, Draft, Vec<Piece>), Trouble> {
+        let limit = Duration::from_millis(self.options.first_piece_timeout_ms);
+        let limit = if self.options.stream { self.until(limit) } else { self.deadline };
+        let first = async {
+            let mut events = self.wire.send(&self.prepared, self.options.stream).await?;
+            let mut draft = Draft::default();
+            loop {
+                match events.next().await? {
+                    Some(chunk) => {
+                        let pieces = draft.take(&chunk).map_err(|error| self.wire.unreadable(error))?;
+                        if !pieces.is_empty() || draft.is_finished() {
+                            return Ok((events, draft, pieces));
+                        }
+                    }
+                    None if draft.begun && events.was_ended() => return Ok((events, draft, Vec::new())),
+                    None => return Err(self.wire.broken_off("its first piece")),
+                }
+            }
+        };
+        match tokio::time::timeout_at(limit, first).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(self.late("gave no first piece of its answer in time").into()),
+        }
+    }
+
+    /// One more event of the answer.
+    async fn go_on(self, mut events: Events, mut draft: Draft) -> Step {
+        let finished = draft.is_finished();
+        let limit = if finished { AFTER_FINISH } else { Duration::from_millis(self.options.between_pieces_timeout_ms) };
+        match tokio::time::timeout_at(self.until(limit), events.next()).await {
+            Ok(Ok(Some(chunk))) => match draft.take(&chunk) {
+                Ok(pieces) => self.coming(events, draft, pieces),
+                Err(error) => fail(self.wire.unreadable(error).failure, 1),
+            },
+            Ok(Ok(None)) if finished || events.was_ended() => end(draft),
+            Ok(Ok(None)) => fail(self.wire.broken_off("its end").failure, 1),
+            // It was whole already: what went wrong behind it is of no concern.
+            Ok(Err(_)) | Err(_) if finished => end(draft),
+            Ok(Err(trouble)) => fail(trouble.failure, 1),
+            Err(_) => fail(self.late("stopped in the middle of its answer"), 1),
+        }
+    }
+
+    fn coming(self, events: Events, draft: Draft, pieces: Vec<Piece>) -> Step {
+        (pieces.into_iter().map(Ok).collect(), State::Coming(Box::new((self, events, draft))))
+    }
+
+    fn until(&self, limit: Duration) -> Instant {
+        self.deadline.min(Instant::now() + limit)
+    }
+
+    fn late(&self, what: &str) -> Failure {
+        let text = format!("{} {what}", self.wire.name());
+        Failure::new(FailureKind::Timeout, text).retryable()
+    }
+}
+
+fn end(draft: Draft) -> Step {
+    (vec![Ok(Piece::End(draft.finish()))], State::Over)
+}
+
+fn fail(mut failure: Failure, tries: u32) -> Step {
+    if tries > 1 {
+        failure.text.push_str(&format!(" (tried {tries} times)"));
+    }
+    (vec![Err(failure)], State::Over)
+}
+
+/// The pause after the given number of tries: doubling, and shortened by up to half so that callers spread out.
+fn backoff(first_ms: u64, tries: u32) -> Duration {
+    use std::hash::{BuildHasher as _, RandomState};
+    let full = Duration::from_millis(first_ms.saturating_mul(1 << (tries - 1).min(16))).min(BACKOFF_MAX);
+    let chance = RandomState::new().hash_one(tries) % 1000;
+    full.mul_f64(1.0 - chance as f64 / 2000.0)
+}

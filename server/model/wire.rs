@@ -1,0 +1,470 @@
+//! One exchange with a provider through async-openai: sent, refused or answered, within our limits of size.
+//! async-openai builds the request and reads the events. It would also retry (unseen by us), read error bodies and events
+//! of any size, and take settings from the environment; so each call gets a client of its own (two small allocations)
+//! around one shared connection pool, whose service does the exchange and knows what became of it. Retries are `openai.rs`'s.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use async_openai::Client;
+use async_openai::config::Config;
+use async_openai::error::OpenAIError;
+use async_openai::middleware::HttpRequestFactory;
+use async_openai::traits::RequestOptionsBuilder as _;
+use async_openai::types::stream::StreamResponse;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{Stream, StreamExt as _};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
+use reqwest::{Response, StatusCode, Url};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
+
+use super::Prepared;
+use super::answer::{ANSWER_MAX, Reported, Unreadable, reported};
+use super::openai::Options;
+use crate::failure::{Failure, FailureKind};
+
+/// Most bytes of one line of a streamed answer, and of a whole plain one.
+const LINE_MAX: usize = ANSWER_MAX;
+
+/// Most bytes of a whole streamed answer: every few letters come in an envelope of 200 to 400 bytes.
+const STREAM_MAX: usize = 64 << 20;
+
+/// How much of a refusal is read, and for how long.
+const REFUSAL_MAX: usize = 64 << 10;
+const REFUSAL_WAIT: Duration = Duration::from_secs(5);
+
+/// How much of a provider's words is repeated in a failure.
+const QUOTE_MAX: usize = 300;
+
+/// Idle connections kept: one for each call that may run at the same time.
+const IDLE_MAX: usize = 512;
+
+/// A failed exchange, and how long the provider asks to be left alone.
+#[derive(Debug, thiserror::Error)]
+#[error("{failure}")]
+pub(super) struct Trouble {
+    /// What is told if it stays at that.
+    pub failure: Failure,
+    /// The provider's `Retry-After`.
+    pub pause: Option<Duration>,
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self { failure, pause: None }
+    }
+}
+
+/// The way to one model.
+pub(super) struct Wire {
+    http: reqwest::Client,
+    endpoint: Arc<Endpoint>,
+}
+
+/// Where the model is, for async-openai, which would otherwise look into the environment.
+struct Endpoint {
+    /// `model … at …`, without anything secret.
+    name: String,
+    base: String,
+    key: SecretString,
+    headers: HeaderMap,
+}
+
+impl Wire {
+    pub fn new(options: &Options) -> Result<Self, Failure> {
+        let endpoint = Endpoint::new(options)?;
+        // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let http = reqwest::Client::builder()
+            .user_agent(concat!("thinkd/", env!("CARGO_PKG_VERSION")))
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(Duration::from_millis(options.connect_timeout_ms))
+            .tcp_nodelay(true)
+            .pool_max_idle_per_host(IDLE_MAX)
+            .build()
+            .map_err(|error| endpoint.failure(format_args!("cannot be asked: {}", root_cause(&error))))?;
+        Ok(Self { http, endpoint: Arc::new(endpoint) })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.endpoint.name
+    }
+
+    /// Sends a request: exactly the prepared bytes. Returns when the answer begins (streamed) or is there (plain).
+    pub async fn send(&self, prepared: &Prepared, streamed: bool) -> Result<Events, Trouble> {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let max = if streamed { STREAM_MAX } else { LINE_MAX };
+        let exchange = Exchange { http: self.http.clone(), endpoint: self.endpoint.clone(), seen: seen.clone(), max };
+        let config: Arc<dyn Config> = self.endpoint.clone();
+        let client = Client::build(self.http.clone(), config).with_http_service(exchange);
+        let body: &RawValue = serde_json::from_slice(&prepared.body)
+            .map_err(|error| self.endpoint.failure(format_args!("cannot be sent a body that is no JSON: {error}")))?;
+        let chat = client.chat().headers(headers(prepared)?);
+        let endpoint = self.endpoint.clone();
+        let events = if streamed {
+            chat.create_stream_byot(body).await.map(Source::Stream)
+        } else {
+            chat.create_byot(body).await.map(|whole| Source::Whole(Some(whole)))
+        };
+        match events {
+            Ok(source) => Ok(Events { source, endpoint, seen }),
+            Err(error) => Err(endpoint.trouble(error, &seen)),
+        }
+    }
+
+    /// An answer that ended before it was whole.
+    pub fn broken_off(&self, before: &str) -> Trouble {
+        self.endpoint.failure(format_args!("broke its answer off before {before}")).retryable().into()
+    }
+
+    /// An answer that cannot be read on.
+    pub fn unreadable(&self, why: Unreadable) -> Trouble {
+        match why {
+            Unreadable::TooLarge => {
+                self.endpoint.failure(format_args!("gave an answer of more than {ANSWER_MAX} bytes")).into()
+            }
+            Unreadable::Reported(reported) => self.endpoint.refusal(StatusCode::OK, &reported, None),
+        }
+    }
+}
+
+fn headers(prepared: &Prepared) -> Result<HeaderMap, Failure> {
+    let header = |text: &str| {
+        HeaderValue::from_str(text).map_err(|error| Failure::new(FailureKind::Model, format!("{text:?}: {error}")))
+    };
+    let thread = header(prepared.thread.as_str())?;
+    let module = header(&prepared.module.to_string())?;
+    Ok(HeaderMap::from_iter([
+        (http::HeaderName::from_static("x-thinkd-thread"), thread),
+        (http::HeaderName::from_static("x-thinkd-module"), module),
+    ]))
+}
+
+/// The events of one answer. Dropping it closes the connection.
+pub(super) struct Events {
+    source: Source,
+    endpoint: Arc<Endpoint>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+enum Source {
+    Stream(StreamResponse<Value>),
+    Whole(Option<Value>),
+}
+
+impl Events {
+    /// The next event; none at the end.
+    pub async fn next(&mut self) -> Result<Option<Value>, Trouble> {
+        match &mut self.source {
+            Source::Whole(whole) => Ok(whole.take()),
+            Source::Stream(events) => {
+                events.next().await.transpose().map_err(|error| self.endpoint.trouble(error, &self.seen))
+            }
+        }
+    }
+
+    /// Whether the provider marked the end: a plain answer, or a streamed one with `[DONE]`.
+    pub fn was_ended(&self) -> bool {
+        matches!(self.source, Source::Whole(_)) || lock(&self.seen).done
+    }
+}
+
+/// What was seen of an answer's bytes, for the reader at the other end of async-openai.
+#[derive(Default)]
+struct Seen {
+    /// Why no more came, if that was no orderly end.
+    broke: Option<String>,
+    /// Whether it ended with `[DONE]`.
+    done: bool,
+}
+
+fn lock(seen: &Mutex<Seen>) -> std::sync::MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Endpoint {
+    fn new(options: &Options) -> Result<Self, Failure> {
+        let failure = |what: &str| Failure::new(FailureKind::Model, format!("model {}: {what}", options.model));
+        let mut shown = Url::parse(&options.base_url)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+            .ok_or_else(|| failure("base_url must be an http:// or https:// address"))?;
+        // What is shown has no credentials and no query.
+        let cleaned = shown.set_username("").and_then(|()| shown.set_password(None));
+        cleaned.map_err(|()| failure("base_url cannot be read"))?;
+        shown.set_query(None);
+        let key = options.api_key.clone().unwrap_or_default();
+        let mut headers = HeaderMap::new();
+        if !key.expose_secret().is_empty() {
+            let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret()))
+                .map_err(|_| failure("api_key has characters that no key has"))?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        let name = format!("model {} at {}", options.model, shown.as_str().trim_end_matches('/'));
+        Ok(Self { name, base: options.base_url.clone(), key, headers })
+    }
+
+    fn failure(&self, what: std::fmt::Arguments<'_>) -> Failure {
+        Failure::new(FailureKind::Model, format!("{} {what}", self.name))
+    }
+
+    /// What async-openai says went wrong, in our words.
+    fn trouble(&self, error: OpenAIError, seen: &Mutex<Seen>) -> Trouble {
+        if let Some(broke) = &lock(seen).broke {
+            return self.failure(format_args!("{broke}")).retryable().into();
+        }
+        match error {
+            OpenAIError::Boxed(error) => match error.downcast::<Trouble>() {
+                Ok(trouble) => *trouble,
+                Err(error) => {
+                    self.failure(format_args!("could not be asked: {}", self.quote(&error.to_string()))).into()
+                }
+            },
+            OpenAIError::JSONDeserialize(error, text) => {
+                let quote = self.quote(&text);
+                let failure = self.failure(format_args!("answered what is no JSON: {quote}"));
+                if error.is_eof() { failure.retryable().into() } else { failure.into() }
+            }
+            other => self.failure(format_args!("gave no readable answer: {}", self.quote(&other.to_string()))).into(),
+        }
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> Trouble {
+        let cause = root_cause(error);
+        if error.is_timeout() {
+            let text = format!("{} could not be reached in time: {cause}", self.name);
+            return Failure::new(FailureKind::Timeout, text).retryable().into();
+        }
+        self.failure(format_args!("could not be reached: {cause}")).retryable().into()
+    }
+
+    /// An answer that is an error, by its status or by what it says.
+    fn refusal(&self, status: StatusCode, reported: &Reported, pause: Option<Duration>) -> Trouble {
+        let meant = reported.status.and_then(|code| StatusCode::from_u16(code).ok());
+        let status = if status.is_success() { meant.unwrap_or(status) } else { status };
+        let hint = hint(status, &reported.message);
+        let quote = self.quote(&reported.message);
+        let failure = match status.is_success() {
+            true => self.failure(format_args!("answered with an error: {quote}{hint}")),
+            false => self.failure(format_args!("answered {status}: {quote}{hint}")),
+        };
+        let failure = failure.with(json!({ "status": status.as_u16() }));
+        let failure = if is_passing(status, &reported.message) { failure.retryable() } else { failure };
+        Trouble { failure, pause }
+    }
+
+    /// The beginning of a provider's words on one line, without our key, should they repeat it.
+    fn quote(&self, words: &str) -> String {
+        let key = self.key.expose_secret();
+        let words = if key.is_empty() { words.to_owned() } else { words.replace(key, "[api_key]") };
+        let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        match line.char_indices().nth(QUOTE_MAX) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None if line.is_empty() => "(nothing)".to_owned(),
+            None => line,
+        }
+    }
+}
+
+impl Config for Endpoint {
+    fn headers(&self) -> HeaderMap {
+        self.headers.clone()
+    }
+
+    fn url(&self, path: &str) -> String {
+        match self.base.split_once('?') {
+            Some((base, query)) => format!("{}{path}?{query}", base.trim_end_matches('/')),
+            None => format!("{}{path}", self.base.trim_end_matches('/')),
+        }
+    }
+
+    fn query(&self) -> Vec<(&str, &str)> {
+        Vec::new()
+    }
+
+    fn api_base(&self) -> &str {
+        &self.base
+    }
+
+    fn api_key(&self) -> &SecretString {
+        &self.key
+    }
+}
+
+/// Whether the same request may succeed later.
+fn is_passing(status: StatusCode, message: &str) -> bool {
+    let passing = matches!(status.as_u16(), 408 | 409 | 425 | 429) || status.is_server_error();
+    passing && !message.contains("insufficient_quota")
+}
+
+/// What the operator can do about it, where that is known.
+fn hint(status: StatusCode, message: &str) -> &'static str {
+    match status.as_u16() {
+        401 | 403 => " (check api_key)",
+        404 => " (check base_url and model)",
+        400 | 422 if message.contains("stream_options") => " (set usage_in_stream = false for this model)",
+        400 | 422 if message.contains("strict") => " (set strict_tools = false for this model)",
+        _ => "",
+    }
+}
+
+/// The innermost cause, which is the one that says something. It never holds the address, which may hold a secret.
+fn root_cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    match cause.downcast_ref::<reqwest::Error>() {
+        Some(_) => "the request failed".to_owned(),
+        None => cause.to_string(),
+    }
+}
+
+/// What async-openai sends a request through.
+#[derive(Clone)]
+struct Exchange {
+    http: reqwest::Client,
+    endpoint: Arc<Endpoint>,
+    seen: Arc<Mutex<Seen>>,
+    max: usize,
+}
+
+impl tower::Service<HttpRequestFactory> for Exchange {
+    type Response = Response;
+    type Error = tower::BoxError;
+    type Future = BoxFuture<'static, Result<Response, tower::BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: HttpRequestFactory) -> Self::Future {
+        let exchange = self.clone();
+        Box::pin(async move {
+            let request = request.build().await?;
+            let response =
+                exchange.http.execute(request).await.map_err(|error| exchange.endpoint.unreachable(&error))?;
+            match response.status().is_success() {
+                true => Ok(guarded(response, exchange.seen, exchange.max)),
+                false => Err(refused(&exchange.endpoint, response).await.into()),
+            }
+        })
+    }
+}
+
+async fn refused(endpoint: &Endpoint, response: Response) -> Trouble {
+    let (status, pause) = (response.status(), retry_after(response.headers()));
+    let location =
+        response.headers().get(LOCATION).map(|to| format!("moved to {}", String::from_utf8_lossy(to.as_bytes())));
+    let body = read_some(response).await;
+    let said = serde_json::from_slice(&body).ok().and_then(|body| reported(&body)).map(|reported| reported.message);
+    let message = location.or(said).unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
+    endpoint.refusal(status, &Reported { message, status: None }, pause)
+}
+
+/// The beginning of a refusal's body, as far as it comes.
+async fn read_some(mut response: Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    let read = async {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            body.extend_from_slice(&chunk);
+            if body.len() >= REFUSAL_MAX {
+                break;
+            }
+        }
+    };
+    // What came in time is quoted; a refusal without words is one too.
+    let _in_time = tokio::time::timeout(REFUSAL_WAIT, read).await.is_ok();
+    body
+}
+
+/// `Retry-After` in seconds or as a date; `retry-after-ms` where a provider is that exact.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let millis = text("retry-after-ms").and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
+    let seconds = || text(RETRY_AFTER.as_str()).and_then(|s| Duration::try_from_secs_f64(s.parse().ok()?).ok());
+    let date = || {
+        // The HTTP date is RFC 2822's but for the name of its zone.
+        let date = text(RETRY_AFTER.as_str())?.replace("GMT", "+0000");
+        let until = OffsetDateTime::parse(&date, &Rfc2822).ok()?.unix_timestamp() - crate::time::now().seconds();
+        Some(Duration::from_secs(u64::try_from(until).unwrap_or(0)))
+    };
+    millis.or_else(seconds).or_else(date)
+}
+
+/// The same response, whose body ends in an error where it becomes larger than it may.
+fn guarded(response: Response, seen: Arc<Mutex<Seen>>, max: usize) -> Response {
+    let mut envelope = http::Response::new(());
+    *envelope.status_mut() = response.status();
+    *envelope.headers_mut() = response.headers().clone();
+    let body = Guard { bytes: Box::pin(response.bytes_stream()), seen, max, total: 0, line: 0, tail: Vec::new() };
+    Response::from(envelope.map(|()| reqwest::Body::wrap_stream(body)))
+}
+
+type ByteStream = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
+
+struct Guard {
+    bytes: ByteStream,
+    seen: Arc<Mutex<Seen>>,
+    max: usize,
+    total: usize,
+    line: usize,
+    tail: Vec<u8>,
+}
+
+impl Guard {
+    fn check(&mut self, chunk: &[u8]) -> Result<(), String> {
+        self.total += chunk.len();
+        self.line = match chunk.iter().rposition(|byte| *byte == b'\n') {
+            Some(at) => chunk.len() - at - 1,
+            None => self.line + chunk.len(),
+        };
+        if self.total > self.max {
+            return Err(format!("gave an answer of more than {} bytes", self.max));
+        }
+        if self.line > LINE_MAX {
+            return Err(format!("gave an event of more than {LINE_MAX} bytes"));
+        }
+        self.note_end(chunk);
+        Ok(())
+    }
+
+    /// Notes whether the answer ends, so far, with the mark of its end.
+    fn note_end(&mut self, chunk: &[u8]) {
+        const KEPT: usize = 24;
+        self.tail.extend_from_slice(&chunk[chunk.len().saturating_sub(KEPT)..]);
+        self.tail.drain(..self.tail.len().saturating_sub(KEPT));
+        let tail = self.tail.trim_ascii_end();
+        if tail.ends_with(b"data: [DONE]") || tail.ends_with(b"data:[DONE]") {
+            lock(&self.seen).done = true;
+        }
+    }
+
+    fn broke(&self, why: String) -> std::io::Error {
+        lock(&self.seen).broke = Some(why);
+        std::io::Error::other("see `Seen`")
+    }
+}
+
+impl Stream for Guard {
+    type Item = Result<Bytes, std::io::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.bytes.poll_next_unpin(context).map(|next| match next? {
+            Ok(chunk) => Some(match self.check(&chunk) {
+                Ok(()) => Ok(chunk),
+                Err(why) => Err(self.broke(why)),
+            }),
+            Err(error) => Some(Err(self.broke(format!("broke the connection: {}", root_cause(&error))))),
+        })
+    }
+}
