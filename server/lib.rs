@@ -1,7 +1,7 @@
 //! thinkd: a server for minds that think in the open.
 //!
 //! Floors, top to bottom; each may use those below it, never one above (`tests/it/floors.rs` checks it):
-//! 6 `app`, `command` · 5 `edge` · 4 `runtime`, `turn` · 3 `decision`, `submodule`, `tools` · 2 `history`, `state`, `thread` ·
+//! 6 `app`, `command`, `settings`, `telemetry` · 5 `edge` · 4 `runtime`, `turn` · 3 `decision`, `submodule`, `tools` · 2 `history`, `state`, `thread` ·
 //! 1 `store`, `model`, `prompt`, `tool` · 0 `event`, `failure`, `id`, `time`.
 
 // floor 0: words
@@ -17,3 +17,8 @@ pub mod tool;
 pub mod runtime;
 // floor 5: translation only
 pub mod edge;
+// floor 6: the program
+pub mod app;
+pub mod command;
+pub mod settings;
+pub mod telemetry;

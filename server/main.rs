@@ -1,4 +1,5 @@
-//! The program: parses the command line and leaves the rest to `thinkd::command`.
-#![expect(missing_docs, reason = "a program has no public items")]
+//! The program: everything it can do is in `thinkd::command`.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    thinkd::command::run()
+}

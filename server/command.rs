@@ -1,0 +1,70 @@
+//! The command line: which command, with which settings, and what the exit code says.
+//! Each command is a file below; serving is `app`.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::app;
+use crate::settings::{self, Flags, Invalid, Loaded, Settings};
+
+/// A server for minds that think in the open.
+#[derive(Debug, Parser)]
+#[command(name = "thinkd", version, about, disable_help_subcommand = true)]
+struct Line {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the server (the default)
+    Serve,
+    /// Print the configuration in force, secrets redacted
+    Config,
+}
+
+/// Reads the command line and does what it says.
+pub fn run() -> ExitCode {
+    // TLS has no default of its own here: every client in this process uses this one. It can be set once, and is.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let line = Line::parse();
+    match dispatch(line) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("{error:#}"));
+            if error.is::<Invalid>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+fn dispatch(line: Line) -> anyhow::Result<()> {
+    let Loaded { settings, sources } = Settings::load(&line.flags, &settings::environment())?;
+    match line.command.unwrap_or(Command::Serve) {
+        Command::Serve => app::serve(settings),
+        Command::Config => {
+            say(settings.to_toml(&sources).trim_end())?;
+            Ok(settings.check()?)
+        }
+    }
+}
+
+/// A line on standard output.
+pub fn say(line: impl Display) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{line}")
+}
+
+/// A line on standard error. There is nowhere to complain about its failing.
+pub fn complain(what: &str) {
+    let _ = writeln!(io::stderr().lock(), "thinkd: {what}");
+}
+
+/// Whether whoever read our output had enough: no failure of ours.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
