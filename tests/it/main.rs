@@ -6,4 +6,5 @@
     reason = "tests say what is wrong by panicking, helpers included, and print what helps"
 )]
 
+mod floors;
 mod support;
