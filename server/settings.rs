@@ -12,6 +12,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::edge::{self, Key, Role};
+use crate::model::openai;
 use crate::runtime::Policy;
 
 /// All that can be configured.
@@ -83,46 +84,17 @@ pub struct Models {
     #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
     pub api_key: Option<SecretString>,
     /// The ordinary model.
-    #[serde(skip_serializing_if = "Endpoint::is_default")]
-    pub low: Endpoint,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<openai::Options>,
     /// The better one.
-    #[serde(skip_serializing_if = "Endpoint::is_default")]
-    pub high: Endpoint,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<openai::Options>,
     /// The one that turns text into vectors.
-    #[serde(skip_serializing_if = "Endpoint::is_default")]
-    pub embedding: Endpoint,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<openai::Options>,
     /// Models of single modules: `decision`, `submodule:<name>`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub modules: BTreeMap<String, Endpoint>,
-}
-
-/// One model at one endpoint.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Endpoint {
-    /// The model's name there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The endpoint, up to and without `/chat/completions`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub base_url: Option<String>,
-    /// Its key.
-    #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
-    pub api_key: Option<SecretString>,
-    /// Whether answers are asked for piece by piece.
-    pub stream: bool,
-}
-
-impl Default for Endpoint {
-    fn default() -> Self {
-        Self { model: None, base_url: None, api_key: None, stream: true }
-    }
-}
-
-impl Endpoint {
-    fn is_default(&self) -> bool {
-        self.model.is_none() && self.base_url.is_none() && self.api_key.is_none() && self.stream
-    }
+    pub modules: BTreeMap<String, openai::Options>,
 }
 
 /// `[turn]`.
@@ -295,6 +267,7 @@ impl Settings {
         for layer in layers(flags, environment)? {
             figment = figment.merge(layer);
         }
+        figment = share_endpoint(figment);
         // Lossy: an environment has texts only, and "3" is to be a number where one is wanted.
         let settings = figment.extract_lossy().map_err(|error| explain(&figment, &error))?;
         Ok(Loaded { settings, sources: sources(&figment) })
@@ -332,12 +305,10 @@ impl Settings {
 
     /// All configured secrets, to be kept out of what is written.
     pub fn secrets(&self) -> Vec<SecretString> {
-        let models = &self.models;
-        let tiers = [&models.low, &models.high, &models.embedding].into_iter().chain(models.modules.values());
         let password = password(self.database.expose_secret()).map(SecretString::from);
         let keys = self.keys.iter().map(|key| key.key.clone());
-        let api_keys = tiers.filter_map(|tier| tier.api_key.clone());
-        [self.token.clone(), models.api_key.clone(), password]
+        let api_keys = self.models.all().filter_map(|model| model.api_key.clone());
+        [self.token.clone(), self.models.api_key.clone(), password]
             .into_iter()
             .flatten()
             .chain(keys)
@@ -357,25 +328,19 @@ impl Settings {
 }
 
 impl Models {
+    fn all(&self) -> impl Iterator<Item = &openai::Options> {
+        [&self.low, &self.high, &self.embedding].into_iter().flatten().chain(self.modules.values())
+    }
+
     fn check(&self) -> Result<(), Invalid> {
-        let tiers = [("low", &self.low), ("high", &self.high), ("embedding", &self.embedding)];
-        if let Some((name, _)) = self.modules.iter().find(|(_, module)| module.model.is_none()) {
-            return invalid(format!("[models.modules.{name:?}] names no model: set its model or remove it"));
-        }
-        if self.low.model.is_some() || self.high.model.is_some() || !self.modules.is_empty() {
+        let has_model = self.low.is_some() || self.high.is_some() || !self.modules.is_empty();
+        if has_model || (self.base_url.is_none() && self.api_key.is_none()) {
             return Ok(());
         }
-        let half = |endpoint: &Endpoint| endpoint.base_url.is_some() || endpoint.api_key.is_some();
-        let where_ = match tiers.iter().find(|(_, tier)| half(tier)) {
-            Some((name, _)) => format!("[models.{name}] has an endpoint or a key"),
-            None if self.base_url.is_some() || self.api_key.is_some() => {
-                "an endpoint or a key is configured (OPENAI_BASE_URL, OPENAI_API_KEY)".to_owned()
-            }
-            None => return Ok(()),
-        };
-        invalid(format!(
-            "{where_}, but no model: set THINKD_MODEL (models.low.model), or unset it for the offline model"
-        ))
+        invalid(
+            "an endpoint or a key is configured (OPENAI_BASE_URL, OPENAI_API_KEY), but no model: set THINKD_MODEL \
+             (models.low.model), or unset them to use the built-in offline model",
+        )
     }
 }
 
@@ -513,6 +478,26 @@ fn read(key: &str, text: &str) -> Value {
     is_compound.then(compound).flatten().and_then(|value| Value::serialize(value).ok()).unwrap_or_else(|| text.into())
 }
 
+/// Gives the shared endpoint and its key to those models that name no endpoint themselves. A model with an endpoint of its own
+/// gets neither: a key goes where it was meant to go.
+fn share_endpoint(mut figment: Figment) -> Figment {
+    let modules = figment.find_value("models.modules").ok().and_then(Value::into_dict).unwrap_or_default();
+    let modules = modules.keys().map(|name| format!("models.modules.{name}"));
+    let tiers = ["models.low", "models.high", "models.embedding"].map(str::to_owned);
+    for model in tiers.into_iter().chain(modules) {
+        if !figment.contains(&model) || figment.contains(&format!("{model}.base_url")) {
+            continue;
+        }
+        for key in ["base_url", "api_key"] {
+            if let Ok(value) = figment.find_value(&format!("models.{key}")) {
+                // `join`: a key of its own stays.
+                figment = figment.join(Layer::key(format!("models.{key}"), &format!("{model}.{key}"), value));
+            }
+        }
+    }
+    figment
+}
+
 // --- saying where things come from, and what is wrong with them
 
 fn sources(figment: &Figment) -> Vec<(String, String)> {
@@ -556,6 +541,9 @@ fn explain(figment: &Figment, error: &figment::Error) -> Invalid {
         Ok(value) => format!(" ({})", first_source(figment, &value)),
         Err(_) => error.metadata.as_ref().map_or(String::new(), |metadata| format!(" ({})", metadata.name)),
     };
+    if let Kind::MissingField(field) = &error.kind {
+        return Invalid(format!("the setting {path}.{field} is missing{from}"));
+    }
     let what = if is_secret(&path) { "must be a text".to_owned() } else { error.kind.to_string() };
     Invalid(format!("the setting {path} is not valid{from}: {what}"))
 }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use secrecy::SecretString;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -30,7 +30,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 const BACKOFF_MAX: Duration = Duration::from_secs(8);
 
 /// A model and how to ask it: `[models.low]` and its like.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
     /// The model's name at the provider.
@@ -39,16 +39,16 @@ pub struct Options {
     #[serde(default = "default::base_url")]
     pub base_url: String,
     /// The key, if the endpoint wants one.
-    #[serde(default)]
+    #[serde(default, serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
     pub api_key: Option<SecretString>,
     /// Whether answers come in pieces.
     #[serde(default = "default::yes")]
     pub stream: bool,
     /// Sampling temperature; the provider's default if not given.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
     /// Most tokens of an answer; the provider's default if not given.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// Whether tools are sent as strict ones; off for servers that refuse that.
     #[serde(default = "default::yes")]
@@ -60,7 +60,7 @@ pub struct Options {
     #[serde(default = "default::yes")]
     pub usage_in_stream: bool,
     /// Further members of the request body, as the provider names them (`reasoning_effort`, `max_completion_tokens`, …).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub parameters: Map<String, Value>,
     /// How often a call is tried again while nothing of its answer has come.
     #[serde(default = "default::retries")]
@@ -83,7 +83,7 @@ pub struct Options {
 }
 
 /// Whether a decision must call a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Calling {
     /// It may answer in words, which is then repaired.
@@ -118,6 +118,11 @@ mod default {
     pub fn timeout_ms() -> u64 {
         300_000
     }
+}
+
+/// For printing a configuration: that there is a key, not which.
+fn redacted<S: Serializer>(_: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str("(redacted)")
 }
 
 impl Options {
