@@ -2,6 +2,8 @@
 //! Only the files below speak to a provider. What a model answers is data: nothing here trusts or acts on it.
 
 mod answer;
+pub mod metered;
+mod models;
 pub mod offline;
 pub mod openai;
 pub mod scripted;
@@ -15,6 +17,9 @@ use serde_json::Value;
 
 use crate::failure::{Failure, Who};
 use crate::id::ThreadId;
+
+pub use metered::metered;
+pub use models::Models;
 
 /// Who speaks in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

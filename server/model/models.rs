@@ -1,0 +1,63 @@
+//! Which model is asked: a module's own, or its tier's. Knows models by their trait only.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Model, Pieces, Prepared, Request, Tier};
+use crate::failure::Who;
+
+/// The models of a mind; itself a model.
+#[derive(Clone)]
+pub struct Models {
+    low: Arc<dyn Model>,
+    high: Arc<dyn Model>,
+    /// By `decision`, `submodule:<name>`, …: a model of its own at either tier.
+    by_module: BTreeMap<String, Arc<dyn Model>>,
+}
+
+impl Models {
+    /// A model for each tier. A tier without one of its own is the other; without any there is nothing to ask.
+    pub fn new(low: Option<Arc<dyn Model>>, high: Option<Arc<dyn Model>>) -> Option<Self> {
+        let (low, high) = match (low, high) {
+            (Some(low), Some(high)) => (low, high),
+            (Some(only), None) | (None, Some(only)) => (only.clone(), only),
+            (None, None) => return None,
+        };
+        Some(Self { low, high, by_module: BTreeMap::new() })
+    }
+
+    /// The same, with a model for one module alone: `decision`, `submodule:<name>`, ….
+    #[must_use]
+    pub fn with_module(mut self, module: impl Into<String>, model: Arc<dyn Model>) -> Self {
+        self.by_module.insert(module.into(), model);
+        self
+    }
+
+    fn of(&self, module: &Who, tier: Tier) -> &dyn Model {
+        let own = if self.by_module.is_empty() { None } else { self.by_module.get(&module.to_string()) };
+        let tiered = match tier {
+            Tier::Low => &self.low,
+            Tier::High => &self.high,
+        };
+        own.unwrap_or(tiered).as_ref()
+    }
+}
+
+impl Model for Models {
+    fn prepare(&self, request: &Request) -> Prepared {
+        self.of(&request.module, request.tier).prepare(request)
+    }
+
+    fn ask(&self, prepared: Prepared) -> Pieces {
+        self.of(&prepared.module, prepared.tier).ask(prepared)
+    }
+
+    fn name(&self) -> String {
+        let mut names = vec![self.low.name()];
+        if !Arc::ptr_eq(&self.low, &self.high) {
+            names.push(format!("high: {}", self.high.name()));
+        }
+        names.extend(self.by_module.iter().map(|(module, model)| format!("{module}: {}", model.name())));
+        names.join("; ")
+    }
+}
