@@ -8,3 +8,5 @@
 
 mod floors;
 mod support;
+mod turn;
+mod voices;

@@ -129,6 +129,12 @@ impl Request {
         entries
     }
 
+    /// What a user's last entry says; empty without one.
+    pub fn last_user(&self) -> String {
+        let heard = self.entries().into_iter().rfind(|entry| entry.who.starts_with("user"));
+        heard.map(|entry| entry.text).unwrap_or_default()
+    }
+
     /// The positions of those.
     pub fn seqs(&self) -> Vec<i64> {
         self.entries().iter().map(|entry| entry.seq).collect()
@@ -338,8 +344,7 @@ fn default_answer(request: &Request) -> Answer {
     if request.is_voice() {
         return text("PASS");
     }
-    let heard = request.entries().into_iter().rfind(|entry| entry.who.starts_with("user"));
-    reply(&format!("ok: {}", heard.map(|entry| entry.text).unwrap_or_default()))
+    reply(&format!("ok: {}", request.last_user()))
 }
 
 /// Says what became of a request when it is dropped.
