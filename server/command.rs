@@ -10,6 +10,11 @@ use clap::{Parser, Subcommand};
 use crate::app;
 use crate::settings::{self, Flags, Invalid, Loaded, Settings};
 
+mod chat;
+pub mod client;
+mod events;
+mod screen;
+
 /// A server for minds that think in the open.
 #[derive(Debug, Parser)]
 #[command(name = "thinkd", version, about, disable_help_subcommand = true)]
@@ -24,6 +29,12 @@ struct Line {
 enum Command {
     /// Run the server (the default)
     Serve,
+    /// Talk to a mind from this terminal, or through a pipe
+    Chat(chat::Options),
+    /// Show the log of a running server
+    Events(events::Options),
+    /// Ask the configured server whether it is ready (for containers)
+    Healthcheck,
     /// Print the configuration in force, secrets redacted
     Config,
 }
@@ -51,7 +62,19 @@ fn dispatch(line: Line) -> anyhow::Result<()> {
             say(settings.to_toml(&sources).trim_end())?;
             Ok(settings.check()?)
         }
+        Command::Chat(options) => wait_for(chat::run(&options, &settings)),
+        Command::Events(options) => wait_for(events::run(&options, &settings)),
+        Command::Healthcheck => wait_for(client::healthcheck(&settings)),
     }
+}
+
+/// Runs a client: one thread is enough.
+fn wait_for<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(work);
+    // Not waiting for a thread that may read a terminal for ever.
+    runtime.shutdown_background();
+    outcome
 }
 
 /// A line on standard output.

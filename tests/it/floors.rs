@@ -61,7 +61,8 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
     };
     let code = code(text);
     let mut wrong = Vec::new();
-    let mut forbid = |found: bool, what: &str| found.then(|| wrong.push(format!("server/{file} (floor {floor}) {what}")));
+    let mut forbid =
+        |found: bool, what: &str| found.then(|| wrong.push(format!("server/{file} (floor {floor}) {what}")));
     for used in modules_used(&code) {
         let above = floors.get(&used).copied().unwrap_or_default();
         forbid(above > floor, &format!("looks up at crate::{used} (floor {above})"));
@@ -82,7 +83,8 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
 
 /// The modules of the crate's root that a text names: `crate::a::…`, `crate::{a, b::{c, d}}`.
 fn modules_used(code: &str) -> Vec<String> {
-    let word = |text: &str| text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let word =
+        |text: &str| text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
     let mut found = Vec::new();
     for rest in code.split("crate::").skip(1) {
         let Some(group) = rest.strip_prefix('{') else {
@@ -107,13 +109,18 @@ fn modules_used(code: &str) -> Vec<String> {
 fn speaks_sql(code: &str) -> bool {
     code.lines().map(str::to_lowercase).any(|line| {
         let both = |a: &str, b: &str| line.find(a).is_some_and(|at| line[at..].contains(b));
-        both("\"select ", " from ") || both("\"update ", " set ") || line.contains("insert into ") || line.contains("delete from ")
+        both("\"select ", " from ")
+            || both("\"update ", " set ")
+            || line.contains("insert into ")
+            || line.contains("delete from ")
     })
 }
 
 /// A text without its comments (a `//` inside an address is none).
 fn code(text: &str) -> String {
-    let bare = |line: &str| if line.trim_start().starts_with("//") { String::new() } else { line.split(" // ").next().unwrap().to_owned() };
+    let bare = |line: &str| {
+        if line.trim_start().starts_with("//") { String::new() } else { line.split(" // ").next().unwrap().to_owned() }
+    };
     text.lines().map(bare).collect::<Vec<_>>().join("\n")
 }
 

@@ -1,0 +1,521 @@
+//! `thinkd chat`: talk to a mind from a terminal, or through a pipe. What is said and heard is the contract's socket;
+//! where it appears is `screen`.
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, IsTerminal as _};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use futures_util::{SinkExt as _, StreamExt as _};
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+use secrecy::ExposeSecret as _;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+use uuid::Uuid;
+
+use super::client::{Server, Target};
+use super::events::{what, who};
+use super::screen::{Keyboard, Screen, Style};
+use crate::event::{Event, Modality, tag};
+use crate::id::{Seq, ThreadId, fresh};
+use crate::settings::{Settings, environment};
+
+/// Whom to talk to.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    #[command(flatten)]
+    target: Target,
+    /// Who you are
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// The thread to talk in
+    #[arg(long, default_value = "main")]
+    thread: String,
+    /// Show what the mind thinks, too
+    #[arg(long)]
+    thoughts: bool,
+}
+
+const HELP: &str = "\
+/thoughts      show or hide what the mind thinks
+/thread NAME   talk in another thread
+/cancel        stop what it is thinking about (or Ctrl-C)
+/quit          leave (or Ctrl-D)
+Anything else is said.";
+
+/// How often a lost connection is tried again, when nobody is there who could give up.
+const TRIES: u32 = 12;
+
+/// Between two pings.
+const PING: Duration = Duration::from_secs(20);
+
+/// A server silent for so long, although asked, is gone.
+const SILENCE: Duration = Duration::from_secs(65);
+
+/// Things said that may wait to be taken by the server.
+const UNSENT: usize = 100;
+
+/// What a person does.
+enum Typed {
+    Line(String),
+    Interrupt,
+    End,
+}
+
+/// What the server says, as far as a chat needs it.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Frame {
+    Hello {
+        head: Seq,
+        epoch: Uuid,
+    },
+    Event {
+        event: Box<Event>,
+    },
+    Ack {
+        id: Option<String>,
+        events: Vec<Acked>,
+    },
+    Delta {
+        thread: ThreadId,
+        event_id: Uuid,
+        at: usize,
+        text: String,
+    },
+    DeltaEnd {
+        event_id: Uuid,
+        outcome: String,
+    },
+    Status {
+        thread: ThreadId,
+        status: String,
+    },
+    Problem {
+        id: Option<String>,
+        problem: Value,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct Acked {
+    thread: ThreadId,
+    seq: Seq,
+}
+
+/// Why talking over one connection ended.
+enum Parted {
+    /// The person left, or everything was answered.
+    Done,
+    /// The connection is gone.
+    Lost(String),
+}
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// Talks until the person leaves or, from a pipe, all is answered.
+pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
+    let server = options.target.server(settings);
+    let thread = ThreadId::parse(&options.thread)?;
+    let user = options.user.clone().or_else(|| environment().remove("THINKD_USER"));
+    let (screen, typed) = start_reading(&server, &thread)?;
+    let mut chat = Chat {
+        is_live: screen.grows(),
+        screen,
+        typed,
+        thread,
+        thoughts: options.thoughts,
+        unsent: VecDeque::new(),
+        epoch: None,
+        after: 0,
+        woken: 0,
+        handled: 0,
+        thinking: false,
+        growing: None,
+        ended: false,
+        failed: false,
+    };
+    chat.talk(&server, user.as_deref()).await?;
+    if chat.failed && !chat.is_live {
+        bail!("not everything was answered");
+    }
+    Ok(())
+}
+
+/// Reads what is typed (or piped) in a thread of its own, for as long as the program runs.
+fn start_reading(server: &Server, thread: &ThreadId) -> anyhow::Result<(Screen, mpsc::Receiver<Typed>)> {
+    let (sender, typed) = mpsc::channel(1);
+    if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+        std::thread::spawn(move || read_pipe(&sender));
+        return Ok((Screen::Plain, typed));
+    }
+    let mut editor = DefaultEditor::new()?;
+    let printer = editor.create_external_printer()?;
+    let keyboard = Arc::new(Keyboard::default());
+    let screen = Screen::terminal(printer, keyboard.clone());
+    super::say(format_args!("thinkd: {thread} at {}. /help says what can be done here.", server.base))?;
+    std::thread::spawn(move || read_keyboard(editor, &keyboard, &sender));
+    Ok((screen, typed))
+}
+
+fn read_pipe(sender: &mpsc::Sender<Typed>) {
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        if !line.trim().is_empty() && sender.blocking_send(Typed::Line(line)).is_err() {
+            return;
+        }
+    }
+    // Nobody listens any more: nothing is left to say.
+    let _ = sender.blocking_send(Typed::End);
+}
+
+fn read_keyboard(mut editor: DefaultEditor, keyboard: &Keyboard, sender: &mpsc::Sender<Typed>) {
+    loop {
+        let width = editor.dimensions().map_or(80, |(columns, _)| usize::from(columns));
+        keyboard.width.store(width, Ordering::SeqCst);
+        let line = editor.readline("> ");
+        keyboard.entered.fetch_add(1, Ordering::SeqCst);
+        let typed = match line {
+            Ok(line) if line.trim().is_empty() => continue,
+            Ok(line) => {
+                // A history that cannot be kept is no reason to stop.
+                let _ = editor.add_history_entry(&line);
+                Typed::Line(line)
+            }
+            Err(ReadlineError::Interrupted) => Typed::Interrupt,
+            Err(_) => Typed::End,
+        };
+        let is_end = matches!(typed, Typed::End);
+        if sender.blocking_send(typed).is_err() || is_end {
+            return;
+        }
+    }
+}
+
+/// A conversation, across connections.
+struct Chat {
+    /// Whether a person sits there (and no pipe).
+    is_live: bool,
+    screen: Screen,
+    typed: mpsc::Receiver<Typed>,
+    thread: ThreadId,
+    thoughts: bool,
+    /// Said and not yet acknowledged: sent again on a new connection, under the same id.
+    unsent: VecDeque<(Uuid, ThreadId, String)>,
+    epoch: Option<Uuid>,
+    /// The last event seen.
+    after: Seq,
+    /// The last event that gave the thread something to do, and the last it has done.
+    woken: Seq,
+    handled: Seq,
+    thinking: bool,
+    /// The reply that is coming: its id, and its characters so far.
+    growing: Option<(Uuid, usize)>,
+    /// Nothing more will be typed.
+    ended: bool,
+    /// Something was not answered.
+    failed: bool,
+}
+
+impl Chat {
+    async fn talk(&mut self, server: &Server, user: Option<&str>) -> anyhow::Result<()> {
+        let mut tries = 0;
+        loop {
+            let lost = match connect(server, user).await {
+                Ok(socket) => {
+                    tries = 0;
+                    match self.converse(socket).await? {
+                        Parted::Done => return Ok(()),
+                        Parted::Lost(why) => why,
+                    }
+                }
+                // A first connection that fails is a mistake to be shown, not a loss to be waited out.
+                Err(error) if self.epoch.is_none() || is_refusal(&error) => return Err(error),
+                Err(error) => format!("{error:#}"),
+            };
+            tries += 1;
+            if self.epoch.is_none() || (!self.is_live && tries > TRIES) {
+                bail!("the connection is lost: {lost}");
+            }
+            if tries == 1 {
+                self.growing = None;
+                self.screen.end();
+                self.screen.line(Style::Faint, &format!("(connection lost: {lost}; trying again)")).await?;
+            }
+            tokio::time::sleep(Duration::from_millis(200) * 2u32.pow(tries.min(6))).await;
+        }
+    }
+
+    /// Talks over one connection until it or the talk is over.
+    async fn converse(&mut self, mut socket: Socket) -> anyhow::Result<Parted> {
+        let mut ping = tokio::time::interval(PING);
+        loop {
+            if !self.is_live && self.ended && self.is_idle() {
+                return Ok(Parted::Done);
+            }
+            // From a pipe one thing is said after the other; a person may interrupt.
+            let may_type = self.epoch.is_some() && !self.ended && (self.is_live || self.is_idle());
+            tokio::select! {
+                said = tokio::time::timeout(SILENCE, socket.next()) => match said {
+                    Ok(Some(Ok(Message::Text(text)))) => self.hear(&mut socket, &text).await?,
+                    Ok(Some(Ok(Message::Close(frame)))) => return closed(frame),
+                    Ok(Some(Ok(_))) => {}
+                    Ok(Some(Err(error))) => return Ok(Parted::Lost(error.to_string())),
+                    Ok(None) => return Ok(Parted::Lost("closed".into())),
+                    Err(_) => return Ok(Parted::Lost("nothing heard for a minute".into())),
+                },
+                typed = self.typed.recv(), if may_type => {
+                    if self.act(&mut socket, typed.unwrap_or(Typed::End)).await? {
+                        let _ = socket.close(None).await;
+                        return Ok(Parted::Done);
+                    }
+                }
+                // A failure to send is found by the reading half.
+                _ = ping.tick() => send(&mut socket, &json!({ "type": "ping" })).await,
+            }
+        }
+    }
+
+    /// Nothing is on its way, and the mind has done with all it was told.
+    fn is_idle(&self) -> bool {
+        self.unsent.is_empty() && self.handled >= self.woken
+    }
+
+    /// Does what was typed. True: leave.
+    async fn act(&mut self, socket: &mut Socket, typed: Typed) -> anyhow::Result<bool> {
+        match typed {
+            Typed::End => {
+                self.ended = true;
+                return Ok(self.is_live);
+            }
+            Typed::Interrupt if !self.thinking => {
+                self.screen.line(Style::Faint, "(Ctrl-D or /quit to leave)").await?;
+            }
+            Typed::Interrupt => self.cancel(socket).await,
+            Typed::Line(line) => match line.trim().split_once(' ').unwrap_or((line.trim(), "")) {
+                _ if !self.is_live || !line.starts_with('/') => self.say(socket, line).await?,
+                ("/quit" | "/exit", _) => return Ok(true),
+                ("/help", _) => self.screen.line(Style::Faint, HELP).await?,
+                ("/cancel", _) => self.cancel(socket).await,
+                ("/thoughts", _) => {
+                    self.thoughts = !self.thoughts;
+                    let state = if self.thoughts { "shown" } else { "hidden" };
+                    self.screen.line(Style::Faint, &format!("(thoughts are {state})")).await?;
+                }
+                ("/thread", name) => self.go_to(socket, name.trim()).await?,
+                (other, _) => {
+                    self.screen.line(Style::Alarm, &format!("{other} is not known here; /help says what is")).await?;
+                }
+            },
+        }
+        Ok(false)
+    }
+
+    async fn cancel(&mut self, socket: &mut Socket) {
+        let id = "cancel";
+        send(socket, &json!({ "type": "cancel", "id": id, "thread": self.thread })).await;
+    }
+
+    async fn say(&mut self, socket: &mut Socket, text: String) -> anyhow::Result<()> {
+        if self.unsent.len() >= UNSENT {
+            self.screen.line(Style::Alarm, "(not said: too much is waiting for the server)").await?;
+            return Ok(());
+        }
+        let id = fresh();
+        send(socket, &message(id, &self.thread, &text)).await;
+        self.unsent.push_back((id, self.thread.clone(), text));
+        Ok(())
+    }
+
+    async fn go_to(&mut self, socket: &mut Socket, name: &str) -> anyhow::Result<()> {
+        match ThreadId::parse(name) {
+            Ok(thread) => {
+                self.thread = thread;
+                (self.woken, self.handled, self.thinking) = (0, 0, false);
+                self.screen.line(Style::Faint, &format!("(talking in {})", self.thread)).await?;
+                self.subscribe(socket).await;
+            }
+            Err(error) => self.screen.line(Style::Alarm, &error.to_string()).await?,
+        }
+        Ok(())
+    }
+
+    async fn subscribe(&self, socket: &mut Socket) {
+        let mut frame = json!({ "type": "subscribe", "thread": self.thread, "after": self.after });
+        if let Some(epoch) = self.epoch {
+            frame["epoch"] = json!(epoch);
+        }
+        send(socket, &frame).await;
+    }
+
+    async fn hear(&mut self, socket: &mut Socket, text: &str) -> anyhow::Result<()> {
+        // The older frames, and whatever else a later server says, are not for us.
+        let frame = serde_json::from_str(text).unwrap_or(Frame::Other);
+        match frame {
+            Frame::Hello { head, epoch } => self.greet(socket, head, epoch).await?,
+            Frame::Event { event } => self.show(&event).await?,
+            Frame::Ack { id, events } => self.acknowledged(id.as_deref(), &events),
+            Frame::Delta { thread, event_id, at, text } if thread == self.thread => {
+                self.grow(event_id, at, &text).await?;
+            }
+            Frame::DeltaEnd { event_id, outcome } => self.grown(event_id, &outcome).await?,
+            Frame::Status { thread, status } if thread == self.thread => self.thinking = status == "thinking",
+            Frame::Problem { id, problem } => self.complain(id.as_deref(), &problem).await?,
+            Frame::Delta { .. } | Frame::Status { .. } | Frame::Other => {}
+        }
+        Ok(())
+    }
+
+    /// A connection begins: from where we were, or from here.
+    async fn greet(&mut self, socket: &mut Socket, head: Seq, epoch: Uuid) -> anyhow::Result<()> {
+        match self.epoch {
+            None => self.after = head,
+            Some(known) if known != epoch || head < self.after => {
+                self.screen.line(Style::Alarm, "(the log was replaced; going on at its end)").await?;
+                (self.after, self.woken, self.handled) = (head, 0, 0);
+            }
+            Some(_) => self.screen.line(Style::Faint, "(connected again)").await?,
+        }
+        self.epoch = Some(epoch);
+        self.subscribe(socket).await;
+        for (id, thread, text) in &self.unsent {
+            send(socket, &message(*id, thread, text)).await;
+        }
+        Ok(())
+    }
+
+    fn acknowledged(&mut self, id: Option<&str>, events: &[Acked]) {
+        let Some(id) = id.and_then(|id| Uuid::parse_str(id).ok()) else { return };
+        self.unsent.retain(|(unsent, ..)| *unsent != id);
+        let own = events.iter().filter(|event| event.thread == self.thread);
+        self.woken = own.map(|event| event.seq).max().unwrap_or(0).max(self.woken);
+    }
+
+    async fn show(&mut self, event: &Event) -> anyhow::Result<()> {
+        self.after = self.after.max(event.seq);
+        if event.wakes() {
+            self.woken = self.woken.max(event.seq);
+        }
+        if event.has(tag::TURN) && event.has(tag::ENDED) {
+            self.handled = event.payload.get("handled").and_then(Value::as_i64).unwrap_or(0).max(self.handled);
+        }
+        if event.has(tag::RESPONSE) {
+            return self.show_reply(event).await;
+        }
+        if event.has(tag::FAILURE) {
+            self.failed = true;
+            return Ok(self.screen.line(Style::Alarm, &format!("  {}: {}", who(event), what(event))).await?);
+        }
+        let is_thought = event.modality != Modality::State && !event.has(tag::INPUT);
+        if is_thought && self.thoughts {
+            self.screen.line(Style::Faint, &format!("  {}: {}", who(event), what(event))).await?;
+        }
+        Ok(())
+    }
+
+    /// The whole reply: nothing but its end, where all of it was seen to grow.
+    async fn show_reply(&mut self, event: &Event) -> anyhow::Result<()> {
+        let seen = self.growing.take_if(|(id, _)| *id == event.event_id).map_or(0, |(_, seen)| seen);
+        self.screen.end();
+        if seen != event.text().chars().count() || seen == 0 {
+            self.screen.line(Style::Plain, event.text()).await?;
+        }
+        if event.has(tag::PARTIAL) {
+            self.screen.line(Style::Faint, "  (cut off)").await?;
+        }
+        Ok(())
+    }
+
+    async fn grow(&mut self, id: Uuid, at: usize, text: &str) -> anyhow::Result<()> {
+        if !self.screen.grows() {
+            return Ok(());
+        }
+        match &mut self.growing {
+            Some((growing, seen)) if *growing == id => {
+                // A hole: wait for the whole reply.
+                if at != *seen {
+                    return Ok(());
+                }
+                *seen += text.chars().count();
+            }
+            _ if at == 0 => {
+                self.screen.end();
+                self.growing = Some((id, text.chars().count()));
+            }
+            _ => return Ok(()),
+        }
+        Ok(self.screen.grow(text).await?)
+    }
+
+    async fn grown(&mut self, id: Uuid, outcome: &str) -> anyhow::Result<()> {
+        if outcome == "discarded" && self.growing.take_if(|(growing, _)| *growing == id).is_some() {
+            self.screen.end();
+            self.screen.line(Style::Faint, "  (taken back)").await?;
+        }
+        Ok(())
+    }
+
+    async fn complain(&mut self, id: Option<&str>, problem: &Value) -> anyhow::Result<()> {
+        let word = |name: &str| problem.get(name).and_then(Value::as_str).unwrap_or_default();
+        if let Some(id) = id.and_then(|id| Uuid::parse_str(id).ok()) {
+            self.unsent.retain(|(unsent, ..)| *unsent != id);
+        }
+        self.failed = true;
+        Ok(self.screen.line(Style::Alarm, &format!("  {}: {}", word("title"), word("detail"))).await?)
+    }
+}
+
+fn message(id: Uuid, thread: &ThreadId, text: &str) -> Value {
+    json!({ "type": "message", "id": id, "event_id": id, "thread": thread, "text": text })
+}
+
+/// Sends a frame. A connection that does not take it is found lost by whoever reads from it.
+async fn send(socket: &mut Socket, frame: &Value) {
+    let _ = socket.send(Message::text(frame.to_string())).await;
+}
+
+async fn connect(server: &Server, user: Option<&str>) -> anyhow::Result<Socket> {
+    let mut request = server.socket().into_client_request().context("--url")?;
+    if let (Some(authorization), None) = (server.authorization(), user) {
+        let value =
+            HeaderValue::from_str(&authorization).context("the token has characters that no header may have")?;
+        request.headers_mut().insert("authorization", value);
+    }
+    let connecting = tokio_tungstenite::connect_async(request);
+    let (mut socket, _) = tokio::time::timeout(Duration::from_secs(10), connecting)
+        .await
+        .with_context(|| server.unreachable())?
+        .with_context(|| server.unreachable())?;
+    if let Some(user) = user {
+        // Only this form carries a name.
+        let token = server.token.as_ref().map_or("", |token| token.expose_secret());
+        socket.send(Message::text(format!("{user}:{token}"))).await?;
+    }
+    Ok(socket)
+}
+
+/// Whether the server was there and said no: trying again would not help.
+fn is_refusal(error: &anyhow::Error) -> bool {
+    let refusal = error.downcast_ref::<tungstenite::Error>();
+    matches!(refusal, Some(tungstenite::Error::Http(answer)) if answer.status().is_client_error())
+}
+
+fn closed(frame: Option<tungstenite::protocol::CloseFrame>) -> anyhow::Result<Parted> {
+    match frame {
+        Some(frame) if matches!(u16::from(frame.code), 4401 | 4403 | 4429) => {
+            bail!("the server refused the connection ({}): {}", frame.code, frame.reason)
+        }
+        Some(frame) => Ok(Parted::Lost(format!("closed, {}", frame.code))),
+        None => Ok(Parted::Lost("closed".into())),
+    }
+}
