@@ -281,6 +281,20 @@ pub enum TurnOutcome {
 }
 word!(TurnOutcome { Done = "done", Cancelled = "cancelled", Interrupted = "interrupted", Failed = "failed" });
 
+fn replace_nul(value: &mut Value) {
+    match value {
+        Value::String(text) if text.contains('\0') => *text = text.replace('\0', "\u{fffd}"),
+        Value::Array(items) => items.iter_mut().for_each(replace_nul),
+        Value::Object(map) => {
+            if map.keys().any(|key| key.contains('\0')) {
+                *map = std::mem::take(map).into_iter().map(|(k, v)| (k.replace('\0', "\u{fffd}"), v)).collect();
+            }
+            map.values_mut().for_each(replace_nul);
+        }
+        _ => {}
+    }
+}
+
 fn object(value: Value) -> Payload {
     match value {
         Value::Object(map) => map,
@@ -311,6 +325,33 @@ impl Draft {
 
     fn payload(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.payload.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// The same, made by the tool call `call_id` (which leaves no action and no result beside it).
+    #[must_use]
+    pub fn of_call(self, call_id: &str) -> Self {
+        self.payload("call_id", call_id)
+    }
+
+    /// The event this would be, without its place in the log: for asking what would follow from it.
+    pub fn preview(&self) -> Event {
+        Event {
+            event_id: self.event_id.unwrap_or_default(),
+            ts: Timestamp::from_micros(0),
+            source: self.source,
+            modality: self.modality,
+            payload: self.payload.clone(),
+            meta: Meta { tags: self.tags.clone() },
+            thread: self.thread.clone(),
+            seq: 0,
+        }
+    }
+
+    /// The same without NUL characters, which not every database can hold; a model or tool may have written some.
+    #[must_use]
+    pub fn without_nul(mut self) -> Self {
+        self.payload.values_mut().for_each(replace_nul);
         self
     }
 
@@ -360,8 +401,10 @@ impl Draft {
     }
 
     /// A turn begins: its number, and its batch: the seqs of all that woke the thread and waited, in order.
-    pub fn turn_started(thread: &ThreadId, turn: u64, batch: &[Seq]) -> Self {
-        let payload = json!({ "text": format!("turn {turn} started"), "turn": turn, "batch": batch });
+    /// `voices` are the submodules it listens to.
+    pub fn turn_started(thread: &ThreadId, turn: u64, batch: &[Seq], voices: &[Name]) -> Self {
+        let text = format!("turn {turn} started");
+        let payload = json!({ "text": text, "turn": turn, "batch": batch, "submodules": voices });
         let tags = tags([tag::TURN, tag::STARTED, &format!("turn:{turn}")]);
         Self::new(thread, Source::Internal, Modality::State, tags, payload)
     }

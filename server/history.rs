@@ -1,0 +1,223 @@
+//! The one place where events become what a model reads: which events a view holds, and how each of them is written.
+//! Pure. An event is always written the same way, and views are cut at block boundaries, so that what was sent once
+//! is a prefix of what is sent next.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::event::{Event, Modality, Source, tag};
+use crate::id::{Seq, ThreadId};
+use crate::prompt::Prompts;
+use crate::store::{Order, Query, Show, ThreadRow};
+use crate::time::Timestamp;
+
+/// The version of the writing below; kept with every call, so that a rebuilt view can say that it cannot be exact.
+pub const RENDERER: u64 = 1;
+
+/// How much history a view holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Visible events in the decision's view (at least; at most `block` − 1 more).
+    pub decision: u64,
+    /// Visible events in a submodule's view.
+    pub submodule: u64,
+    /// Views begin at multiples of so many visible events of their thread; 1 cuts exactly.
+    pub block: u64,
+    /// Instead of counts: only events of the last so many seconds.
+    pub window_s: Option<u64>,
+    /// The newest so many images and sounds of a view are shown to the model; older ones are only mentioned.
+    pub media: usize,
+    /// Longer tool arguments and results are shortened to so many characters.
+    pub event_chars: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { decision: 60, submodule: 60, block: 16, window_s: None, media: 4, event_chars: 4000 }
+    }
+}
+
+/// Which events a view holds: all of its kind with `from <= seq <= upto` in its thread. Small enough to keep with every call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// What the reader may see.
+    pub show: Show,
+    /// The last seq it may hold.
+    pub upto: Seq,
+    /// How many events it holds at most.
+    pub take: u64,
+    /// How many were left out before it.
+    pub omitted: u64,
+    /// Only events since then.
+    pub since: Option<Timestamp>,
+}
+
+/// Most events any view holds, whatever is configured.
+const VIEW_MAX: u64 = 2000;
+
+impl Window {
+    /// The window of a decision (`Show::Visible`) or a submodule (`Show::Heard`) over a thread as its row stands.
+    pub fn over(row: &ThreadRow, show: Show, options: &Options, now: Timestamp) -> Self {
+        let (count, keep) = match show {
+            Show::Heard => (row.heard, options.submodule),
+            _ => (row.visible, options.decision),
+        };
+        let since = options.window_s.map(|s| now.micros().saturating_sub_unsigned(s.saturating_mul(1_000_000)));
+        let omitted = if since.is_some() { count.saturating_sub(VIEW_MAX) } else { cut(count, keep, options.block) };
+        let take = (count - omitted).min(VIEW_MAX);
+        Self { show, upto: row.head, take, omitted: count - take, since: since.map(Timestamp::from_micros) }
+    }
+
+    /// The question that fetches its events, newest first; `None` when it is empty.
+    pub fn query(&self, thread: &ThreadId) -> Option<Query> {
+        (self.take > 0).then(|| Query {
+            thread: Some(thread.clone()),
+            show: self.show,
+            since: self.since,
+            before: Some(self.upto + 1),
+            order: Order::Descending,
+            limit: u32::try_from(self.take).unwrap_or(u32::MAX),
+            ..Query::default()
+        })
+    }
+}
+
+/// How many of `count` events to leave out so that between `keep` and `keep + block - 1` remain, in whole blocks.
+pub fn cut(count: u64, keep: u64, block: u64) -> u64 {
+    let block = block.max(1);
+    count.saturating_sub(keep.min(VIEW_MAX)) / block * block
+}
+
+/// A piece of a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Block {
+    /// Words.
+    Text(String),
+    /// Media, by the hash of its bytes.
+    Blob {
+        /// SHA-256.
+        sha256: String,
+        /// The media type.
+        mime: String,
+    },
+}
+
+/// Writes events (oldest first) as a transcript, media in their places.
+pub fn transcript(events: &[Event], omitted: u64, media: usize, event_chars: usize, prompts: &Prompts) -> Vec<Block> {
+    let mut blocks = vec![];
+    let mut text = String::new();
+    if omitted > 0 {
+        text.push_str(&prompts.view_omitted.fill(&[("count", &omitted.to_string())]));
+        text.push('\n');
+    }
+    let with_media = events.iter().filter(|event| blob(event).is_some()).count();
+    let mut seen = 0;
+    for event in events {
+        text.push_str(&line(event, event_chars, prompts));
+        text.push('\n');
+        if let Some((sha256, mime)) = blob(event) {
+            seen += 1;
+            if seen + media > with_media {
+                blocks.push(Block::Text(std::mem::take(&mut text)));
+                blocks.push(Block::Blob { sha256, mime });
+            }
+        }
+    }
+    blocks.push(Block::Text(text));
+    blocks
+}
+
+fn blob(event: &Event) -> Option<(String, String)> {
+    if !matches!(event.modality, Modality::Image | Modality::Audio) {
+        return None;
+    }
+    let field = |key| event.payload.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some((field("blob")?, field("mime")?))
+}
+
+/// One event: `#<seq> [<time>] <who>: <text>`, further lines indented, so that no text can pass for another entry.
+fn line(event: &Event, event_chars: usize, prompts: &Prompts) -> String {
+    let time = event.ts.to_string();
+    // To the minute: 2026-11-21 04:25
+    let time = format!("{} {}", time.get(..10).unwrap_or_default(), time.get(11..16).unwrap_or_default());
+    let text = content(event);
+    let text = if event.has(tag::ACTION) || event.has(tag::RESULT) && !event.has(tag::RESPONSE) {
+        shorten(&text, event_chars, event.seq, prompts)
+    } else {
+        text
+    };
+    format!("#{} [{time}] {}: {}", event.seq, who(event), text.replace("\r\n", "\n").replace(['\n', '\r'], "\n    "))
+}
+
+fn who(event: &Event) -> String {
+    let tool = event.tag_value("tool:").unwrap_or_default();
+    let call = event.payload.get("call_id").and_then(Value::as_str).unwrap_or_default();
+    let voice = event.tag_value("submodule:");
+    let of_voice = |what: String| voice.map_or(what.clone(), |name| format!("{what} (voice {name})"));
+    if event.has(tag::RESPONSE) {
+        let partial = if event.has(tag::PARTIAL) { " (cut off)" } else { "" };
+        format!("reply{partial}")
+    } else if event.has(tag::RESULT) {
+        let failed = if event.has(tag::FAILURE) { " failed" } else { "" };
+        of_voice(format!("result {tool} {call}{failed}"))
+    } else if event.has(tag::ACTION) {
+        of_voice(format!("call {tool} {call}"))
+    } else if event.has(tag::FAILURE) {
+        format!("failure {}", voice.map_or_else(|| event.meta.tags[1..].join(" "), |name| format!("voice {name}")))
+    } else if event.has(tag::THOUGHT) {
+        "thought".to_owned()
+    } else if event.has(tag::NO_ACTION) {
+        "no action".to_owned()
+    } else if event.has(tag::QUESTION) {
+        format!("question to {}", voice.unwrap_or("the user"))
+    } else if event.has(tag::DECISION) {
+        "decision".to_owned()
+    } else if let Some(name) = voice {
+        let late = if event.has(tag::LATE) { " (late)" } else { "" };
+        let follow_up = if event.has(tag::FOLLOW_UP) { " (follow-up)" } else { "" };
+        format!("voice {name}{late}{follow_up}")
+    } else if let Some(name) = event.tag_value("trigger:") {
+        format!("trigger {name}")
+    } else if event.source == Source::User {
+        let kind = if event.has("type:sensory") { "user senses" } else { "user" };
+        match event.payload.get("user").and_then(Value::as_str) {
+            Some(user) => format!("{kind} {user}"),
+            None => kind.to_owned(),
+        }
+    } else {
+        event.meta.tags.first().cloned().unwrap_or_else(|| event.source.to_string())
+    }
+}
+
+fn content(event: &Event) -> String {
+    let text = event.text();
+    if event.has(tag::ACTION) {
+        // What a reply says stands in the reply's own entry.
+        let arguments = event.payload.get("arguments").filter(|_| !event.has("tool:reply"));
+        return arguments.map(Value::to_string).unwrap_or_default();
+    }
+    if let Some((_, mime)) = blob(event) {
+        let bytes = event.payload.get("bytes").and_then(Value::as_u64).unwrap_or_default();
+        let gap = if text.is_empty() { "" } else { " " };
+        return format!("({mime}, {bytes} bytes){gap}{text}");
+    }
+    if event.tag_value("trigger:").is_some() {
+        let rest: serde_json::Map<_, _> =
+            event.payload.iter().filter(|(k, _)| *k != "text").map(|(k, v)| (k.clone(), v.clone())).collect();
+        return if rest.is_empty() { text.to_owned() } else { format!("{text} {}", Value::Object(rest)) };
+    }
+    text.to_owned()
+}
+
+fn shorten(text: &str, limit: usize, seq: Seq, prompts: &Prompts) -> String {
+    let Some((end, _)) = text.char_indices().nth(limit) else { return text.to_owned() };
+    let (all, shown, seq) = (text.chars().count().to_string(), limit.to_string(), seq.to_string());
+    let mark = prompts.view_cut.fill(&[("shown", &shown), ("all", &all), ("seq", &seq)]);
+    format!("{}{mark}", &text[..end])
+}
+
+/// Positions as views name them: `#41, #42`.
+pub fn positions(seqs: &[Seq]) -> String {
+    seqs.iter().map(|seq| format!("#{seq}")).collect::<Vec<_>>().join(", ")
+}
