@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::event::Draft;
 use crate::failure::{Failure, FailureKind, Who};
@@ -41,6 +42,8 @@ pub struct Desk {
     pub call_id: String,
     /// The last seq of the turn's batch: what came later is not part of what is being thought about.
     pub upto: Seq,
+    /// The id its event was promised under, where the call was streamed to readers.
+    pub event_id: Option<Uuid>,
     /// The submodules attached to the thread.
     pub submodules: Arc<[Name]>,
     /// The log and its rows.

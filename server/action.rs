@@ -1,0 +1,115 @@
+//! One tool call: from what a model wrote to the events it leaves. Whatever the model wrote, it ends in an action with a result,
+//! or in the one event that is both.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::event::{Call, Draft};
+use crate::failure::{Failure, FailureKind};
+use crate::model::ToolCall;
+use crate::store::Blob;
+use crate::tool::{self, Desk, Effect, Output, Toolbox};
+
+/// Most bytes of a tool's output in its event; the whole is kept as a blob.
+const OUTPUT_BYTES_MAX: usize = 64 << 10;
+
+/// A tool call as the turn knows it: every field present and bounded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// Its id, unique within the turn.
+    pub call_id: String,
+    /// The tool, as the model wrote it.
+    pub tool: String,
+    /// The arguments, or the text that should have been JSON.
+    pub arguments: Result<Value, String>,
+}
+
+impl Asked {
+    /// The `index`-th call of a round. The id is ours: providers repeat theirs, or give none.
+    pub fn new(call: &ToolCall, prefix: &str, round: u64, index: usize) -> Self {
+        let text = call.arguments.trim();
+        let arguments =
+            if text.is_empty() { Ok(json!({})) } else { serde_json::from_str(text).map_err(|_| text.to_owned()) };
+        let tool = call.name.chars().take(64).collect();
+        Self { call_id: format!("{prefix}{round}.{index}"), tool, arguments }
+    }
+
+    /// The arguments as an action event shows them.
+    pub fn shown_arguments(&self) -> Value {
+        self.arguments.clone().unwrap_or_else(Value::from)
+    }
+
+    /// The event that says it is about to run; none for tools that are one event themselves.
+    pub fn action(&self, tools: &Toolbox, desk: &Desk) -> Option<Draft> {
+        let leaves = tools.get(&self.tool).is_none_or(|tool| tool.leaves_action());
+        let arguments = self.shown_arguments();
+        leaves.then(|| Draft::action(&desk.thread, desk.turn, &desk.by, &self.tool, &self.call_id, &arguments))
+    }
+
+    /// What it does to the world; calls that cannot run do nothing.
+    pub fn effect(&self, tools: &Toolbox) -> Effect {
+        tools.get(&self.tool).map_or(Effect::Events, |tool| tool.effect())
+    }
+
+    /// Whether the decision should read what it brings back. Failures always should be read.
+    pub fn brings_back(&self, tools: &Toolbox) -> bool {
+        tools.get(&self.tool).is_none_or(|tool| tool.brings_back())
+    }
+
+    /// Runs it and returns the events it leaves after its action.
+    pub async fn run(&self, tools: &Toolbox, desk: &Desk, limit: Duration) -> Vec<Draft> {
+        let begin = Instant::now();
+        let outcome = self.outcome(tools, desk, limit).await;
+        let ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let call = Call { turn: desk.turn, by: &desk.by, tool: &self.tool, call_id: &self.call_id };
+        match outcome {
+            Ok(Output { mut drafts, value }) => {
+                if let Some(value) = value {
+                    let value = bounded(value, desk).await;
+                    drafts.push(Draft::result(&desk.thread, &call, value, ms));
+                }
+                drafts
+            }
+            Err(failure) => vec![Draft::result_failed(&desk.thread, &call, &failure, ms)],
+        }
+    }
+
+    /// The result of a call that is not run at all.
+    pub fn refused(&self, desk: &Desk, failure: &Failure) -> Draft {
+        let call = Call { turn: desk.turn, by: &desk.by, tool: &self.tool, call_id: &self.call_id };
+        Draft::result_failed(&desk.thread, &call, failure, 0)
+    }
+
+    async fn outcome(&self, tools: &Toolbox, desk: &Desk, limit: Duration) -> Result<Output, Failure> {
+        let Some(tool) = tools.get(&self.tool) else {
+            let known: Vec<_> = tools.specs().iter().map(|spec| spec.name.clone()).collect();
+            let text = format!("there is no tool {:?}; there are: {}", self.tool, known.join(", "));
+            return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "unknown_tool" })));
+        };
+        let arguments = self.arguments.clone().map_err(|_| {
+            let text = format!("the arguments of {} are not JSON", self.tool);
+            Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
+        })?;
+        tool::run(tool.as_ref(), arguments, desk, limit).await
+    }
+}
+
+/// An output small enough for an event: too large a one becomes a blob, and its beginning says so.
+async fn bounded(value: Value, desk: &Desk) -> Value {
+    let text = match &value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    if text.len() <= OUTPUT_BYTES_MAX {
+        return value;
+    }
+    let end = (0..=OUTPUT_BYTES_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let begin = text[..end].to_owned();
+    let (bytes, mime) = (text.len(), "text/plain; charset=utf-8".to_owned());
+    match desk.store.put_blob(&desk.space, Blob { mime, bytes: text.into() }).await {
+        Ok(sha256) => json!({ "truncated": begin, "blob": sha256, "bytes": bytes }),
+        Err(error) => json!({ "truncated": begin, "bytes": bytes, "lost": error.to_string() }),
+    }
+}

@@ -1,0 +1,48 @@
+//! `reply`: says something to the user. The only way to reach them.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::event::Draft;
+use crate::failure::{Failure, FailureKind};
+use crate::tool::{Desk, Effect, Output, Typed};
+
+/// See the module.
+pub struct Reply {
+    /// What models are told.
+    pub about: String,
+}
+
+/// What to say.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// The whole message, as the user shall read it.
+    text: String,
+}
+
+#[async_trait]
+impl Typed for Reply {
+    type Input = Input;
+    const NAME: &'static str = "reply";
+    const EFFECT: Effect = Effect::Events;
+    const BRINGS_BACK: bool = false;
+
+    fn description(&self) -> &str {
+        &self.about
+    }
+
+    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+        if input.text.trim().is_empty() {
+            let text = "reply needs a text that is not empty; to stay silent call do_nothing";
+            return Err(Failure::new(FailureKind::Tool, text));
+        }
+        let reply = Draft::reply(&desk.thread, desk.turn, &desk.call_id, &input.text, false);
+        let reply = match desk.event_id {
+            Some(id) => reply.with_id(id),
+            None => reply,
+        };
+        Ok(Output::events(vec![reply]))
+    }
+}

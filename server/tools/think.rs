@@ -1,0 +1,41 @@
+//! `think`: a message of the thread to itself. The next turn starts with it.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::event::Draft;
+use crate::failure::Failure;
+use crate::tool::{Desk, Effect, Output, Typed};
+
+/// See the module.
+pub struct Think {
+    /// What models are told.
+    pub about: String,
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// The thought.
+    thought: String,
+}
+
+#[async_trait]
+impl Typed for Think {
+    type Input = Input;
+    const NAME: &'static str = "think";
+    const EFFECT: Effect = Effect::Events;
+    const BRINGS_BACK: bool = false;
+    const LEAVES_ACTION: bool = false;
+
+    fn description(&self) -> &str {
+        &self.about
+    }
+
+    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+        let draft = Draft::thought(&desk.thread, desk.turn, &input.thought).of_call(&desk.call_id);
+        Ok(Output::events(vec![draft]))
+    }
+}
