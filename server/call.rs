@@ -1,0 +1,423 @@
+//! One model call: from a view of the log to an answer, and the record from which the call can be made again byte for byte.
+//! Who asks what, and what is done with the answer, is decided by voices and decision.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::event::{Draft, Event};
+use crate::failure::{Failure, FailureKind, Who};
+use crate::history::{self, Block, Window};
+use crate::id::{Seq, Space, ThreadId};
+use crate::model::{Answer, Content, Message, Model, Piece, Prepared, Request, Role, Tier, ToolChoice, ToolSpec};
+use crate::prompt::{Prompts, Template};
+use crate::store::{self, Blob, Query, Show, Store, ThreadRow};
+use crate::time;
+
+/// Prompts whose blobs are known to be stored; more than so many and the set starts anew.
+const KNOWN_MAX: usize = 4096;
+
+/// Where a call is made.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The space.
+    pub space: Space,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The turn.
+    pub turn: u64,
+}
+
+/// What of the log a call sees.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// The thread's row when it was read.
+    pub row: ThreadRow,
+    /// Which events.
+    pub window: Window,
+    /// The events, oldest first.
+    pub events: Vec<Event>,
+    /// The events as written.
+    pub blocks: Vec<Block>,
+}
+
+/// Everything about one call but the log.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Who asks.
+    pub who: Who,
+    /// Why (`turn`, `follow-up`, `answer`, `decide`, `repair`); part of the record.
+    pub purpose: &'static str,
+    /// Which call of its kind in the turn, from 0.
+    pub round: u64,
+    /// The fixed instructions.
+    pub system: String,
+    /// What follows the log.
+    pub tail: Template,
+    /// What is filled into `tail`.
+    pub values: Vec<(String, String)>,
+    /// The asker's own prompt, after the tail.
+    pub prompt: Option<String>,
+    /// The asker's own calls and results in this turn, last of all.
+    pub own: Vec<Event>,
+    /// The tools.
+    pub tools: Arc<[ToolSpec]>,
+    /// What must be called.
+    pub choice: ToolChoice,
+    /// The tier.
+    pub tier: Tier,
+}
+
+/// A call ready to be made, with what is known of its record.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    prepared: Prepared,
+    who: Who,
+    record: Map<String, Value>,
+    begin: Instant,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// With an answer.
+    Answered(Answer),
+    /// With a failure.
+    Failed(Failure),
+    /// It was stopped; the connection is closed.
+    Stopped,
+}
+
+/// Asks a model in the name of threads.
+pub struct Caller {
+    store: Arc<dyn Store>,
+    model: Arc<dyn Model>,
+    prompts: Arc<Prompts>,
+    options: history::Options,
+    // A plain mutex: held for a set look-up, never across an await.
+    known: Mutex<HashSet<(Space, String)>>,
+}
+
+impl Caller {
+    /// A caller on this store and model.
+    pub fn new(store: Arc<dyn Store>, model: Arc<dyn Model>, prompts: Arc<Prompts>, options: history::Options) -> Self {
+        Self { store, model, prompts, options, known: Mutex::default() }
+    }
+
+    /// The prompts it asks with.
+    pub fn prompts(&self) -> &Prompts {
+        &self.prompts
+    }
+
+    /// The store it reads.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Reads what a view of the thread holds now.
+    pub async fn look(&self, place: &Place, show: Show) -> Result<Look, store::Error> {
+        let row = self.store.thread(&place.space, &place.thread).await?;
+        let row = row.ok_or_else(|| store::Error::Broken(format!("the thread {} has no row", place.thread)))?;
+        let window = Window::over(&row, show, &self.options, time::now());
+        let mut events = match window.query(&place.thread) {
+            Some(query) => self.store.events(&place.space, &query).await?,
+            None => Vec::new(),
+        };
+        events.reverse();
+        let blocks = self.write(&events, window.omitted, &self.options);
+        Ok(Look { row, window, events, blocks })
+    }
+
+    fn write(&self, events: &[Event], omitted: u64, options: &history::Options) -> Vec<Block> {
+        history::transcript(events, omitted, options.media, options.event_chars, &self.prompts)
+    }
+
+    /// Makes a call ready: writes the view, and keeps what it is made of besides events.
+    pub async fn prepare(&self, place: &Place, look: &Look, question: &Question) -> Result<Ready, store::Error> {
+        let request = self.request(place, look.blocks.clone(), question, &self.options).await?;
+        let prepared = self.model.prepare(&request);
+        let tools =
+            serde_json::to_string(&question.tools.iter().map(tool_json).collect::<Vec<_>>()).unwrap_or_default();
+        let prompt = match &question.prompt {
+            Some(prompt) => Some(self.keep(&place.space, prompt).await?),
+            None => None,
+        };
+        let view = json!({
+            "renderer": history::RENDERER,
+            "show": if look.window.show == Show::Heard { "heard" } else { "visible" },
+            "from": look.events.first().map(|event| event.seq),
+            "upto": look.events.last().map(|event| event.seq),
+            "events": look.events.len(),
+            "omitted": look.window.omitted,
+            "media": self.options.media,
+            "event_chars": self.options.event_chars,
+            "system": self.keep(&place.space, &question.system).await?,
+            "tail": self.keep(&place.space, &question.tail.source()).await?,
+            "values": question.values.iter().map(|(name, value)| json!([name, value])).collect::<Vec<_>>(),
+            "prompt": prompt,
+            "own": question.own.iter().map(|event| event.seq).collect::<Vec<_>>(),
+            "tools": self.keep(&place.space, &tools).await?,
+            "only": match &question.choice { ToolChoice::Only(name) => Some(name), ToolChoice::Auto => None },
+            "tier": if question.tier == Tier::High { "high" } else { "low" },
+        });
+        let record = Map::from_iter([
+            ("purpose".to_owned(), Value::from(question.purpose)),
+            ("round".to_owned(), Value::from(question.round)),
+            ("model".to_owned(), Value::from(prepared.model.as_str())),
+            ("parameters".to_owned(), prepared.parameters.clone()),
+            ("request_sha256".to_owned(), Value::from(hex(&prepared.body))),
+            ("view".to_owned(), view),
+        ]);
+        Ok(Ready { prepared, who: question.who.clone(), record, begin: Instant::now() })
+    }
+
+    /// Makes the call, which has `until` to answer. `on_piece` sees every piece as it comes; `stop` ends it, down to the
+    /// provider's connection.
+    pub async fn ask(
+        &self,
+        ready: &Ready,
+        until: Instant,
+        stop: &CancellationToken,
+        mut on_piece: impl FnMut(&Piece) + Send,
+    ) -> Ended {
+        let mut pieces = self.model.ask(ready.prepared.clone());
+        let late = tokio::time::sleep_until(until);
+        tokio::pin!(late);
+        loop {
+            let piece = tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ended::Stopped,
+                () = &mut late => return Ended::Failed(too_late(&ready.who, until.duration_since(ready.begin))),
+                piece = pieces.next() => piece,
+            };
+            match piece {
+                Some(Ok(Piece::End(answer))) => return Ended::Answered(answer),
+                Some(Ok(piece)) => on_piece(&piece),
+                Some(Err(failure)) => return Ended::Failed(failure),
+                None => {
+                    let text = format!("the answer for {} broke off", ready.who);
+                    return Ended::Failed(Failure::new(FailureKind::Model, text).retryable());
+                }
+            }
+        }
+    }
+
+    async fn request(
+        &self,
+        place: &Place,
+        mut blocks: Vec<Block>,
+        question: &Question,
+        options: &history::Options,
+    ) -> Result<Request, store::Error> {
+        let values: Vec<_> = question.values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let prompt = question.prompt.iter().map(|prompt| format!("\n{prompt}"));
+        let rest = std::iter::once(format!("\n{}", question.tail.fill(&values))).chain(prompt).collect();
+        blocks.push(Block::Text(rest));
+        if !question.own.is_empty() {
+            blocks.push(Block::Text(format!("\n\n{}\n", self.prompts.submodule_own.source())));
+            blocks.extend(self.write(&question.own, 0, options));
+        }
+        let system = Message { role: Role::System, content: vec![Content::Text(question.system.clone())] };
+        let user = Message { role: Role::User, content: self.contents(&place.space, blocks).await? };
+        Ok(Request {
+            thread: place.thread.clone(),
+            module: question.who.clone(),
+            tier: question.tier,
+            messages: vec![system, user],
+            tools: question.tools.clone(),
+            choice: question.choice.clone(),
+        })
+    }
+
+    /// Blocks as message content: neighbouring texts joined, media fetched. Media that is gone is left out: its line stays.
+    async fn contents(&self, space: &Space, blocks: Vec<Block>) -> Result<Vec<Content>, store::Error> {
+        let mut contents = Vec::new();
+        for block in blocks {
+            match block {
+                Block::Text(more) => match contents.last_mut() {
+                    Some(Content::Text(text)) => text.push_str(&more),
+                    _ => contents.push(Content::Text(more)),
+                },
+                Block::Blob { sha256, mime } => {
+                    if let Some(blob) = self.store.blob(space, &sha256).await? {
+                        contents.push(Content::Media { mime, bytes: blob.bytes });
+                    }
+                }
+            }
+        }
+        Ok(contents)
+    }
+
+    /// Keeps a text as a blob, once, and returns its hash.
+    async fn keep(&self, space: &Space, text: &str) -> Result<String, store::Error> {
+        let key = (space.clone(), hex(text.as_bytes()));
+        if self.lock_known().contains(&key) {
+            return Ok(key.1);
+        }
+        let blob =
+            Blob { mime: "text/plain; charset=utf-8".into(), bytes: bytes::Bytes::copy_from_slice(text.as_bytes()) };
+        let hash = self.store.put_blob(space, blob).await?;
+        let mut known = self.lock_known();
+        if known.len() >= KNOWN_MAX {
+            known.clear();
+        }
+        known.insert(key);
+        Ok(hash)
+    }
+
+    fn lock_known(&self) -> std::sync::MutexGuard<'_, HashSet<(Space, String)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the view of a recorded call anew. `exact`: its request is, byte for byte, the one that was sent.
+    pub async fn rebuild(&self, space: &Space, record: &Event) -> Result<Value, store::Error> {
+        let view = record.payload.get("view").cloned().unwrap_or_default();
+        let place = Place { space: space.clone(), thread: record.thread.clone(), turn: record.turn().unwrap_or(0) };
+        let number = |key: &str| view.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let size = |key: &str| usize::try_from(number(key)).unwrap_or(usize::MAX);
+        let options =
+            history::Options { media: size("media"), event_chars: size("event_chars"), ..self.options.clone() };
+        let events = self.recorded_events(space, record, &view).await?;
+        let question = self.recorded_question(space, record, &view).await?;
+        let blocks = self.write(&events, number("omitted"), &options);
+        let prepared = self.model.prepare(&self.request(&place, blocks, &question, &options).await?);
+        let exact = record.payload.get("request_sha256").and_then(Value::as_str) == Some(&hex(&prepared.body));
+        let body: Value = serde_json::from_slice(&prepared.body).unwrap_or_default();
+        let recorded = |key: &str| record.payload.get(key).cloned();
+        Ok(json!({
+            "call": record.event_id, "thread": record.thread, "module": recorded("module"), "purpose": recorded("purpose"),
+            "model": recorded("model"), "usage": recorded("usage"), "exact": exact, "request": body,
+        }))
+    }
+
+    async fn recorded_question(&self, space: &Space, record: &Event, view: &Value) -> Result<Question, store::Error> {
+        let values = view.get("values").and_then(Value::as_array).into_iter().flatten();
+        let value = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
+        let has_prompt = view.get("prompt").is_some_and(|prompt| !prompt.is_null());
+        let tools: Vec<Value> = serde_json::from_str(&self.kept(space, view, "tools").await?).unwrap_or_default();
+        let only = view.get("only").and_then(Value::as_str);
+        Ok(Question {
+            who: who(record),
+            purpose: "",
+            round: 0,
+            system: self.kept(space, view, "system").await?,
+            tail: Template::parse(&self.kept(space, view, "tail").await?),
+            values: values.filter_map(value).collect(),
+            prompt: if has_prompt { Some(self.kept(space, view, "prompt").await?) } else { None },
+            own: self.own_events(space, &record.thread, view).await?,
+            tools: tools.iter().filter_map(tool_of).collect(),
+            choice: only.map_or(ToolChoice::Auto, |name| ToolChoice::Only(name.to_owned())),
+            tier: if view.get("tier").and_then(Value::as_str) == Some("high") { Tier::High } else { Tier::Low },
+        })
+    }
+
+    async fn recorded_events(&self, space: &Space, record: &Event, view: &Value) -> Result<Vec<Event>, store::Error> {
+        let number = |key: &str| view.get(key).and_then(Value::as_i64);
+        let (Some(from), Some(upto), Some(limit)) = (number("from"), number("upto"), number("events")) else {
+            return Ok(Vec::new());
+        };
+        let heard = view.get("show").and_then(Value::as_str) == Some("heard");
+        let query = Query {
+            thread: Some(record.thread.clone()),
+            show: if heard { Show::Heard } else { Show::Visible },
+            after: Some(from - 1),
+            before: Some(upto + 1),
+            order: store::Order::Ascending,
+            limit: u32::try_from(limit).unwrap_or(u32::MAX).max(1),
+            ..Query::default()
+        };
+        self.store.events(space, &query).await
+    }
+
+    async fn own_events(&self, space: &Space, thread: &ThreadId, view: &Value) -> Result<Vec<Event>, store::Error> {
+        let seqs: Vec<Seq> =
+            view.get("own").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64).collect();
+        let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else { return Ok(Vec::new()) };
+        let query = Query {
+            thread: Some(thread.clone()),
+            show: Show::All,
+            after: Some(first - 1),
+            before: Some(last + 1),
+            order: store::Order::Ascending,
+            limit: u32::try_from(last - first + 1).unwrap_or(u32::MAX),
+            ..Query::default()
+        };
+        let mut events = self.store.events(space, &query).await?;
+        events.retain(|event| seqs.contains(&event.seq));
+        Ok(events)
+    }
+
+    async fn kept(&self, space: &Space, view: &Value, key: &str) -> Result<String, store::Error> {
+        let Some(hash) = view.get(key).and_then(Value::as_str) else { return Ok(String::new()) };
+        let blob = self.store.blob(space, hash).await?;
+        Ok(blob.map(|blob| String::from_utf8_lossy(&blob.bytes).into_owned()).unwrap_or_default())
+    }
+}
+
+impl Ready {
+    /// The event that records the call: what it saw, what it cost, and `more` of what became of it.
+    pub fn record(&self, place: &Place, ended: &Ended, more: Value) -> Draft {
+        let mut record = self.record.clone();
+        let ms = u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+        record.insert("duration_ms".into(), ms.into());
+        match ended {
+            Ended::Answered(answer) => {
+                let usage = answer.usage;
+                record.insert("outcome".into(), "answered".into());
+                record.insert("finish".into(), answer.finish.as_str().into());
+                record.insert(
+                    "usage".into(),
+                    json!({
+                        "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens,
+                        "cached_tokens": usage.cached_tokens,
+                    }),
+                );
+            }
+            Ended::Failed(failure) => {
+                record.insert("outcome".into(), "failed".into());
+                record.insert("failure".into(), failure.text.as_str().into());
+            }
+            Ended::Stopped => {
+                record.insert("outcome".into(), "stopped".into());
+            }
+        }
+        if let Value::Object(more) = more {
+            record.extend(more);
+        }
+        Draft::call_record(&place.thread, place.turn, &self.who, Value::Object(record))
+    }
+}
+
+fn too_late(who: &Who, limit: Duration) -> Failure {
+    Failure::new(FailureKind::Timeout, format!("{who} had no answer within {} ms", limit.as_millis())).retryable()
+}
+
+fn tool_json(tool: &ToolSpec) -> Value {
+    json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters })
+}
+
+fn tool_of(tool: &Value) -> Option<ToolSpec> {
+    Some(ToolSpec {
+        name: tool.get("name")?.as_str()?.to_owned(),
+        description: tool.get("description")?.as_str()?.to_owned(),
+        parameters: tool.get("parameters")?.clone(),
+    })
+}
+
+/// Who made a recorded call.
+fn who(record: &Event) -> Who {
+    let module = record.tag_value("call:").unwrap_or_default();
+    let voice = module.strip_prefix("submodule:").and_then(|name| crate::id::Name::parse(name).ok());
+    voice.map_or(Who::Decision, Who::Submodule)
+}
+
+/// SHA-256 as 64 hex digits.
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

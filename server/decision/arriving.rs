@@ -1,0 +1,91 @@
+//! The text of a reply, read out of the tool call's arguments while they still arrive. Pure.
+
+/// Reads the text out of a reply's arguments while they still arrive: `{"text":"Hel` gives `Hel`.
+/// Gives up silently on anything else; the whole arguments are parsed properly when they are there.
+#[derive(Debug, Clone, Default)]
+pub struct Arriving {
+    raw: String,
+    at: Place,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Before,
+    /// Inside the text, so many bytes of `raw` read.
+    Inside(usize),
+    After,
+}
+
+impl Arriving {
+    /// More of the arguments; returns the text that came with it.
+    pub fn push(&mut self, piece: &str) -> String {
+        self.raw.push_str(piece);
+        if self.at == Place::Before {
+            self.at = text_begin(&self.raw).map_or(Place::Before, Place::Inside);
+        }
+        let Place::Inside(from) = self.at else {
+            return String::new();
+        };
+        let (text, read, ended) = unescape(&self.raw[from..]);
+        self.at = if ended { Place::After } else { Place::Inside(from + read) };
+        text
+    }
+}
+
+/// Where the text's first character is, once `{ "text" : "` has arrived.
+fn text_begin(raw: &str) -> Option<usize> {
+    let rest = raw.trim_start().strip_prefix('{')?.trim_start().strip_prefix("\"text\"")?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    Some(raw.len() - rest.len())
+}
+
+/// Decodes JSON string content as far as it is whole: text, bytes read, whether the closing quote was met.
+fn unescape(raw: &str) -> (String, usize, bool) {
+    let mut text = String::new();
+    let mut read = 0;
+    while let Some(c) = raw[read..].chars().next() {
+        match c {
+            '"' => return (text, read, true),
+            '\\' => {
+                let Some((decoded, length)) = escape(&raw[read..]) else { break };
+                text.push(decoded);
+                read += length;
+            }
+            c => {
+                text.push(c);
+                read += c.len_utf8();
+            }
+        }
+    }
+    (text, read, false)
+}
+
+/// One escape sequence, if it is whole: its character and length. A surrogate pair is one.
+fn escape(raw: &str) -> Option<(char, usize)> {
+    match raw[1..].chars().next()? {
+        'n' => Some(('\n', 2)),
+        't' => Some(('\t', 2)),
+        'r' => Some(('\r', 2)),
+        'b' => Some(('\u{8}', 2)),
+        'f' => Some(('\u{c}', 2)),
+        'u' => unicode_escape(raw),
+        other => Some((other, 1 + other.len_utf8())),
+    }
+}
+
+fn unicode_escape(raw: &str) -> Option<(char, usize)> {
+    const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
+    let unit = |from: usize| raw.get(from..from + 4).map(|hex| u32::from_str_radix(hex, 16).unwrap_or(0xfffd));
+    let high = unit(2)?;
+    if !(0xd800..0xdc00).contains(&high) {
+        return Some((char::from_u32(high).unwrap_or(UNKNOWN), 6));
+    }
+    // Half of a pair: wait for the other half.
+    let (marker, low) = (raw.get(6..8)?, unit(8)?);
+    if marker != "\\u" || !(0xdc00..0xe000).contains(&low) {
+        return Some((UNKNOWN, 6));
+    }
+    let joined = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+    Some((char::from_u32(joined).unwrap_or(UNKNOWN), 12))
+}

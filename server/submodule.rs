@@ -1,0 +1,235 @@
+//! A voice: asked with its own prompt about something new, the decision, or a question. It may look things up and keep notes
+//! first. What it says becomes events; where and when they are appended is its caller's choice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::action::Asked;
+use crate::call::{Caller, Ended, Look, Place, Question};
+use crate::event::{Draft, Event, When, tag};
+use crate::failure::{Failure, FailureKind, Who};
+use crate::history::positions;
+use crate::id::{Name, Seq};
+use crate::model::{Answer, Tier, ToolChoice};
+use crate::prompt::Template;
+use crate::scribe::{Lost, Scribe};
+use crate::store::Show;
+use crate::tool::{Desk, Toolbox};
+
+/// The word a voice may say instead of saying nothing.
+const PASS: &str = "PASS";
+
+/// What a voice is asked about.
+#[derive(Debug, Clone)]
+pub enum Occasion {
+    /// Something new has come.
+    New {
+        /// Its seqs.
+        batch: Vec<Seq>,
+    },
+    /// The decision has acted.
+    FollowUp {
+        /// What it was about.
+        batch: Vec<Seq>,
+        /// What it did.
+        decision: Vec<Seq>,
+    },
+    /// The decision asks something.
+    Asked {
+        /// The question's seq.
+        question: Seq,
+    },
+}
+
+impl Occasion {
+    /// The purpose of its calls, as their records say it.
+    pub const fn purpose(&self) -> &'static str {
+        match self {
+            Self::New { .. } => "turn",
+            Self::FollowUp { .. } => "follow-up",
+            Self::Asked { .. } => "answer",
+        }
+    }
+}
+
+/// One voice, with what it has done in this turn before (when a turn is taken up again).
+#[derive(Debug, Clone)]
+pub struct Voice {
+    /// Its name.
+    pub name: Name,
+    /// Its prompt.
+    pub prompt: String,
+    /// Its calls and results in this turn so far.
+    pub own: Vec<Event>,
+    /// How many calls it has made in this turn.
+    pub rounds: u64,
+}
+
+/// What all voices of a turn share.
+#[derive(Clone)]
+pub struct Hearing {
+    /// Who asks the model.
+    pub caller: Arc<Caller>,
+    /// The voices' tools.
+    pub tools: Toolbox,
+    /// The turn's pen, for what a voice does before it speaks.
+    pub scribe: Arc<Scribe>,
+    /// Where.
+    pub place: Place,
+    /// What of the log they see.
+    pub look: Arc<Look>,
+    /// What they are asked about.
+    pub occasion: Occasion,
+    /// When every voice must have spoken, late or not.
+    pub until: Instant,
+    /// The longest one tool call may take.
+    pub tool_limit: Duration,
+    /// Most calls one voice may make.
+    pub rounds_max: u64,
+    /// Ends everything.
+    pub stop: CancellationToken,
+}
+
+/// What a voice came to: events to append, the last of them marked as such in its record.
+#[derive(Debug)]
+pub struct Spoken {
+    /// Who.
+    pub name: Name,
+    /// What it said, with the records of its calls; a failure, if it failed. `when` tags its words.
+    pub drafts: Vec<Draft>,
+}
+
+/// Asks one voice and lets it use its tools until it has spoken. Never fails: a failure is among the events.
+pub async fn speak(hearing: Hearing, mut voice: Voice, when: When) -> Spoken {
+    let who = Who::Submodule(voice.name.clone());
+    let mut said = Vec::new();
+    loop {
+        match ask(&hearing, &voice, &who, when, &mut said).await {
+            Ok(Some(own)) => voice.own.extend(own),
+            Ok(None) => break,
+            Err(failure) => {
+                said.push(Draft::failure(&hearing.place.thread, Some(hearing.place.turn), &who, &failure).when(when));
+                break;
+            }
+        }
+        voice.rounds += 1;
+    }
+    Spoken { name: voice.name, drafts: said }
+}
+
+/// One call. `Some`: it used tools (those events are stored) and wants to be asked again.
+async fn ask(
+    hearing: &Hearing,
+    voice: &Voice,
+    who: &Who,
+    when: When,
+    said: &mut Vec<Draft>,
+) -> Result<Option<Vec<Event>>, Failure> {
+    let Hearing { caller, place, .. } = hearing;
+    let ready = caller.prepare(place, &hearing.look, &question(hearing, voice, who)).await.map_err(unstored)?;
+    let ended = caller.ask(&ready, hearing.until, &hearing.stop, |_| {}).await;
+    let (calls, last) = match &ended {
+        Ended::Answered(answer) => {
+            (calls(answer, voice), answer.calls.is_empty() || voice.rounds + 1 >= hearing.rounds_max)
+        }
+        Ended::Failed(_) | Ended::Stopped => (Vec::new(), true),
+    };
+    let record = ready.record(place, &ended, json!({ "last": last, "calls": calls.len() }));
+    said.push(record);
+    match ended {
+        Ended::Stopped => Ok(None),
+        Ended::Failed(failure) => Err(failure),
+        Ended::Answered(answer) => {
+            let words = answer.text.trim();
+            if !words.is_empty() && words != PASS {
+                said.push(Draft::submodule_said(&place.thread, place.turn, &voice.name, when, words));
+            }
+            if calls.is_empty() {
+                return Ok(None);
+            }
+            let own = act(hearing, who, &calls, std::mem::take(said)).await.map_err(lost)?;
+            if last {
+                let text = format!("{who} was still calling tools after {} calls to its model", hearing.rounds_max);
+                return Err(Failure::new(FailureKind::Budget, text));
+            }
+            Ok(Some(own))
+        }
+    }
+}
+
+fn question(hearing: &Hearing, voice: &Voice, who: &Who) -> Question {
+    let prompts = hearing.caller.prompts();
+    let value = |name: &str, text: String| (name.to_owned(), text);
+    let (tail, values): (&Template, Vec<_>) = match &hearing.occasion {
+        Occasion::New { batch } => (&prompts.submodule_turn, vec![value("batch", positions(batch))]),
+        Occasion::FollowUp { batch, decision } => (
+            &prompts.submodule_follow_up,
+            vec![value("batch", positions(batch)), value("decision", positions(decision))],
+        ),
+        Occasion::Asked { question } => (&prompts.submodule_answer, vec![value("question", positions(&[*question]))]),
+    };
+    Question {
+        who: who.clone(),
+        purpose: hearing.occasion.purpose(),
+        round: voice.rounds,
+        system: prompts.submodule.source(),
+        tail: tail.clone(),
+        values,
+        prompt: Some(voice.prompt.clone()),
+        own: voice.own.clone(),
+        tools: hearing.tools.specs(),
+        choice: ToolChoice::Auto,
+        tier: Tier::Low,
+    }
+}
+
+fn calls(answer: &Answer, voice: &Voice) -> Vec<Asked> {
+    let prefix = format!("{}-", voice.name);
+    answer.calls.iter().enumerate().map(|(index, call)| Asked::new(call, &prefix, voice.rounds, index)).collect()
+}
+
+/// Runs the calls in order and appends what they leave, after `before`. Returns the actions and results.
+async fn act(hearing: &Hearing, who: &Who, calls: &[Asked], before: Vec<Draft>) -> Result<Vec<Event>, Lost> {
+    let Hearing { place, tools, .. } = hearing;
+    let mut drafts = before;
+    let mut own = Vec::new();
+    for call in calls {
+        let desk = Desk {
+            space: place.space.clone(),
+            thread: place.thread.clone(),
+            turn: place.turn,
+            by: who.clone(),
+            call_id: call.call_id.clone(),
+            upto: hearing.look.window.upto,
+            event_id: None,
+            submodules: [].into(),
+            store: hearing.caller.store().clone(),
+        };
+        drafts.extend(call.action(tools, &desk));
+        drafts.extend(call.run(tools, &desk, hearing.tool_limit).await);
+        let drafts = std::mem::take(&mut drafts);
+        let stored = hearing.scribe.write_beside(drafts).await?;
+        own.extend(stored.iter().map(|shown| &shown.event).filter(|event| is_own(event, who)).cloned());
+    }
+    Ok(own)
+}
+
+/// Whether an event is an action of this voice or its result.
+pub fn is_own(event: &Event, who: &Who) -> bool {
+    (event.has(tag::ACTION) || event.has(tag::RESULT)) && event.has(&who.to_string())
+}
+
+/// What a voice is shown: the log without what any voice said.
+pub const SHOW: Show = Show::Heard;
+
+fn unstored(error: crate::store::Error) -> Failure {
+    Failure::new(FailureKind::Store, format!("the log could not be read: {error}")).retryable()
+}
+
+fn lost(lost: Lost) -> Failure {
+    Failure::new(FailureKind::Store, lost.to_string()).retryable().with(Value::Null)
+}
