@@ -1,0 +1,353 @@
+//! A turn: what a thread does with one batch. The machine below is a fold over the turn's events and never waits; `next` says
+//! what is to be done. After a crash the same fold over the same events says the same: what is recorded is not done again.
+//! The driver that does it is `turn/driver.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::event::{Event, TurnOutcome, tag};
+use crate::failure::{Failure, FailureKind, Who};
+use crate::id::{Name, Seq};
+use crate::submodule::is_own;
+use crate::thread::Policy;
+
+pub mod driver;
+
+/// How turns go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// How long the decision waits for the voices.
+    pub submodule_timeout_ms: u64,
+    /// How long a voice may take in all; what comes after the first limit is appended as late.
+    pub late_timeout_ms: u64,
+    /// How long one answer of the decision may take.
+    pub decision_timeout_ms: u64,
+    /// Most answers of the decision in one turn; also most answers of one voice.
+    pub max_rounds: u64,
+    /// Most tool calls of the decision in one turn.
+    pub max_tool_calls: u64,
+    /// What new client input does to a running turn.
+    pub policy: Policy,
+    /// Whether the voices hear what was decided.
+    pub follow_up: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            submodule_timeout_ms: 20_000,
+            late_timeout_ms: 120_000,
+            decision_timeout_ms: 120_000,
+            max_rounds: 6,
+            max_tool_calls: 32,
+            policy: Policy::Enqueue,
+            follow_up: true,
+        }
+    }
+}
+
+/// What a turn, and a thread left to itself, may use up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Budget {
+    /// Model calls a turn, besides the one with which each voice comments and follows up.
+    pub model_calls: u64,
+    /// Turns in a row that a thread may start by its own messages alone.
+    pub self_messages: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { model_calls: 32, self_messages: 32 }
+    }
+}
+
+/// What is to be done next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// Ask these voices, all at once.
+    Listen(Vec<Name>),
+    /// Have this voice answer the question at this seq.
+    Answer(Name, Seq),
+    /// Run these tool calls, in order.
+    Act(Vec<Pending>),
+    /// Ask the decision.
+    Decide {
+        /// Which call, from 0.
+        round: u64,
+        /// Only `reply` is open to it.
+        repair: bool,
+    },
+    /// A limit is reached or nothing usable came: say so and end.
+    GiveUp(Failure),
+    /// All is done: end.
+    End(TurnOutcome),
+    /// It has ended.
+    Over,
+}
+
+/// A tool call that has not come to its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pending {
+    /// Its id.
+    pub call_id: String,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Value,
+    /// Its action is in the log: it may have run before a crash.
+    pub begun: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Call {
+    pending: Pending,
+    done: bool,
+    /// The decision should read what it brings back.
+    back: bool,
+}
+
+/// The machine.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    number: u64,
+    batch: Vec<Seq>,
+    voices: Vec<Name>,
+    heard: BTreeSet<Name>,
+    own: BTreeMap<Name, Vec<Event>>,
+    voice_calls: BTreeMap<Name, u64>,
+    rounds: Vec<Vec<Call>>,
+    repairs: u64,
+    questions: Vec<(Name, Seq)>,
+    decided: Vec<Seq>,
+    model_calls: u64,
+    tool_calls: u64,
+    failed: bool,
+    over: bool,
+    limits: (u64, u64, u64),
+}
+
+impl Turn {
+    /// A turn that is about to begin.
+    pub fn new(number: u64, batch: Vec<Seq>, voices: Vec<Name>, options: &Options, budget: &Budget) -> Self {
+        Self {
+            number,
+            batch,
+            voices,
+            heard: BTreeSet::new(),
+            own: BTreeMap::new(),
+            voice_calls: BTreeMap::new(),
+            rounds: Vec::new(),
+            repairs: 0,
+            questions: Vec::new(),
+            decided: Vec::new(),
+            model_calls: 0,
+            tool_calls: 0,
+            failed: false,
+            over: false,
+            limits: (options.max_rounds.max(1), options.max_tool_calls, budget.model_calls),
+        }
+    }
+
+    /// The turn that an event began, if it began one.
+    pub fn begun_by(event: &Event, options: &Options, budget: &Budget) -> Option<Self> {
+        if !(event.has(tag::TURN) && event.has(tag::STARTED)) {
+            return None;
+        }
+        let list = |key: &str| event.payload.get(key).and_then(Value::as_array).into_iter().flatten();
+        let batch = list("batch").filter_map(Value::as_i64).collect();
+        let voices = list("submodules").filter_map(|name| Name::parse(name.as_str()?).ok()).collect();
+        Some(Self::new(event.turn()?, batch, voices, options, budget))
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// What it is about.
+    pub fn batch(&self) -> &[Seq] {
+        &self.batch
+    }
+
+    /// Where the mailbox begins when it is done.
+    pub fn upto(&self) -> Seq {
+        self.batch.last().copied().unwrap_or(0)
+    }
+
+    /// The voices it listens to.
+    pub fn voices(&self) -> &[Name] {
+        &self.voices
+    }
+
+    /// The seqs of what the decision said and did.
+    pub fn decided(&self) -> &[Seq] {
+        &self.decided
+    }
+
+    /// What a voice did in this turn before it spoke: its calls and results, and how often it was asked.
+    pub fn own(&self, voice: &Name) -> (Vec<Event>, u64) {
+        (self.own.get(voice).cloned().unwrap_or_default(), self.voice_calls.get(voice).copied().unwrap_or(0))
+    }
+
+    /// Whether the decision may make one more tool call; counts it.
+    pub fn may_call(&self, so_far: u64) -> bool {
+        self.tool_calls + so_far < self.limits.1
+    }
+
+    /// Takes in an event of the thread. What does not belong to this turn changes nothing.
+    pub fn apply(&mut self, event: &Event) {
+        if event.turn() != Some(self.number) || event.has(tag::FOLLOW_UP) || event.has(tag::LATE) {
+            return;
+        }
+        if event.has(tag::TURN) {
+            self.over |= event.has(tag::ENDED);
+        } else if let Some(module) = event.tag_value("call:") {
+            self.called(module, event);
+        } else if event.has(tag::FAILURE) && !event.has(tag::RESULT) {
+            self.failure(event);
+        } else {
+            self.said(event);
+        }
+    }
+
+    fn called(&mut self, module: &str, event: &Event) {
+        let text = |key: &str| event.payload.get(key).and_then(Value::as_str);
+        // A call that was stopped with its turn may be made again.
+        let last =
+            event.payload.get("last").and_then(Value::as_bool).unwrap_or(false) && text("outcome") != Some("stopped");
+        let voice = module.strip_prefix("submodule:").and_then(|name| Name::parse(name).ok());
+        let purpose = text("purpose").unwrap_or_default();
+        match (voice, purpose) {
+            (Some(name), "turn") => {
+                let calls = self.voice_calls.entry(name.clone()).or_default();
+                *calls += 1;
+                self.model_calls += u64::from(*calls > 1);
+                if last {
+                    self.heard.insert(name);
+                }
+            }
+            (Some(name), "answer") => {
+                self.model_calls += 1;
+                if last && let Some(index) = self.questions.iter().position(|(asked, _)| *asked == name) {
+                    self.questions.remove(index);
+                }
+            }
+            (None, "decide" | "repair") => self.answered(purpose == "repair", event),
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, repair: bool, event: &Event) {
+        self.model_calls += 1;
+        self.repairs += u64::from(repair);
+        if event.payload.get("outcome").and_then(Value::as_str) != Some("answered") {
+            return;
+        }
+        let text = |call: &Value, key: &str| call.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let call = |call: &Value| Call {
+            pending: Pending {
+                call_id: text(call, "id"),
+                tool: text(call, "tool"),
+                arguments: call.get("arguments").cloned().unwrap_or_default(),
+                begun: false,
+            },
+            done: false,
+            back: call.get("back").and_then(Value::as_bool).unwrap_or(true),
+        };
+        let calls: Vec<Call> =
+            event.payload.get("calls").and_then(Value::as_array).into_iter().flatten().map(call).collect();
+        self.tool_calls += calls.len() as u64;
+        self.rounds.push(calls);
+    }
+
+    fn failure(&mut self, event: &Event) {
+        if event.has(&Who::Decision.to_string()) {
+            self.failed = true;
+        } else if let Some(name) = event.tag_value("submodule:").and_then(|name| Name::parse(name).ok()) {
+            self.heard.insert(name);
+        }
+    }
+
+    fn said(&mut self, event: &Event) {
+        if let Some(name) = event.tag_value("submodule:").filter(|_| !event.has(tag::DECISION)) {
+            if let Ok(name) = Name::parse(name)
+                && is_own(event, &Who::Submodule(name.clone()))
+            {
+                self.own.entry(name).or_default().push(event.clone());
+            }
+            return;
+        }
+        self.decided.push(event.seq);
+        if event.has(tag::QUESTION)
+            && let Some(name) = event.tag_value("submodule:").and_then(|name| Name::parse(name).ok())
+        {
+            self.questions.push((name, event.seq));
+            return;
+        }
+        let id = event.payload.get("call_id").and_then(Value::as_str);
+        let Some(call) = self.rounds.iter_mut().flatten().find(|call| Some(call.pending.call_id.as_str()) == id) else {
+            return;
+        };
+        if event.has(tag::ACTION) {
+            call.pending.begun = true;
+            call.pending.arguments = event.payload.get("arguments").cloned().unwrap_or_default();
+        } else {
+            call.done = true;
+            call.back |= event.has(tag::FAILURE);
+        }
+    }
+
+    /// What is to be done now.
+    pub fn next(&self) -> Next {
+        if self.over {
+            return Next::Over;
+        }
+        if self.failed {
+            return Next::End(TurnOutcome::Failed);
+        }
+        let silent: Vec<Name> = self.voices.iter().filter(|name| !self.heard.contains(*name)).cloned().collect();
+        if !silent.is_empty() && self.rounds.is_empty() {
+            return Next::Listen(silent);
+        }
+        let Some(calls) = self.rounds.last() else { return self.decide(false) };
+        let pending: Vec<Pending> = calls.iter().filter(|call| !call.done).map(|call| call.pending.clone()).collect();
+        if !pending.is_empty() {
+            return Next::Act(pending);
+        }
+        if let Some((name, seq)) = self.questions.first() {
+            return Next::Answer(name.clone(), *seq);
+        }
+        if calls.is_empty() {
+            return if self.repairs == 0 { self.decide(true) } else { Next::GiveUp(mute()) };
+        }
+        if calls.iter().any(|call| call.back) { self.decide(false) } else { Next::End(TurnOutcome::Done) }
+    }
+
+    fn decide(&self, repair: bool) -> Next {
+        let (rounds, tool_calls, model_calls) = self.limits;
+        let over = |what: &str, limit: u64, key: &str| {
+            let text = format!("the turn has used up its {limit} {what} ({key}) and ends here");
+            Next::GiveUp(Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": key })))
+        };
+        if self.model_calls >= model_calls {
+            over("model calls", model_calls, "budget.model_calls")
+        } else if self.rounds.len() as u64 - self.repairs.min(self.rounds.len() as u64) >= rounds {
+            over("rounds of the decision", rounds, "turn.max_rounds")
+        } else if self.tool_calls >= tool_calls && !self.rounds.is_empty() {
+            over("tool calls", tool_calls, "turn.max_tool_calls")
+        } else {
+            Next::Decide { round: self.rounds.len() as u64, repair }
+        }
+    }
+}
+
+fn mute() -> Failure {
+    Failure::new(
+        FailureKind::Interpreter,
+        "the decision answered in text without calling a tool, twice; nobody received it. A model that can call tools is needed",
+    )
+}
