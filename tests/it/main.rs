@@ -7,6 +7,7 @@
 )]
 
 mod floors;
+mod settings;
 mod support;
 mod turn;
 mod voices;

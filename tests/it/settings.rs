@@ -1,0 +1,242 @@
+//! What can be configured, and what refuses to start: the real program, its exit code and what it says.
+
+use std::process::{Command, Stdio};
+
+use crate::support::db::Folder;
+
+/// What one run of the program came to.
+struct Run {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+/// Runs the program in a folder with these files, this environment and these arguments.
+fn thinkd(files: &[(&str, &str)], env: &[(&str, &str)], arguments: &[&str]) -> Run {
+    let folder = Folder::new();
+    for (name, content) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
+    command.args(arguments).env_clear().envs(env.iter().copied()).current_dir(folder.path()).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Run { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+fn config(files: &[(&str, &str)], env: &[(&str, &str)], arguments: &[&str]) -> String {
+    let run = thinkd(files, env, &[&["config"], arguments].concat());
+    assert_eq!(run.code, 0, "{}", run.err);
+    run.out
+}
+
+/// It refuses to start with code 2, and names what is wrong.
+fn refuses(files: &[(&str, &str)], env: &[(&str, &str)], names: &[&str]) {
+    let run = thinkd(files, env, &[]);
+    assert_eq!(run.code, 2, "{} {}", run.out, run.err);
+    for name in names {
+        assert!(run.err.contains(name), "{name:?} is not named: {}", run.err);
+    }
+}
+
+#[test]
+fn nothing_need_be_configured() {
+    let shown = config(&[], &[], &[]);
+    for line in
+        ["listen = \"127.0.0.1:2953\"", "database = \"sqlite://thinkd.db\"", "max_rounds = 6", "follow_up = true"]
+    {
+        assert!(shown.contains(line), "{line} is not in {shown}");
+    }
+}
+
+#[test]
+fn flags_come_before_the_environment_the_environment_before_the_file() {
+    let file = [("thinkd.toml", "[turn]\nmax_rounds = 2\nmax_tool_calls = 2\npolicy = \"reject\"\n")];
+    let env = [("THINKD_TURN__MAX_ROUNDS", "3"), ("THINKD_TURN__MAX_TOOL_CALLS", "3")];
+    let shown = config(&file, &env, &["--set", "turn.max_rounds=4"]);
+    for line in ["max_rounds = 4", "max_tool_calls = 3", "policy = \"reject\"", "late_timeout_ms = 120000"] {
+        assert!(shown.contains(line), "{line} is not in {shown}");
+    }
+    for source in
+        ["turn.max_tool_calls: the environment variable THINKD_TURN__MAX_TOOL_CALLS", "turn.policy: thinkd.toml"]
+    {
+        assert!(shown.contains(source), "{source} is not in {shown}");
+    }
+}
+
+#[test]
+fn every_kind_of_value_comes_from_the_environment() {
+    let env = [
+        ("THINKD_LISTEN", "127.0.0.1:1"),
+        ("THINKD_HOSTS", "a.example, b.example"),
+        ("THINKD_TURN__FOLLOW_UP", "false"),
+        ("THINKD_HISTORY__WINDOW_S", "2"),
+        ("THINKD_LOG__FORMAT", "json"),
+        ("THINKD_KEYS", "[{ key = \"canary-key\", space = \"other\" }]"),
+        ("THINKD_LIMITS__FRAMES_PER_SECOND", "7"),
+    ];
+    let shown = config(&[], &env, &[]);
+    let lines = [
+        "listen = \"127.0.0.1:1\"",
+        "hosts = [\"a.example\", \"b.example\"]",
+        "follow_up = false",
+        "window_s = 2",
+        "format = \"json\"",
+        "space = \"other\"",
+        "frames_per_second = 7",
+    ];
+    for line in lines {
+        assert!(shown.contains(line), "{line} is not in {shown}");
+    }
+}
+
+#[test]
+fn an_unknown_key_refuses_to_start_and_is_named_with_its_source() {
+    refuses(&[("thinkd.toml", "[turn]\nrounds = 2\n")], &[], &["turn.rounds", "thinkd.toml", "max_rounds"]);
+    refuses(&[], &[("THINKD_TURN__ROUNDS", "2")], &["turn.rounds", "THINKD_TURN__ROUNDS"]);
+    refuses(&[], &[("THINKD_BOGUS", "2")], &["bogus", "THINKD_BOGUS"]);
+    refuses(&[("thinkd.toml", "[models.low]\nmodel = \"m\"\nbogus = 1\n")], &[], &["models.low.bogus"]);
+    refuses(&[("thinkd.toml", "[[keys]]\nkey = \"k\"\nbogus = 1\n")], &[], &["bogus"]);
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_is_named_with_its_source() {
+    refuses(&[], &[("THINKD_TURN__MAX_ROUNDS", "many")], &["turn.max_rounds", "THINKD_TURN__MAX_ROUNDS", "many"]);
+    refuses(&[], &[("THINKD_TURN__POLICY", "sometimes")], &["turn.policy", "enqueue"]);
+    refuses(&[], &[("THINKD_LISTEN", "here")], &["listen", "127.0.0.1:2953"]);
+    refuses(&[("thinkd.toml", "[limits]\nsockets = -1\n")], &[], &["limits.sockets", "thinkd.toml"]);
+    refuses(&[("thinkd.toml", "\n\nlisten = \n")], &[], &["thinkd.toml", "line 3"]);
+    refuses(&[], &[("THINKD_LOG__LEVEL", "a=b=c")], &["log.level"]);
+}
+
+#[test]
+fn secrets_are_never_printed() {
+    let canaries = ["canary-token", "canary-low", "canary-high", "canary-key", "canary-pass"];
+    let file = "[models.low]\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1\"\napi_key = \"canary-low\"\n[[keys]]\nkey = \"canary-key\"\n";
+    let env = [
+        ("THINKD_TOKEN", "canary-token"),
+        ("OPENAI_API_KEY", "canary-high"),
+        ("THINKD_MODEL_HIGH", "h"),
+        ("DATABASE_URL", "postgres://me:canary-pass@db.example/thinkd"),
+    ];
+    let run = thinkd(&[("thinkd.toml", file)], &env, &["config"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.out.contains("postgres://me:(redacted)@db.example/thinkd"), "{}", run.out);
+    let mut said = vec![run.out];
+    // Not in complaints either: of a wrong kind, in a line that cannot be read, in an unknown table.
+    for file in [
+        "token = [\"canary-token\"]",
+        "token = \"canary-token",
+        "canary-token = = 1",
+        "[models.low]\napi_key = [\"canary-low\"]",
+    ] {
+        let run = thinkd(&[("thinkd.toml", file)], &[], &[]);
+        assert_eq!(run.code, 2, "{file}: {}", run.err);
+        said.push(run.err);
+    }
+    for canary in canaries {
+        assert!(said.iter().all(|said| !said.contains(canary)), "{canary} was printed: {said:?}");
+    }
+}
+
+#[test]
+fn a_secret_may_be_read_from_a_file() {
+    let files = [("token", "12345678\n"), ("api_key", "canary-file\n")];
+    let env = [("THINKD_TOKEN_FILE", "token"), ("OPENAI_API_KEY_FILE", "api_key"), ("THINKD_MODEL", "m")];
+    let shown = config(&files, &env, &[]);
+    assert!(shown.contains("token: the environment variable THINKD_TOKEN_FILE"), "{shown}");
+    assert!(shown.contains("api_key = \"(redacted)\""), "{shown}");
+    refuses(&[], &[("THINKD_TOKEN_FILE", "nowhere")], &["THINKD_TOKEN_FILE", "nowhere"]);
+    refuses(
+        &[("token", "a")],
+        &[("THINKD_TOKEN_FILE", "token"), ("THINKD_TOKEN", "b")],
+        &["THINKD_TOKEN_FILE", "leave one"],
+    );
+}
+
+#[test]
+fn an_open_door_refuses_to_start() {
+    refuses(&[], &[("THINKD_LISTEN", "0.0.0.0:0")], &["listen", "THINKD_TOKEN"]);
+    refuses(&[], &[("THINKD_LISTEN", "[::]:0")], &["listen", "THINKD_TOKEN"]);
+    config(&[], &[("THINKD_LISTEN", "0.0.0.0:0"), ("THINKD_TOKEN", "a-long-enough-token")], &[]);
+    config(&[("thinkd.toml", "[[keys]]\nkey = \"a-long-enough-key\"\n")], &[("THINKD_LISTEN", "0.0.0.0:0")], &[]);
+}
+
+#[test]
+fn a_role_that_is_not_enforced_refuses_to_start() {
+    for role in ["viewer", "member"] {
+        let file = format!("[[keys]]\nkey = \"a-long-enough-key\"\nspace = \"theirs\"\nrole = \"{role}\"\n");
+        refuses(&[("thinkd.toml", &file)], &[], &["theirs", "operator"]);
+    }
+}
+
+#[test]
+fn half_a_model_refuses_to_start() {
+    refuses(&[], &[("OPENAI_API_KEY", "canary")], &["OPENAI_API_KEY", "THINKD_MODEL"]);
+    refuses(&[], &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")], &["OPENAI_BASE_URL", "THINKD_MODEL"]);
+    refuses(&[("thinkd.toml", "[models.low]\napi_key = \"k\"\n")], &[], &["models.low.model"]);
+    refuses(&[("thinkd.toml", "[models.modules.decision]\nstream = false\n")], &[], &["models.modules.decision.model"]);
+}
+
+#[test]
+fn a_key_goes_only_where_it_was_meant_to_go() {
+    let file = "[models.low]\nmodel = \"m\"\nbase_url = \"http://elsewhere.example/v1\"\n[models.modules.decision]\nmodel = \"d\"\n";
+    let env = [("OPENAI_API_KEY", "canary"), ("OPENAI_BASE_URL", "http://shared.example/v1")];
+    let shown = config(&[("thinkd.toml", file)], &env, &[]);
+    let section = |name: &str| {
+        let from = shown.find(&format!("[{name}]")).unwrap() + 1;
+        shown[from..].split("\n[").next().unwrap().to_owned()
+    };
+    assert!(!section("models.low").contains("api_key"), "{shown}");
+    assert!(section("models.low").contains("http://elsewhere.example/v1"), "{shown}");
+    assert!(section("models.modules.decision").contains("api_key"), "{shown}");
+    assert!(section("models.modules.decision").contains("http://shared.example/v1"), "{shown}");
+}
+
+#[test]
+fn what_others_put_into_the_environment_is_left_alone() {
+    // Kubernetes, for a service called thinkd; a compose file with a variable that is not set; the tests.
+    let env = [
+        ("THINKD_SERVICE_HOST", "10.0.0.1"),
+        ("THINKD_SERVICE_PORT", "2953"),
+        ("THINKD_PORT", "tcp://10.0.0.1:2953"),
+        ("THINKD_PORT_2953_TCP_PORT", "2953"),
+        ("THINKD_TEST_PG_BIN", "/usr/lib"),
+        ("THINKD_TOKEN", ""),
+        ("OPENAI_API_KEY", ""),
+    ];
+    assert_eq!(config(&[], &env, &[]), config(&[], &[], &[]));
+}
+
+#[test]
+fn t4_65_a_missing_or_empty_prompt_refuses_to_start_by_its_name() {
+    refuses(&[], &[("THINKD_PROMPTS", "nowhere")], &["nowhere"]);
+    refuses(&[("prompts/decision.md", "")], &[("THINKD_PROMPTS", "prompts")], &["decision"]);
+    refuses(&[("prompts/decision.md", " \n\n")], &[("THINKD_PROMPTS", "prompts")], &["decision"]);
+    refuses(&[("prompts/decission.md", "Think.")], &[("THINKD_PROMPTS", "prompts")], &["decission"]);
+}
+
+#[test]
+fn t4_65_a_missing_configuration_file_is_named() {
+    let run = thinkd(&[], &[], &["--config", "nowhere.toml", "config"]);
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("nowhere.toml"), "{}", run.err);
+}
+
+#[test]
+fn exit_codes_tell_usage_from_failure() {
+    assert_eq!(thinkd(&[], &[], &["--help"]).code, 0);
+    assert_eq!(thinkd(&[], &[], &["--version"]).code, 0);
+    assert_eq!(thinkd(&[], &[], &["--bogus"]).code, 2);
+    assert_eq!(thinkd(&[], &[], &["bogus"]).code, 2);
+    assert_eq!(thinkd(&[], &[], &["--set", "no-value", "config"]).code, 2);
+    // Nothing listens there.
+    let away = [("THINKD_LISTEN", "127.0.0.1:9")];
+    assert_eq!(thinkd(&[], &away, &["healthcheck"]).code, 1);
+    assert_eq!(thinkd(&[], &away, &["events"]).code, 1);
+    let chat = thinkd(&[], &away, &["chat"]);
+    assert_eq!(chat.code, 1);
+    assert!(chat.err.contains("no thinkd answers at http://127.0.0.1:9"), "{}", chat.err);
+}
