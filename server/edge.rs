@@ -1,18 +1,64 @@
 //! The boundary: who may connect, how frames and requests become calls of the runtime, how events become frames.
 //! It translates and bounds; it has no rule of thinking and keeps no state that the log does not have.
+//! Here: what it is made of, the router, and the loop that accepts connections.
 
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_util::FutureExt;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use metrics_exporter_prometheus::PrometheusHandle;
 use secrecy::SecretString;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
+use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::runtime::Runtime;
 
 pub mod auth;
+pub mod follow;
+pub mod frame;
+pub mod gate;
+pub mod http;
+pub mod input;
+pub mod json;
 pub mod limits;
+pub mod media;
+pub mod problem;
+pub mod seats;
+mod socket;
+pub mod ws;
 
 pub use auth::{Key, Role};
 pub use limits::Limits;
+
+use auth::{Auth, Shown};
+use gate::{Hosts, Local};
+use limits::ms;
+use problem::{Problem, Slug};
+use seats::Seats;
+
+/// Connections that are no sockets, at a time.
+const PLAIN_CONNECTIONS: usize = 1000;
+/// Headers of a request.
+const HEADERS: usize = 100;
+/// After a failed accept (no more descriptors, say).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What is configured about the boundary.
 #[derive(Debug, Clone, Default)]
@@ -28,9 +74,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// Says what is wrong with the configured credentials and hosts, in a sentence for the operator.
+    /// Says what is wrong with the options, in a sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
-        Ok(())
+        Auth::new(self.token.as_ref(), &self.keys)?;
+        Hosts::new(&self.hosts)?;
+        self.limits.check()
     }
 }
 
@@ -44,9 +92,209 @@ pub struct Parts {
     pub about: Vec<(&'static str, String)>,
 }
 
+/// The boundary's parts, shared by all who serve a client.
+pub struct Edge {
+    /// The running minds and their log.
+    pub runtime: Runtime,
+    /// Who may come in.
+    pub auth: Auth,
+    /// How much, how many, how long.
+    pub limits: Limits,
+    /// How many sockets there are.
+    pub seats: Arc<Seats>,
+    /// The server is going away.
+    pub drain: CancellationToken,
+    /// Everything that serves a client.
+    pub tasks: TaskTracker,
+    /// Blobs that are being uploaded: each is held in memory.
+    pub uploads: Semaphore,
+    metrics: PrometheusHandle,
+    about: Vec<(&'static str, String)>,
+    hosts: Hosts,
+}
+
+impl Edge {
+    fn new(options: Options, parts: Parts, drain: CancellationToken) -> Result<Self, String> {
+        options.check()?;
+        let limits = options.limits;
+        Ok(Self {
+            runtime: parts.runtime,
+            auth: Auth::new(options.token.as_ref(), &options.keys)?,
+            hosts: Hosts::new(&options.hosts)?,
+            seats: Seats::new(limits.sockets_per_key, limits.sockets),
+            limits,
+            drain,
+            tasks: TaskTracker::new(),
+            uploads: Semaphore::new(8),
+            metrics: parts.metrics,
+            about: parts.about,
+        })
+    }
+}
+
 /// Serves until `shutdown`, then lets clients go: `/readyz` says 503, sockets are closed with 1001, requests under way are
-/// finished, all within `limits.drain_ms`.
-pub async fn serve(listener: TcpListener, options: Options, parts: Parts, shutdown: CancellationToken) {
-    let _ = (listener, options, parts);
-    shutdown.cancelled().await;
+/// finished, all within `limits.drain_ms`. An error: the options are not valid.
+pub async fn serve(
+    listener: TcpListener,
+    options: Options,
+    parts: Parts,
+    shutdown: CancellationToken,
+) -> Result<(), String> {
+    let edge = Arc::new(Edge::new(options, parts, shutdown.clone())?);
+    let router = router(edge.clone());
+    let places = Arc::new(Semaphore::new(edge.limits.sockets + PLAIN_CONNECTIONS));
+    let tasks = edge.tasks.clone();
+    let accepting = accept_all(listener, &edge, &router, &places);
+    let drained = async {
+        shutdown.cancelled().await;
+        tasks.close();
+        if tokio::time::timeout(ms(edge.limits.drain_ms), tasks.wait()).await.is_err() {
+            tracing::warn!(left = tasks.len(), "clients are left behind that did not go in time");
+        }
+    };
+    tokio::select! {
+        () = drained => Ok(()),
+        never = accepting => match never {},
+    }
+}
+
+async fn accept_all(listener: TcpListener, edge: &Arc<Edge>, router: &Router, places: &Arc<Semaphore>) -> Infallible {
+    loop {
+        let place = places.clone().acquire_owned().await;
+        match (listener.accept().await, place) {
+            (Ok((stream, from)), Ok(place)) => {
+                // Without it small frames wait for the other side's acknowledgement: 44 ms instead of 0.1.
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, %from, "TCP_NODELAY cannot be set");
+                }
+                edge.tasks.spawn(connection(stream, from, edge.clone(), router.clone(), place));
+            }
+            (Err(error), _) => {
+                tracing::warn!(%error, "a connection cannot be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+            (_, Err(closed)) => tracing::error!(%closed, "no more connections"),
+        }
+    }
+}
+
+/// One connection, to its end or its upgrade; a socket has a seat instead of a place.
+async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router: Router, place: OwnedSemaphorePermit) {
+    let Ok(local) = stream.local_addr() else { return };
+    let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Local(local.ip()));
+        let router = router.clone();
+        async move { Ok::<_, Infallible>(answer(router, request.map(Body::new)).await) }
+    });
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(ms(edge.limits.header_ms))
+        .max_header_size(edge.limits.header_bytes)
+        .max_headers(HEADERS);
+    let connection = builder.serve_connection(TokioIo::new(stream), answer).with_upgrades();
+    tokio::pin!(connection);
+    let served = tokio::select! {
+        served = &mut connection => served,
+        () = edge.drain.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, %from, "a connection ended early");
+    }
+    drop(place);
+}
+
+/// A router's answer. A defect of ours is an answer too.
+async fn answer(router: Router, request: Request) -> Response {
+    match AssertUnwindSafe(router.oneshot(request)).catch_unwind().await {
+        Ok(Ok(response)) => response,
+        Ok(Err(never)) => match never {},
+        Err(_) => {
+            tracing::error!("a request met a defect of this server");
+            Problem::new(Slug::Internal, "this is a defect of the server; its log says more").into_response()
+        }
+    }
+}
+
+fn router(edge: Arc<Edge>) -> Router {
+    let protected = http::router().layer(middleware::from_fn_with_state(edge.clone(), authenticate));
+    let origins = edge.clone();
+    let allowed = AllowOrigin::predicate(move |origin, request| {
+        let local = request.extensions.get::<Local>();
+        local.is_some_and(|local| origins.hosts.knows_origin(origin.as_bytes(), *local))
+    });
+    let cors = CorsLayer::new()
+        .allow_origin(allowed)
+        .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
+        .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE, http::LAST_EVENT_ID])
+        .expose_headers([header::RETRY_AFTER, header::LOCATION])
+        .max_age(Duration::from_secs(600));
+    Router::new()
+        .route("/", get(ws::root))
+        .route("/ws", get(ws::ws))
+        .merge(http::open_router())
+        .merge(protected)
+        .fallback(async || Problem::new(Slug::NotFound, "there is nothing at this address; /docs says what there is"))
+        .layer(middleware::from_fn(tidy))
+        .layer(cors)
+        .layer(middleware::from_fn_with_state(edge.clone(), guard))
+        .layer(middleware::from_fn(count))
+        .with_state(edge)
+}
+
+/// Refuses requests to other names and from pages of other sites, before anything else is looked at.
+async fn guard(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
+    let local = request.extensions().get::<Local>().copied();
+    let local = local.unwrap_or(Local(std::net::Ipv4Addr::LOCALHOST.into()));
+    match edge.hosts.check(request.uri(), request.headers(), local) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// Lets in who may come in; handlers find the `Principal` in the request.
+async fn authenticate(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -> Response {
+    match edge.auth.decide(Shown::in_headers(request.headers())) {
+        Ok(principal) => {
+            request.extensions_mut().insert(principal);
+            next.run(request).await
+        }
+        Err(denied) => Problem::from(denied).into_response(),
+    }
+}
+
+/// Makes a problem of refusals that the framework words in its own way.
+async fn tidy(request: Request, next: Next) -> Response {
+    let method = request.method().clone();
+    let response = next.run(request).await;
+    let slug = match response.status() {
+        StatusCode::METHOD_NOT_ALLOWED => Slug::MethodNotAllowed,
+        StatusCode::BAD_REQUEST => Slug::InvalidParameter,
+        _ => return response,
+    };
+    if response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/problem+json") {
+        return response;
+    }
+    let detail = match slug {
+        Slug::MethodNotAllowed => format!("{method} is not possible here; the header Allow says what is"),
+        _ => "the address is not valid UTF-8 in percent-encoding".to_owned(),
+    };
+    let mut problem = Problem::new(slug, detail).into_response();
+    if let Some(allow) = response.headers().get(header::ALLOW) {
+        problem.headers_mut().insert(header::ALLOW, allow.clone());
+    }
+    problem
+}
+
+/// Counts requests and marks every answer as what it says it is.
+async fn count(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let status = response.status().as_str().to_owned();
+    metrics::counter!("thinkd_http_requests_total", "status" => status).increment(1);
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }

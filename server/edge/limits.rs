@@ -19,7 +19,7 @@ pub struct Limits {
     pub json_depth: usize,
     /// Items of a JSON array.
     pub array_items: usize,
-    /// The header block of an HTTP request (at least 8 KiB).
+    /// The header block of an HTTP request.
     pub header_bytes: usize,
     /// The body of an HTTP request.
     pub body_bytes: usize,
@@ -83,6 +83,30 @@ impl Default for Limits {
             sse_comment_ms: 15_000,
             wait_ms: 300_000,
             drain_ms: 10_000,
+        }
+    }
+}
+
+impl Limits {
+    /// Says which limit cannot be kept, in a sentence for the operator.
+    pub fn check(&self) -> Result<(), String> {
+        let at_least = [
+            ("frame_bytes", self.frame_bytes, 1024),
+            ("unauthenticated_frame_bytes", self.unauthenticated_frame_bytes, 1024),
+            ("text_bytes", self.text_bytes, 1),
+            ("json_depth", self.json_depth, 4),
+            ("array_items", self.array_items, 1),
+            ("header_bytes", self.header_bytes, 1024),
+            ("body_bytes", self.body_bytes, 1),
+            ("frames_per_second", self.frames_per_second as usize, 1),
+            ("sockets", self.sockets, 1),
+            ("ping_ms", usize::try_from(self.ping_ms).unwrap_or(usize::MAX), 1),
+            ("unanswered_pings", self.unanswered_pings as usize, 1),
+        ];
+        match at_least.iter().find(|(_, given, least)| given < least) {
+            Some((name, given, least)) => Err(format!("limits.{name} is {given}; it has to be {least} or more")),
+            None if self.json_depth > 100 => Err("limits.json_depth has to be 100 or less".into()),
+            None => Ok(()),
         }
     }
 }

@@ -1,0 +1,515 @@
+//! The socket's frames: their shapes, how text becomes one, and how the server's become text.
+//! Nothing is done about them here; `ws.rs` does that.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::json;
+use super::limits::Limits;
+use super::problem::{Problem, Slug};
+use crate::event::{Event, InputKind, Payload, tag};
+use crate::id::{Seq, ThreadId};
+use crate::runtime::Received;
+use crate::store::feed::{DeltaOutcome, Hint};
+use crate::store::{Placed, Shown, Status};
+
+/// The socket's protocol, as a subprotocol and in `hello`.
+pub const PROTOCOL: &str = "thinkd.v1";
+
+/// Longest `id` of a frame, in bytes.
+const ID_MAX: usize = 255;
+
+/// Something said to the mind, or perceived by it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Said {
+    /// The thread it is for; `main` when absent. An unused id creates a conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "main")]
+    pub thread: Option<String>,
+    /// An idempotency key (a UUID): the id of the last (or only) event. The same again is acknowledged as `duplicate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "uuid")]
+    pub event_id: Option<String>,
+    /// Words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Images, after the words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Media>,
+    /// Sounds, after the images.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub audio: Vec<Media>,
+}
+
+/// An image or a sound: either `data`, or `blob`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Media {
+    /// The bytes in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// The media type; found out from the bytes when absent.
+    #[serde(default, rename = "mimeType", skip_serializing_if = "Option::is_none")]
+    #[schema(example = "image/png")]
+    pub mime_type: Option<String>,
+    /// The SHA-256 of a blob uploaded before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blob: Option<String>,
+}
+
+/// A named trigger: something that happened outside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trigger {
+    /// Its name: 1 to 32 of a-z, 0-9, _ and -.
+    #[schema(example = "daily_review")]
+    pub event: String,
+    /// What is known about it. Its `text`, if any, is what the mind reads.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub payload: Payload,
+    /// The thread it is for; `main` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "main")]
+    pub thread: Option<String>,
+    /// An idempotency key (a UUID): the id of its event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "uuid")]
+    pub event_id: Option<String>,
+}
+
+/// What to follow from now on; replaces what was followed before.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Subscribe {
+    /// Only this thread; the whole space when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "main")]
+    pub thread: Option<String>,
+    /// With `thread`: and all below it.
+    #[serde(default)]
+    pub subtree: bool,
+    /// Events with any of these tags, without regard to case; all but `debug` when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// First replay what has a greater `seq`; 0 is everything. Without it only what comes is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0)]
+    pub after: Option<Seq>,
+    /// The epoch that `after` belongs to, from `hello`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "uuid")]
+    pub epoch: Option<String>,
+}
+
+/// Follow nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Unsubscribe {}
+
+/// Let a waiting tool call run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Approve {
+    /// The approval's id.
+    pub approval: String,
+    /// Other arguments than proposed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub arguments: Option<Payload>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Let a waiting tool call not run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Deny {
+    /// The approval's id.
+    pub approval: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The answer to a question of the mind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// The question's id.
+    pub question: String,
+    /// The answer.
+    pub text: String,
+}
+
+/// Cancel the turn that runs in a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cancel {
+    /// The thread; `main` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "main")]
+    pub thread: Option<String>,
+}
+
+/// Ask for a `pong` with the cursor reached.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ping {}
+
+/// Credentials, as the first frame.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Authenticate {
+    /// A key or token.
+    pub token: String,
+}
+
+/// A frame of a client.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ClientFrame {
+    /// `message` (also without a type) and `sensory`.
+    Input(InputKind, Said),
+    /// `trigger`
+    Trigger(Trigger),
+    /// `subscribe`
+    Subscribe(Subscribe),
+    /// `unsubscribe`
+    Unsubscribe(Unsubscribe),
+    /// `approve`
+    Approve(Approve),
+    /// `deny`
+    Deny(Deny),
+    /// `answer`
+    Answer(Answer),
+    /// `cancel`
+    Cancel(Cancel),
+    /// `ping`
+    Ping(Ping),
+    /// `auth`
+    Auth(Authenticate),
+}
+
+/// A client's frame and its `id`. The `id` is known as soon as the text is an object, so that a refusal can carry it.
+pub struct Framed {
+    /// The `id`, to be echoed.
+    pub id: Option<String>,
+    /// The frame, or what is wrong with it.
+    pub frame: Result<ClientFrame, Problem>,
+}
+
+/// Reads a frame.
+pub fn read(text: &str, limits: &Limits) -> Framed {
+    match json::parse(text, limits).and_then(json::object) {
+        Ok(members) => from_members(members),
+        Err(problem) => Framed { id: None, frame: Err(problem) },
+    }
+}
+
+/// Reads a frame from its members (a request body is one too).
+pub fn from_members(mut members: Map<String, Value>) -> Framed {
+    match take_id(&mut members) {
+        Ok(id) => Framed { id, frame: take_type(&mut members).and_then(|kind| of_type(&kind, members)) },
+        Err(problem) => Framed { id: None, frame: Err(problem) },
+    }
+}
+
+fn take_id(members: &mut Map<String, Value>) -> Result<Option<String>, Problem> {
+    match members.remove("id") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(id)) if id.len() <= ID_MAX => Ok(Some(id)),
+        Some(_) => Err(Problem::at(Slug::InvalidFrame, "/id", format!("id is a string of at most {ID_MAX} bytes"))),
+    }
+}
+
+fn take_type(members: &mut Map<String, Value>) -> Result<String, Problem> {
+    match members.remove("type") {
+        None => Ok("message".into()),
+        Some(Value::String(kind)) => Ok(kind),
+        Some(_) => Err(Problem::at(Slug::InvalidFrame, "/type", "type is a string")),
+    }
+}
+
+fn of_type(kind: &str, members: Map<String, Value>) -> Result<ClientFrame, Problem> {
+    fn body<T: DeserializeOwned>(members: Map<String, Value>) -> Result<T, Problem> {
+        json::decode(Value::Object(members))
+    }
+    Ok(match kind {
+        "message" => ClientFrame::Input(InputKind::Message, body(members)?),
+        "sensory" => ClientFrame::Input(InputKind::Sensory, body(members)?),
+        "trigger" => ClientFrame::Trigger(body(members)?),
+        "subscribe" => ClientFrame::Subscribe(body(members)?),
+        "unsubscribe" => ClientFrame::Unsubscribe(body(members)?),
+        "approve" => ClientFrame::Approve(body(members)?),
+        "deny" => ClientFrame::Deny(body(members)?),
+        "answer" => ClientFrame::Answer(body(members)?),
+        "cancel" => ClientFrame::Cancel(body(members)?),
+        "ping" => ClientFrame::Ping(body(members)?),
+        "auth" => ClientFrame::Auth(body(members)?),
+        other => {
+            let other: String = other.chars().take(40).collect();
+            let detail = format!("{other:?} is no type of frame; see /asyncapi.yaml for those there are");
+            return Err(Problem::at(Slug::UnknownType, "/type", detail));
+        }
+    })
+}
+
+/// A frame of the server. Clients ignore types they do not know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ServerFrame {
+    /// The first one.
+    Hello(Hello),
+    /// An event that the subscription asks for.
+    Event(EventFrame),
+    /// The replay is over; what follows is live.
+    CaughtUp(CaughtUp),
+    /// A frame was taken; for inputs: after the commit.
+    Ack(Ack),
+    /// A piece of a reply to come: a hint.
+    Delta(Delta),
+    /// What became of a reply's pieces.
+    DeltaEnd(DeltaEnd),
+    /// A thread's status changed: a hint.
+    Status(StatusFrame),
+    /// A frame was refused; the connection lives.
+    Problem(ProblemFrame),
+    /// The answer to `ping`.
+    Pong(Pong),
+    /// A reply or problem for older clients, until their first `subscribe`.
+    Response(Older),
+}
+
+/// Who the client speaks to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Hello {
+    /// `thinkd.v1`.
+    pub protocol: String,
+    /// The server's version.
+    pub version: String,
+    /// The space the credential opens.
+    pub space: String,
+    /// This incarnation of the log.
+    pub epoch: Uuid,
+    /// The seq of the log's last event.
+    pub head: Seq,
+    /// What the server takes.
+    pub limits: HelloLimits,
+}
+
+/// What the server takes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HelloLimits {
+    /// Bytes of a frame.
+    pub frame_bytes: usize,
+}
+
+/// An event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EventFrame {
+    /// The event.
+    pub event: Event,
+    /// Present and true: stored before the subscription.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replay: bool,
+}
+
+/// The replay is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CaughtUp {
+    /// The subscribe's `id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The cursor reached.
+    pub after: Seq,
+}
+
+/// A frame was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Ack {
+    /// The frame's `id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The events that it became.
+    pub events: Vec<Placement>,
+    /// What became of it.
+    pub status: AckStatus,
+}
+
+/// Where an event is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Placement {
+    /// Its id.
+    pub event_id: Uuid,
+    /// Its thread.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// Its position in the log.
+    pub seq: Seq,
+}
+
+/// What became of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AckStatus {
+    /// A turn begins with it.
+    Started,
+    /// It waits for the next turn.
+    Queued,
+    /// It was there already.
+    Duplicate,
+    /// Done.
+    Ok,
+}
+
+/// A piece of a reply to come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Delta {
+    /// The thread that replies.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// The id the reply's event will have.
+    pub event_id: Uuid,
+    /// Where the piece begins, in Unicode scalars.
+    pub at: usize,
+    /// The piece.
+    pub text: String,
+}
+
+/// No more pieces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeltaEnd {
+    /// The thread.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// The reply's id.
+    pub event_id: Uuid,
+    /// What became of the pieces.
+    pub outcome: DeltaFate,
+}
+
+/// What became of a reply's pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DeltaFate {
+    /// The whole reply is an event.
+    Stored,
+    /// What was sent is an event, tagged `partial`.
+    Partial,
+    /// Forget them.
+    Discarded,
+}
+
+/// A thread's status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StatusFrame {
+    /// The thread.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// `idle`, `thinking`, `waiting`, `done`, `failed` or `stopped`.
+    pub status: String,
+    /// How many inputs wait.
+    pub queued: u32,
+}
+
+/// A refusal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ProblemFrame {
+    /// The frame's `id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// The answer to `ping`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Pong {
+    /// The cursor reached: everything up to it was shown, or is not asked for.
+    pub after: Seq,
+}
+
+/// A reply or problem in the older shape.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Older {
+    /// `assistant` for replies, `system` for problems.
+    pub role: String,
+    /// The client's user.
+    pub user: String,
+    /// What is said.
+    pub chat: Vec<String>,
+    /// Seconds since 1970.
+    pub timestamp: i64,
+}
+
+impl ServerFrame {
+    /// The frame as text.
+    pub fn to_text(&self) -> String {
+        // Maps with string keys and finite numbers: this cannot fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The frame of a hint.
+    pub fn hint(hint: &Hint) -> Self {
+        match hint.clone() {
+            Hint::Delta { thread, event_id, at, text } => Self::Delta(Delta { thread, event_id, at, text }),
+            Hint::DeltaEnd { thread, event_id, outcome } => {
+                let outcome = match outcome {
+                    DeltaOutcome::Stored => DeltaFate::Stored,
+                    DeltaOutcome::Partial => DeltaFate::Partial,
+                    DeltaOutcome::Discarded => DeltaFate::Discarded,
+                };
+                Self::DeltaEnd(DeltaEnd { thread, event_id, outcome })
+            }
+            Hint::Status { thread, status, queued } => Self::status(thread, status, queued),
+        }
+    }
+
+    fn status(thread: ThreadId, status: Status, queued: u32) -> Self {
+        Self::Status(StatusFrame { thread, status: status.as_str().to_owned(), queued })
+    }
+
+    /// A reply in the older shape, if the event is one.
+    pub fn older(event: &Event, user: &str) -> Option<Self> {
+        event.has(tag::RESPONSE).then(|| {
+            Self::Response(Older {
+                role: "assistant".into(),
+                user: user.to_owned(),
+                chat: vec![event.text().to_owned()],
+                timestamp: event.ts.seconds(),
+            })
+        })
+    }
+}
+
+/// The frame of an event: its JSON is there already.
+pub fn event_text(shown: &Shown, replay: bool) -> String {
+    let replay = if replay { r#","replay":true"# } else { "" };
+    format!(r#"{{"type":"event","event":{}{replay}}}"#, shown.json)
+}
+
+impl Ack {
+    /// Taken, and no event of it.
+    pub fn ok(id: Option<String>) -> Self {
+        Self { id, events: Vec::new(), status: AckStatus::Ok }
+    }
+
+    /// An input was stored.
+    pub fn stored(id: Option<String>, received: Received, placed: &[Placed]) -> Self {
+        let place = |placed: &Placed| {
+            let event = &placed.shown.event;
+            Placement { event_id: event.event_id, thread: event.thread.clone(), seq: event.seq }
+        };
+        let status = match received {
+            Received::Started => AckStatus::Started,
+            Received::Queued => AckStatus::Queued,
+            Received::Duplicate => AckStatus::Duplicate,
+        };
+        Self { id, events: placed.iter().map(place).collect(), status }
+    }
+}

@@ -1,0 +1,147 @@
+//! Requests: which address is which resource, and what all of them share (who asks, parameters, bodies, pages).
+//! Each resource's own translation is in the file named like it.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::{HeaderMap, HeaderName, header, request};
+use axum::routing::{get, post};
+use futures_util::StreamExt;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Edge;
+use super::auth::Principal;
+use super::json;
+use super::limits::ms;
+use super::problem::{Problem, Slug};
+
+pub mod blobs;
+pub mod cursor;
+pub mod events;
+pub mod messages;
+pub mod params;
+pub mod server;
+pub mod state;
+pub mod stream;
+pub mod submodules;
+pub mod threads;
+
+/// The header with which a stream of server-sent events is taken up again.
+pub const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// What needs credentials where any are configured.
+pub(super) fn router() -> Router<Arc<Edge>> {
+    Router::new()
+        .route("/events", get(events::list))
+        .route("/events/stream", get(stream::stream))
+        .route("/events/{event_id}", get(events::one))
+        .route("/messages", get(messages::list))
+        .route("/threads", get(threads::list).post(threads::create))
+        .route("/threads/{thread}", get(threads::one))
+        .route("/threads/{thread}/messages", post(messages::post))
+        .route("/threads/{thread}/cancel", post(threads::cancel))
+        .route("/threads/{thread}/end", post(threads::end))
+        .route("/submodules", get(submodules::list).post(submodules::create))
+        .route("/submodules/{name}", axum::routing::patch(submodules::change).delete(submodules::remove))
+        .route("/state", get(state::list))
+        .route("/state/{*key}", get(state::one))
+        .route("/blobs", post(blobs::upload))
+        .route("/blobs/{sha256}", get(blobs::one))
+        .route("/prompt-views/{event_id}", get(events::prompt_view))
+        .route("/metadata", get(server::metadata))
+        .route("/metrics", get(server::metrics))
+}
+
+/// What anybody may see: whether the server lives, and how to speak to it.
+pub(super) fn open_router() -> Router<Arc<Edge>> {
+    Router::new().route("/livez", get(server::livez)).route("/readyz", get(server::readyz))
+}
+
+/// Who asks.
+pub struct Caller(pub Principal);
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut request::Parts, _: &S) -> Result<Self, Problem> {
+        let principal = parts.extensions.get::<Principal>().cloned();
+        principal.map(Self).ok_or_else(|| Problem::new(Slug::Unauthenticated, "credentials are missing"))
+    }
+}
+
+/// A page of a list.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct Page<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// The cursor of the next page; null on the last one.
+    pub next: Option<String>,
+}
+
+/// A JSON body, read strictly.
+pub struct Json<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Json<T> {
+    type Rejection = Problem;
+    async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, Problem> {
+        json::decode(Value::Object(json_body(request, edge).await?)).map(Self)
+    }
+}
+
+/// The members of a JSON body.
+pub async fn json_body(request: Request, edge: &Edge) -> Result<serde_json::Map<String, Value>, Problem> {
+    check_json(request.headers())?;
+    let bytes = body(request, edge.limits.body_bytes, edge.limits.body_ms).await?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| Problem::new(Slug::MalformedJson, "not JSON: not UTF-8"))?;
+    json::parse(text, &edge.limits).and_then(json::object)
+}
+
+fn check_json(headers: &HeaderMap) -> Result<(), Problem> {
+    plain_encoding(headers)?;
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let mut words = kind.split(';').map(|word| word.trim().to_ascii_lowercase());
+    let is_json = words.next().is_some_and(|essence| essence == "application/json");
+    if is_json && words.all(|word| matches!(word.as_str(), "" | "charset=utf-8" | "charset=\"utf-8\"")) {
+        return Ok(());
+    }
+    Err(Problem::new(Slug::UnsupportedMediaType, "send the body as Content-Type: application/json, in UTF-8"))
+}
+
+/// Refuses bodies that are compressed.
+pub fn plain_encoding(headers: &HeaderMap) -> Result<(), Problem> {
+    match headers.get(header::CONTENT_ENCODING) {
+        Some(encoding) if encoding != "identity" => {
+            Err(Problem::new(Slug::UnsupportedMediaType, "send the body without Content-Encoding"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A body of at most `limit` bytes that arrives within `limit_ms`.
+pub async fn body(request: Request, limit: usize, limit_ms: u64) -> Result<Bytes, Problem> {
+    let too_large = || {
+        metrics::counter!("thinkd_limit_total", "limit" => "body_bytes").increment(1);
+        Problem::new(Slug::TooLarge, format!("a body has at most {limit} bytes here"))
+    };
+    let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    if declared.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > limit as u64) {
+        return Err(too_large());
+    }
+    let mut stream = request.into_body().into_data_stream();
+    let read = async {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = stream.next().await {
+            let chunk = chunk.map_err(|_| Problem::new(Slug::InvalidParameter, "the body broke off"))?;
+            if bytes.len() + chunk.len() > limit {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(Bytes::from(bytes))
+    };
+    let late = |_| Problem::new(Slug::RequestTimeout, format!("the body did not arrive within {limit_ms} ms"));
+    tokio::time::timeout(ms(limit_ms), read).await.map_err(late)?
+}

@@ -1,0 +1,75 @@
+//! `/blobs`: media by the hash of their bytes.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::params::Params;
+use super::{Caller, body, plain_encoding};
+use crate::edge::Edge;
+use crate::edge::media;
+use crate::edge::problem::{Problem, Slug};
+use crate::store::Blob;
+
+/// A stored blob.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Stored {
+    /// The SHA-256 of its bytes, 64 hex digits.
+    pub blob: String,
+    /// Its media type.
+    #[schema(example = "image/png")]
+    pub mime: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Stores an image or a sound.
+pub async fn upload(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    params: Params,
+    request: Request,
+) -> Result<Response, Problem> {
+    params.end()?;
+    plain_encoding(request.headers())?;
+    let declared = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let declared = declared.filter(|kind| *kind != "application/octet-stream").map(str::to_owned);
+    let _place = edge.uploads.acquire().await.map_err(|_| Problem::new(Slug::Unavailable, "going away"))?;
+    let bytes = body(request, edge.limits.blob_bytes, edge.limits.body_ms.saturating_mul(10)).await?;
+    if bytes.is_empty() {
+        return Err(Problem::new(Slug::EmptyInput, "the body is empty"));
+    }
+    let mime = media::check(declared.as_deref(), &bytes, "")?.to_owned();
+    let size = bytes.len() as u64;
+    let blob = edge.runtime.store().put_blob(&who.space, Blob { mime: mime.clone(), bytes }).await?;
+    let place = format!("/blobs/{blob}");
+    let stored = axum::Json(Stored { blob, mime, bytes: size });
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], stored).into_response())
+}
+
+/// One blob. A browser is told to run nothing of it and to take it for nothing else.
+pub async fn one(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path(sha256): Path<String>,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.end()?;
+    if !media::is_sha256(&sha256) {
+        return Err(Problem::new(Slug::InvalidId, "a blob's id is 64 hex digits in lower case"));
+    }
+    let blob = edge.runtime.store().blob(&who.space, &sha256).await?;
+    let blob = blob.ok_or_else(|| Problem::new(Slug::NotFound, "there is no such blob"))?;
+    let mut response = Response::new(Body::from(blob.bytes));
+    let headers = response.headers_mut();
+    let kind = HeaderValue::from_str(&blob.mime).unwrap_or(HeaderValue::from_static("application/octet-stream"));
+    headers.insert(header::CONTENT_TYPE, kind);
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=31536000, immutable"));
+    Ok(response)
+}

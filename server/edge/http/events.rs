@@ -1,0 +1,110 @@
+//! `/events`, `/events/{event_id}`, `/prompt-views/{event_id}`: the log as history.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use serde_json::Value;
+
+use super::params::Params;
+use super::{Caller, Page, cursor};
+use crate::edge::Edge;
+use crate::edge::input;
+use crate::edge::problem::{Problem, Slug};
+use crate::event::Event;
+use crate::id::{Seq, Space};
+use crate::store::{Order, Query};
+
+/// The conditions that history and stream have in common.
+pub fn filter(params: &mut Params) -> Result<Query, Problem> {
+    let query = Query {
+        thread: params.thread()?,
+        subtree: params.flag("subtree")?,
+        tags: input::filter_tags(params.all("tags").iter()),
+        source: params.source()?,
+        modality: params.modality()?,
+        after: params.seq("after")?,
+        ..Query::default()
+    };
+    if query.subtree && query.thread.is_none() {
+        return Err(Problem::parameter("subtree", "needs a thread"));
+    }
+    Ok(query)
+}
+
+fn question(params: &mut Params) -> Result<Query, Problem> {
+    let order = |word: &str| match word {
+        "desc" => Some(Order::Descending),
+        "asc" => Some(Order::Ascending),
+        _ => None,
+    };
+    Ok(Query {
+        before: params.seq("before")?,
+        since: params.moment("since")?,
+        before_ts: params.moment("before_ts")?,
+        text: params.words()?,
+        order: params.word("order", "desc, asc", order)?.unwrap_or_default(),
+        limit: params.limit()?,
+        ..filter(params)?
+    })
+}
+
+/// What a cursor is bound to: the space and all conditions, but not the size of a page.
+fn bound(space: &Space, query: &Query) -> String {
+    format!("events {space} {:?}", Query { limit: 0, ..query.clone() })
+}
+
+fn continue_at(query: &mut Query, at: Seq) {
+    match query.order {
+        Order::Descending => query.before = Some(query.before.map_or(at, |before| before.min(at))),
+        Order::Ascending => query.after = Some(query.after.map_or(at, |after| after.max(at))),
+    }
+}
+
+/// History.
+pub async fn list(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    mut params: Params,
+) -> Result<axum::Json<Page<Event>>, Problem> {
+    let at = params.one("cursor")?;
+    let mut query = question(&mut params)?;
+    params.end()?;
+    let bound = bound(&who.space, &query);
+    if let Some(at) = at {
+        let at = cursor::read(&bound, &at)?.parse().map_err(|_| Problem::new(Slug::InvalidCursor, "no seq"))?;
+        continue_at(&mut query, at);
+    }
+    let limit = query.limit as usize;
+    // One more than asked for tells whether there is a next page.
+    query.limit += 1;
+    let mut items = edge.runtime.store().events(&who.space, &query).await?;
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|last| cursor::write(&bound, &last.seq.to_string()));
+    Ok(axum::Json(Page { items, next }))
+}
+
+/// One event.
+pub async fn one(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path(event_id): Path<String>,
+    params: Params,
+) -> Result<axum::Json<Event>, Problem> {
+    params.end()?;
+    let event_id = input::uuid(&event_id, "")?;
+    let event = edge.runtime.store().event(&who.space, event_id).await?;
+    event.map(axum::Json).ok_or_else(|| Problem::new(Slug::NotFound, "there is no event of that id"))
+}
+
+/// What a model call saw.
+pub async fn prompt_view(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path(event_id): Path<String>,
+    params: Params,
+) -> Result<axum::Json<Value>, Problem> {
+    params.end()?;
+    let event_id = input::uuid(&event_id, "")?;
+    Ok(axum::Json(edge.runtime.prompt_view(&who.space, event_id).await?))
+}

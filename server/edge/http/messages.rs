@@ -1,0 +1,173 @@
+//! `/messages`: the chat alone. `/threads/{thread}/messages`: saying something over HTTP, and waiting for what comes of it.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::params::Params;
+use super::{Caller, json_body};
+use crate::edge::Edge;
+use crate::edge::auth::Principal;
+use crate::edge::follow::{Follow, Seen};
+use crate::edge::frame::{self, Ack, ClientFrame, Framed};
+use crate::edge::input;
+use crate::edge::limits::ms;
+use crate::edge::problem::{Problem, Slug};
+use crate::event::{Event, tag};
+use crate::id::{INTEGER_MAX, Seq, ThreadId};
+use crate::store::{self, Order, Query, Show, Store};
+use crate::time::Timestamp;
+
+/// One line of a chat.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ChatMessage {
+    /// `user` or `assistant`.
+    pub role: &'static str,
+    /// The user, when known.
+    pub user: String,
+    /// What is said.
+    pub chat: Vec<String>,
+    /// Seconds since 1970.
+    pub timestamp: i64,
+}
+
+impl From<Event> for ChatMessage {
+    fn from(event: Event) -> Self {
+        let said = match event.text() {
+            "" => format!("[{}]", event.modality),
+            text => text.to_owned(),
+        };
+        let user = event.payload.get("user").and_then(|user| user.as_str()).unwrap_or_default().to_owned();
+        let role = if event.has(tag::RESPONSE) { "assistant" } else { "user" };
+        Self { role, user, chat: vec![said], timestamp: event.ts.seconds() }
+    }
+}
+
+/// The newest messages of user and assistant before a moment, oldest first.
+pub async fn list(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    mut params: Params,
+) -> Result<axum::Json<Vec<ChatMessage>>, Problem> {
+    let n = params.integer("n", 1..=500)?.unwrap_or(20);
+    let before = params.integer("before", 0..=INTEGER_MAX / 1_000_000)?;
+    params.end()?;
+    let query = Query {
+        tags: vec!["type:message".into(), tag::RESPONSE.into()],
+        before_ts: before.map(|seconds| Timestamp::from_micros(seconds * 1_000_000)),
+        limit: u32::try_from(n).unwrap_or(20),
+        ..Query::default()
+    };
+    let newest = edge.runtime.store().events(&who.space, &query).await?;
+    Ok(axum::Json(newest.into_iter().rev().map(ChatMessage::from).collect()))
+}
+
+/// What became of a posted message.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Posted {
+    /// As in an `ack` frame.
+    #[serde(flatten)]
+    pub ack: Ack,
+    /// What was answered, when it was waited for and came in time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub responses: Option<Vec<Event>>,
+}
+
+/// Says something in a thread.
+pub async fn post(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path(thread): Path<String>,
+    mut params: Params,
+    request: Request,
+) -> Result<Response, Problem> {
+    let wait = wait(&mut params, edge.limits.wait_ms)?;
+    params.end()?;
+    let thread = ThreadId::parse(&thread)?;
+    let (id, kind, said) = said(&thread, json_body(request, &edge).await?)?;
+    // Followed from before it is stored: nothing that comes of it is missed.
+    let filter = Query { thread: Some(thread.clone()), show: Show::All, ..Query::default() };
+    let follow = match wait {
+        Some(_) => Some(Follow::start(edge.runtime.store(), &who.space, filter, None).await?.0),
+        None => None,
+    };
+    let ack = input::said(&edge.runtime, &who, id, kind, said).await?;
+    let Some((limit_ms, follow)) = wait.zip(follow) else { return Ok(accepted(ack)) };
+    let seq = ack.events.last().map_or(0, |placed| placed.seq);
+    let handled = tokio::select! {
+        handled = tokio::time::timeout(ms(limit_ms), handled(&edge, &who, &thread, seq, follow)) => handled.ok(),
+        () = edge.drain.cancelled() => None,
+    };
+    if !handled.transpose()?.unwrap_or(false) {
+        return Ok(accepted(ack));
+    }
+    let responses = Some(responses(&**edge.runtime.store(), &who, &thread, seq).await?);
+    Ok(axum::Json(Posted { ack, responses }).into_response())
+}
+
+fn accepted(ack: Ack) -> Response {
+    (StatusCode::ACCEPTED, axum::Json(Posted { ack, responses: None })).into_response()
+}
+
+fn wait(params: &mut Params, most_ms: u64) -> Result<Option<u64>, Problem> {
+    let Some(text) = params.one("wait")? else { return Ok(None) };
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=most_ms as f64 / 1000.0).contains(seconds));
+    let detail = || Problem::parameter("wait", format!("a number of seconds from 0 to {}", most_ms / 1000));
+    seconds.map(|seconds| Some((seconds * 1000.0) as u64)).ok_or_else(detail)
+}
+
+type Saying = (Option<String>, crate::event::InputKind, frame::Said);
+
+fn said(thread: &ThreadId, members: serde_json::Map<String, serde_json::Value>) -> Result<Saying, Problem> {
+    let Framed { id, frame } = frame::from_members(members);
+    match frame? {
+        ClientFrame::Input(kind, said) if said.thread.as_deref().is_none_or(|named| named == thread.as_str()) => {
+            Ok((id, kind, frame::Said { thread: Some(thread.to_string()), ..said }))
+        }
+        ClientFrame::Input(..) => Err(Problem::at(Slug::InvalidFrame, "/thread", "the address names another thread")),
+        _ => Err(Problem::at(Slug::UnknownType, "/type", "only message and sensory can be posted here")),
+    }
+}
+
+/// Waits until the thread has handled what is at `seq` and is idle. False: it cannot be told.
+async fn handled(
+    edge: &Edge,
+    who: &Principal,
+    thread: &ThreadId,
+    seq: Seq,
+    mut follow: Follow,
+) -> Result<bool, Problem> {
+    loop {
+        if is_done(&**edge.runtime.store(), who, thread, seq).await? {
+            return Ok(true);
+        }
+        // The row changes when a turn ends; other events need no look at it.
+        while let Seen::CaughtUp | Seen::Hint(_) = follow.next().await? {}
+    }
+}
+
+async fn is_done(store: &dyn Store, who: &Principal, thread: &ThreadId, seq: Seq) -> Result<bool, store::Error> {
+    let row = store.thread(&who.space, thread).await?;
+    Ok(row.is_some_and(|row| row.status.is_final() || (row.handled >= seq && row.woken <= row.handled)))
+}
+
+async fn responses(
+    store: &dyn Store,
+    who: &Principal,
+    thread: &ThreadId,
+    seq: Seq,
+) -> Result<Vec<Event>, store::Error> {
+    let query = Query {
+        thread: Some(thread.clone()),
+        tags: vec![tag::RESPONSE.into()],
+        after: Some(seq),
+        order: Order::Ascending,
+        limit: 500,
+        ..Query::default()
+    };
+    store.events(&who.space, &query).await
+}

@@ -1,0 +1,162 @@
+//! Query parameters, read strictly: nothing unknown, nothing twice, nothing out of range is let pass.
+
+use axum::extract::FromRequestParts;
+use axum::http::request;
+
+use crate::edge::problem::{Problem, Slug};
+use crate::event::{Modality, Source};
+use crate::id::{INTEGER_MAX, Seq, ThreadId};
+use crate::time::Timestamp;
+
+/// The parameters of a request, each to be taken by name; what is left over is unknown.
+pub struct Params(Vec<(String, String)>);
+
+impl<S: Sync> FromRequestParts<S> for Params {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut request::Parts, _: &S) -> Result<Self, Problem> {
+        Self::parse(parts.uri.query().unwrap_or_default())
+    }
+}
+
+impl Params {
+    /// The parameters of a query string.
+    pub fn parse(query: &str) -> Result<Self, Problem> {
+        let pair = |pair: &str| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            Ok((decode(name)?, decode(value)?))
+        };
+        query.split('&').filter(|pair| !pair.is_empty()).map(pair).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// All values of a parameter that may be repeated.
+    pub fn all(&mut self, name: &str) -> Vec<String> {
+        self.0.extract_if(.., |(known, _)| known == name).map(|(_, value)| value).collect()
+    }
+
+    /// The value of a parameter that stands at most once.
+    pub fn one(&mut self, name: &str) -> Result<Option<String>, Problem> {
+        let mut values = self.all(name).into_iter();
+        match (values.next(), values.next()) {
+            (_, Some(_)) => Err(Problem::parameter(name, "stands here twice")),
+            (value, None) => Ok(value),
+        }
+    }
+
+    /// A whole number within a range.
+    pub fn integer(&mut self, name: &str, range: std::ops::RangeInclusive<i64>) -> Result<Option<i64>, Problem> {
+        let Some(text) = self.one(name)? else { return Ok(None) };
+        let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let value = text.parse().ok().filter(|value| plain && range.contains(value));
+        let (least, most) = (range.start(), range.end());
+        value.map(Some).ok_or_else(|| {
+            Problem::parameter(name, format!("{:?} is no whole number from {least} to {most}", cut(&text)))
+        })
+    }
+
+    /// `limit`: 1 to 500, 50 when absent.
+    pub fn limit(&mut self) -> Result<u32, Problem> {
+        let limit = self.integer("limit", 1..=500)?.unwrap_or(50);
+        Ok(u32::try_from(limit).unwrap_or(50))
+    }
+
+    /// A seq.
+    pub fn seq(&mut self, name: &str) -> Result<Option<Seq>, Problem> {
+        self.integer(name, 0..=INTEGER_MAX)
+    }
+
+    /// A moment, with any offset.
+    pub fn moment(&mut self, name: &str) -> Result<Option<Timestamp>, Problem> {
+        let Some(text) = self.one(name)? else { return Ok(None) };
+        // An offset's `+` that nobody encoded arrives as a space.
+        let moment = Timestamp::parse(&text).or_else(|| Timestamp::parse(&text.replace(' ', "+")));
+        moment
+            .map(Some)
+            .ok_or_else(|| Problem::parameter(name, format!("{:?} is no RFC 3339 time with an offset", cut(&text))))
+    }
+
+    /// `true` or `false`.
+    pub fn flag(&mut self, name: &str) -> Result<bool, Problem> {
+        match self.one(name)?.as_deref() {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => Err(Problem::parameter(name, format!("{:?} is neither true nor false", cut(other)))),
+        }
+    }
+
+    /// One of some words.
+    pub fn word<T>(
+        &mut self,
+        name: &str,
+        words: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, Problem> {
+        let Some(text) = self.one(name)? else { return Ok(None) };
+        let value = parse(&text);
+        value.map(Some).ok_or_else(|| Problem::parameter(name, format!("{:?} is none of {words}", cut(&text))))
+    }
+
+    /// `source`.
+    pub fn source(&mut self) -> Result<Option<Source>, Problem> {
+        self.word("source", "user, tool, system, internal", Source::parse)
+    }
+
+    /// `modality`.
+    pub fn modality(&mut self) -> Result<Option<Modality>, Problem> {
+        self.word("modality", "text, image, audio, state", Modality::parse)
+    }
+
+    /// `thread`.
+    pub fn thread(&mut self) -> Result<Option<ThreadId>, Problem> {
+        let text = self.one("thread")?;
+        Ok(text.map(|text| ThreadId::parse(&text)).transpose()?)
+    }
+
+    /// `q`: words to look for.
+    pub fn words(&mut self) -> Result<Option<String>, Problem> {
+        let words = self.one("q")?;
+        match &words {
+            Some(text) if text.trim().is_empty() => Err(Problem::parameter("q", "has no words")),
+            Some(text) if text.len() > 1024 => Err(Problem::parameter("q", "has at most 1024 bytes")),
+            _ => Ok(words),
+        }
+    }
+
+    /// Refuses what was not taken.
+    pub fn end(self) -> Result<(), Problem> {
+        match self.0.first() {
+            Some((name, _)) => Err(Problem::parameter(&cut(name), "is not known here")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// Percent-decoding that refuses what is none, what is not UTF-8, and NUL.
+fn decode(text: &str) -> Result<String, Problem> {
+    let invalid = || Problem::new(Slug::InvalidParameter, "the query is not valid UTF-8 in percent-encoding");
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digits = [rest.next().ok_or_else(invalid)?, rest.next().ok_or_else(invalid)?];
+                hex(digits).ok_or_else(invalid)?
+            }
+            byte => byte,
+        });
+    }
+    let text = String::from_utf8(bytes).map_err(|_| invalid())?;
+    if text.contains('\0') {
+        return Err(Problem::new(Slug::NulNotAllowed, "a parameter has a NUL in it"));
+    }
+    Ok(text)
+}
+
+fn hex([high, low]: [u8; 2]) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    Some(digit(high)? << 4 | digit(low)?)
+}

@@ -1,0 +1,83 @@
+//! What the server says about itself: `/livez`, `/readyz`, `/metrics`, `/metadata`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::Caller;
+use crate::edge::frame::PROTOCOL;
+use crate::edge::problem::{Problem, Slug};
+use crate::edge::{Edge, Limits};
+use crate::id::Seq;
+
+/// How long the database may take to answer.
+const READY_WITHIN: Duration = Duration::from_secs(2);
+
+/// Whether the process lives.
+pub async fn livez() -> &'static str {
+    "ok\n"
+}
+
+/// Whether it is worth sending requests.
+pub async fn readyz(State(edge): State<Arc<Edge>>) -> Result<&'static str, Problem> {
+    if edge.drain.is_cancelled() {
+        return Err(Problem::new(Slug::Unavailable, "the server is going away"));
+    }
+    match tokio::time::timeout(READY_WITHIN, edge.runtime.store().ping()).await {
+        Ok(Ok(())) => Ok("ok\n"),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(Problem::new(Slug::Unavailable, "the database does not answer")),
+    }
+}
+
+/// The metrics, in Prometheus' text format.
+pub async fn metrics(State(edge): State<Arc<Edge>>) -> Response {
+    edge.metrics.run_upkeep();
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], edge.metrics.render()).into_response()
+}
+
+/// What this server is.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Metadata {
+    /// `thinkd`.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// The socket's protocol.
+    pub protocol: &'static str,
+    /// The space the credential opens.
+    pub space: String,
+    /// This incarnation of the space's log.
+    pub epoch: Uuid,
+    /// The seq of its last event.
+    pub head: Seq,
+    /// How much, how many, how long.
+    #[schema(value_type = Object)]
+    pub limits: Limits,
+    /// Database and models, one line each.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    pub about: BTreeMap<&'static str, String>,
+}
+
+/// What this server is, and the space the credential opens.
+pub async fn metadata(State(edge): State<Arc<Edge>>, Caller(who): Caller) -> Result<axum::Json<Metadata>, Problem> {
+    let head = edge.runtime.store().head(&who.space).await?;
+    Ok(axum::Json(Metadata {
+        name: "thinkd",
+        version: env!("CARGO_PKG_VERSION"),
+        protocol: PROTOCOL,
+        space: who.space.to_string(),
+        epoch: head.epoch,
+        head: head.seq,
+        limits: edge.limits.clone(),
+        about: edge.about.iter().cloned().collect(),
+    }))
+}

@@ -1,0 +1,86 @@
+//! `/state`: the notes that modules keep. To be read only.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::params::Params;
+use super::{Caller, Page, cursor};
+use crate::edge::Edge;
+use crate::edge::problem::{Problem, Slug};
+use crate::store;
+use crate::time::Timestamp;
+
+/// A note.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Entry {
+    /// Its key.
+    pub key: String,
+    /// What it says.
+    pub content: String,
+    /// Keys it is related to.
+    pub related_keys: Vec<String>,
+    /// What is said about it.
+    pub metadata: Metadata,
+}
+
+/// What is said about a note.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Metadata {
+    /// When it was last written.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
+    pub updated_at: Timestamp,
+    /// The module that wrote it last.
+    #[schema(example = "decision")]
+    pub owner: String,
+}
+
+impl From<store::Entry> for Entry {
+    fn from(entry: store::Entry) -> Self {
+        let metadata = Metadata { updated_at: entry.updated, owner: entry.owner };
+        Self { key: entry.key, content: entry.content, related_keys: entry.related_keys, metadata }
+    }
+}
+
+/// The notes by key, or with `q` those that have its words, best first.
+pub async fn list(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    mut params: Params,
+) -> Result<axum::Json<Page<Entry>>, Problem> {
+    let (limit, at, words) = (params.limit()?, params.one("cursor")?, params.words()?);
+    params.end()?;
+    let store = edge.runtime.store();
+    if let Some(words) = words {
+        if at.is_some() {
+            return Err(Problem::parameter("cursor", "a search has one page; ask for more with limit"));
+        }
+        let found = store.search_entries(&who.space, &words, limit).await?;
+        return Ok(axum::Json(Page { items: found.into_iter().map(Entry::from).collect(), next: None }));
+    }
+    let bound = format!("state {}", who.space);
+    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
+    let mut entries = store.entries(&who.space, after.as_deref(), limit + 1).await?;
+    let more = entries.len() > limit as usize;
+    entries.truncate(limit as usize);
+    let next = entries.last().filter(|_| more).map(|last| cursor::write(&bound, &last.key));
+    Ok(axum::Json(Page { items: entries.into_iter().map(Entry::from).collect(), next }))
+}
+
+/// One note.
+pub async fn one(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path(key): Path<String>,
+    params: Params,
+) -> Result<axum::Json<Entry>, Problem> {
+    params.end()?;
+    if key.contains('\0') {
+        return Err(Problem::new(Slug::NulNotAllowed, "a key has no NUL in it"));
+    }
+    let entry = edge.runtime.store().entry(&who.space, &key).await?;
+    let entry = entry.ok_or_else(|| Problem::new(Slug::NotFound, "there is no entry of that key"))?;
+    Ok(axum::Json(entry.into()))
+}

@@ -1,0 +1,81 @@
+//! `/events/stream`: the log live, as server-sent events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use tokio::time::timeout;
+
+use super::params::Params;
+use super::{Caller, LAST_EVENT_ID};
+use crate::edge::Edge;
+use crate::edge::follow::{Follow, Seen};
+use crate::edge::limits::ms;
+use crate::edge::problem::{Problem, Slug};
+use crate::id::{INTEGER_MAX, Seq};
+use crate::store::{Query, Shown};
+
+/// Live events.
+pub async fn stream(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    headers: HeaderMap,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let filter = super::events::filter(&mut params)?;
+    params.end()?;
+    let after = resumed(&headers)?.or(filter.after);
+    let seat = edge.seats.take();
+    let seat = seat.ok_or_else(|| Problem::new(Slug::TooManyRequests, "too many sockets and streams are open"))?;
+    let (follow, head) =
+        Follow::start(edge.runtime.store(), &who.space, Query { after: None, ..filter }, after).await?;
+    if after.is_some_and(|after| after > head.seq) {
+        let detail = format!("the cursor is beyond the log's end, {}", head.seq);
+        return Err(Problem::new(Slug::CursorAhead, detail));
+    }
+    let chunks = futures_util::stream::unfold((edge, follow, seat), |(edge, mut follow, seat)| async move {
+        let chunk = tokio::select! {
+            () = edge.drain.cancelled() => return None,
+            chunk = chunk(&mut follow, edge.limits.sse_comment_ms) => chunk?,
+        };
+        Some((Ok::<_, Infallible>(chunk), (edge, follow, seat)))
+    });
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, Body::from_stream(chunks)).into_response())
+}
+
+fn resumed(headers: &HeaderMap) -> Result<Option<Seq>, Problem> {
+    let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
+    let seq = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+    seq.filter(|seq| (0..=INTEGER_MAX).contains(seq))
+        .map(Some)
+        .ok_or_else(|| Problem::new(Slug::InvalidCursor, "Last-Event-ID is the seq of an event"))
+}
+
+/// What is to be sent next: events, or after a while of nothing a comment. None: the log cannot be read.
+async fn chunk(follow: &mut Follow, comment_ms: u64) -> Option<Bytes> {
+    let events = async {
+        loop {
+            match follow.next().await {
+                Ok(Seen::Events { events, .. }) => return Some(events),
+                Ok(Seen::CaughtUp | Seen::Hint(_)) => {}
+                Err(error) => {
+                    tracing::error!(%error, "a stream ends because the log cannot be read");
+                    return None;
+                }
+            }
+        }
+    };
+    match timeout(ms(comment_ms), events).await {
+        Ok(events) => Some(events?.iter().map(|shown| lines(shown)).collect::<String>().into()),
+        Err(_) => Some(Bytes::from_static(b": still here\n\n")),
+    }
+}
+
+fn lines(shown: &Shown) -> String {
+    // JSON has no raw line breaks: one data line is enough.
+    format!("id: {}\ndata: {}\n\n", shown.event.seq, shown.json)
+}

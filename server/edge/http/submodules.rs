@@ -1,0 +1,124 @@
+//! `/submodules`: the voices of a space.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::params::Params;
+use super::{Caller, Json, Page, cursor};
+use crate::edge::Edge;
+use crate::edge::input;
+use crate::edge::problem::{Problem, Slug};
+use crate::id::Name;
+use crate::store::SubmoduleRow;
+use crate::time::Timestamp;
+
+/// A voice.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Submodule {
+    /// Its name.
+    #[schema(value_type = String, example = "empath")]
+    pub name: Name,
+    /// Its prompt: all that it is.
+    pub prompt: String,
+    /// When it was last set.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
+    pub updated_at: Timestamp,
+}
+
+impl From<SubmoduleRow> for Submodule {
+    fn from(row: SubmoduleRow) -> Self {
+        Self { name: row.name, prompt: row.prompt, updated_at: row.updated }
+    }
+}
+
+/// The voices by name.
+pub async fn list(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    mut params: Params,
+) -> Result<axum::Json<Page<Submodule>>, Problem> {
+    let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
+    params.end()?;
+    let bound = format!("submodules {}", who.space);
+    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?.unwrap_or_default();
+    let rows = edge.runtime.store().submodules(&who.space).await?;
+    let mut rows: Vec<_> = rows.into_iter().filter(|row| row.name.as_str() > after.as_str()).collect();
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, row.name.as_str()));
+    Ok(axum::Json(Page { items: rows.into_iter().map(Submodule::from).collect(), next }))
+}
+
+/// A voice to be.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Create {
+    /// Its name: 1 to 32 of a-z, 0-9, _ and -.
+    #[schema(example = "empath")]
+    pub name: String,
+    /// Its prompt.
+    #[schema(example = "Say how the user may feel, in one sentence.")]
+    pub prompt: String,
+}
+
+/// Another prompt for a voice.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// Its prompt.
+    pub prompt: String,
+}
+
+fn check(prompt: &str) -> Result<(), Problem> {
+    if prompt.trim().is_empty() {
+        return Err(Problem::at(Slug::EmptyInput, "/prompt", "a submodule is its prompt: it cannot be empty"));
+    }
+    Ok(())
+}
+
+/// Adds a voice; it is heard from the next turn on.
+pub async fn create(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    params: Params,
+    Json(body): Json<Create>,
+) -> Result<Response, Problem> {
+    params.end()?;
+    let name = Name::parse(&body.name).map_err(input::at("/name"))?;
+    check(&body.prompt)?;
+    let row = edge.runtime.set_submodule(&who.space, &name, &body.prompt, true).await?;
+    let place = format!("/submodules/{name}");
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Submodule::from(row))).into_response())
+}
+
+/// Gives a voice another prompt.
+pub async fn change(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+    params: Params,
+    Json(body): Json<Change>,
+) -> Result<axum::Json<Submodule>, Problem> {
+    params.end()?;
+    let name = Name::parse(&name)?;
+    check(&body.prompt)?;
+    let row = edge.runtime.set_submodule(&who.space, &name, &body.prompt, false).await?;
+    Ok(axum::Json(row.into()))
+}
+
+/// Removes a voice.
+pub async fn remove(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+    params: Params,
+) -> Result<StatusCode, Problem> {
+    params.end()?;
+    edge.runtime.remove_submodule(&who.space, &Name::parse(&name)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

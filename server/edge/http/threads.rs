@@ -1,0 +1,225 @@
+//! `/threads`: what there is, what it does, starting and stopping it.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::params::Params;
+use super::{Caller, Json, Page, cursor};
+use crate::edge::Edge;
+use crate::edge::input;
+use crate::edge::problem::{Problem, Slug};
+use crate::id::{Name, Seq, ThreadId};
+use crate::model::Tier;
+use crate::runtime::{NewThread, Policy};
+use crate::store::{Status, ThreadRow};
+
+/// A thread.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Thread {
+    /// Its id.
+    #[schema(value_type = String, example = "main")]
+    pub id: ThreadId,
+    /// The thread it is below.
+    #[schema(value_type = Option<String>)]
+    pub parent: Option<ThreadId>,
+    /// A line for people.
+    pub title: Option<String>,
+    /// What kind of process it is.
+    pub kind: Kind,
+    /// `idle`, `thinking`, `waiting`, `done`, `failed` or `stopped`.
+    pub status: String,
+    /// Whom it waits for.
+    pub waiting_for: Option<String>,
+    /// The seq of its last event.
+    pub head: Seq,
+    /// Everything that woke it up to here has had its turn.
+    pub handled: Seq,
+    /// Whom it can send to.
+    pub contacts: Vec<Value>,
+    /// What it is about to do.
+    pub plan: Option<Value>,
+    /// What it has used.
+    pub budget: Used,
+}
+
+/// What a thread has used.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Used {
+    /// Model calls.
+    pub model_calls: u64,
+    /// Tokens, in and out, as far as providers said.
+    pub tokens: u64,
+    /// Messages to itself since something came from outside.
+    pub self_messages: u32,
+}
+
+/// What kind of process a thread is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// It talks with people.
+    #[default]
+    Conversation,
+}
+
+impl From<ThreadRow> for Thread {
+    fn from(row: ThreadRow) -> Self {
+        let busy = row.status == Status::Idle && row.woken > row.handled;
+        let status = if busy { Status::Thinking } else { row.status };
+        let title = row.settings.get("title").and_then(Value::as_str).map(str::to_owned);
+        Self {
+            parent: row.thread.parent(),
+            id: row.thread,
+            title,
+            kind: Kind::Conversation,
+            status: status.as_str().to_owned(),
+            waiting_for: None,
+            head: row.head,
+            handled: row.handled,
+            contacts: Vec::new(),
+            plan: None,
+            budget: Used { model_calls: row.model_calls, tokens: row.tokens, self_messages: row.self_messages },
+        }
+    }
+}
+
+/// The threads by id.
+pub async fn list(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    mut params: Params,
+) -> Result<axum::Json<Page<Thread>>, Problem> {
+    let (limit, at) = (params.limit()?, params.one("cursor")?);
+    params.end()?;
+    let bound = format!("threads {}", who.space);
+    let after = at.map(|at| Ok::<_, Problem>(ThreadId::parse(&cursor::read(&bound, &at)?)?)).transpose()?;
+    let mut rows = edge.runtime.store().threads(&who.space, after.as_ref(), limit + 1).await?;
+    let more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, row.thread.as_str()));
+    Ok(axum::Json(Page { items: rows.into_iter().map(Thread::from).collect(), next }))
+}
+
+/// One thread.
+pub async fn one(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path(thread): Path<String>,
+    params: Params,
+) -> Result<axum::Json<Thread>, Problem> {
+    params.end()?;
+    let id = ThreadId::parse(&thread)?;
+    let row = edge.runtime.store().thread(&who.space, &id).await?;
+    let row = row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no thread {id}")))?;
+    Ok(axum::Json(row.into()))
+}
+
+/// A thread to be.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Create {
+    /// A suggestion for the last part of its id.
+    #[schema(example = "research")]
+    pub label: Option<String>,
+    /// The thread it is created below.
+    pub parent: Option<String>,
+    /// A line for people.
+    pub title: Option<String>,
+    /// What kind of process it is.
+    #[serde(default)]
+    pub kind: Kind,
+    /// What the decision is told besides its own prompt.
+    pub prompt: Option<String>,
+    /// The voices it hears; all when absent.
+    pub submodules: Option<Vec<String>>,
+    /// What new input does to a running turn; as configured when absent.
+    #[schema(value_type = Option<String>, example = "enqueue")]
+    pub policy: Option<Policy>,
+    /// Which model its decision uses.
+    pub tier: Option<TierWord>,
+}
+
+/// A tier's word.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TierWord {
+    /// The ordinary model.
+    Low,
+    /// The better, dearer one.
+    High,
+}
+
+impl From<TierWord> for Tier {
+    fn from(word: TierWord) -> Self {
+        match word {
+            TierWord::Low => Self::Low,
+            TierWord::High => Self::High,
+        }
+    }
+}
+
+impl Create {
+    fn parse(self) -> Result<NewThread, Problem> {
+        let name = |text: String, pointer| Name::parse(&text).map_err(input::at(pointer));
+        let submodules = self.submodules.map(|names| names.into_iter().map(|text| name(text, "/submodules")).collect());
+        Ok(NewThread {
+            label: self.label.map(|label| name(label, "/label")).transpose()?,
+            parent: self.parent.map(|parent| ThreadId::parse(&parent).map_err(input::at("/parent"))).transpose()?,
+            title: self.title,
+            prompt: self.prompt,
+            submodules: submodules.transpose()?,
+            policy: self.policy,
+            high_tier: self.tier.is_some_and(|tier| Tier::from(tier) == Tier::High),
+        })
+    }
+}
+
+/// Creates a conversation.
+pub async fn create(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    params: Params,
+    Json(body): Json<Create>,
+) -> Result<Response, Problem> {
+    params.end()?;
+    let row = edge.runtime.create_thread(&who.space, body.parse()?).await?;
+    let place = format!("/threads/{}", row.thread);
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Thread::from(row))).into_response())
+}
+
+/// Whether there was a turn to cancel.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Cancelled {
+    /// False: none ran.
+    pub cancelled: bool,
+}
+
+/// Cancels the turn that runs.
+pub async fn cancel(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path(thread): Path<String>,
+    params: Params,
+) -> Result<axum::Json<Cancelled>, Problem> {
+    params.end()?;
+    let cancelled = edge.runtime.cancel(&who.space, &ThreadId::parse(&thread)?).await?;
+    Ok(axum::Json(Cancelled { cancelled }))
+}
+
+/// Ends a thread.
+pub async fn end(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path(thread): Path<String>,
+    params: Params,
+) -> Result<axum::Json<Thread>, Problem> {
+    params.end()?;
+    let row = edge.runtime.end(&who.space, &ThreadId::parse(&thread)?).await?;
+    Ok(axum::Json(row.into()))
+}

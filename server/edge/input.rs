@@ -1,0 +1,105 @@
+//! From a client's words to the runtime's: ids are checked, media stored, inputs submitted.
+//! Frames and request bodies take the same way.
+
+use uuid::Uuid;
+
+use super::auth::Principal;
+use super::frame::{Ack, Said, Subscribe, Trigger};
+use super::media;
+use super::problem::{Problem, Slug};
+use crate::event::{InputKind, Modality, Part};
+use crate::id::{InvalidId, Name, ThreadId};
+use crate::runtime::{Input, InputContent, Runtime};
+use crate::store::Query;
+
+/// The thread of a frame; `main` when none is named.
+pub fn thread(text: Option<&str>) -> Result<ThreadId, Problem> {
+    text.map_or_else(|| Ok(ThreadId::default()), |text| ThreadId::parse(text).map_err(at("/thread")))
+}
+
+/// An invalid id, at a place.
+pub fn at(pointer: &'static str) -> impl Fn(InvalidId) -> Problem {
+    move |error| Problem::at(Slug::InvalidId, pointer, error.to_string())
+}
+
+/// A UUID in its usual form.
+pub fn uuid(text: &str, pointer: &str) -> Result<Uuid, Problem> {
+    let usual = text.len() == 36;
+    Uuid::try_parse(text).ok().filter(|_| usual).ok_or_else(|| {
+        Problem::at(Slug::InvalidId, pointer, "this is not a UUID like 0193b6c2-7c2e-7aaa-8000-0123456789ab")
+    })
+}
+
+/// Stores something said or perceived.
+pub async fn said(
+    runtime: &Runtime,
+    who: &Principal,
+    id: Option<String>,
+    kind: InputKind,
+    said: Said,
+) -> Result<Ack, Problem> {
+    let thread = thread(said.thread.as_deref())?;
+    let event_id = said.event_id.as_deref().map(|text| uuid(text, "/event_id")).transpose()?;
+    let mut parts = Vec::new();
+    parts.extend(words(said.text.as_deref(), said.images.is_empty() && said.audio.is_empty())?);
+    for (index, item) in said.images.into_iter().enumerate() {
+        let at = format!("/images/{index}");
+        parts.push(media::part(&**runtime.store(), &who.space, item, Modality::Image, &at).await?);
+    }
+    for (index, item) in said.audio.into_iter().enumerate() {
+        let at = format!("/audio/{index}");
+        parts.push(media::part(&**runtime.store(), &who.space, item, Modality::Audio, &at).await?);
+    }
+    submit(runtime, who, id, thread, event_id, InputContent::Parts(kind, parts)).await
+}
+
+fn words(text: Option<&str>, alone: bool) -> Result<Option<Part>, Problem> {
+    match text {
+        Some(text) if !text.trim().is_empty() => Ok(Some(Part::Text(text.to_owned()))),
+        _ if alone => Err(Problem::new(Slug::EmptyInput, "at least one of text, images and audio is needed")),
+        _ => Ok(None),
+    }
+}
+
+/// Stores a trigger.
+pub async fn trigger(runtime: &Runtime, who: &Principal, id: Option<String>, trigger: Trigger) -> Result<Ack, Problem> {
+    let thread = thread(trigger.thread.as_deref())?;
+    let event_id = trigger.event_id.as_deref().map(|text| uuid(text, "/event_id")).transpose()?;
+    let name = Name::parse(&trigger.event).map_err(at("/event"))?;
+    if trigger.payload.get("text").is_some_and(|text| !text.is_string()) {
+        return Err(Problem::at(Slug::InvalidFrame, "/payload/text", "text is a string"));
+    }
+    submit(runtime, who, id, thread, event_id, InputContent::Trigger(name, trigger.payload)).await
+}
+
+async fn submit(
+    runtime: &Runtime,
+    who: &Principal,
+    id: Option<String>,
+    thread: ThreadId,
+    event_id: Option<Uuid>,
+    content: InputContent,
+) -> Result<Ack, Problem> {
+    let (space, user) = (who.space.clone(), who.user.clone());
+    let (received, placed) = runtime.submit(Input { space, thread, user, event_id, content }).await?;
+    Ok(Ack::stored(id, received, &placed))
+}
+
+/// What a subscription asks for: the filter, and the epoch its cursor belongs to.
+pub fn subscription(frame: &Subscribe) -> Result<(Query, Option<Uuid>), Problem> {
+    let thread = frame.thread.as_deref().map(ThreadId::parse).transpose().map_err(at("/thread"))?;
+    let epoch = frame.epoch.as_deref().map(|text| uuid(text, "/epoch")).transpose()?;
+    if frame.after.is_some_and(|after| after < 0) {
+        return Err(Problem::at(Slug::InvalidCursor, "/after", "after is a seq: 0 or greater"));
+    }
+    let query = Query { thread, subtree: frame.subtree, tags: filter_tags(frame.tags.iter()), ..Query::default() };
+    Ok((query, epoch))
+}
+
+/// Tags to ask for: blank ones and repetitions are left out.
+pub fn filter_tags<'a>(tags: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut kept: Vec<String> = tags.map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect();
+    kept.sort();
+    kept.dedup();
+    kept
+}

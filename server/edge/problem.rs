@@ -1,0 +1,234 @@
+//! Errors as clients see them: RFC 9457 problems, the same on sockets and HTTP.
+//! What went wrong inside stays inside: a database's words go to the log, the client is told what it can do.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use crate::id::InvalidId;
+use crate::runtime::Refused;
+use crate::store;
+
+/// What kind of problem: the last part of its `type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Slug {
+    /// Not JSON.
+    MalformedJson,
+    /// JSON, but not as described.
+    InvalidFrame,
+    /// A frame of a type nobody knows.
+    UnknownType,
+    /// A member nobody knows.
+    UnknownMember,
+    /// A parameter nobody knows, twice, or out of range; a header that is not valid.
+    InvalidParameter,
+    /// Not an id or a name.
+    InvalidId,
+    /// A cursor that is none, or of another query.
+    InvalidCursor,
+    /// Media that are not what they say.
+    InvalidMedia,
+    /// Nothing said.
+    EmptyInput,
+    /// A text over the limit.
+    TextTooLarge,
+    /// A NUL in a text.
+    NulNotAllowed,
+    /// Who are you?
+    Unauthenticated,
+    /// Not you.
+    Forbidden,
+    /// Nothing there.
+    NotFound,
+    /// Not with this method.
+    MethodNotAllowed,
+    /// The request took too long to arrive.
+    RequestTimeout,
+    /// An event with this id has other content.
+    EventConflict,
+    /// The log is another incarnation.
+    EpochChanged,
+    /// A cursor beyond the log's end.
+    CursorAhead,
+    /// The thread has ended.
+    ThreadEnded,
+    /// A turn runs, and the thread's policy is to refuse.
+    Busy,
+    /// Too many bytes.
+    TooLarge,
+    /// A type of content that is not taken.
+    UnsupportedMediaType,
+    /// A name this server does not answer to.
+    MisdirectedRequest,
+    /// Understood, but it cannot be done.
+    Unprocessable,
+    /// This address wants a WebSocket.
+    UpgradeRequired,
+    /// Too many inputs wait.
+    QueueFull,
+    /// Too many of something at a time.
+    TooManyRequests,
+    /// A defect of ours.
+    Internal,
+    /// Not now.
+    Unavailable,
+}
+
+impl Slug {
+    const fn facts(self) -> (&'static str, u16, &'static str) {
+        match self {
+            Self::MalformedJson => ("malformed-json", 400, "This is not JSON"),
+            Self::InvalidFrame => ("invalid-frame", 400, "This is not as described"),
+            Self::UnknownType => ("unknown-type", 400, "This type of frame is not known"),
+            Self::UnknownMember => ("unknown-member", 400, "This member is not known"),
+            Self::InvalidParameter => ("invalid-parameter", 400, "A parameter is not valid"),
+            Self::InvalidId => ("invalid-id", 400, "This is not a valid id"),
+            Self::InvalidCursor => ("invalid-cursor", 400, "This is not a valid cursor"),
+            Self::InvalidMedia => ("invalid-media", 400, "These media cannot be read"),
+            Self::EmptyInput => ("empty-input", 400, "Nothing is said"),
+            Self::TextTooLarge => ("text-too-large", 400, "This text is too long"),
+            Self::NulNotAllowed => ("nul-not-allowed", 400, "NUL is not allowed in text"),
+            Self::Unauthenticated => ("unauthenticated", 401, "Credentials are needed"),
+            Self::Forbidden => ("forbidden", 403, "This is not allowed"),
+            Self::NotFound => ("not-found", 404, "There is no such thing"),
+            Self::MethodNotAllowed => ("method-not-allowed", 405, "This method is not allowed here"),
+            Self::RequestTimeout => ("request-timeout", 408, "The request took too long to arrive"),
+            Self::EventConflict => ("event-conflict", 409, "This event id is taken"),
+            Self::EpochChanged => ("epoch-changed", 409, "The log is another incarnation"),
+            Self::CursorAhead => ("cursor-ahead", 409, "The cursor is beyond the log's end"),
+            Self::ThreadEnded => ("thread-ended", 409, "The thread has ended"),
+            Self::Busy => ("busy", 409, "The thread is busy"),
+            Self::TooLarge => ("too-large", 413, "This is too large"),
+            Self::UnsupportedMediaType => ("unsupported-media-type", 415, "This type of content is not taken"),
+            Self::MisdirectedRequest => ("misdirected-request", 421, "This server has another name"),
+            Self::Unprocessable => ("unprocessable", 422, "This cannot be done"),
+            Self::UpgradeRequired => ("upgrade-required", 426, "A WebSocket is needed"),
+            Self::QueueFull => ("queue-full", 429, "Too many inputs wait"),
+            Self::TooManyRequests => ("too-many-requests", 429, "Too many at a time"),
+            Self::Internal => ("internal", 500, "Something is broken here"),
+            Self::Unavailable => ("unavailable", 503, "Not available now"),
+        }
+    }
+
+    /// The word in `/problems/<slug>`.
+    pub const fn as_str(self) -> &'static str {
+        self.facts().0
+    }
+
+    const fn retry_after(self) -> Option<u16> {
+        match self {
+            Self::QueueFull | Self::Unavailable => Some(2),
+            Self::TooManyRequests => Some(10),
+            _ => None,
+        }
+    }
+}
+
+/// A problem (RFC 9457).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Problem {
+    /// `/problems/<slug>`.
+    #[serde(rename = "type")]
+    #[schema(example = "/problems/text-too-large")]
+    pub kind: String,
+    /// What kind of problem it is, for people.
+    #[schema(example = "This text is too long")]
+    pub title: String,
+    /// The HTTP status.
+    #[schema(example = 400)]
+    pub status: u16,
+    /// What is wrong here, and what to do.
+    #[schema(example = "a text has at most 65536 bytes; this one has 65537")]
+    pub detail: String,
+    /// Where in the body it is wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Pointed>,
+    #[serde(skip)]
+    slug: Option<Slug>,
+}
+
+/// A place in a body, and what is wrong there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Pointed {
+    /// A JSON pointer (RFC 6901).
+    #[schema(example = "/text")]
+    pub pointer: String,
+    /// What is wrong there.
+    #[schema(example = "a text has at most 65536 bytes; this one has 65537")]
+    pub detail: String,
+}
+
+impl Problem {
+    /// A problem of this kind; `detail` says what is wrong and what to do.
+    pub fn new(slug: Slug, detail: impl Into<String>) -> Self {
+        let (word, status, title) = slug.facts();
+        let kind = format!("/problems/{word}");
+        Self { kind, title: title.to_owned(), status, detail: detail.into(), errors: Vec::new(), slug: Some(slug) }
+    }
+
+    /// A problem at a place in a body.
+    pub fn at(slug: Slug, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        let errors = vec![Pointed { pointer: pointer.into(), detail: detail.clone() }];
+        Self { errors, ..Self::new(slug, detail) }
+    }
+
+    /// A parameter that is not valid.
+    pub fn parameter(name: &str, detail: impl std::fmt::Display) -> Self {
+        Self::new(Slug::InvalidParameter, format!("parameter {name}: {detail}"))
+    }
+
+    /// What kind it is; `Internal` for one that came from elsewhere.
+    pub fn slug(&self) -> Slug {
+        self.slug.unwrap_or(Slug::Internal)
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        let slug = match &refused {
+            Refused::NotFound(_) => Slug::NotFound,
+            Refused::Ended(_) => Slug::ThreadEnded,
+            Refused::Busy(_) => Slug::Busy,
+            Refused::QueueFull(_) => Slug::QueueFull,
+            Refused::TooMany { .. } | Refused::Exists(_) | Refused::Unprocessable(_) => Slug::Unprocessable,
+            Refused::Store(error) => return error.clone().into(),
+        };
+        Self::new(slug, refused.to_string())
+    }
+}
+
+impl From<store::Error> for Problem {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::Conflict(_) => Self::new(Slug::EventConflict, error.to_string()),
+            store::Error::Unavailable(_) | store::Error::Broken(_) => {
+                tracing::error!(%error, "a request met a store that fails");
+                Self::new(Slug::Unavailable, "the log cannot be reached now; nothing was stored; try again")
+            }
+        }
+    }
+}
+
+impl From<InvalidId> for Problem {
+    fn from(error: InvalidId) -> Self {
+        Self::new(Slug::InvalidId, error.to_string())
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        metrics::counter!("thinkd_problems_total", "problem" => self.slug().as_str()).increment(1);
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, axum::Json(&self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = self.slug().retry_after() {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"thinkd\""));
+        }
+        response
+    }
+}

@@ -1,0 +1,218 @@
+//! One WebSocket's bytes: reading and writing at the same time, bounded buffers, close frames that arrive.
+//! What the frames mean is not known here.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+/// Bytes of the buffers of an idle socket.
+const BUFFER: usize = 4 << 10;
+/// Most bytes that wait to be written: one frame of any size an event can have, and what else came meanwhile.
+const WRITE_MAX: usize = 64 << 20;
+/// How long a close frame may take to leave, and how long the other side may take to answer it.
+const CLOSE_SENT: Duration = Duration::from_secs(1);
+const CLOSE_ANSWERED: Duration = Duration::from_secs(2);
+
+/// The connection, and how many bytes may still be read from it before the client is authenticated.
+struct Metered {
+    stream: TcpStream,
+    left: Option<usize>,
+}
+
+impl AsyncRead for Metered {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.left == Some(0) {
+            return Poll::Ready(Err(io::ErrorKind::FileTooLarge.into()));
+        }
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
+        self.left = self.left.map(|left| left.saturating_sub(buf.filled().len() - before));
+        polled
+    }
+}
+
+impl AsyncWrite for Metered {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// What a socket brought.
+pub enum Came {
+    /// A message: a text, a ping, …
+    Message(Message),
+    /// All that waited to be written is written.
+    Flushed,
+    /// The socket is over, in this way.
+    Over(End),
+}
+
+/// How a socket ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// The client closed it.
+    Closed,
+    /// The client is gone without a close frame.
+    Lost(&'static str),
+    /// We close it, with this code and reason.
+    Close(u16, &'static str),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::ConnectionClosed | Error::AlreadyClosed => Self::Closed,
+            Error::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                Self::Close(1009, "too big for a client that is not authenticated")
+            }
+            Error::Capacity(_) => Self::Close(1009, "too big"),
+            Error::Utf8(_) => Self::Close(1007, "not UTF-8"),
+            Error::Protocol(kind) if is_gone(&kind) => Self::Lost("closed without a close frame"),
+            Error::Protocol(_) => Self::Close(1002, "not the WebSocket protocol"),
+            _ => Self::Lost("the connection broke"),
+        }
+    }
+}
+
+fn is_gone(kind: &tokio_tungstenite::tungstenite::error::ProtocolError) -> bool {
+    matches!(kind, tokio_tungstenite::tungstenite::error::ProtocolError::ResetWithoutClosingHandshake)
+}
+
+/// A WebSocket after its handshake.
+pub struct Socket {
+    stream: WebSocketStream<Metered>,
+    /// Since when something waits to be written.
+    unflushed: Option<Instant>,
+    /// How many frames wait to be written.
+    queued: u32,
+}
+
+impl Socket {
+    /// The socket on an upgraded connection. Before `authenticated`, it reads at most `before` bytes (`None`: it is already).
+    pub async fn new(upgraded: Upgraded, frame_bytes: usize, before: Option<usize>) -> Option<Self> {
+        let parts = upgraded.downcast::<TokioIo<TcpStream>>().ok()?;
+        let config = WebSocketConfig::default()
+            .read_buffer_size(BUFFER)
+            .write_buffer_size(BUFFER)
+            .max_write_buffer_size(WRITE_MAX)
+            .max_message_size(Some(frame_bytes))
+            .max_frame_size(Some(frame_bytes));
+        let left = before.map(|before| before.saturating_sub(parts.read_buf.len()));
+        let stream = Metered { stream: parts.io.into_inner(), left };
+        let stream =
+            WebSocketStream::from_partially_read(stream, parts.read_buf.to_vec(), Role::Server, Some(config)).await;
+        Some(Self { stream, unflushed: None, queued: 0 })
+    }
+
+    /// From now on the client may send as much as any.
+    pub fn authenticated(&mut self) {
+        self.stream.get_mut().left = None;
+    }
+
+    /// Since when something waits to be written; nothing more is to be said to a client that takes nothing.
+    pub fn unflushed(&self) -> Option<Instant> {
+        self.unflushed
+    }
+
+    /// How many frames wait to be written.
+    pub fn queued(&self) -> u32 {
+        self.queued
+    }
+
+    /// Puts a text frame into the write buffer.
+    pub fn put(&mut self, text: String) -> Result<(), End> {
+        self.put_message(Message::text(text))
+    }
+
+    /// Puts a ping into the write buffer.
+    pub fn ping(&mut self) -> Result<(), End> {
+        self.put_message(Message::Ping(Bytes::new()))
+    }
+
+    fn put_message(&mut self, message: Message) -> Result<(), End> {
+        self.touch();
+        self.queued += 1;
+        self.stream.start_send_unpin(message).map_err(End::from)
+    }
+
+    /// Something (a pong, perhaps) is to be written.
+    pub fn touch(&mut self) {
+        self.unflushed.get_or_insert_with(Instant::now);
+    }
+
+    /// Writes what waits, and reads when `read`. Cancel safe.
+    pub async fn turn(&mut self, read: bool) -> Came {
+        std::future::poll_fn(|cx| self.poll(cx, read)).await
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, read: bool) -> Poll<Came> {
+        if self.unflushed.is_some() {
+            match self.stream.poll_flush_unpin(cx) {
+                Poll::Ready(Ok(())) => {
+                    self.unflushed = None;
+                    self.queued = 0;
+                    return Poll::Ready(Came::Flushed);
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Came::Over(error.into())),
+                Poll::Pending => {}
+            }
+        }
+        if !read {
+            return Poll::Pending;
+        }
+        self.stream.poll_next_unpin(cx).map(|message| match message {
+            Some(Ok(message)) => Came::Message(message),
+            Some(Err(error)) => Came::Over(error.into()),
+            None => Came::Over(End::Closed),
+        })
+    }
+
+    /// Ends the socket: says why if it is for us to say, and waits a little for the other side to hear it.
+    pub async fn finish(mut self, end: &End) {
+        match *end {
+            End::Lost(_) => {}
+            End::Closed => {
+                // The answer to the client's close frame leaves while the stream is read to its end.
+                let _ = timeout(CLOSE_ANSWERED, async { while let Some(Ok(_)) = self.stream.next().await {} }).await;
+            }
+            End::Close(code, reason) => {
+                let frame = CloseFrame { code: code.into(), reason: reason.into() };
+                let sent = timeout(CLOSE_SENT, self.stream.send(Message::Close(Some(frame)))).await;
+                if matches!(sent, Ok(Ok(()))) {
+                    let _ = timeout(CLOSE_ANSWERED, self.drain()).await;
+                }
+            }
+        }
+    }
+
+    /// Reads and forgets: a connection dropped with bytes unread is reset, and the reset can overtake the close frame.
+    async fn drain(&mut self) {
+        while let Some(Ok(message)) = self.stream.next().await {
+            if message.is_close() {
+                break;
+            }
+        }
+        let stream = &mut self.stream.get_mut().stream;
+        let _ = tokio::io::AsyncWriteExt::shutdown(stream).await;
+        let mut bytes = [0u8; 1024];
+        while stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
+    }
+}
