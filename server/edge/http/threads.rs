@@ -15,9 +15,9 @@ use crate::edge::Edge;
 use crate::edge::input;
 use crate::edge::problem::{Problem, Slug};
 use crate::id::{Name, Seq, ThreadId};
-use crate::model::Tier;
-use crate::runtime::{NewThread, Policy};
+use crate::runtime::NewThread;
 use crate::store::{Status, ThreadRow};
+use crate::thread::{Policy, Settings};
 
 /// A thread.
 #[derive(Debug, Serialize, ToSchema)]
@@ -72,7 +72,7 @@ impl From<ThreadRow> for Thread {
     fn from(row: ThreadRow) -> Self {
         let busy = row.status == Status::Idle && row.woken > row.handled;
         let status = if busy { Status::Thinking } else { row.status };
-        let title = row.settings.get("title").and_then(Value::as_str).map(str::to_owned);
+        let title = Settings::of(&row.settings).title;
         Self {
             parent: row.thread.parent(),
             id: row.thread,
@@ -145,38 +145,30 @@ pub struct Create {
     pub tier: Option<TierWord>,
 }
 
-/// A tier's word.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+/// Which model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TierWord {
-    /// The ordinary model.
+    /// The ordinary one.
     Low,
     /// The better, dearer one.
     High,
-}
-
-impl From<TierWord> for Tier {
-    fn from(word: TierWord) -> Self {
-        match word {
-            TierWord::Low => Self::Low,
-            TierWord::High => Self::High,
-        }
-    }
 }
 
 impl Create {
     fn parse(self) -> Result<NewThread, Problem> {
         let name = |text: String, pointer| Name::parse(&text).map_err(input::at(pointer));
         let submodules = self.submodules.map(|names| names.into_iter().map(|text| name(text, "/submodules")).collect());
-        Ok(NewThread {
-            label: self.label.map(|label| name(label, "/label")).transpose()?,
-            parent: self.parent.map(|parent| ThreadId::parse(&parent).map_err(input::at("/parent"))).transpose()?,
+        let settings = Settings {
             title: self.title,
             prompt: self.prompt,
             submodules: submodules.transpose()?,
             policy: self.policy,
-            high_tier: self.tier.is_some_and(|tier| Tier::from(tier) == Tier::High),
-        })
+            high_tier: self.tier == Some(TierWord::High),
+        };
+        let label = self.label.map(|label| name(label, "/label")).transpose()?;
+        let parent = self.parent.map(|parent| ThreadId::parse(&parent).map_err(input::at("/parent")));
+        Ok(NewThread { label, parent: parent.transpose()?, settings })
     }
 }
 
