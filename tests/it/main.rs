@@ -8,6 +8,7 @@
 
 mod floors;
 mod settings;
+mod machine;
 mod support;
 mod turn;
 mod voices;

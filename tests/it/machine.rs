@@ -1,0 +1,256 @@
+//! The turn machine alone: no runtime, no store. Whatever voices and decision answer, it ends; and after a crash at any append
+//! the same fold says what is left to do, and nothing of what is recorded (D4.37, D4.38, D4.45, D4.50).
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use thinkd::event::{Call, Draft, Event, TurnOutcome, When};
+use thinkd::failure::{Failure, FailureKind, Who};
+use thinkd::id::{Name, Seq, ThreadId};
+use thinkd::turn::{Budget, Next, Options, Turn};
+
+/// What a model may answer the decision.
+#[derive(Debug, Clone)]
+enum Say {
+    Words,
+    Reply,
+    Look,
+    Broken,
+    Ask(usize),
+    Fail,
+}
+
+fn say() -> impl Strategy<Value = Vec<Say>> {
+    let one = prop_oneof![
+        3 => Just(Say::Reply),
+        3 => Just(Say::Look),
+        1 => Just(Say::Broken),
+        2 => (0..3usize).prop_map(Say::Ask),
+    ];
+    prop_oneof![
+        6 => prop::collection::vec(one, 1..4),
+        2 => Just(vec![Say::Words]),
+        1 => Just(vec![Say::Fail]),
+    ]
+}
+
+/// A turn as its driver would write it, append by append.
+struct Play {
+    thread: ThreadId,
+    turn: Turn,
+    appends: Vec<Vec<Event>>,
+    seq: Seq,
+}
+
+impl Play {
+    fn new(voices: usize, options: &Options, budget: &Budget) -> Self {
+        let names: Vec<Name> = (0..voices).map(|n| Name::parse(&format!("v{n}")).unwrap()).collect();
+        let thread = ThreadId::default();
+        let turn = Turn::new(1, vec![1], names.clone(), options, budget);
+        let mut play = Self { thread: thread.clone(), turn, appends: Vec::new(), seq: 1 };
+        play.append(vec![Draft::turn_started(&thread, 1, &[1], &names)]);
+        play
+    }
+
+    fn append(&mut self, drafts: Vec<Draft>) {
+        let mut events: Vec<Event> = drafts.iter().map(Draft::preview).collect();
+        for event in &mut events {
+            self.seq += 1;
+            event.seq = self.seq;
+            self.turn.apply(event);
+        }
+        self.appends.push(events);
+    }
+
+    fn record(&self, who: &Who, purpose: &str, more: Value) -> Draft {
+        let mut record = json!({ "purpose": purpose, "outcome": "answered" });
+        record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Draft::call_record(&self.thread, 1, who, record)
+    }
+
+    /// Does what the machine says until it has ended; `None` after 1,000 steps.
+    fn to_the_end(&mut self, answers: &[Vec<Say>], silent: &BTreeSet<usize>) -> Option<usize> {
+        let mut answers = answers.iter().cycle();
+        for step in 0..1000 {
+            match self.turn.next() {
+                Next::Over => return Some(step),
+                Next::Listen(names) => {
+                    names.iter().enumerate().for_each(|(n, name)| self.voice(name, silent.contains(&n)))
+                }
+                Next::Answer(name, _) => {
+                    let who = Who::Submodule(name.clone());
+                    let record = self.record(&who, "answer", json!({ "last": true }));
+                    self.append(vec![
+                        record,
+                        Draft::submodule_said(&self.thread.clone(), 1, &name, When::InTime, "because"),
+                    ]);
+                }
+                Next::Decide { round, repair } => self.decide(round, repair, answers.next().unwrap()),
+                Next::Act(pending) => panic!("the play leaves nothing pending: {pending:?}"),
+                Next::GiveUp(failure) => {
+                    let failed = Draft::failure(&self.thread, Some(1), &Who::Decision, &failure);
+                    let ended = Draft::turn_ended(&self.thread, 1, TurnOutcome::Failed, 1);
+                    self.append(vec![failed, ended]);
+                }
+                Next::End(outcome) => self.append(vec![Draft::turn_ended(&self.thread.clone(), 1, outcome, 1)]),
+            }
+        }
+        None
+    }
+
+    fn voice(&mut self, name: &Name, silent: bool) {
+        let who = Who::Submodule(name.clone());
+        if silent {
+            let failure = Failure::new(FailureKind::Timeout, "too late");
+            return self.append(vec![Draft::failure(&self.thread.clone(), Some(1), &who, &failure)]);
+        }
+        let said = Draft::submodule_said(&self.thread, 1, name, When::InTime, "hm");
+        self.append(vec![self.record(&who, "turn", json!({ "last": true })), said]);
+    }
+
+    fn decide(&mut self, round: u64, repair: bool, answer: &[Say]) {
+        let purpose = if repair { "repair" } else { "decide" };
+        if matches!(answer, [Say::Fail]) {
+            let record = self.record(&Who::Decision, purpose, json!({ "outcome": "failed" }));
+            let failure = Failure::new(FailureKind::Model, "500");
+            return self.append(vec![record, Draft::failure(&self.thread.clone(), Some(1), &Who::Decision, &failure)]);
+        }
+        let spoken: Vec<&Say> = answer.iter().filter(|say| !matches!(say, Say::Words | Say::Fail)).collect();
+        let tool = |say: &Say| match say {
+            Say::Reply => ("reply", false),
+            Say::Ask(_) => ("ask", true),
+            Say::Look => ("query_events", true),
+            _ => ("nonsense", true),
+        };
+        let calls: Vec<Value> = spoken
+            .iter()
+            .enumerate()
+            .map(|(n, say)| json!({ "id": format!("c{round}.{n}"), "tool": tool(say).0, "back": tool(say).1 }))
+            .collect();
+        let record = self.record(&Who::Decision, purpose, json!({ "calls": calls }));
+        let mut first = vec![record];
+        if spoken.is_empty() {
+            first.push(Draft::decision_said(&self.thread, 1, "I say"));
+        }
+        self.append(first);
+        for (n, say) in spoken.into_iter().enumerate() {
+            let id = format!("c{round}.{n}");
+            let (tool, _) = tool(say);
+            let call = Call { turn: 1, by: &Who::Decision, tool, call_id: &id };
+            let thread = self.thread.clone();
+            self.append(vec![Draft::action(&thread, 1, &Who::Decision, tool, &id, &json!({}))]);
+            self.append(match say {
+                Say::Reply => vec![Draft::reply(&thread, 1, &id, "hi", false)],
+                Say::Look => vec![Draft::result(&thread, &call, json!([]), 0)],
+                Say::Ask(n) => {
+                    let name = Name::parse(&format!("v{n}")).unwrap();
+                    let question = Draft::question(&thread, 1, &name, "why?").of_call(&id);
+                    vec![question, Draft::result(&thread, &call, json!("asked"), 0)]
+                }
+                _ => vec![Draft::result_failed(&thread, &call, &Failure::new(FailureKind::Tool, "no such tool"), 0)],
+            });
+        }
+    }
+
+    /// The machine after a crash that kept the first `kept` appends.
+    fn resumed(&self, kept: usize, options: &Options, budget: &Budget) -> Turn {
+        let mut events = self.appends[..kept].iter().flatten();
+        let mut turn = Turn::begun_by(events.next().unwrap(), options, budget).unwrap();
+        events.for_each(|event| turn.apply(event));
+        turn
+    }
+}
+
+fn limits() -> (Options, Budget) {
+    (Options { max_rounds: 4, max_tool_calls: 7, ..Options::default() }, Budget { model_calls: 9, ..Budget::default() })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn t4_49_whatever_is_answered_the_turn_ends(
+        voices in 0..4usize,
+        answers in prop::collection::vec(say(), 1..8),
+        silent in prop::collection::btree_set(0..4usize, 0..3),
+    ) {
+        let (options, budget) = limits();
+        let mut play = Play::new(voices, &options, &budget);
+        let steps = play.to_the_end(&answers, &silent);
+        prop_assert!(steps.is_some(), "still going after 1,000 steps");
+        let records = |module: &str| play.appends.iter().flatten().filter(|e| e.tag_value("call:") == Some(module)).count();
+        prop_assert!(records("decision") <= 4 + 1, "rounds and one repair");
+        let ends = play.appends.iter().flatten().filter(|e| e.has("turn") && e.has("ended")).count();
+        prop_assert_eq!(ends, 1);
+    }
+
+    #[test]
+    fn d4_54_after_a_crash_at_any_append_nothing_recorded_is_asked_again(
+        voices in 0..4usize,
+        answers in prop::collection::vec(say(), 1..8),
+        silent in prop::collection::btree_set(0..4usize, 0..3),
+    ) {
+        let (options, budget) = limits();
+        let mut play = Play::new(voices, &options, &budget);
+        play.to_the_end(&answers, &silent);
+        for kept in 1..=play.appends.len() {
+            let turn = play.resumed(kept, &options, &budget);
+            let events: Vec<&Event> = play.appends[..kept].iter().flatten().collect();
+            match turn.next() {
+                Next::Listen(names) => for name in names {
+                    let who = format!("submodule:{name}");
+                    let heard = events.iter().any(|e| e.tag_value("call:") == Some(&who) || (e.has("failure") && e.has(&who)));
+                    prop_assert!(!heard, "{name} is asked again");
+                },
+                Next::Act(pending) => for call in pending {
+                    let done = events.iter().any(|e| {
+                        !e.has("action") && e.payload.get("call_id").and_then(Value::as_str) == Some(&call.call_id) && !e.has("question")
+                    });
+                    prop_assert!(!done, "{} is run again", call.call_id);
+                    let begun = events.iter().any(|e| e.has("action") && e.payload["call_id"] == json!(call.call_id));
+                    prop_assert_eq!(begun, call.begun, "{}", call.call_id);
+                },
+                Next::Decide { round, .. } => {
+                    let recorded = events.iter().filter(|e| e.tag_value("call:") == Some("decision")).count();
+                    prop_assert_eq!(round, recorded as u64);
+                },
+                Next::Over => prop_assert_eq!(kept, play.appends.len()),
+                Next::Answer(..) | Next::GiveUp(_) | Next::End(_) => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn t4_41_words_without_a_tool_call_are_repaired_once_and_then_a_failure() {
+    let (options, budget) = limits();
+    let mut play = Play::new(0, &options, &budget);
+    assert_eq!(play.turn.next(), Next::Decide { round: 0, repair: false });
+    play.decide(0, false, &[Say::Words]);
+    assert_eq!(play.turn.next(), Next::Decide { round: 1, repair: true });
+    play.decide(1, true, &[Say::Words]);
+    assert!(matches!(play.turn.next(), Next::GiveUp(failure) if failure.kind == FailureKind::Interpreter));
+}
+
+#[test]
+fn a_repair_that_replies_ends_the_turn() {
+    let (options, budget) = limits();
+    let mut play = Play::new(0, &options, &budget);
+    play.decide(0, false, &[Say::Words]);
+    play.decide(1, true, &[Say::Reply]);
+    assert_eq!(play.turn.next(), Next::End(TurnOutcome::Done));
+}
+
+#[test]
+fn what_belongs_to_another_turn_changes_nothing() {
+    let (options, budget) = limits();
+    let mut play = Play::new(1, &options, &budget);
+    let before = play.turn.next();
+    let mut other = Draft::turn_ended(&play.thread, 7, TurnOutcome::Done, 1).preview();
+    other.seq = 99;
+    play.turn.apply(&other);
+    let name = Name::parse("v0").unwrap();
+    play.turn.apply(&Draft::submodule_said(&play.thread, 1, &name, When::FollowUp, "later").preview());
+    assert_eq!(play.turn.next(), before);
+}
