@@ -14,7 +14,14 @@ use crate::event::{Draft, Event, Modality, Source};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::time::Timestamp;
 
+mod append;
 pub mod feed;
+mod leases;
+mod marks;
+mod rows;
+mod sql;
+mod sqlite;
+pub mod words;
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -150,6 +157,36 @@ pub struct Query {
     pub order: Order,
     /// At most so many (at least 1).
     pub limit: u32,
+}
+
+impl Query {
+    /// Whether the event is among those asked for; order and limit aside. For readers of the feed.
+    pub fn matches(&self, event: &Event) -> bool {
+        self.matches_place(event)
+            && event.visibility() >= self.least()
+            && self.source.is_none_or(|source| event.source == source)
+            && self.modality.is_none_or(|modality| event.modality == modality)
+            && self.matches_tags(event)
+            && self.text.as_ref().is_none_or(|text| words::matches(text, event.text()))
+    }
+
+    fn matches_place(&self, event: &Event) -> bool {
+        let thread = match &self.thread {
+            None => true,
+            Some(root) if self.subtree => event.thread.is_within(root),
+            Some(thread) => event.thread == *thread,
+        };
+        thread
+            && self.since.is_none_or(|since| event.ts >= since)
+            && self.before_ts.is_none_or(|before| event.ts < before)
+            && self.after.is_none_or(|after| event.seq > after)
+            && self.before.is_none_or(|before| event.seq < before)
+    }
+
+    fn matches_tags(&self, event: &Event) -> bool {
+        let tags = self.tags();
+        tags.is_empty() || event.meta.tags.iter().any(|tag| tags.contains(&tag.to_lowercase()))
+    }
 }
 
 /// A blob to be stored, or as stored.
@@ -340,6 +377,38 @@ pub enum Change {
 /// How events change rows: a pure function, handed to a store when it is opened; the same one rebuilds the rows.
 /// The thread's row always takes the event's seq and time besides.
 pub type Project = fn(&Event) -> (ThreadChange, Option<Change>);
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Most connections to the database at a time (SQLite: for reading; there is one more that writes).
+    pub connections: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { connections: 8 }
+    }
+}
+
+/// Opens the store behind a URL, `sqlite://FILE` or `postgres://…`; tables are made or brought up to date first.
+pub async fn open(url: &str, options: Options, project: Project) -> Result<Arc<dyn Store>, Error> {
+    match url.split_once(':') {
+        Some(("sqlite", _)) => Ok(Arc::new(sqlite::Sqlite::open(url, &options, project).await?)),
+        _ => {
+            Err(Error::Broken(format!("{url:?} names no database; use sqlite://FILE or postgres://USER@HOST/DATABASE")))
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing into a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
 
 /// What rebuilding the rows from the log showed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,9 @@
 )]
 
 mod floors;
-mod settings;
 mod machine;
+mod settings;
+mod store;
 mod support;
 mod turn;
 mod voices;

@@ -1,0 +1,526 @@
+//! The one writer: gathers the appends of many tasks into one transaction (group commit), tells the feed, answers.
+//! It is a task of its own, so that no commit lives in a future that a disconnect or a time limit can drop.
+//! What a database has to do for it is `Backend`; how a transaction is made up of that is here, once.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+use super::feed::Feed;
+use super::rows::Rows;
+use super::{Append, Appended, Blob, Error, Fence, Placed, Project, Shown, ThreadRow};
+use crate::event::{Draft, Event, Meta};
+use crate::id::{Seq, Space, ThreadId};
+use crate::time::Timestamp;
+
+/// Appends that may wait for the writer; more wait for a place.
+const QUEUE: usize = 1024;
+/// Most events of one commit, unless one append alone has more.
+const GROUP_EVENTS: usize = 512;
+/// Most payload bytes of one commit, unless one append alone has more.
+const GROUP_BYTES: usize = 4 << 20;
+/// How long a commit waits for the writers of the last one to come back.
+const GATHER: Duration = Duration::from_micros(500);
+/// How long the writer is idle before it goes on with the search index.
+const IDLE: Duration = Duration::from_millis(30);
+/// Events added to the search index in one commit.
+pub(super) const INDEX_EVENTS: i64 = 512;
+/// After so many events without a pause the search index gets its turn.
+const INDEX_LAG: usize = 8192;
+
+/// Where a space's log ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Position {
+    pub seq: Seq,
+    pub ts: Timestamp,
+}
+
+/// What a database does for the writer. `begin` … `commit` is one transaction.
+pub(super) trait Backend: Send + 'static {
+    fn begin(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Those of the leases that hold. They cannot be lost before the end of the transaction.
+    fn held(&mut self, fences: &[Fence]) -> impl Future<Output = Result<HashSet<Fence>, Error>> + Send;
+    /// Where the logs end. Nobody else can append to them before the end of the transaction.
+    fn heads(
+        &mut self,
+        spaces: &BTreeSet<Space>,
+    ) -> impl Future<Output = Result<BTreeMap<Space, Position>, Error>> + Send;
+    /// Those of the events that are stored.
+    fn known(&mut self, ids: &[(Space, Uuid)]) -> impl Future<Output = Result<Vec<(Space, Event)>, Error>> + Send;
+    /// Those of the threads that have rows.
+    fn threads(
+        &mut self,
+        ids: &[(Space, ThreadId)],
+    ) -> impl Future<Output = Result<Vec<(Space, ThreadRow)>, Error>> + Send;
+    fn write(&mut self, plan: &Plan) -> impl Future<Output = Result<(), Error>> + Send;
+    fn commit(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Undoes the transaction, or at least sees to it that the next one starts afresh.
+    fn rollback(&mut self) -> impl Future<Output = ()> + Send;
+    /// The transaction is over; these leases were given back in it.
+    fn settled(&mut self, released: &[Fence]);
+    /// Adds some events to the search index, in a transaction of its own. True: there are more.
+    fn index(&mut self, space: &Space) -> impl Future<Output = Result<bool, Error>> + Send;
+    /// Spaces whose search index trails.
+    fn behind(&mut self) -> impl Future<Output = Result<Vec<Space>, Error>> + Send;
+    fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> impl Future<Output = Result<(), Error>> + Send;
+    /// The followers of a space miss events that another server committed.
+    fn gap(&mut self, space: &Space);
+    fn close(self) -> impl Future<Output = ()> + Send;
+}
+
+/// A draft that has its id and its payload as it will be stored.
+#[derive(Debug)]
+struct Ready {
+    id: Uuid,
+    given: bool,
+    payload: String,
+    draft: Draft,
+}
+
+#[derive(Debug)]
+struct Item {
+    space: Space,
+    drafts: Vec<Ready>,
+    bytes: usize,
+    fence: Option<Fence>,
+    release: bool,
+    answer: oneshot::Sender<Result<Appended, Error>>,
+}
+
+enum Command {
+    Append(Item),
+    Blob(Space, String, Blob, oneshot::Sender<Result<(), Error>>),
+    Index(Space),
+    Close(oneshot::Sender<()>),
+}
+
+/// A way to the writer.
+#[derive(Clone)]
+pub(super) struct Writer {
+    queue: mpsc::Sender<Command>,
+}
+
+fn gone() -> Error {
+    Error::Unavailable("the store is closed".into())
+}
+
+impl Writer {
+    /// Starts the writer task over a database.
+    pub fn start(backend: impl Backend, feed: Arc<Feed>, project: Project) -> Self {
+        let (queue, commands) = mpsc::channel(QUEUE);
+        let task = Task { backend, feed, project, commands, behind: BTreeSet::new(), urgent: false, unindexed: 0 };
+        tokio::spawn(task.run());
+        Self { queue }
+    }
+
+    pub async fn append(&self, append: Append) -> Result<Appended, Error> {
+        let (answer, answered) = oneshot::channel();
+        let item = Item::new(append, answer)?;
+        self.queue.send(Command::Append(item)).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+
+    pub async fn put_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), Error> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(Command::Blob(space.clone(), sha256, blob, answer)).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+
+    /// Asks for the search index of a space now.
+    pub async fn index(&self, space: &Space) -> Result<(), Error> {
+        self.queue.send(Command::Index(space.clone())).await.map_err(|_| gone())
+    }
+
+    /// Returns when everything sent before is done and the connection is closed.
+    pub async fn close(&self) {
+        let (answer, answered) = oneshot::channel();
+        if self.queue.send(Command::Close(answer)).await.is_ok() {
+            // Nobody answers when the task is gone already; that is closed, too.
+            let _ = answered.await;
+        }
+    }
+}
+
+impl Item {
+    fn new(append: Append, answer: oneshot::Sender<Result<Appended, Error>>) -> Result<Self, Error> {
+        let mut bytes = 0;
+        let mut drafts = Vec::with_capacity(append.drafts.len());
+        for draft in append.drafts {
+            let payload = json(&draft.payload)?;
+            bytes += payload.len();
+            // Every draft gets its id before the first try, so that a second one finds what the first one may have stored.
+            let given = draft.event_id.is_some();
+            drafts.push(Ready { id: draft.event_id.unwrap_or_else(crate::id::fresh), given, payload, draft });
+        }
+        Ok(Self { space: append.space, drafts, bytes, fence: append.fence, release: append.release, answer })
+    }
+}
+
+/// A committed event as the feed and its readers have it.
+pub(super) fn shown(event: Event) -> Result<Arc<Shown>, Error> {
+    let json = json(&event)?.into_boxed_str();
+    Ok(Arc::new(Shown { event, json }))
+}
+
+pub(super) fn json(value: &impl serde::Serialize) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::Broken(format!("cannot be written as JSON: {error}")))
+}
+
+struct Task<B> {
+    backend: B,
+    feed: Arc<Feed>,
+    project: Project,
+    commands: mpsc::Receiver<Command>,
+    /// Spaces whose search index may trail.
+    behind: BTreeSet<Space>,
+    /// Somebody waits for the index.
+    urgent: bool,
+    /// Events appended since the index had its turn.
+    unindexed: usize,
+}
+
+impl<B: Backend> Task<B> {
+    async fn run(mut self) {
+        match self.backend.behind().await {
+            Ok(spaces) => self.behind.extend(spaces),
+            Err(error) => {
+                tracing::warn!(%error, "the search index cannot be looked at; it goes on with the next event")
+            }
+        }
+        let mut last = 1;
+        let closed = loop {
+            if self.urgent || self.unindexed > INDEX_LAG {
+                self.index().await;
+            }
+            let command = match self.next().await {
+                Some(command) => command,
+                None => break None,
+            };
+            match command {
+                Command::Append(first) => {
+                    let (group, other) = self.gather(first, last).await;
+                    last = group.len();
+                    self.append(group).await;
+                    match other {
+                        Some(Command::Close(answer)) => break Some(answer),
+                        Some(other) => self.other(other).await,
+                        None => {}
+                    }
+                }
+                Command::Close(answer) => break Some(answer),
+                other => self.other(other).await,
+            }
+        };
+        self.commands.close();
+        self.backend.close().await;
+        // Nobody may wait for the answer any more.
+        closed.map(|answer| answer.send(()));
+    }
+
+    /// The next command; meanwhile, when there is none, the search index.
+    async fn next(&mut self) -> Option<Command> {
+        loop {
+            if self.behind.is_empty() {
+                return self.commands.recv().await;
+            }
+            let idle = if self.urgent { Duration::ZERO } else { IDLE };
+            match timeout_at(Instant::now() + idle, self.commands.recv()).await {
+                Ok(command) => return command,
+                Err(_) => self.index().await,
+            }
+        }
+    }
+
+    async fn other(&mut self, command: Command) {
+        match command {
+            Command::Blob(space, sha256, blob, answer) => {
+                let result = self.backend.put_blob(&space, &sha256, &blob).await;
+                // The caller may be gone; the blob is stored all the same.
+                let _ = answer.send(result);
+            }
+            Command::Index(space) => {
+                self.behind.insert(space);
+                self.urgent = true;
+            }
+            Command::Append(_) | Command::Close(_) => {}
+        }
+    }
+
+    async fn index(&mut self) {
+        self.unindexed = 0;
+        let Some(space) = self.behind.first().cloned() else {
+            self.urgent = false;
+            return;
+        };
+        let more = self.backend.index(&space).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, space = space.as_str(), "the search index stays behind until the next event");
+            false
+        });
+        if !more {
+            self.behind.remove(&space);
+        }
+        self.urgent &= !self.behind.is_empty();
+    }
+
+    /// What waits already, and whoever comes back at once from the last commit; up to the first other command.
+    async fn gather(&mut self, first: Item, last: usize) -> (Vec<Item>, Option<Command>) {
+        let mut events = first.drafts.len();
+        let mut bytes = first.bytes;
+        let mut group = vec![first];
+        let until = Instant::now() + GATHER;
+        while events < GROUP_EVENTS && bytes < GROUP_BYTES {
+            let command = match self.commands.try_recv() {
+                Ok(command) => command,
+                // Without this, writers who wait for their answers would fall into two halves that take turns.
+                Err(_) if group.len() < last => match timeout_at(until, self.commands.recv()).await {
+                    Ok(Some(command)) => command,
+                    _ => break,
+                },
+                Err(_) => break,
+            };
+            match command {
+                Command::Append(item) => {
+                    events += item.drafts.len();
+                    bytes += item.bytes;
+                    group.push(item);
+                }
+                other => return (group, Some(other)),
+            }
+        }
+        (group, None)
+    }
+
+    /// One transaction for all. If that fails because of one of them, one for each.
+    async fn append(&mut self, group: Vec<Item>) {
+        let result = match self.commit(&group, false).await {
+            // Perhaps only the connection was lost, perhaps after the commit: ids are looked up this time.
+            Err(Error::Unavailable(reason)) => {
+                tracing::warn!(reason, appends = group.len(), "appends failed; once more");
+                self.commit(&group, true).await
+            }
+            other => other,
+        };
+        match result {
+            Ok(outcomes) => answer(group, outcomes),
+            Err(Error::Broken(_)) if group.len() > 1 => {
+                for item in group {
+                    let single = [item];
+                    let result = self.commit(&single, true).await;
+                    let [item] = single;
+                    answer_one(item, result.and_then(|mut outcomes| outcomes.pop().unwrap_or_else(|| Err(gone()))));
+                }
+            }
+            Err(error) => {
+                for item in group {
+                    answer_one(item, Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    async fn commit(&mut self, group: &[Item], again: bool) -> Result<Vec<Result<Appended, Error>>, Error> {
+        let result = self.transaction(group, again).await;
+        match result {
+            Ok(plan) => {
+                self.backend.settled(&plan.released);
+                self.tell(&plan);
+                Ok(plan.outcomes)
+            }
+            Err(error) => {
+                self.backend.rollback().await;
+                self.backend.settled(&[]);
+                Err(error)
+            }
+        }
+    }
+
+    async fn transaction(&mut self, group: &[Item], again: bool) -> Result<Plan, Error> {
+        let backend = &mut self.backend;
+        backend.begin().await?;
+        let fences: Vec<Fence> = group.iter().filter_map(|item| item.fence.clone()).collect();
+        let held = if fences.is_empty() { HashSet::new() } else { backend.held(&fences).await? };
+        let spaces: BTreeSet<Space> = group.iter().map(|item| item.space.clone()).collect();
+        let heads = backend.heads(&spaces).await?;
+        let ids: Vec<(Space, Uuid)> = drafts(group)
+            .filter(|(_, ready)| again || ready.given)
+            .map(|(space, ready)| (space.clone(), ready.id))
+            .collect();
+        let known = if ids.is_empty() { Vec::new() } else { backend.known(&ids).await? };
+        let threads: BTreeSet<(Space, ThreadId)> =
+            drafts(group).map(|(space, ready)| (space.clone(), ready.draft.thread.clone())).collect();
+        let threads = backend.threads(&Vec::from_iter(threads)).await?;
+
+        let mut plan = Plan::new(heads, known, threads, crate::time::now())?;
+        for item in group {
+            plan.add(item, &held, self.project)?;
+        }
+        if plan.is_empty() {
+            backend.rollback().await;
+        } else {
+            backend.write(&plan).await?;
+            backend.commit().await?;
+        }
+        Ok(plan)
+    }
+
+    /// Tells the feed, one space after the other, in order.
+    fn tell(&mut self, plan: &Plan) {
+        let mut spaces: BTreeMap<&Space, Vec<Arc<Shown>>> = BTreeMap::new();
+        for written in &plan.events {
+            spaces.entry(&written.space).or_default().push(written.shown.clone());
+        }
+        self.unindexed += plan.events.len();
+        for (space, events) in spaces {
+            if !self.feed.committed(space, &events) {
+                self.backend.gap(space);
+            }
+            if !self.behind.contains(space) {
+                self.behind.insert(space.clone());
+            }
+        }
+    }
+}
+
+fn drafts(group: &[Item]) -> impl Iterator<Item = (&Space, &Ready)> {
+    group.iter().flat_map(|item| item.drafts.iter().map(move |ready| (&item.space, ready)))
+}
+
+fn answer(group: Vec<Item>, outcomes: Vec<Result<Appended, Error>>) {
+    for (item, outcome) in group.into_iter().zip(outcomes) {
+        answer_one(item, outcome);
+    }
+}
+
+fn answer_one(item: Item, outcome: Result<Appended, Error>) {
+    // The caller may be gone; what is committed stays committed.
+    let _ = item.answer.send(outcome);
+}
+
+/// An event to be written.
+pub(super) struct Written {
+    pub space: Space,
+    pub shown: Arc<Shown>,
+    /// Its payload as JSON.
+    pub payload: String,
+}
+
+/// Everything one transaction writes.
+pub(super) struct Plan {
+    pub events: Vec<Written>,
+    pub rows: Rows,
+    pub heads: BTreeMap<Space, Position>,
+    pub released: Vec<Fence>,
+    now: Timestamp,
+    known: HashMap<(Space, Uuid), Arc<Shown>>,
+    outcomes: Vec<Result<Appended, Error>>,
+}
+
+impl Plan {
+    fn new(
+        heads: BTreeMap<Space, Position>,
+        known: Vec<(Space, Event)>,
+        threads: Vec<(Space, ThreadRow)>,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let known = known.into_iter().map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
+        let threads = threads.into_iter().map(|(space, row)| ((space, row.thread.clone()), row)).collect();
+        Ok(Self {
+            events: Vec::new(),
+            rows: Rows { threads, ..Rows::default() },
+            heads,
+            released: Vec::new(),
+            now,
+            known: known.collect::<Result<_, Error>>()?,
+            outcomes: Vec::new(),
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.released.is_empty()
+    }
+
+    fn add(&mut self, item: &Item, held: &HashSet<Fence>, project: Project) -> Result<(), Error> {
+        let outcome = match self.refusal(item, held) {
+            Some(refusal) => refusal,
+            None => {
+                if item.release {
+                    self.released.extend(item.fence.clone());
+                }
+                let placed = item.drafts.iter().map(|ready| self.place(&item.space, ready, project));
+                Ok(Appended::Stored(placed.collect::<Result<_, _>>()?))
+            }
+        };
+        self.outcomes.push(outcome);
+        Ok(())
+    }
+
+    /// Why nothing of an append is stored, if so.
+    fn refusal(&self, item: &Item, held: &HashSet<Fence>) -> Option<Result<Appended, Error>> {
+        let mut own: HashMap<Uuid, &Draft> = HashMap::new();
+        let mut fresh = false;
+        for ready in &item.drafts {
+            match self.known.get(&(item.space.clone(), ready.id)) {
+                Some(first) if !is_same(&first.event, &ready.draft) => return Some(Err(Error::Conflict(ready.id))),
+                Some(_) => {}
+                None => fresh = true,
+            }
+            if own.insert(ready.id, &ready.draft).is_some_and(|first| !is_like(first, &ready.draft)) {
+                return Some(Err(Error::Conflict(ready.id)));
+            }
+        }
+        // An append that is stored as a whole already is answered as such, even when its lease went with it.
+        let stale = item.fence.as_ref().is_some_and(|fence| !held.contains(fence) || self.released.contains(fence));
+        (stale && (fresh || item.drafts.is_empty())).then_some(Ok(Appended::Stale))
+    }
+
+    fn place(&mut self, space: &Space, ready: &Ready, project: Project) -> Result<Placed, Error> {
+        if let Some(first) = self.known.get(&(space.clone(), ready.id)) {
+            return Ok(Placed { shown: first.clone(), duplicate: true });
+        }
+        let head = self.heads.entry(space.clone()).or_insert(Position { seq: 0, ts: self.now });
+        *head = Position { seq: head.seq + 1, ts: head.ts.max(self.now) };
+        let event = ready.stamped(*head);
+        self.rows.apply(space, &event, project);
+        let shown = shown(event)?;
+        self.known.insert((space.clone(), ready.id), shown.clone());
+        self.events.push(Written { space: space.clone(), shown: shown.clone(), payload: ready.payload.clone() });
+        Ok(Placed { shown, duplicate: false })
+    }
+}
+
+impl Ready {
+    fn stamped(&self, at: Position) -> Event {
+        let Draft { thread, source, modality, payload, tags, .. } = &self.draft;
+        Event {
+            event_id: self.id,
+            ts: at.ts,
+            source: *source,
+            modality: *modality,
+            payload: payload.clone(),
+            meta: Meta { tags: tags.clone() },
+            thread: thread.clone(),
+            seq: at.seq,
+        }
+    }
+}
+
+fn is_same(event: &Event, draft: &Draft) -> bool {
+    event.thread == draft.thread
+        && event.source == draft.source
+        && event.modality == draft.modality
+        && event.payload == draft.payload
+        && event.meta.tags == draft.tags
+}
+
+fn is_like(a: &Draft, b: &Draft) -> bool {
+    a.thread == b.thread
+        && a.source == b.source
+        && a.modality == b.modality
+        && a.payload == b.payload
+        && a.tags == b.tags
+}

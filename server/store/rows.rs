@@ -1,0 +1,90 @@
+//! Rows derived from events: the one fold behind every append and every rebuild. Pure; the databases only keep the rows.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{Change, Entry, Project, Status, SubmoduleRow, ThreadChange, ThreadRow};
+use crate::event::Event;
+use crate::id::{Name, Seq, Space, ThreadId};
+use crate::time::Timestamp;
+
+/// Rows as they are to be; `None`: the row is to go.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// Threads.
+    pub threads: BTreeMap<(Space, ThreadId), ThreadRow>,
+    /// Submodules.
+    pub submodules: BTreeMap<(Space, Name), Option<SubmoduleRow>>,
+    /// State entries.
+    pub entries: BTreeMap<(Space, String), Option<Entry>>,
+}
+
+impl Rows {
+    /// The rows after one more event.
+    pub fn apply(&mut self, space: &Space, event: &Event, project: Project) {
+        let (thread, other) = project(event);
+        self.threads
+            .entry((space.clone(), event.thread.clone()))
+            .or_insert_with(|| ThreadRow::first(&event.thread, event.ts))
+            .take(thread, event.seq, event.ts);
+        match other {
+            Some(Change::Submodule { name, prompt }) => {
+                let row = prompt.map(|prompt| SubmoduleRow { name: name.clone(), prompt, updated: event.ts });
+                self.submodules.insert((space.clone(), name), row);
+            }
+            Some(Change::Entry { key, value }) => {
+                let row = value.map(|(content, related_keys, owner)| Entry {
+                    key: key.clone(),
+                    content,
+                    related_keys,
+                    owner,
+                    updated: event.ts,
+                });
+                self.entries.insert((space.clone(), key), row);
+            }
+            None => {}
+        }
+    }
+}
+
+impl ThreadRow {
+    fn first(thread: &ThreadId, ts: Timestamp) -> Self {
+        Self {
+            thread: thread.clone(),
+            settings: Value::Object(Map::new()),
+            status: Status::Idle,
+            head: 0,
+            woken: 0,
+            handled: 0,
+            turn: 0,
+            visible: 0,
+            heard: 0,
+            self_messages: 0,
+            model_calls: 0,
+            tokens: 0,
+            created: ts,
+            updated: ts,
+        }
+    }
+
+    fn take(&mut self, change: ThreadChange, seq: Seq, ts: Timestamp) {
+        if let Some(settings) = change.settings {
+            self.settings = settings;
+        }
+        self.status = change.status.unwrap_or(self.status);
+        self.woken = change.woken.unwrap_or(self.woken);
+        self.handled = change.handled.unwrap_or(self.handled);
+        self.turn = change.turn.unwrap_or(self.turn);
+        self.visible += change.visible;
+        self.heard += change.heard;
+        if change.from_outside {
+            self.self_messages = 0;
+        }
+        self.self_messages += change.self_messages;
+        self.model_calls += change.model_calls;
+        self.tokens += change.tokens;
+        self.head = seq;
+        self.updated = ts;
+    }
+}

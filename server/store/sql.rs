@@ -1,0 +1,557 @@
+//! The SQL that is the same for both databases, stamped over their typed pools by `store!`, and what rows mean.
+//! What differs (append, search, leases, connections) is all that `sqlite.rs` and `postgres.rs` contain.
+
+use serde_json::Value;
+use sqlx::SqlSafeStr;
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
+use uuid::Uuid;
+
+use super::{Entry, Error, Query, Status, SubmoduleRow, ThreadRow};
+use crate::event::{Event, Meta, Modality, Source};
+use crate::id::{Name, Seq, Space, ThreadId};
+use crate::time::Timestamp;
+
+/// Most entries that are looked at for one word of a search.
+pub(super) const CANDIDATES: i64 = 200;
+/// Words of a search for entries that count.
+pub(super) const ENTRY_WORDS: usize = 8;
+/// How long a full-text query waits for the index to reach the log's head.
+pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
+
+macro_rules! event_columns {
+    () => {
+        "e.seq, e.event_id, e.ts, e.thread, e.source, e.modality, e.payload, e.tags"
+    };
+}
+macro_rules! thread_columns {
+    () => {
+        "thread, settings, status, head, woken, handled, turn, visible, heard, self_messages, model_calls, tokens, \
+         created, updated"
+    };
+}
+macro_rules! entry_columns {
+    () => {
+        "e.key, e.content, e.related_keys, e.owner, e.updated"
+    };
+}
+pub(super) use {entry_columns, event_columns, thread_columns};
+
+pub(super) type EventColumns = (i64, Uuid, i64, String, String, String, String, String);
+pub(super) type ThreadColumns = (String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
+pub(super) type EntryColumns = (String, String, String, String, i64);
+pub(super) type SubmoduleColumns = (String, String, i64);
+
+fn unreadable(what: impl std::fmt::Display) -> Error {
+    Error::Broken(format!("what is stored cannot be read: {what}"))
+}
+
+fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Error> {
+    serde_json::from_str(json).map_err(unreadable)
+}
+
+fn count<T: TryFrom<i64>>(number: i64) -> Result<T, Error> {
+    T::try_from(number).map_err(|_| unreadable(format_args!("{number} where a count belongs")))
+}
+
+/// A count as the databases keep it.
+pub(super) fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn space(text: String) -> Result<Space, Error> {
+    Space::parse(&text).map_err(unreadable)
+}
+
+pub(super) fn thread_id(text: String) -> Result<ThreadId, Error> {
+    ThreadId::parse(&text).map_err(unreadable)
+}
+
+pub(super) fn event(columns: EventColumns) -> Result<Event, Error> {
+    let (seq, event_id, ts, thread, source, modality, payload, tags) = columns;
+    Ok(Event {
+        event_id,
+        ts: Timestamp::from_micros(ts),
+        source: Source::parse(&source).ok_or_else(|| unreadable(source))?,
+        modality: Modality::parse(&modality).ok_or_else(|| unreadable(modality))?,
+        payload: parse(&payload)?,
+        meta: Meta { tags: parse(&tags)? },
+        thread: thread_id(thread)?,
+        seq,
+    })
+}
+
+pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, Error> {
+    let (thread, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, created, updated) =
+        columns;
+    Ok(ThreadRow {
+        thread: thread_id(thread)?,
+        settings: parse::<Value>(&settings)?,
+        status: Status::parse(&status).ok_or_else(|| unreadable(status))?,
+        head,
+        woken,
+        handled,
+        turn: count(turn)?,
+        visible: count(visible)?,
+        heard: count(heard)?,
+        self_messages: count(own)?,
+        model_calls: count(calls)?,
+        tokens: count(tokens)?,
+        created: Timestamp::from_micros(created),
+        updated: Timestamp::from_micros(updated),
+    })
+}
+
+pub(super) fn entry(columns: EntryColumns) -> Result<Entry, Error> {
+    let (key, content, related_keys, owner, updated) = columns;
+    let related_keys = parse(&related_keys)?;
+    Ok(Entry { key, content, related_keys, owner, updated: Timestamp::from_micros(updated) })
+}
+
+pub(super) fn submodule(columns: SubmoduleColumns) -> Result<SubmoduleRow, Error> {
+    let (name, prompt, updated) = columns;
+    let name = Name::parse(&name).map_err(unreadable)?;
+    Ok(SubmoduleRow { name, prompt, updated: Timestamp::from_micros(updated) })
+}
+
+/// Who can act on a database's error.
+pub(super) fn error(error: sqlx::Error) -> Error {
+    use sqlx::Error::{Database, Io, PoolClosed, PoolTimedOut, Protocol, Tls, WorkerCrashed};
+    match &error {
+        Database(cause) if is_passing(cause.code().as_deref()) => Error::Unavailable(cause.to_string()),
+        PoolTimedOut => Error::Unavailable("all connections are busy".into()),
+        Io(_) | Tls(_) | Protocol(_) | PoolClosed | WorkerCrashed => Error::Unavailable(error.to_string()),
+        _ => Error::Broken(error.to_string()),
+    }
+}
+
+/// SQLite's result codes are numbers; Postgres' have five characters, the first two name the class.
+fn is_passing(code: Option<&str>) -> bool {
+    let Some(code) = code else { return false };
+    match code.parse::<u32>() {
+        // The low byte: 5 busy, 6 locked, 7 no memory, 8 read-only, 10 input or output, 13 full, 14 cannot open.
+        Ok(number) if code.len() < 5 => matches!(number & 0xff, 5 | 6 | 7 | 8 | 10 | 13 | 14),
+        // 08 connection, 40 rolled back, 53 resources, 55 not in that state (locks), 57 operator, 58 system.
+        _ => matches!(code.get(..2), Some("08" | "40" | "53" | "55" | "57" | "58")) || code == "25P02",
+    }
+}
+
+/// The entries by how many of the words they have, rare words counting more; newest first among equals.
+/// `frequencies`: how many candidates each word brought.
+pub(super) fn ranked(candidates: Vec<Entry>, asked: &[(String, usize)], limit: u32) -> Vec<Entry> {
+    let mut scored: Vec<(f64, Entry)> = candidates.into_iter().map(|entry| (score(&entry, asked), entry)).collect();
+    scored.sort_by(|(a, left), (b, right)| {
+        b.total_cmp(a).then(right.updated.cmp(&left.updated)).then(left.key.cmp(&right.key))
+    });
+    scored.into_iter().take(limit as usize).map(|(_, entry)| entry).collect()
+}
+
+fn score(entry: &Entry, asked: &[(String, usize)]) -> f64 {
+    let names = super::words::of(&entry.key);
+    let all = entry_words(&entry.key, &entry.content, &entry.related_keys);
+    let weight = |(word, found): &(String, usize)| match (names.contains(word), all.contains(word)) {
+        (true, _) => 2.0 * rarity(*found),
+        (false, true) => rarity(*found),
+        (false, false) => 0.0,
+    };
+    asked.iter().map(weight).sum()
+}
+
+fn rarity(found: usize) -> f64 {
+    1.0 + (1.0 + CANDIDATES as f64 / found.max(1) as f64).ln()
+}
+
+/// The words under which an entry is found.
+pub(super) fn entry_words(key: &str, content: &str, related_keys: &[String]) -> std::collections::BTreeSet<String> {
+    super::words::of(&format!("{key}\n{content}\n{}", related_keys.join("\n")))
+}
+
+/// `after` and `before` as one range, both ends excluded.
+pub(super) fn range(query: &Query) -> (Seq, Seq) {
+    (query.after.unwrap_or(0), query.before.unwrap_or(Seq::MAX))
+}
+
+/// Stamps the `Store` for a pool. The type has `pool`, `writer`, `feed`, `epoch`, `project`, and for what differs:
+/// `lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `shut`.
+macro_rules! store {
+    ($Store:ident, $Db:ty) => {
+        #[async_trait::async_trait]
+        impl super::Store for $Store {
+            fn feed(&self) -> &std::sync::Arc<super::feed::Feed> {
+                &self.feed
+            }
+
+            async fn append(&self, append: super::Append) -> Result<super::Appended, Error> {
+                self.writer.append(append).await
+            }
+
+            async fn head(&self, space: &Space) -> Result<super::Head, Error> {
+                let seq: Option<i64> = sqlx::query_scalar("select head from spaces where space = $1")
+                    .bind(space.as_str())
+                    .fetch_optional(&self.pool)
+                    .await
+                    .map_err(sql::error)?;
+                Ok(super::Head { seq: seq.unwrap_or(0), epoch: self.epoch })
+            }
+
+            async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error> {
+                let mut page = match &query.text {
+                    None => marked_page(space, query),
+                    Some(text) => {
+                        let words = super::words::asked(text);
+                        if words.is_empty() {
+                            return Ok(Vec::new());
+                        }
+                        self.await_index(space).await?;
+                        match self.text_page(space, &words, query).await? {
+                            Some(page) => page,
+                            None => return Ok(Vec::new()),
+                        }
+                    }
+                };
+                let rows: Vec<sql::EventColumns> =
+                    page.build_query_as().fetch_all(&self.pool).await.map_err(sql::error)?;
+                rows.into_iter().map(sql::event).collect()
+            }
+
+            async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error> {
+                let text =
+                    concat!("select ", sql::event_columns!(), " from events e where space = $1 and event_id = $2");
+                let row: Option<sql::EventColumns> = sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(event_id)
+                    .fetch_optional(&self.pool)
+                    .await
+                    .map_err(sql::error)?;
+                row.map(sql::event).transpose()
+            }
+
+            async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<super::ThreadRow>, Error> {
+                let text = concat!("select ", sql::thread_columns!(), " from threads where space = $1 and thread = $2");
+                let row: Option<sql::ThreadColumns> = sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(thread.as_str())
+                    .fetch_optional(&self.pool)
+                    .await
+                    .map_err(sql::error)?;
+                row.map(sql::thread).transpose()
+            }
+
+            async fn threads(
+                &self,
+                space: &Space,
+                after: Option<&ThreadId>,
+                limit: u32,
+            ) -> Result<Vec<super::ThreadRow>, Error> {
+                let text = concat!(
+                    "select ",
+                    sql::thread_columns!(),
+                    " from threads where space = $1 and thread > $2 order by thread limit $3"
+                );
+                let rows: Vec<sql::ThreadColumns> = sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(after.map_or("", ThreadId::as_str))
+                    .bind(i64::from(limit))
+                    .fetch_all(&self.pool)
+                    .await
+                    .map_err(sql::error)?;
+                rows.into_iter().map(sql::thread).collect()
+            }
+
+            async fn queued(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<u32, Error> {
+                let text = "select count(*) from (select e.seq from threads t \
+                     cross join events e where t.space = $1 and t.thread = $2 \
+                     and e.space = $1 and e.thread = $2 and e.wakes and e.seq > t.handled limit $3) q";
+                let waiting: i64 = sqlx::query_scalar(text)
+                    .bind(space.as_str())
+                    .bind(thread.as_str())
+                    .bind(i64::from(limit))
+                    .fetch_one(&self.pool)
+                    .await
+                    .map_err(sql::error)?;
+                Ok(u32::try_from(waiting).unwrap_or(limit))
+            }
+
+            async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
+                self.waiting_threads(limit).await
+            }
+
+            async fn submodules(&self, space: &Space) -> Result<Vec<super::SubmoduleRow>, Error> {
+                let rows: Vec<sql::SubmoduleColumns> =
+                    sqlx::query_as("select name, prompt, updated from submodules where space = $1 order by name")
+                        .bind(space.as_str())
+                        .fetch_all(&self.pool)
+                        .await
+                        .map_err(sql::error)?;
+                rows.into_iter().map(sql::submodule).collect()
+            }
+
+            async fn entry(&self, space: &Space, key: &str) -> Result<Option<super::Entry>, Error> {
+                let text = concat!("select ", sql::entry_columns!(), " from entries e where space = $1 and key = $2");
+                let row: Option<sql::EntryColumns> = sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(key)
+                    .fetch_optional(&self.pool)
+                    .await
+                    .map_err(sql::error)?;
+                row.map(sql::entry).transpose()
+            }
+
+            async fn entries(
+                &self,
+                space: &Space,
+                after: Option<&str>,
+                limit: u32,
+            ) -> Result<Vec<super::Entry>, Error> {
+                // The empty text is a key, too, so "from the beginning" is a question of its own.
+                let text = concat!(
+                    "select ",
+                    sql::entry_columns!(),
+                    " from entries e where space = $1 and ($4 or key > $2) order by key limit $3"
+                );
+                let rows: Vec<sql::EntryColumns> = sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(after.unwrap_or(""))
+                    .bind(i64::from(limit))
+                    .bind(after.is_none())
+                    .fetch_all(&self.pool)
+                    .await
+                    .map_err(sql::error)?;
+                rows.into_iter().map(sql::entry).collect()
+            }
+
+            async fn search_entries(&self, space: &Space, words: &str, limit: u32) -> Result<Vec<super::Entry>, Error> {
+                let mut words = super::words::asked(words);
+                words.truncate(sql::ENTRY_WORDS);
+                let mut found = std::collections::BTreeMap::new();
+                let mut asked = Vec::new();
+                if words.len() > 1 {
+                    // Those with all the words are among the candidates, however common each word is.
+                    let all = self.entries_with(space, &words).await?;
+                    found.extend(all.into_iter().map(|entry| (entry.key.clone(), entry)));
+                }
+                for word in words {
+                    let entries = self.entries_with(space, std::slice::from_ref(&word)).await?;
+                    asked.push((word, entries.len()));
+                    found.extend(entries.into_iter().map(|entry| (entry.key.clone(), entry)));
+                }
+                Ok(sql::ranked(found.into_values().collect(), &asked, limit))
+            }
+
+            async fn lease(
+                &self,
+                space: &Space,
+                thread: &ThreadId,
+                ttl: std::time::Duration,
+            ) -> Result<Option<super::Fence>, Error> {
+                self.take_lease(space, thread, ttl).await
+            }
+
+            async fn renew(
+                &self,
+                fences: &[super::Fence],
+                ttl: std::time::Duration,
+            ) -> Result<Vec<super::Fence>, Error> {
+                self.renew_leases(fences, ttl).await
+            }
+
+            async fn release(&self, fence: &super::Fence) -> Result<(), Error> {
+                self.release_lease(fence).await
+            }
+
+            async fn put_blob(&self, space: &Space, blob: super::Blob) -> Result<String, Error> {
+                use sha2::Digest;
+                let sha256 = crate::store::hex(&sha2::Sha256::digest(&blob.bytes));
+                self.writer.put_blob(space, sha256.clone(), blob).await?;
+                Ok(sha256)
+            }
+
+            async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<super::Blob>, Error> {
+                let row: Option<(String, Vec<u8>)> =
+                    sqlx::query_as("select mime, bytes from blobs where space = $1 and sha256 = $2")
+                        .bind(space.as_str())
+                        .bind(sha256)
+                        .fetch_optional(&self.pool)
+                        .await
+                        .map_err(sql::error)?;
+                Ok(row.map(|(mime, bytes)| super::Blob { mime, bytes: bytes.into() }))
+            }
+
+            async fn rebuild(&self, check: bool) -> Result<super::Rebuilt, Error> {
+                self.rebuild_rows(check).await
+            }
+
+            async fn ping(&self) -> Result<(), Error> {
+                let answer: Result<i32, _> = sqlx::query_scalar("select 1").fetch_one(&self.pool).await;
+                answer.map(|_| ()).map_err(sql::error)
+            }
+
+            async fn close(&self) {
+                self.writer.close().await;
+                self.shut().await;
+            }
+        }
+
+        impl $Store {
+            /// Waits until the search index has reached the log's head of now, for a while.
+            async fn await_index(&self, space: &Space) -> Result<(), Error> {
+                let head = super::Store::head(self, space).await?.seq;
+                let until = tokio::time::Instant::now() + sql::INDEX_WAIT;
+                let mut asked = false;
+                loop {
+                    let indexed: Option<i64> = sqlx::query_scalar("select seq from indexed where space = $1")
+                        .bind(space.as_str())
+                        .fetch_optional(&self.pool)
+                        .await
+                        .map_err(sql::error)?;
+                    if indexed.unwrap_or(0) >= head {
+                        return Ok(());
+                    }
+                    if tokio::time::Instant::now() >= until {
+                        tracing::warn!(
+                            space = space.as_str(),
+                            head,
+                            indexed,
+                            "full text answers before its index is complete"
+                        );
+                        return Ok(());
+                    }
+                    if !asked {
+                        self.writer.index(space).await?;
+                        asked = true;
+                    }
+                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                }
+            }
+        }
+
+        type Page = sqlx::QueryBuilder<$Db>;
+
+        /// A page that needs no full text: the first rows of the runs that hold what is asked for.
+        fn marked_page(space: &Space, query: &Query) -> Page {
+            let limit = i64::from(query.limit.max(1));
+            let covered = super::marks::covers(query);
+            let order = sql::order(query);
+            let mut page = Page::new(concat!("select ", sql::event_columns!(), " from ("));
+            for (number, (mark, level)) in super::marks::runs(query).into_iter().enumerate() {
+                page.push(if number == 0 {
+                    "select seq from (select m.seq from marks m"
+                } else {
+                    " union select seq from (select m.seq from marks m"
+                });
+                if !covered {
+                    page.push(" cross join events e");
+                }
+                page.push(" where m.space = ").push_bind(space.as_str().to_owned());
+                page.push(" and m.mark = ").push_bind(mark).push(" and m.visibility = ").push(level as i16);
+                if !covered {
+                    page.push(" and e.space = m.space and e.seq = m.seq");
+                    kinds(&mut page, query);
+                }
+                let (after, before) = sql::range(query);
+                page.push(" and m.seq > ").push_bind(after).push(" and m.seq < ").push_bind(before);
+                times(&mut page, "m.seq", space, query);
+                page.push(" order by m.seq").push(order).push(" limit ").push_bind(limit).push(") r").push(number);
+            }
+            page.push(") m cross join events e where e.space = ").push_bind(space.as_str().to_owned());
+            page.push(" and e.seq = m.seq order by m.seq").push(order).push(" limit ").push_bind(limit);
+            page
+        }
+
+        /// Source and modality, event by event.
+        fn kinds(page: &mut Page, query: &Query) {
+            if let Some(source) = query.source {
+                page.push(" and e.source = ").push_bind(source.as_str());
+            }
+            if let Some(modality) = query.modality {
+                page.push(" and e.modality = ").push_bind(modality.as_str());
+            }
+        }
+
+        /// Times never decrease along seq: each is one look-up that gives a seq.
+        fn times(page: &mut Page, seq: &str, space: &Space, query: &Query) {
+            if let Some(since) = query.since {
+                page.push(" and ").push(seq).push(" >= (select seq from events where space = ");
+                page.push_bind(space.as_str().to_owned()).push(" and ts >= ").push_bind(since.micros());
+                page.push(" order by ts, seq limit 1)");
+            }
+            if let Some(before) = query.before_ts {
+                page.push(" and ").push(seq).push(" < coalesce((select seq from events where space = ");
+                page.push_bind(space.as_str().to_owned()).push(" and ts >= ").push_bind(before.micros());
+                page.push(" order by ts, seq limit 1), 9223372036854775807)");
+            }
+        }
+
+        /// Everything but words, event by event: for pages that come out of the search index.
+        fn conditions(page: &mut Page, space: &Space, query: &Query) {
+            page.push(" and e.visibility >= ").push(query.least() as i16);
+            kinds(page, query);
+            times(page, "e.seq", space, query);
+            if let Some(thread) = &query.thread {
+                page.push(" and (e.thread = ").push_bind(thread.to_string());
+                if query.subtree {
+                    // Bytewise, everything that begins with "x." lies between "x." and "x/".
+                    page.push(" or (e.thread > ").push_bind(format!("{thread}."));
+                    page.push(" and e.thread < ").push_bind(format!("{thread}/")).push(")");
+                }
+                page.push(")");
+            }
+            let tags = query.tags();
+            if !tags.is_empty() {
+                page.push(" and exists (select 1 from marks t where t.space = e.space and t.mark in (");
+                for (number, tag) in tags.into_iter().enumerate() {
+                    page.push(if number == 0 { "" } else { ", " }).push_bind(format!("#{tag}"));
+                }
+                page.push(") and t.visibility = e.visibility and t.seq = e.seq)");
+            }
+        }
+    };
+}
+pub(super) use store;
+
+/// Writes a submodule's row, or removes it.
+macro_rules! put_submodule {
+    ($connection:expr, $space:expr, $name:expr, $row:expr) => {{
+        let query = match $row {
+            Some(row) => sqlx::query(
+                "insert into submodules (space, name, prompt, updated) values ($1, $2, $3, $4) \
+                 on conflict (space, name) do update set prompt = excluded.prompt, updated = excluded.updated",
+            )
+            .bind($space.as_str())
+            .bind($name.as_str())
+            .bind(&row.prompt)
+            .bind(row.updated.micros()),
+            None => sqlx::query("delete from submodules where space = $1 and name = $2")
+                .bind($space.as_str())
+                .bind($name.as_str()),
+        };
+        query.execute(&mut *$connection).await.map_err(sql::error)?;
+    }};
+}
+pub(super) use put_submodule;
+
+/// The migrations of a database, in order: name and text.
+pub(super) fn migrations(texts: &[(&'static str, &'static str)]) -> Migrator {
+    let migration = |(number, (name, text)): (i64, &(&'static str, &'static str))| {
+        Migration::new(number, (*name).into(), MigrationType::Simple, text.into_sql_str(), false)
+    };
+    Migrator::with_migrations((1..).zip(texts).map(migration).collect())
+}
+
+/// Who can act on a failed migration.
+pub(super) fn migration_error(error: MigrateError) -> Error {
+    match error {
+        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => self::error(cause),
+        MigrateError::VersionMissing(number) | MigrateError::VersionTooNew(number, _) => Error::Broken(format!(
+            "a newer thinkd made this database (its schema has number {number}); use that one, or restore a backup"
+        )),
+        other => Error::Broken(other.to_string()),
+    }
+}
+
+/// The end of an `order by`.
+pub(super) fn order(query: &Query) -> &'static str {
+    match query.order {
+        super::Order::Descending => " desc",
+        super::Order::Ascending => "",
+    }
+}

@@ -1,0 +1,566 @@
+//! SQLite: one file, one process. WAL with `synchronous=FULL`, one connection that writes, a few that read; a lock file
+//! keeps other processes out, so leases need no table. Only what differs from Postgres is here.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+use uuid::Uuid;
+
+use super::append::{Backend, INDEX_EVENTS, Plan, Position, Writer, json};
+use super::feed::Feed;
+use super::leases::Leases;
+use super::sql::{self, stored};
+use super::{Blob, Entry, Error, Fence, Options, Project, Query, ThreadRow};
+use crate::event::Event;
+use crate::id::{Seq, Space, ThreadId};
+use crate::time::Timestamp;
+
+/// How long one connection waits for another one's lock on the file.
+const BUSY: Duration = Duration::from_secs(5);
+/// How long a reader waits for a connection.
+const ACQUIRE: Duration = Duration::from_secs(2);
+/// Row ids of event_words are the space's number and the seq: so many bits for the seq.
+const SEQ_BITS: u32 = 40;
+/// Rows of one multi-row insert: every count is a statement of its own, so there are few.
+const CHUNKS: [usize; 4] = [128, 32, 8, 1];
+
+/// The store in one file.
+pub(super) struct Sqlite {
+    pool: SqlitePool,
+    writer: Writer,
+    feed: Arc<Feed>,
+    epoch: Uuid,
+    leases: Arc<Leases>,
+    /// Locked as long as this store lives.
+    _lock: File,
+}
+
+fn migrations() -> Migrator {
+    sql::migrations(&[("first light", include_str!("../../migrations/sqlite/0001_first_light.sql"))])
+}
+
+/// The options every connection to a file has in common.
+fn options(url: &str) -> Result<SqliteConnectOptions, Error> {
+    let options = SqliteConnectOptions::from_str(url).map_err(|error| Error::Broken(format!("{url:?}: {error}")))?;
+    if url.contains(":memory:") || options.get_filename().as_os_str().is_empty() {
+        return Err(Error::Broken(format!("{url:?} names no file; use sqlite://FILE")));
+    }
+    Ok(options.busy_timeout(BUSY).statement_cache_capacity(256).disable_statement_logging())
+}
+
+pub(super) fn writing(url: &str) -> Result<SqliteConnectOptions, Error> {
+    Ok(options(url)?
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .pragma("journal_size_limit", "67108864")
+        .pragma("cache_size", "-16384")
+        .pragma("temp_store", "memory"))
+}
+
+pub(super) fn reading(url: &str) -> Result<SqliteConnectOptions, Error> {
+    Ok(options(url)?.read_only(true).pragma("cache_size", "-4096").pragma("temp_store", "memory"))
+}
+
+/// Keeps every other process (and a second store in this one) away from the file.
+fn lock(path: &Path) -> Result<File, Error> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let name = PathBuf::from(name);
+    let unavailable = |why: String| Error::Unavailable(format!("{}: {why}", name.display()));
+    let file = File::create(&name).map_err(|error| unavailable(error.to_string()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(unavailable(format!("another thinkd has the database {} open", path.display())))
+        }
+        Err(TryLockError::Error(error)) => Err(unavailable(format!("cannot be locked: {error}"))),
+    }
+}
+
+impl Sqlite {
+    pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, Error> {
+        let options = writing(url)?;
+        let path = options.get_filename().to_owned();
+        let lock = lock(&path)?;
+        let mut connection = options.connect().await.map_err(|error| named(&path, sql::error(error)))?;
+        migrations().run(&mut connection).await.map_err(|error| named(&path, sql::migration_error(error)))?;
+        let (epoch, incarnation) = opened(&mut connection).await?;
+        let pool = SqlitePoolOptions::new()
+            .max_connections(settings.connections.max(1))
+            .acquire_timeout(ACQUIRE)
+            .test_before_acquire(false)
+            .connect_lazy_with(reading(url)?);
+        let leases = Arc::new(Leases::new(incarnation << 32));
+        let feed = Arc::new(Feed::default());
+        let backend = Log { connection, leases: leases.clone(), numbers: BTreeMap::new() };
+        let writer = Writer::start(backend, feed.clone(), project);
+        Ok(Self { pool, writer, feed, epoch, leases, _lock: lock })
+    }
+
+    async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error> {
+        Ok(self.leases.take(space, thread, ttl).await)
+    }
+
+    async fn renew_leases(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error> {
+        Ok(self.leases.renew(fences, ttl))
+    }
+
+    async fn release_lease(&self, fence: &Fence) -> Result<(), Error> {
+        self.leases.release(fence);
+        Ok(())
+    }
+
+    async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
+        let text = "select space, thread from threads \
+             where woken > handled and status not in ('done', 'failed', 'stopped') limit $1";
+        let rows: Vec<(String, String)> = sqlx::query_as(text)
+            .bind(i64::from(limit) + stored(self.leases.len() as u64))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(sql::error)?;
+        let mut waiting = Vec::new();
+        for (space, thread) in rows {
+            let (space, thread) = (sql::space(space)?, sql::thread_id(thread)?);
+            if waiting.len() < limit as usize && !self.leases.is_held(&space, &thread) {
+                waiting.push((space, thread));
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// Row ids grow with seq within a space, so the newest matches come first without sorting.
+    async fn text_page(&self, space: &Space, words: &[String], query: &Query) -> Result<Option<Page>, Error> {
+        let number: Option<i64> = sqlx::query_scalar("select number from spaces where space = $1")
+            .bind(space.as_str())
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(sql::error)?;
+        let Some(number) = number else { return Ok(None) };
+        let base = number << SEQ_BITS;
+        let most = (1 << SEQ_BITS) - 1;
+        let (after, before) = sql::range(query);
+        let mut page = Page::new(concat!("select ", sql::event_columns!(), " from event_words w cross join events e"));
+        page.push(" where w.event_words match ").push_bind(all_of(words));
+        page.push(" and w.rowid > ").push_bind(base + after.clamp(0, most));
+        page.push(" and w.rowid < ").push_bind(base + before.clamp(0, most));
+        page.push(" and e.space = ").push_bind(space.as_str().to_owned());
+        page.push(" and e.seq = w.rowid - ").push_bind(base);
+        conditions(&mut page, space, query);
+        page.push(" order by w.rowid").push(sql::order(query)).push(" limit ").push_bind(i64::from(query.limit.max(1)));
+        Ok(Some(page))
+    }
+
+    async fn entries_with(&self, space: &Space, words: &[String]) -> Result<Vec<Entry>, Error> {
+        let text = concat!(
+            "select ",
+            sql::entry_columns!(),
+            " from entry_words w cross join entries e where w.entry_words match $1 and e.number = w.rowid and e.space = $2",
+            " order by w.rowid desc limit $3"
+        );
+        let rows: Vec<sql::EntryColumns> = sqlx::query_as(text)
+            .bind(all_of(words))
+            .bind(space.as_str())
+            .bind(sql::CANDIDATES)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(sql::error)?;
+        rows.into_iter().map(sql::entry).collect()
+    }
+
+    async fn rebuild_rows(&self, _check: bool) -> Result<super::Rebuilt, Error> {
+        Err(Error::Broken("not yet".into()))
+    }
+
+    async fn shut(&self) {
+        self.pool.close().await;
+    }
+}
+
+sql::store!(Sqlite, sqlx::Sqlite);
+
+fn named(path: &Path, error: Error) -> Error {
+    match error {
+        Error::Unavailable(why) => Error::Unavailable(format!("{}: {why}", path.display())),
+        Error::Broken(why) => Error::Broken(format!("{}: {why}", path.display())),
+        conflict @ Error::Conflict(_) => conflict,
+    }
+}
+
+/// Counts this opening; the first one gives the log its epoch.
+async fn opened(connection: &mut SqliteConnection) -> Result<(Uuid, i64), Error> {
+    sqlx::query("insert into log (epoch, incarnation) select $1, 0 where not exists (select 1 from log)")
+        .bind(crate::id::fresh())
+        .execute(&mut *connection)
+        .await
+        .map_err(sql::error)?;
+    sqlx::query_as("update log set incarnation = incarnation + 1 returning epoch, incarnation")
+        .fetch_one(connection)
+        .await
+        .map_err(sql::error)
+}
+
+/// An FTS5 query: all of the words. They have letters, digits and marks only, so quoting them is safe.
+fn all_of(words: &[String]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" AND ")
+}
+
+fn joined(words: BTreeSet<String>) -> String {
+    Vec::from_iter(words).join(" ")
+}
+
+/// The connection that writes.
+struct Log {
+    connection: SqliteConnection,
+    leases: Arc<Leases>,
+    /// The spaces' numbers, as far as known.
+    numbers: BTreeMap<Space, i64>,
+}
+
+impl Backend for Log {
+    async fn begin(&mut self) -> Result<(), Error> {
+        self.run("begin immediate").await
+    }
+
+    async fn held(&mut self, fences: &[Fence]) -> Result<HashSet<Fence>, Error> {
+        Ok(self.leases.begin(fences))
+    }
+
+    async fn heads(&mut self, spaces: &BTreeSet<Space>) -> Result<BTreeMap<Space, Position>, Error> {
+        let mut heads = BTreeMap::new();
+        for space in spaces {
+            let row: Option<(i64, i64)> = sqlx::query_as("select head, ts from spaces where space = $1")
+                .bind(space.as_str())
+                .fetch_optional(&mut self.connection)
+                .await
+                .map_err(sql::error)?;
+            if let Some((seq, ts)) = row {
+                heads.insert(space.clone(), Position { seq, ts: Timestamp::from_micros(ts) });
+            }
+        }
+        Ok(heads)
+    }
+
+    async fn known(&mut self, ids: &[(Space, Uuid)]) -> Result<Vec<(Space, Event)>, Error> {
+        let keys: Vec<(&str, String)> =
+            ids.iter().map(|(space, id)| (space.as_str(), id.simple().to_string())).collect();
+        // `cross join` fixes the order: one look-up a key.
+        let text = concat!(
+            "select e.space, ",
+            sql::event_columns!(),
+            " from json_each($1) k cross join events e where e.space = k.value ->> 0 and e.event_id = unhex(k.value ->> 1)"
+        );
+        type Columns = (String, i64, Uuid, i64, String, String, String, String, String);
+        let rows: Vec<Columns> =
+            sqlx::query_as(text).bind(json(&keys)?).fetch_all(&mut self.connection).await.map_err(sql::error)?;
+        rows.into_iter()
+            .map(|(space, seq, id, ts, thread, source, modality, payload, tags)| {
+                Ok((sql::space(space)?, sql::event((seq, id, ts, thread, source, modality, payload, tags))?))
+            })
+            .collect()
+    }
+
+    async fn threads(&mut self, ids: &[(Space, ThreadId)]) -> Result<Vec<(Space, ThreadRow)>, Error> {
+        let mut rows = Vec::new();
+        let text = concat!("select ", sql::thread_columns!(), " from threads where space = $1 and thread = $2");
+        for (space, thread) in ids {
+            let row: Option<sql::ThreadColumns> = sqlx::query_as(text)
+                .bind(space.as_str())
+                .bind(thread.as_str())
+                .fetch_optional(&mut self.connection)
+                .await
+                .map_err(sql::error)?;
+            if let Some(row) = row {
+                rows.push((space.clone(), sql::thread(row)?));
+            }
+        }
+        Ok(rows)
+    }
+
+    async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
+        for (space, head) in &plan.heads {
+            let text = "insert into spaces (space, head, ts, number) \
+                 select $1, $2, $3, coalesce(max(number), 0) + 1 from spaces where true \
+                 on conflict (space) do update set head = excluded.head, ts = excluded.ts";
+            sqlx::query(text)
+                .bind(space.as_str())
+                .bind(head.seq)
+                .bind(head.ts.micros())
+                .execute(&mut self.connection)
+                .await
+                .map_err(sql::error)?;
+        }
+        let rows: Vec<EventRow<'_>> = plan
+            .events
+            .iter()
+            .map(|written| EventRow::of(&written.space, &written.shown.event, &written.payload))
+            .collect::<Result<_, _>>()?;
+        put_events(&mut self.connection, &rows).await?;
+        put_threads(&mut self.connection, &plan.rows.threads).await?;
+        put_rest(&mut self.connection, &plan.rows).await
+    }
+
+    async fn commit(&mut self) -> Result<(), Error> {
+        self.run("commit").await
+    }
+
+    async fn rollback(&mut self) {
+        // It fails where no transaction is open (SQLite ends one itself when the disk is full); then nothing is to be undone.
+        let _ = self.run("rollback").await;
+    }
+
+    fn settled(&mut self, released: &[Fence]) {
+        self.leases.settle(released);
+    }
+
+    async fn index(&mut self, space: &Space) -> Result<bool, Error> {
+        self.begin().await?;
+        let result = self.index_some(space).await;
+        match result {
+            Ok(_) => self.commit().await?,
+            Err(_) => self.rollback().await,
+        }
+        result
+    }
+
+    async fn behind(&mut self) -> Result<Vec<Space>, Error> {
+        let text = "select s.space from spaces s left join indexed i on i.space = s.space \
+             where s.head > coalesce(i.seq, 0)";
+        let spaces: Vec<String> = sqlx::query_scalar(text).fetch_all(&mut self.connection).await.map_err(sql::error)?;
+        spaces.into_iter().map(sql::space).collect()
+    }
+
+    async fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
+        sqlx::query("insert into blobs (space, sha256, mime, bytes) values ($1, $2, $3, $4) on conflict do nothing")
+            .bind(space.as_str())
+            .bind(sha256)
+            .bind(&blob.mime)
+            .bind(&blob.bytes[..])
+            .execute(&mut self.connection)
+            .await
+            .map(|_| ())
+            .map_err(sql::error)
+    }
+
+    fn gap(&mut self, _: &Space) {
+        // Only this process appends.
+    }
+
+    async fn close(self) {
+        if let Err(error) = self.connection.close().await {
+            tracing::warn!(%error, "the database was not closed in order; nothing is lost");
+        }
+    }
+}
+
+impl Log {
+    async fn run(&mut self, text: &'static str) -> Result<(), Error> {
+        sqlx::query(text).execute(&mut self.connection).await.map(|_| ()).map_err(sql::error)
+    }
+
+    async fn number(&mut self, space: &Space) -> Result<i64, Error> {
+        if let Some(number) = self.numbers.get(space) {
+            return Ok(*number);
+        }
+        let number: i64 = sqlx::query_scalar("select number from spaces where space = $1")
+            .bind(space.as_str())
+            .fetch_one(&mut self.connection)
+            .await
+            .map_err(sql::error)?;
+        self.numbers.insert(space.clone(), number);
+        Ok(number)
+    }
+
+    async fn index_some(&mut self, space: &Space) -> Result<bool, Error> {
+        let base = self.number(space).await? << SEQ_BITS;
+        let text = "select seq, payload ->> 'text' from events where space = $1 \
+             and seq > coalesce((select seq from indexed where space = $1), 0) order by seq limit $2";
+        let rows: Vec<(i64, Option<String>)> = sqlx::query_as(text)
+            .bind(space.as_str())
+            .bind(INDEX_EVENTS)
+            .fetch_all(&mut self.connection)
+            .await
+            .map_err(sql::error)?;
+        let Some((last, _)) = rows.last() else { return Ok(false) };
+        let last: Seq = *last;
+        for (seq, text) in &rows {
+            let words = super::words::of(text.as_deref().unwrap_or_default());
+            if !words.is_empty() {
+                sqlx::query("insert into event_words (rowid, words) values ($1, $2)")
+                    .bind(base + seq)
+                    .bind(joined(words))
+                    .execute(&mut self.connection)
+                    .await
+                    .map_err(sql::error)?;
+            }
+        }
+        sqlx::query(
+            "insert into indexed (space, seq) values ($1, $2) on conflict (space) do update set seq = excluded.seq",
+        )
+        .bind(space.as_str())
+        .bind(last)
+        .execute(&mut self.connection)
+        .await
+        .map_err(sql::error)?;
+        Ok(rows.len() as i64 == INDEX_EVENTS)
+    }
+}
+
+/// An event as its row has it.
+pub(super) struct EventRow<'a> {
+    space: &'a Space,
+    event: &'a Event,
+    payload: &'a str,
+    tags: String,
+}
+
+impl<'a> EventRow<'a> {
+    pub fn of(space: &'a Space, event: &'a Event, payload: &'a str) -> Result<Self, Error> {
+        Ok(Self { space, event, payload, tags: json(&event.meta.tags)? })
+    }
+}
+
+/// `insert …` for `rows` rows of `columns` placeholders.
+fn inserting(head: &str, rows: usize, columns: usize, tail: &str) -> AssertSqlSafe<String> {
+    let row = format!("({})", vec!["?"; columns].join(","));
+    AssertSqlSafe(format!("{head} values {}{tail}", vec![row; rows].join(",")))
+}
+
+/// Cuts rows into chunks of few sizes, so that few statements are prepared.
+fn chunks<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let size = CHUNKS.into_iter().find(|size| *size <= rows.len())?;
+        let (chunk, rest) = rows.split_at(size);
+        rows = rest;
+        Some(chunk)
+    })
+}
+
+pub(super) async fn put_events(connection: &mut SqliteConnection, rows: &[EventRow<'_>]) -> Result<(), Error> {
+    let head =
+        "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility, wakes)";
+    for chunk in chunks(rows) {
+        let mut insert = sqlx::query(inserting(head, chunk.len(), 11, ""));
+        for EventRow { space, event, payload, tags } in chunk {
+            insert = insert
+                .bind(space.as_str())
+                .bind(event.seq)
+                .bind(event.event_id)
+                .bind(event.ts.micros())
+                .bind(event.thread.as_str())
+                .bind(event.source.as_str())
+                .bind(event.modality.as_str())
+                .bind(*payload)
+                .bind(tags.as_str())
+                .bind(event.visibility() as i16)
+                .bind(event.wakes());
+        }
+        insert.execute(&mut *connection).await.map_err(sql::error)?;
+    }
+    put_marks(connection, rows.iter().map(|row| (row.space, row.event))).await
+}
+
+pub(super) async fn put_marks<'a>(
+    connection: &mut SqliteConnection,
+    events: impl Iterator<Item = (&'a Space, &'a Event)>,
+) -> Result<(), Error> {
+    let mut rows: Vec<(&str, String, i16, i64)> = Vec::new();
+    for (space, event) in events {
+        let level = event.visibility() as i16;
+        rows.extend(super::marks::of(event).into_iter().map(|mark| (space.as_str(), mark, level, event.seq)));
+    }
+    // In the order of the key: neighbours share pages.
+    rows.sort_unstable();
+    for chunk in chunks(&rows) {
+        let mut insert = sqlx::query(inserting("insert into marks (space, mark, visibility, seq)", chunk.len(), 4, ""));
+        for (space, mark, level, seq) in chunk {
+            insert = insert.bind(*space).bind(mark.as_str()).bind(*level).bind(*seq);
+        }
+        insert.execute(&mut *connection).await.map_err(sql::error)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn put_threads(
+    connection: &mut SqliteConnection,
+    threads: &BTreeMap<(Space, ThreadId), ThreadRow>,
+) -> Result<(), Error> {
+    let rows = Vec::from_iter(threads);
+    for chunk in chunks(&rows) {
+        let head = concat!("insert or replace into threads (space, ", sql::thread_columns!(), ")");
+        let mut insert = sqlx::query(inserting(head, chunk.len(), 15, ""));
+        for ((space, thread), row) in chunk {
+            insert = insert
+                .bind(space.as_str())
+                .bind(thread.as_str())
+                .bind(row.settings.to_string())
+                .bind(row.status.as_str())
+                .bind(row.head)
+                .bind(row.woken)
+                .bind(row.handled)
+                .bind(stored(row.turn))
+                .bind(stored(row.visible))
+                .bind(stored(row.heard))
+                .bind(i64::from(row.self_messages))
+                .bind(stored(row.model_calls))
+                .bind(stored(row.tokens))
+                .bind(row.created.micros())
+                .bind(row.updated.micros());
+        }
+        insert.execute(&mut *connection).await.map_err(sql::error)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn put_rest(connection: &mut SqliteConnection, rows: &super::rows::Rows) -> Result<(), Error> {
+    for ((space, name), row) in &rows.submodules {
+        sql::put_submodule!(connection, space, name, row);
+    }
+    for ((space, key), row) in &rows.entries {
+        put_entry(connection, space, key, row.as_ref()).await?;
+    }
+    Ok(())
+}
+
+async fn put_entry(
+    connection: &mut SqliteConnection,
+    space: &Space,
+    key: &str,
+    entry: Option<&Entry>,
+) -> Result<(), Error> {
+    let number: Option<i64> = sqlx::query_scalar("delete from entries where space = $1 and key = $2 returning number")
+        .bind(space.as_str())
+        .bind(key)
+        .fetch_optional(&mut *connection)
+        .await
+        .map_err(sql::error)?;
+    if let Some(number) = number {
+        let gone = sqlx::query("delete from entry_words where rowid = $1").bind(number);
+        gone.execute(&mut *connection).await.map_err(sql::error)?;
+    }
+    let Some(entry) = entry else { return Ok(()) };
+    let text = "insert into entries (space, key, content, related_keys, owner, updated) \
+         values ($1, $2, $3, $4, $5, $6) returning number";
+    let number: i64 = sqlx::query_scalar(text)
+        .bind(space.as_str())
+        .bind(key)
+        .bind(&entry.content)
+        .bind(json(&entry.related_keys)?)
+        .bind(&entry.owner)
+        .bind(entry.updated.micros())
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(sql::error)?;
+    let words = joined(sql::entry_words(key, &entry.content, &entry.related_keys));
+    let insert = sqlx::query("insert into entry_words (rowid, words) values ($1, $2)").bind(number).bind(words);
+    insert.execute(connection).await.map(|_| ()).map_err(sql::error)
+}

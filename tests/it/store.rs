@@ -1,0 +1,114 @@
+//! What a store promises, on every database: one suite. Nothing here knows which one it talks to, but for what only one of them has.
+
+mod append;
+mod query;
+mod safety;
+mod search;
+
+use std::sync::Arc;
+
+use serde_json::json;
+use thinkd::event::{Draft, Event, Modality, Payload, Source, Visibility, tag};
+use thinkd::id::{Name, Space, ThreadId};
+use thinkd::store::{self, Append, Appended, Change, Options, Order, Placed, Query, Show, Store, ThreadChange};
+use uuid::Uuid;
+
+use crate::support::Medium;
+
+/// How these tests' events change rows: enough to see every kind of change.
+fn project(event: &Event) -> (ThreadChange, Option<Change>) {
+    let change = ThreadChange {
+        woken: event.wakes().then_some(event.seq),
+        handled: event.payload.get("handled").and_then(serde_json::Value::as_i64),
+        visible: u64::from(event.visibility() >= Visibility::Voice),
+        heard: u64::from(event.visibility() == Visibility::Heard),
+        from_outside: event.is_from_outside(),
+        self_messages: u32::from(event.has(tag::THOUGHT)),
+        ..ThreadChange::default()
+    };
+    (change, other(event))
+}
+
+fn other(event: &Event) -> Option<Change> {
+    let key = event.payload.get("key")?.as_str()?.to_owned();
+    let change = event.payload.get("change")?;
+    if event.has("set:submodule") {
+        let prompt = change.as_str().map(str::to_owned);
+        return Some(Change::Submodule { name: Name::parse(&key).ok()?, prompt });
+    }
+    let value = change.as_object().map(|it| {
+        let related = it["related_keys"].as_array().into_iter().flatten().filter_map(|k| k.as_str());
+        let text = |name: &str| it[name].as_str().unwrap_or_default().to_owned();
+        (text("content"), related.map(str::to_owned).collect(), text("owner"))
+    });
+    Some(Change::Entry { key, value })
+}
+
+async fn open(medium: &Medium) -> Arc<dyn Store> {
+    store::open(medium.url(), Options::default(), project).await.unwrap()
+}
+
+fn space() -> Space {
+    Space::default()
+}
+
+fn thread(id: &str) -> ThreadId {
+    ThreadId::parse(id).unwrap()
+}
+
+/// An event of a thread, with tags.
+fn draft(id: &str, text: &str, tags: &[&str]) -> Draft {
+    Draft {
+        event_id: None,
+        thread: thread(id),
+        source: Source::Internal,
+        modality: Modality::Text,
+        payload: Payload::from_iter([("text".to_owned(), json!(text))]),
+        tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+    }
+}
+
+/// An event that wakes its thread.
+fn input(id: &str, text: &str) -> Draft {
+    Draft { source: Source::User, ..draft(id, text, &["input", "type:message"]) }
+}
+
+/// An event that sets a state entry.
+fn note(key: &str, content: &str, related: &[&str]) -> Draft {
+    let change = json!({ "content": content, "related_keys": related, "owner": "decision" });
+    Draft::changed(&ThreadId::default(), "entry", key, change)
+}
+
+async fn append(store: &Arc<dyn Store>, drafts: Vec<Draft>) -> Vec<Placed> {
+    match store.append(Append::free(&space(), drafts)).await.unwrap() {
+        Appended::Stored(placed) => placed,
+        Appended::Stale => panic!("an append without a lease cannot be stale"),
+    }
+}
+
+async fn append_one(store: &Arc<dyn Store>, draft: Draft) -> Event {
+    append(store, vec![draft]).await.pop().unwrap().shown.event.clone()
+}
+
+/// The whole log, oldest first.
+async fn log(store: &Arc<dyn Store>, space: &Space) -> Vec<Event> {
+    let mut events: Vec<Event> = Vec::new();
+    loop {
+        let after = events.last().map(|event| event.seq);
+        let query = Query { after, show: Show::All, order: Order::Ascending, limit: 500, ..Query::default() };
+        let page = store.events(space, &query).await.unwrap();
+        if page.is_empty() {
+            return events;
+        }
+        events.extend(page);
+    }
+}
+
+fn id(number: u128) -> Option<Uuid> {
+    Some(Uuid::from_u128(number))
+}
+
+/// An empty database of each kind.
+async fn media() -> Vec<Medium> {
+    vec![Medium::sqlite()]
+}
