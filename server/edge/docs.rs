@@ -49,9 +49,8 @@ fn page(html: &'static str) -> Response {
 }
 
 fn file(kind: &'static str, body: impl IntoResponse) -> Response {
-    let headers: [(HeaderName, &str); 3] = [
+    let headers: [(HeaderName, &str); 2] = [
         (header::CONTENT_TYPE, kind),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::CACHE_CONTROL, "max-age=3600"), // an upgrade of the server is seen within the hour
     ];
     (StatusCode::OK, headers, body).into_response()
