@@ -50,6 +50,16 @@ fn floors_can_be_broken() {
     }
 }
 
+#[test]
+fn both_databases_have_the_same_migrations() {
+    let names = |database: &str| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(database);
+        files(&folder, "sql").iter().map(|file| file.file_name().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(!names("sqlite").is_empty());
+    assert_eq!(names("sqlite"), names("postgres"));
+}
+
 /// Every offence in a file, as a line for the person who made it.
 fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
     let module = file.split(['/', '.']).next().unwrap();
