@@ -11,22 +11,23 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::call::{Caller, Place};
-use crate::event::{Draft, Event, InputKind, Part, Payload, TurnOutcome, tag};
-use crate::failure::{Failure, FailureKind, Who};
+use crate::call::Caller;
+use crate::event::{Draft, Event, InputKind, Part, Payload, tag};
 use crate::history;
-use crate::id::{self, Name, Seq, Space, ThreadId};
+use crate::id::{self, Name, Space, ThreadId};
 use crate::model::Model;
 use crate::prompt::Prompts;
-use crate::scribe::{Lost, Scribe};
 use crate::store::feed::Hint;
-use crate::store::{self, Append, Appended, Fence, Order, Placed, Query, Show, Status, Store, SubmoduleRow, ThreadRow};
+use crate::store::{self, Append, Appended, Fence, Placed, Query, Show, Status, Store, ThreadRow};
 use crate::thread::Settings;
 use crate::tools;
-use crate::turn::driver::{Driver, Mind, Stop, Why};
-use crate::turn::{self, Budget, Turn};
+use crate::turn::driver::{Mind, Stop, Why};
+use crate::turn::{self, Budget};
 
 pub use crate::thread::Policy;
+
+mod operate;
+mod runner;
 
 /// Something from outside for a thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -170,18 +171,6 @@ struct Active {
     stop: Option<Arc<Stop>>,
 }
 
-/// What looking after a thread came to.
-enum Looked {
-    /// A turn was run: look again.
-    Worked,
-    /// Nothing to do, or somebody else does it.
-    Nothing,
-}
-
-/// Most events read at once to find a batch or take up a turn, and most such pages.
-const PAGE: u32 = 500;
-const PAGES_MAX: usize = 200;
-
 impl Runtime {
     /// Starts: takes up what waits, and looks for more now and then.
     pub fn start(
@@ -290,96 +279,6 @@ impl Runtime {
         Ok(self.stop_turn(space, thread, Why::Cancel))
     }
 
-    /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages.
-    pub async fn end(&self, space: &Space, thread: &ThreadId) -> Result<ThreadRow, Refused> {
-        let row = self.known_thread(space, thread).await?;
-        if row.status.is_final() {
-            return Err(Refused::Ended(thread.clone()));
-        }
-        let change = json!({ "status": Status::Stopped.as_str() });
-        let ended = Draft::changed(thread, "thread", thread.as_str(), change);
-        self.0.store.append(Append::free(space, vec![ended])).await?;
-        self.stop_turn(space, thread, Why::Cancel);
-        self.hint_status(space, thread, Status::Stopped, 0);
-        self.known_thread(space, thread).await
-    }
-
-    /// Creates a conversation. The server assigns the id: the label, with a number where that is taken.
-    pub async fn create_thread(&self, space: &Space, new: NewThread) -> Result<ThreadRow, Refused> {
-        self.open(space).await?;
-        if let Some(parent) = &new.parent {
-            self.known_thread(space, parent).await?;
-        }
-        if let Some(voices) = &new.settings.submodules {
-            let known = self.0.store.submodules(space).await?;
-            if let Some(name) = voices.iter().find(|name| !known.iter().any(|row| row.name == **name)) {
-                return Err(Refused::NotFound(format!("submodule {name}")));
-            }
-        }
-        let settings = serde_json::to_value(&new.settings).unwrap_or_default();
-        for label in labels(new.label.as_ref()) {
-            let thread = match &new.parent {
-                Some(parent) => parent.child(&label),
-                None => ThreadId::parse(label.as_str()),
-            };
-            let thread = thread.map_err(|error| Refused::Unprocessable(error.to_string()))?;
-            if self.0.store.thread(space, &thread).await?.is_some() {
-                continue;
-            }
-            // Two who create the same id at once: the id of the event is made from it, so that one of them finds it taken.
-            let id = id::part_of(Uuid::nil(), 0);
-            let id = Uuid::new_v5(&id, format!("thread {space} {thread}").as_bytes());
-            let created =
-                Draft::changed(&thread, "thread", thread.as_str(), json!({ "settings": settings })).with_id(id);
-            match self.0.store.append(Append::free(space, vec![created])).await {
-                Ok(Appended::Stored(placed)) if placed.iter().all(|placed| !placed.duplicate) => {
-                    return self.known_thread(space, &thread).await;
-                }
-                Ok(_) | Err(store::Error::Conflict(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(Refused::Unprocessable("no free id was found for the label; choose another".into()))
-    }
-
-    /// Creates a submodule (`create`) or gives one another prompt.
-    pub async fn set_submodule(
-        &self,
-        space: &Space,
-        name: &Name,
-        prompt: &str,
-        create: bool,
-    ) -> Result<SubmoduleRow, Refused> {
-        self.open(space).await?;
-        let rows = self.0.store.submodules(space).await?;
-        let known = rows.iter().any(|row| row.name == *name);
-        let limit = self.0.options.submodules_max;
-        match (create, known) {
-            (true, true) => return Err(Refused::Exists(format!("the submodule {name}"))),
-            (false, false) => return Err(Refused::NotFound(format!("submodule {name}"))),
-            (true, false) if rows.len() >= limit as usize => {
-                return Err(Refused::TooMany { what: "submodules in a space", limit });
-            }
-            _ => {}
-        }
-        let change = json!({ "prompt": prompt });
-        let draft = Draft::changed(&ThreadId::default(), "submodule", name.as_str(), change);
-        self.0.store.append(Append::free(space, vec![draft])).await?;
-        let rows = self.0.store.submodules(space).await?;
-        rows.into_iter().find(|row| row.name == *name).ok_or_else(|| Refused::NotFound(format!("submodule {name}")))
-    }
-
-    /// Removes a submodule.
-    pub async fn remove_submodule(&self, space: &Space, name: &Name) -> Result<(), Refused> {
-        self.open(space).await?;
-        if !self.0.store.submodules(space).await?.iter().any(|row| row.name == *name) {
-            return Err(Refused::NotFound(format!("submodule {name}")));
-        }
-        let draft = Draft::changed(&ThreadId::default(), "submodule", name.as_str(), Value::Null);
-        self.0.store.append(Append::free(space, vec![draft])).await?;
-        Ok(())
-    }
-
     /// The prompt view of the model call behind an event (the call's own record, or anything that the call produced):
     /// made anew from the log, with `exact` saying whether it is, byte for byte, what was sent.
     pub async fn prompt_view(&self, space: &Space, event_id: Uuid) -> Result<Value, Refused> {
@@ -473,264 +372,6 @@ impl Runtime {
     fn hint_status(&self, space: &Space, thread: &ThreadId, status: Status, queued: u32) {
         self.0.store.feed().hint(space, Hint::Status { thread: thread.clone(), status, queued });
     }
-
-    /// Sees to it that somebody looks after a thread.
-    fn wake(&self, space: Space, thread: ThreadId) {
-        if self.0.draining.load(Ordering::Acquire) {
-            return;
-        }
-        let key = (space, thread);
-        let mut active = lock(&self.0.active);
-        if let Some(active) = active.get_mut(&key) {
-            active.again = true;
-            return;
-        }
-        active.insert(key.clone(), Active::default());
-        drop(active);
-        self.0.tasks.spawn(self.clone().look_after(key));
-    }
-
-    /// Runs a thread's turns until it has nothing to do.
-    async fn look_after(self, key: (Space, ThreadId)) {
-        let mut pause = Duration::from_millis(50);
-        loop {
-            if let Some(active) = lock(&self.0.active).get_mut(&key) {
-                active.again = false;
-            }
-            let looked = self.look(&key).await;
-            if let Err(error) = &looked {
-                tracing::warn!(space = %key.0, thread = %key.1, %error, "the thread could not be run; it is tried again");
-                tokio::select! {
-                    () = self.0.all.cancelled() => {}
-                    () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_secs(5)),
-                }
-            }
-            let stopping = self.0.draining.load(Ordering::Acquire) || self.0.all.is_cancelled();
-            let mut active = lock(&self.0.active);
-            let again = active.get(&key).is_some_and(|active| active.again);
-            if stopping || (matches!(looked, Ok(Looked::Nothing)) && !again) {
-                active.remove(&key);
-                return;
-            }
-        }
-    }
-
-    async fn look(&self, key: &(Space, ThreadId)) -> Result<Looked, store::Error> {
-        let (space, thread) = key;
-        let store = &self.0.store;
-        let waits = |row: &ThreadRow| row.woken > row.handled && !row.status.is_final();
-        let Some(row) = store.thread(space, thread).await?.filter(waits) else { return Ok(Looked::Nothing) };
-        let Some(fence) = store.lease(space, thread, self.0.options.lease).await? else { return Ok(Looked::Nothing) };
-        // Under the lease the row cannot change but by input; before it, another server may have had a turn.
-        let row = store.thread(space, thread).await?.filter(waits).unwrap_or(row);
-        let stop = Arc::new(Stop::new(&self.0.all));
-        lock(&self.0.leases).insert(fence.clone(), stop.clone());
-        if let Some(active) = lock(&self.0.active).get_mut(key) {
-            active.stop = Some(stop.clone());
-        }
-        self.hint_status(space, thread, Status::Thinking, 0);
-        let looked = self.take_turn(&row, fence.clone(), stop).await;
-        lock(&self.0.leases).remove(&fence);
-        if let Some(active) = lock(&self.0.active).get_mut(key) {
-            active.stop = None;
-        }
-        if !matches!(looked, Ok(Looked::Worked)) {
-            store.release(&fence).await?;
-        }
-        self.hint_status(space, thread, Status::Idle, 0);
-        looked
-    }
-
-    async fn take_turn(&self, row: &ThreadRow, fence: Fence, stop: Arc<Stop>) -> Result<Looked, store::Error> {
-        let place = Place { space: fence.space.clone(), thread: row.thread.clone(), turn: 0 };
-        let settings = Settings::of(&row.settings);
-        let mut voices = self.0.store.submodules(&fence.space).await?;
-        if let Some(heard) = &settings.submodules {
-            voices.retain(|voice| heard.contains(&voice.name));
-        }
-        let (turn, opening, batch) = match self.open_turn(&fence.space, row).await? {
-            Some(turn) => (turn, None, Vec::new()),
-            None => {
-                let batch = self.batch(&fence.space, row).await?;
-                let names: Vec<Name> = voices.iter().map(|voice| voice.name.clone()).collect();
-                let seqs: Vec<Seq> = batch.iter().map(|event| event.seq).collect();
-                let opening = Draft::turn_started(&row.thread, row.turn + 1, &seqs, &names);
-                (
-                    Turn::new(row.turn + 1, seqs, names, &self.0.options.turn, &self.0.options.budget),
-                    Some(opening),
-                    batch,
-                )
-            }
-        };
-        let place = Place { turn: turn.number(), ..place };
-        let scribe = Arc::new(Scribe::new(self.0.store.clone(), fence, opening.clone()));
-        if opening.is_some() && self.talks_to_itself(row, &batch) {
-            return self.silence(&scribe, &place, turn.upto()).await;
-        }
-        let upto = turn.upto();
-        let driver = Driver {
-            mind: self.0.mind.clone(),
-            scribe: scribe.clone(),
-            place: place.clone(),
-            turn,
-            voices,
-            settings,
-            stop,
-        };
-        let ended = match tokio::spawn(driver.run()).await {
-            Ok(ended) => ended,
-            Err(broke) => self.broke(&scribe, &place, upto, &broke.to_string()).await,
-        };
-        match ended {
-            Ok(Some(_)) => Ok(Looked::Worked),
-            Ok(None) | Err(Lost::Stale) => Ok(Looked::Nothing),
-            Err(Lost::Store(error)) => Err(error),
-        }
-    }
-
-    /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
-    async fn broke(&self, scribe: &Scribe, place: &Place, upto: Seq, why: &str) -> Result<Option<TurnOutcome>, Lost> {
-        let failure = Failure::new(FailureKind::Internal, format!("the turn broke down: {why}"));
-        let failure = Draft::failure(&place.thread, Some(place.turn), &Who::Core, &failure);
-        let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Failed, upto);
-        scribe.close(vec![failure, ended]).await?;
-        Ok(Some(TurnOutcome::Failed))
-    }
-
-    fn talks_to_itself(&self, row: &ThreadRow, batch: &[Event]) -> bool {
-        !batch.iter().any(Event::is_from_outside) && u64::from(row.self_messages) > self.0.options.budget.self_messages
-    }
-
-    /// Ends a chain of messages to itself, visibly.
-    async fn silence(&self, scribe: &Scribe, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
-        let limit = self.0.options.budget.self_messages;
-        let text = format!(
-            "the thread has sent itself {limit} messages in a row (budget.self_messages); it waits for something from outside"
-        );
-        let failure =
-            Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }));
-        let failure = Draft::failure(&place.thread, Some(place.turn), &Who::Core, &failure);
-        let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Failed, upto);
-        match scribe.close(vec![failure, ended]).await {
-            Ok(_) => Ok(Looked::Worked),
-            Err(Lost::Stale) => Ok(Looked::Nothing),
-            Err(Lost::Store(error)) => Err(error),
-        }
-    }
-
-    /// The turn that was begun and not ended, as far as it came.
-    async fn open_turn(&self, space: &Space, row: &ThreadRow) -> Result<Option<Turn>, store::Error> {
-        if row.status != Status::Thinking {
-            return Ok(None);
-        }
-        let mut turn: Option<Turn> = None;
-        let number = row.turn;
-        self.each_after(space, row, Show::All, |event| {
-            match &mut turn {
-                Some(turn) => turn.apply(&event),
-                None => {
-                    let begun = Turn::begun_by(&event, &self.0.options.turn, &self.0.options.budget);
-                    turn = begun.filter(|turn| turn.number() == number);
-                }
-            }
-            true
-        })
-        .await?;
-        Ok(turn)
-    }
-
-    /// What waits in the mailbox: everything that wakes, with the parts that came with it.
-    async fn batch(&self, space: &Space, row: &ThreadRow) -> Result<Vec<Event>, store::Error> {
-        let mut batch = Vec::new();
-        self.each_after(space, row, Show::Visible, |event| {
-            if event.wakes() || event.has(tag::INPUT) {
-                batch.push(event);
-            }
-            true
-        })
-        .await?;
-        while batch.last().is_some_and(|event: &Event| !event.wakes()) {
-            batch.pop();
-        }
-        Ok(batch)
-    }
-
-    /// Reads the thread's events after `handled`, up to its head.
-    async fn each_after(
-        &self,
-        space: &Space,
-        row: &ThreadRow,
-        show: Show,
-        mut take: impl FnMut(Event) -> bool,
-    ) -> Result<(), store::Error> {
-        let mut after = row.handled;
-        for _ in 0..PAGES_MAX {
-            let query = Query {
-                thread: Some(row.thread.clone()),
-                after: Some(after),
-                show,
-                order: Order::Ascending,
-                limit: PAGE,
-                ..Query::default()
-            };
-            let events = self.0.store.events(space, &query).await?;
-            let full = events.len() == PAGE as usize;
-            for event in events {
-                after = event.seq;
-                if !take(event) {
-                    return Ok(());
-                }
-            }
-            if !full {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// Looks for threads that wait and nobody runs: after a start, and when another server has died.
-    async fn scan(self) {
-        loop {
-            match self.0.store.waiting(PAGE).await {
-                Ok(waiting) => waiting.into_iter().for_each(|(space, thread)| self.wake(space, thread)),
-                Err(error) => tracing::warn!(%error, "could not look for waiting threads"),
-            }
-            tokio::select! {
-                () = self.0.all.cancelled() => return,
-                () = tokio::time::sleep(self.0.options.scan) => {}
-            }
-        }
-    }
-
-    /// Prolongs the leases of running turns; a turn whose lease is lost is left.
-    async fn renew(self) {
-        loop {
-            tokio::select! {
-                () = self.0.all.cancelled() => return,
-                () = tokio::time::sleep(self.0.options.lease / 3) => {}
-            }
-            let held: Vec<Fence> = lock(&self.0.leases).keys().cloned().collect();
-            if held.is_empty() {
-                continue;
-            }
-            match self.0.store.renew(&held, self.0.options.lease).await {
-                Ok(lost) => {
-                    let leases = lock(&self.0.leases);
-                    lost.iter().filter_map(|fence| leases.get(fence)).for_each(|stop| stop.stop(Why::Leave));
-                }
-                Err(error) => tracing::warn!(%error, "leases could not be renewed"),
-            }
-        }
-    }
-}
-
-/// Ids to try for a label: itself, then with numbers.
-fn labels(label: Option<&Name>) -> Vec<Name> {
-    let drawn = || format!("t-{}", &id::fresh().simple().to_string()[20..]);
-    let stem = label.map_or_else(drawn, |label| label.as_str().to_owned());
-    let short = &stem[..stem.len().min(28)];
-    let numbered = (2..100).map(|number| format!("{short}-{number}"));
-    std::iter::once(stem.clone()).chain(numbered).filter_map(|label| Name::parse(&label).ok()).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

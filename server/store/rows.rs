@@ -72,7 +72,10 @@ impl ThreadRow {
         if let Some(settings) = change.settings {
             self.settings = settings;
         }
-        self.status = change.status.unwrap_or(self.status);
+        // What has ended stays ended, whatever its last turn still writes.
+        if !self.status.is_final() {
+            self.status = change.status.unwrap_or(self.status);
+        }
         self.woken = change.woken.unwrap_or(self.woken);
         self.handled = change.handled.unwrap_or(self.handled);
         self.turn = change.turn.unwrap_or(self.turn);

@@ -1,0 +1,281 @@
+//! Runs threads: one runner a thread, while it has something to do; a lease for every turn; what a crash cut off is taken up.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Active, Runtime, lock};
+use crate::call::Place;
+use crate::event::{Draft, Event, TurnOutcome, tag};
+use crate::failure::{Failure, FailureKind, Who};
+use crate::id::{Name, Seq, Space, ThreadId};
+use crate::scribe::{Lost, Scribe};
+use crate::store::{self, Fence, Order, Query, Show, Status, ThreadRow};
+use crate::thread::Settings;
+use crate::turn::Turn;
+use crate::turn::driver::{Driver, Stop, Why};
+
+/// What looking after a thread came to.
+enum Looked {
+    /// A turn was run: look again.
+    Worked,
+    /// Nothing to do, or somebody else does it.
+    Nothing,
+}
+
+/// Most events read at once to find a batch or take up a turn, and most such pages.
+const PAGE: u32 = 500;
+const PAGES_MAX: usize = 200;
+
+impl Runtime {
+    /// Sees to it that somebody looks after a thread.
+    pub(super) fn wake(&self, space: Space, thread: ThreadId) {
+        if self.0.draining.load(Ordering::Acquire) {
+            return;
+        }
+        let key = (space, thread);
+        let mut active = lock(&self.0.active);
+        if let Some(active) = active.get_mut(&key) {
+            active.again = true;
+            return;
+        }
+        active.insert(key.clone(), Active::default());
+        drop(active);
+        self.0.tasks.spawn(self.clone().look_after(key));
+    }
+
+    /// Runs a thread's turns until it has nothing to do.
+    async fn look_after(self, key: (Space, ThreadId)) {
+        let mut pause = Duration::from_millis(50);
+        loop {
+            if let Some(active) = lock(&self.0.active).get_mut(&key) {
+                active.again = false;
+            }
+            let looked = self.look(&key).await;
+            if let Err(error) = &looked {
+                tracing::warn!(space = %key.0, thread = %key.1, %error, "the thread could not be run; it is tried again");
+                tokio::select! {
+                    () = self.0.all.cancelled() => {}
+                    () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_secs(5)),
+                }
+            }
+            let stopping = self.0.draining.load(Ordering::Acquire) || self.0.all.is_cancelled();
+            let mut active = lock(&self.0.active);
+            let again = active.get(&key).is_some_and(|active| active.again);
+            if stopping || (matches!(looked, Ok(Looked::Nothing)) && !again) {
+                active.remove(&key);
+                return;
+            }
+        }
+    }
+
+    async fn look(&self, key: &(Space, ThreadId)) -> Result<Looked, store::Error> {
+        let (space, thread) = key;
+        let store = &self.0.store;
+        let waits = |row: &ThreadRow| row.woken > row.handled && !row.status.is_final();
+        let Some(row) = store.thread(space, thread).await?.filter(waits) else { return Ok(Looked::Nothing) };
+        let Some(fence) = store.lease(space, thread, self.0.options.lease).await? else { return Ok(Looked::Nothing) };
+        // Under the lease the row cannot change but by input; before it, another server may have had a turn.
+        let row = store.thread(space, thread).await?.filter(waits).unwrap_or(row);
+        let stop = Arc::new(Stop::new(&self.0.all));
+        lock(&self.0.leases).insert(fence.clone(), stop.clone());
+        if let Some(active) = lock(&self.0.active).get_mut(key) {
+            active.stop = Some(stop.clone());
+        }
+        self.hint_status(space, thread, Status::Thinking, 0);
+        let looked = self.take_turn(&row, fence.clone(), stop).await;
+        lock(&self.0.leases).remove(&fence);
+        if let Some(active) = lock(&self.0.active).get_mut(key) {
+            active.stop = None;
+        }
+        if !matches!(looked, Ok(Looked::Worked)) {
+            store.release(&fence).await?;
+        }
+        self.hint_status(space, thread, Status::Idle, 0);
+        looked
+    }
+
+    async fn take_turn(&self, row: &ThreadRow, fence: Fence, stop: Arc<Stop>) -> Result<Looked, store::Error> {
+        let place = Place { space: fence.space.clone(), thread: row.thread.clone(), turn: 0 };
+        let settings = Settings::of(&row.settings);
+        let mut voices = self.0.store.submodules(&fence.space).await?;
+        if let Some(heard) = &settings.submodules {
+            voices.retain(|voice| heard.contains(&voice.name));
+        }
+        let (turn, opening, batch) = match self.open_turn(&fence.space, row).await? {
+            Some(turn) => (turn, None, Vec::new()),
+            None => {
+                let batch = self.batch(&fence.space, row).await?;
+                let names: Vec<Name> = voices.iter().map(|voice| voice.name.clone()).collect();
+                let seqs: Vec<Seq> = batch.iter().map(|event| event.seq).collect();
+                let opening = Draft::turn_started(&row.thread, row.turn + 1, &seqs, &names);
+                (
+                    Turn::new(row.turn + 1, seqs, names, &self.0.options.turn, &self.0.options.budget),
+                    Some(opening),
+                    batch,
+                )
+            }
+        };
+        let place = Place { turn: turn.number(), ..place };
+        let scribe = Arc::new(Scribe::new(self.0.store.clone(), fence, opening.clone()));
+        if opening.is_some() && self.talks_to_itself(row, &batch) {
+            return self.silence(&scribe, &place, turn.upto()).await;
+        }
+        let upto = turn.upto();
+        let driver = Driver {
+            mind: self.0.mind.clone(),
+            scribe: scribe.clone(),
+            place: place.clone(),
+            turn,
+            voices,
+            settings,
+            stop,
+        };
+        let ended = match tokio::spawn(driver.run()).await {
+            Ok(ended) => ended,
+            Err(broke) => self.broke(&scribe, &place, upto, &broke.to_string()).await,
+        };
+        match ended {
+            Ok(Some(_)) => Ok(Looked::Worked),
+            Ok(None) | Err(Lost::Stale) => Ok(Looked::Nothing),
+            Err(Lost::Store(error)) => Err(error),
+        }
+    }
+
+    /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
+    async fn broke(&self, scribe: &Scribe, place: &Place, upto: Seq, why: &str) -> Result<Option<TurnOutcome>, Lost> {
+        let failure = Failure::new(FailureKind::Internal, format!("the turn broke down: {why}"));
+        let failure = Draft::failure(&place.thread, Some(place.turn), &Who::Core, &failure);
+        let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Failed, upto);
+        scribe.close(vec![failure, ended]).await?;
+        Ok(Some(TurnOutcome::Failed))
+    }
+
+    fn talks_to_itself(&self, row: &ThreadRow, batch: &[Event]) -> bool {
+        !batch.iter().any(Event::is_from_outside) && u64::from(row.self_messages) > self.0.options.budget.self_messages
+    }
+
+    /// Ends a chain of messages to itself, visibly.
+    async fn silence(&self, scribe: &Scribe, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
+        let limit = self.0.options.budget.self_messages;
+        let text = format!(
+            "the thread has sent itself {limit} messages in a row (budget.self_messages); it waits for something from outside"
+        );
+        let failure =
+            Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }));
+        let failure = Draft::failure(&place.thread, Some(place.turn), &Who::Core, &failure);
+        let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Failed, upto);
+        match scribe.close(vec![failure, ended]).await {
+            Ok(_) => Ok(Looked::Worked),
+            Err(Lost::Stale) => Ok(Looked::Nothing),
+            Err(Lost::Store(error)) => Err(error),
+        }
+    }
+
+    /// The turn that was begun and not ended, as far as it came.
+    async fn open_turn(&self, space: &Space, row: &ThreadRow) -> Result<Option<Turn>, store::Error> {
+        if row.status != Status::Thinking {
+            return Ok(None);
+        }
+        let mut turn: Option<Turn> = None;
+        let number = row.turn;
+        self.each_after(space, row, Show::All, |event| {
+            match &mut turn {
+                Some(turn) => turn.apply(&event),
+                None => {
+                    let begun = Turn::begun_by(&event, &self.0.options.turn, &self.0.options.budget);
+                    turn = begun.filter(|turn| turn.number() == number);
+                }
+            }
+            true
+        })
+        .await?;
+        Ok(turn)
+    }
+
+    /// What waits in the mailbox: everything that wakes, with the parts that came with it.
+    async fn batch(&self, space: &Space, row: &ThreadRow) -> Result<Vec<Event>, store::Error> {
+        let mut batch = Vec::new();
+        self.each_after(space, row, Show::Visible, |event| {
+            if event.wakes() || event.has(tag::INPUT) {
+                batch.push(event);
+            }
+            true
+        })
+        .await?;
+        while batch.last().is_some_and(|event: &Event| !event.wakes()) {
+            batch.pop();
+        }
+        Ok(batch)
+    }
+
+    /// Reads the thread's events after `handled`, up to its head.
+    async fn each_after(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        show: Show,
+        mut take: impl FnMut(Event) -> bool,
+    ) -> Result<(), store::Error> {
+        let mut after = row.handled;
+        for _ in 0..PAGES_MAX {
+            let query = Query {
+                thread: Some(row.thread.clone()),
+                after: Some(after),
+                show,
+                order: Order::Ascending,
+                limit: PAGE,
+                ..Query::default()
+            };
+            let events = self.0.store.events(space, &query).await?;
+            let full = events.len() == PAGE as usize;
+            for event in events {
+                after = event.seq;
+                if !take(event) {
+                    return Ok(());
+                }
+            }
+            if !full {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for threads that wait and nobody runs: after a start, and when another server has died.
+    pub(super) async fn scan(self) {
+        loop {
+            match self.0.store.waiting(PAGE).await {
+                Ok(waiting) => waiting.into_iter().for_each(|(space, thread)| self.wake(space, thread)),
+                Err(error) => tracing::warn!(%error, "could not look for waiting threads"),
+            }
+            tokio::select! {
+                () = self.0.all.cancelled() => return,
+                () = tokio::time::sleep(self.0.options.scan) => {}
+            }
+        }
+    }
+
+    /// Prolongs the leases of running turns; a turn whose lease is lost is left.
+    pub(super) async fn renew(self) {
+        loop {
+            tokio::select! {
+                () = self.0.all.cancelled() => return,
+                () = tokio::time::sleep(self.0.options.lease / 3) => {}
+            }
+            let held: Vec<Fence> = lock(&self.0.leases).keys().cloned().collect();
+            if held.is_empty() {
+                continue;
+            }
+            match self.0.store.renew(&held, self.0.options.lease).await {
+                Ok(lost) => {
+                    let leases = lock(&self.0.leases);
+                    lost.iter().filter_map(|fence| leases.get(fence)).for_each(|stop| stop.stop(Why::Leave));
+                }
+                Err(error) => tracing::warn!(%error, "leases could not be renewed"),
+            }
+        }
+    }
+}
