@@ -2,6 +2,7 @@
 //! Only the files below speak to a provider. What a model answers is data: nothing here trusts or acts on it.
 
 mod answer;
+mod guard;
 pub mod metered;
 mod models;
 pub mod offline;

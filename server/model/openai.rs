@@ -356,7 +356,7 @@ impl Call {
         };
         match tokio::time::timeout_at(limit, first).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(self.late("gave no first piece of its answer in time").into()),
+            Err(_) => Err(self.late("gave no first piece of its answer", self.options.first_piece_timeout_ms).into()),
         }
     }
 
@@ -374,7 +374,7 @@ impl Call {
             // It was whole already: what went wrong behind it is of no concern.
             Ok(Err(_)) | Err(_) if finished => end(draft),
             Ok(Err(trouble)) => fail(trouble.failure, 1),
-            Err(_) => fail(self.late("stopped in the middle of its answer"), 1),
+            Err(_) => fail(self.late("gave no more of its answer", self.options.between_pieces_timeout_ms), 1),
         }
     }
 
@@ -386,8 +386,13 @@ impl Call {
         self.deadline.min(Instant::now() + limit)
     }
 
-    fn late(&self, what: &str) -> Failure {
-        let text = format!("{} {what}", self.wire.name());
+    fn late(&self, what: &str, limit_ms: u64) -> Failure {
+        let name = self.wire.name();
+        let text = if Instant::now() < self.deadline {
+            format!("{name} {what} within {limit_ms} ms")
+        } else {
+            format!("{name} did not finish its answer within {} ms", self.options.timeout_ms)
+        };
         Failure::new(FailureKind::Timeout, text).retryable()
     }
 }

@@ -3,8 +3,7 @@
 //! of any size, and take settings from the environment; so each call gets a client of its own (two small allocations)
 //! around one shared connection pool, whose service does the exchange and knows what became of it. Retries are `openai.rs`'s.
 
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -14,10 +13,9 @@ use async_openai::error::OpenAIError;
 use async_openai::middleware::HttpRequestFactory;
 use async_openai::traits::RequestOptionsBuilder as _;
 use async_openai::types::stream::StreamResponse;
-use bytes::Bytes;
+use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
-use futures_util::{Stream, StreamExt as _};
-use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::value::RawValue;
@@ -27,14 +25,9 @@ use time::format_description::well_known::Rfc2822;
 
 use super::Prepared;
 use super::answer::{ANSWER_MAX, Reported, Unreadable, reported};
+use super::guard::{Seen, guarded, lock, root_cause};
 use super::openai::Options;
 use crate::failure::{Failure, FailureKind};
-
-/// Most bytes of one line of a streamed answer, and of a whole plain one.
-const LINE_MAX: usize = ANSWER_MAX;
-
-/// Most bytes of a whole streamed answer: every few letters come in an envelope of 200 to 400 bytes.
-const STREAM_MAX: usize = 64 << 20;
 
 /// How much of a refusal is read, and for how long.
 const REFUSAL_MAX: usize = 64 << 10;
@@ -101,8 +94,8 @@ impl Wire {
     /// Sends a request: exactly the prepared bytes. Returns when the answer begins (streamed) or is there (plain).
     pub async fn send(&self, prepared: &Prepared, streamed: bool) -> Result<Events, Trouble> {
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let max = if streamed { STREAM_MAX } else { LINE_MAX };
-        let exchange = Exchange { http: self.http.clone(), endpoint: self.endpoint.clone(), seen: seen.clone(), max };
+        let exchange =
+            Exchange { http: self.http.clone(), endpoint: self.endpoint.clone(), seen: seen.clone(), streamed };
         let config: Arc<dyn Config> = self.endpoint.clone();
         let client = Client::build(self.http.clone(), config).with_http_service(exchange);
         let body: &RawValue = serde_json::from_slice(&prepared.body)
@@ -177,19 +170,6 @@ impl Events {
     }
 }
 
-/// What was seen of an answer's bytes, for the reader at the other end of async-openai.
-#[derive(Default)]
-struct Seen {
-    /// Why no more came, if that was no orderly end.
-    broke: Option<String>,
-    /// Whether it ended with `[DONE]`.
-    done: bool,
-}
-
-fn lock(seen: &Mutex<Seen>) -> std::sync::MutexGuard<'_, Seen> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Endpoint {
     fn new(options: &Options) -> Result<Self, Failure> {
         let failure = |what: &str| Failure::new(FailureKind::Model, format!("model {}: {what}", options.model));
@@ -219,8 +199,9 @@ impl Endpoint {
 
     /// What async-openai says went wrong, in our words.
     fn trouble(&self, error: OpenAIError, seen: &Mutex<Seen>) -> Trouble {
-        if let Some(broke) = &lock(seen).broke {
-            return self.failure(format_args!("{broke}")).retryable().into();
+        if let Some((broke, passing)) = &lock(seen).broke {
+            let failure = self.failure(format_args!("{broke}"));
+            return if *passing { failure.retryable().into() } else { failure.into() };
         }
         match error {
             OpenAIError::Boxed(error) => match error.downcast::<Trouble>() {
@@ -317,25 +298,13 @@ fn hint(status: StatusCode, message: &str) -> &'static str {
     }
 }
 
-/// The innermost cause, which is the one that says something. It never holds the address, which may hold a secret.
-fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    match cause.downcast_ref::<reqwest::Error>() {
-        Some(_) => "the request failed".to_owned(),
-        None => cause.to_string(),
-    }
-}
-
 /// What async-openai sends a request through.
 #[derive(Clone)]
 struct Exchange {
     http: reqwest::Client,
     endpoint: Arc<Endpoint>,
     seen: Arc<Mutex<Seen>>,
-    max: usize,
+    streamed: bool,
 }
 
 impl tower::Service<HttpRequestFactory> for Exchange {
@@ -353,12 +322,25 @@ impl tower::Service<HttpRequestFactory> for Exchange {
             let request = request.build().await?;
             let response =
                 exchange.http.execute(request).await.map_err(|error| exchange.endpoint.unreachable(&error))?;
-            match response.status().is_success() {
-                true => Ok(guarded(response, exchange.seen, exchange.max)),
-                false => Err(refused(&exchange.endpoint, response).await.into()),
+            match (response.status().is_success(), exchange.streamed && is_json(response.headers())) {
+                (true, false) => Ok(guarded(response, exchange.seen, exchange.streamed)),
+                (true, true) => Ok(framed(response, exchange.seen).await?),
+                (false, _) => Err(refused(&exchange.endpoint, response).await.into()),
             }
         })
     }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|mime| mime.as_bytes().starts_with(b"application/json"))
+}
+
+/// A plain answer to a request for a streamed one, as a stream of one event: some servers cannot stream, some do not stream errors.
+async fn framed(response: Response, seen: Arc<Mutex<Seen>>) -> reqwest::Result<Response> {
+    let body = guarded(response, seen.clone(), false).bytes().await?;
+    let line: Vec<u8> = body.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect();
+    lock(&seen).done = true;
+    Ok(Response::from(http::Response::new([b"data: ", line.as_slice(), b"\n\n"].concat())))
 }
 
 async fn refused(endpoint: &Endpoint, response: Response) -> Trouble {
@@ -399,72 +381,4 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         Some(Duration::from_secs(u64::try_from(until).unwrap_or(0)))
     };
     millis.or_else(seconds).or_else(date)
-}
-
-/// The same response, whose body ends in an error where it becomes larger than it may.
-fn guarded(response: Response, seen: Arc<Mutex<Seen>>, max: usize) -> Response {
-    let mut envelope = http::Response::new(());
-    *envelope.status_mut() = response.status();
-    *envelope.headers_mut() = response.headers().clone();
-    let body = Guard { bytes: Box::pin(response.bytes_stream()), seen, max, total: 0, line: 0, tail: Vec::new() };
-    Response::from(envelope.map(|()| reqwest::Body::wrap_stream(body)))
-}
-
-type ByteStream = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
-
-struct Guard {
-    bytes: ByteStream,
-    seen: Arc<Mutex<Seen>>,
-    max: usize,
-    total: usize,
-    line: usize,
-    tail: Vec<u8>,
-}
-
-impl Guard {
-    fn check(&mut self, chunk: &[u8]) -> Result<(), String> {
-        self.total += chunk.len();
-        self.line = match chunk.iter().rposition(|byte| *byte == b'\n') {
-            Some(at) => chunk.len() - at - 1,
-            None => self.line + chunk.len(),
-        };
-        if self.total > self.max {
-            return Err(format!("gave an answer of more than {} bytes", self.max));
-        }
-        if self.line > LINE_MAX {
-            return Err(format!("gave an event of more than {LINE_MAX} bytes"));
-        }
-        self.note_end(chunk);
-        Ok(())
-    }
-
-    /// Notes whether the answer ends, so far, with the mark of its end.
-    fn note_end(&mut self, chunk: &[u8]) {
-        const KEPT: usize = 24;
-        self.tail.extend_from_slice(&chunk[chunk.len().saturating_sub(KEPT)..]);
-        self.tail.drain(..self.tail.len().saturating_sub(KEPT));
-        let tail = self.tail.trim_ascii_end();
-        if tail.ends_with(b"data: [DONE]") || tail.ends_with(b"data:[DONE]") {
-            lock(&self.seen).done = true;
-        }
-    }
-
-    fn broke(&self, why: String) -> std::io::Error {
-        lock(&self.seen).broke = Some(why);
-        std::io::Error::other("see `Seen`")
-    }
-}
-
-impl Stream for Guard {
-    type Item = Result<Bytes, std::io::Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.bytes.poll_next_unpin(context).map(|next| match next? {
-            Ok(chunk) => Some(match self.check(&chunk) {
-                Ok(()) => Ok(chunk),
-                Err(why) => Err(self.broke(why)),
-            }),
-            Err(error) => Some(Err(self.broke(format!("broke the connection: {}", root_cause(&error))))),
-        })
-    }
 }

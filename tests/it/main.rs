@@ -10,6 +10,7 @@ mod floors;
 mod machine;
 mod settings;
 mod store;
+mod model;
 mod support;
 mod turn;
 mod voices;

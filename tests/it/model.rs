@@ -1,0 +1,354 @@
+//! The language models by themselves: what is sent, how answers are read, what becomes of faults. No server, no log.
+
+mod builtin;
+mod faults;
+mod provider;
+mod reading;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
+use thinkd::failure::{Failure, FailureKind, Who};
+use thinkd::id::{Name, ThreadId};
+use thinkd::model::offline::Offline;
+use thinkd::model::openai::{OpenAi, Options};
+use thinkd::model::scripted::Scripted;
+use thinkd::model::{
+    Answer, Content, Message, Model, Models, Piece, Request, Role, Tier, ToolChoice, ToolSpec, Usage, metered,
+};
+
+use crate::support::{self, Stub, any, ms, within};
+use provider::{Provider, Say};
+
+fn options(url: &str) -> Options {
+    Options { base_url: url.to_owned(), backoff_ms: 1, retries: 2, ..Options::new("m-1") }
+}
+
+fn tool(name: &str) -> ToolSpec {
+    let parameters = json!({
+        "type": "object", "properties": { "text": { "type": "string" } },
+        "required": ["text"], "additionalProperties": false,
+    });
+    ToolSpec { name: name.to_owned(), description: format!("{name}s"), parameters }
+}
+
+fn request(text: &str) -> Request {
+    Request {
+        thread: ThreadId::default(),
+        module: Who::Decision,
+        tier: Tier::Low,
+        messages: vec![
+            Message { role: Role::System, content: vec![Content::Text("be brief".to_owned())] },
+            Message { role: Role::User, content: vec![Content::Text(text.to_owned())] },
+        ],
+        tools: Arc::from([tool("reply"), tool("think")]),
+        choice: ToolChoice::Auto,
+    }
+}
+
+/// All pieces and how it ended.
+async fn ask(model: &dyn Model, request: &Request) -> (Vec<Piece>, Result<Answer, Failure>) {
+    let mut pieces = model.ask(model.prepare(request));
+    let mut seen = Vec::new();
+    loop {
+        match within("the model's next piece", pieces.next()).await {
+            Some(Ok(Piece::End(answer))) => {
+                assert!(pieces.next().await.is_none(), "something came after the end");
+                return (seen, Ok(answer));
+            }
+            Some(Ok(piece)) => seen.push(piece),
+            Some(Err(failure)) => {
+                assert!(pieces.next().await.is_none(), "something came after the failure");
+                return (seen, Err(failure));
+            }
+            None => panic!("the pieces ended without an end"),
+        }
+    }
+}
+
+async fn answer(model: &dyn Model) -> Answer {
+    ask(model, &request("hello")).await.1.unwrap()
+}
+
+async fn failure(model: &dyn Model) -> Failure {
+    ask(model, &request("hello")).await.1.unwrap_err()
+}
+
+/// The answer that pieces add up to.
+fn joined(pieces: &[Piece]) -> (String, Vec<(String, String)>) {
+    let (mut text, mut calls) = (String::new(), Vec::<(String, String)>::new());
+    for piece in pieces {
+        match piece {
+            Piece::Text(more) => text.push_str(more),
+            Piece::Call { index, name, arguments } => {
+                if *index == calls.len() {
+                    calls.push((name.clone().unwrap(), String::new()));
+                }
+                calls[*index].1.push_str(arguments);
+            }
+            Piece::End(_) => unreachable!(),
+        }
+    }
+    (text, calls)
+}
+
+/// D4.08: streamed or plain, the same answer.
+#[tokio::test]
+async fn streamed_and_plain_answers_are_the_same() {
+    let stub = Stub::start().await;
+    let said = support::reply("Grüße, Jürgen").and("think", json!({ "thought": "…" })).saying("Let me see.");
+    stub.on(any, said.usage(120, 30, 64));
+    let mut answers = Vec::new();
+    for stream in [true, false] {
+        let model = OpenAi::new(Options { stream, ..options(&stub.url()) }).unwrap();
+        let (pieces, answer) = ask(&model, &request("hello")).await;
+        let answer = answer.unwrap();
+        let (text, calls) = joined(&pieces);
+        assert_eq!(text, answer.text);
+        assert_eq!(calls, answer.calls.iter().map(|c| (c.name.clone(), c.arguments.clone())).collect::<Vec<_>>());
+        assert_eq!(pieces.len() > 5, stream, "{pieces:?}");
+        answers.push(answer);
+    }
+    for answer in &mut answers {
+        answer.calls.iter_mut().for_each(|call| call.id.clear());
+    }
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[0].text, "Let me see.");
+    assert_eq!(answers[0].calls[0].arguments, r#"{"text":"Grüße, Jürgen"}"#);
+    assert_eq!(answers[0].usage, Usage { input_tokens: 120, output_tokens: 30, cached_tokens: 64 });
+    assert_eq!(answers[0].finish, "tool_calls");
+}
+
+/// A chunk with this delta.
+fn delta(delta: Value) -> String {
+    json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] }).to_string()
+}
+
+fn word(word: &str) -> String {
+    delta(json!({ "content": word }))
+}
+
+const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+const DONE: &str = "[DONE]";
+
+async fn streaming(say: Say) -> (Provider, OpenAi) {
+    let provider = Provider::says([say]).await;
+    let model = OpenAi::new(options(&provider.url())).unwrap();
+    (provider, model)
+}
+
+async fn plain(say: Say) -> (Provider, OpenAi) {
+    let provider = Provider::says([say]).await;
+    let model = OpenAi::new(Options { stream: false, ..options(&provider.url()) }).unwrap();
+    (provider, model)
+}
+
+/// What is read of a plain body.
+async fn read(body: Value) -> Answer {
+    answer(&plain(Say::plain(body.to_string())).await.1).await
+}
+
+/// What is read of streamed deltas.
+async fn read_deltas(deltas: &[Value]) -> Answer {
+    let mut events: Vec<String> = deltas.iter().map(|d| delta(d.clone())).collect();
+    events.extend([STOP.to_owned(), DONE.to_owned()]);
+    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    answer(&streaming(Say::events(&events)).await.1).await
+}
+
+fn message(message: Value) -> Value {
+    json!({ "choices": [{ "message": message, "finish_reason": "stop" }] })
+}
+
+fn called(name: &str, arguments: &str) -> (String, String) {
+    (name.to_owned(), arguments.to_owned())
+}
+
+fn calls(answer: &Answer) -> Vec<(String, String)> {
+    answer.calls.iter().map(|call| (call.name.clone(), call.arguments.clone())).collect()
+}
+
+// --- what is sent
+
+#[tokio::test]
+async fn what_is_prepared_is_what_is_sent() {
+    let (provider, model) = plain(Say::plain(message(json!({ "content": "hi" })).to_string())).await;
+    let mut request = request("hello");
+    request.thread = ThreadId::parse("main.research").unwrap();
+    request.module = Who::Submodule(Name::parse("critic").unwrap());
+    let prepared = model.prepare(&request);
+    assert_eq!(prepared, model.prepare(&request));
+    ask(&model, &request).await.1.unwrap();
+    let asked = &provider.asked()[0];
+    assert_eq!(asked.body, prepared.body);
+    for line in
+        ["POST /v1/chat/completions HTTP/1.1", "x-thinkd-thread: main.research", "x-thinkd-module: submodule:critic"]
+    {
+        assert!(asked.head.contains(line), "no {line} in {}", asked.head);
+    }
+    assert!(!asked.head.contains("authorization"), "{}", asked.head);
+}
+
+#[test]
+fn a_request_says_what_is_configured() {
+    let options = Options {
+        temperature: Some(0.2),
+        max_tokens: Some(99),
+        parameters: json!({ "reasoning_effort": "low" }).as_object().unwrap().clone(),
+        ..options("http://localhost/v1")
+    };
+    let body = |options: Options, request: &Request| -> Value {
+        let prepared = OpenAi::new(options).unwrap().prepare(request);
+        serde_json::from_slice(&prepared.body).unwrap()
+    };
+    let function = |name: &str| {
+        let spec = tool(name);
+        json!({ "type": "function", "function": {
+            "name": name, "description": spec.description, "parameters": spec.parameters, "strict": true,
+        } })
+    };
+    let expected = json!({
+        "model": "m-1", "stream": true, "stream_options": { "include_usage": true }, "temperature": 0.2, "max_tokens": 99,
+        "reasoning_effort": "low", "tools": [function("reply"), function("think")],
+        "messages": [{ "role": "system", "content": "be brief" }, { "role": "user", "content": "hello" }],
+    });
+    assert_eq!(body(options.clone(), &request("hello")), expected);
+
+    let bare = Options { stream: false, strict_tools: false, ..options.clone() };
+    let bare = body(bare, &request("hello"));
+    assert_eq!(bare["stream"], false);
+    assert_eq!(bare.get("stream_options"), None);
+    assert_eq!(bare["tools"][0]["function"].get("strict"), None);
+    let no_usage = body(Options { usage_in_stream: false, ..options.clone() }, &request("hello"));
+    assert_eq!(no_usage.get("stream_options"), None);
+
+    // Only one tool: no other is shown, and one must be called.
+    let only = Request { choice: ToolChoice::Only("reply".to_owned()), ..request("hello") };
+    let only = body(options.clone(), &only);
+    assert_eq!((&only["tools"], &only["tool_choice"]), (&json!([function("reply")]), &json!("required")));
+
+    // Only the decision can be made to call something.
+    let required = Options { tool_choice: thinkd::model::openai::Calling::Required, ..options };
+    assert_eq!(body(required.clone(), &request("hello"))["tool_choice"], "required");
+    let voice = Request { module: Who::Submodule(Name::parse("critic").unwrap()), ..request("hello") };
+    assert_eq!(body(required.clone(), &voice).get("tool_choice"), None);
+    let toolless = Request { tools: Arc::from([]), ..request("hello") };
+    assert_eq!(body(required.clone(), &toolless).get("tool_choice"), None);
+    assert_eq!(body(required, &toolless).get("tools"), None);
+}
+
+#[test]
+fn images_and_sounds_are_sent() {
+    let model = OpenAi::new(options("http://localhost/v1")).unwrap();
+    let mut request = request("hello");
+    let media = |mime: &str| Content::Media { mime: mime.to_owned(), bytes: Bytes::from_static(b"\x01\x02\x03") };
+    request.messages[1].content = vec![
+        Content::Text("look and listen".to_owned()),
+        media("image/png"),
+        media("audio/wav"),
+        media("audio/x-wav"),
+        media("audio/mpeg"),
+    ];
+    let body: Value = serde_json::from_slice(&model.prepare(&request).body).unwrap();
+    let sound = |format: &str| json!({ "type": "input_audio", "input_audio": { "data": "AQID", "format": format } });
+    let expected = json!([
+        { "type": "text", "text": "look and listen" },
+        { "type": "image_url", "image_url": { "url": "data:image/png;base64,AQID" } },
+        sound("wav"), sound("wav"), sound("mp3"),
+    ]);
+    assert_eq!(body["messages"][1]["content"], expected);
+}
+
+// --- secrets
+
+#[tokio::test]
+async fn the_key_is_sent_and_never_said() {
+    const KEY: &str = "sk-canary-0123456789";
+    let echo = format!(r#"{{"error":{{"message":"the key {KEY} is not known; {KEY}"}}}}"#);
+    let event = format!(r#"{{"error":"{KEY}"}}"#);
+    let says = [
+        Say::status("401 Unauthorized", &[], echo.clone()),
+        Say::status("500 Oh", &[], KEY),
+        Say::status("302 Found", &[&format!("location: http://{KEY}@elsewhere.example/")], ""),
+        Say::plain(echo),
+        Say::plain(KEY),
+        Say::events(&[&event]),
+        Say::events(&[KEY]),
+        Say::events(&[&word("hi")]).cut(),
+    ];
+    for say in says {
+        for stream in [true, false] {
+            let provider = Provider::says([say.clone()]).await;
+            let options = Options { stream, api_key: Some(KEY.into()), ..options(&provider.url()) };
+            assert!(!format!("{options:?}").contains(KEY));
+            let model = OpenAi::new(options).unwrap();
+            let prepared = model.prepare(&request("hello"));
+            let failure = failure(&model).await;
+            assert!(provider.asked()[0].head.contains(&format!("authorization: Bearer {KEY}")));
+            let all = format!("{failure} {failure:?} {prepared:?} {}", model.name());
+            assert!(!all.contains(KEY), "{all}");
+        }
+    }
+    let odd =
+        OpenAi::new(Options { api_key: Some("sk-\u{7}canary".into()), ..options("http://localhost") }).err().unwrap();
+    assert!(!format!("{odd:?}").contains("canary"), "{odd}");
+    let model = OpenAi::new(options("http://me:canary@localhost/v1?key=canary")).unwrap();
+    assert_eq!(model.name(), "model m-1 at http://localhost/v1");
+}
+
+// --- which model, and what it costs
+
+/// T4: tiers and modules.
+#[tokio::test]
+async fn calls_go_to_the_module_s_model_or_the_tier_s() {
+    let named = |name: &'static str| -> Arc<dyn Model> { Arc::new(Scripted::by(move |_| Ok(Answer::says(name)))) };
+    let critic = Who::Submodule(Name::parse("critic").unwrap());
+    let models = Models::new(Some(named("low")), Some(named("high"))).unwrap();
+    let models = models.with_module("submodule:critic", named("critic's"));
+    let asked = async |models: &Models, module: Who, tier: Tier| {
+        ask(models, &Request { module, tier, ..request("hello") }).await.1.unwrap().text
+    };
+    assert_eq!(asked(&models, Who::Decision, Tier::Low).await, "low");
+    assert_eq!(asked(&models, Who::Decision, Tier::High).await, "high");
+    assert_eq!(asked(&models, critic.clone(), Tier::Low).await, "critic's");
+    assert_eq!(asked(&models, critic, Tier::High).await, "critic's");
+    let low = Models::new(Some(named("low")), None).unwrap();
+    assert_eq!(asked(&low, Who::Decision, Tier::High).await, "low");
+    let high = Models::new(None, Some(named("high"))).unwrap();
+    assert_eq!(asked(&high, Who::Decision, Tier::Low).await, "high");
+    assert!(Models::new(None, None).is_none());
+}
+
+#[test]
+fn calls_are_counted() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    metrics::with_local_recorder(&recorder, || {
+        runtime.block_on(async {
+            let usage = Usage { input_tokens: 7, output_tokens: 5, cached_tokens: 2 };
+            let answers = [Answer { usage, ..Answer::says("hi") }];
+            let model = metered(Arc::new(Scripted::queue(answers)));
+            let voice = Request { module: Who::Submodule(Name::parse("critic").unwrap()), ..request("hello") };
+            drop(model.ask(model.prepare(&request("not waited for"))));
+            let model = metered(Arc::new(Scripted::queue([Answer { usage, ..Answer::says("hi") }])));
+            ask(model.as_ref(), &request("hello")).await.1.unwrap();
+            ask(model.as_ref(), &voice).await.1.unwrap_err();
+        });
+    });
+    let text = handle.render();
+    for line in [
+        r#"thinkd_model_calls_total{module_kind="decision",outcome="done"} 1"#,
+        r#"thinkd_model_calls_total{module_kind="decision",outcome="cancelled"} 1"#,
+        r#"thinkd_model_calls_total{module_kind="submodule",outcome="failed"} 1"#,
+        r#"thinkd_model_tokens_total{direction="input"} 7"#,
+        r#"thinkd_model_tokens_total{direction="output"} 5"#,
+        r#"thinkd_model_tokens_total{direction="cached"} 2"#,
+        r#"thinkd_model_call_seconds_count{module_kind="decision"} 2"#,
+    ] {
+        assert!(text.contains(line), "no {line} in\n{text}");
+    }
+}
