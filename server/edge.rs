@@ -30,7 +30,9 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::runtime::Runtime;
 
+pub mod asyncapi;
 pub mod auth;
+pub mod docs;
 pub mod follow;
 pub mod frame;
 pub mod gate;
@@ -39,6 +41,7 @@ pub mod input;
 pub mod json;
 pub mod limits;
 pub mod media;
+pub mod openapi;
 pub mod problem;
 pub mod seats;
 mod socket;
@@ -236,6 +239,7 @@ fn router(edge: Arc<Edge>) -> Router {
         .route("/", get(ws::root))
         .route("/ws", get(ws::ws))
         .merge(http::open_router())
+        .merge(docs::router(&asyncapi::value()))
         .merge(protected)
         .fallback(async || Problem::new(Slug::NotFound, "there is nothing at this address; /docs says what there is"))
         .layer(middleware::from_fn(tidy))

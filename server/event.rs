@@ -94,6 +94,7 @@ pub struct Event {
     #[schema(value_type = String, example = "main")]
     pub thread: ThreadId,
     /// Its position in the space's log.
+    #[schema(value_type = i64)]
     pub seq: Seq,
 }
 

@@ -98,7 +98,7 @@ pub struct Subscribe {
     pub tags: Vec<String>,
     /// First replay what has a greater `seq`; 0 is everything. Without it only what comes is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 0)]
+    #[schema(value_type = Option<i64>, minimum = 0)]
     pub after: Option<Seq>,
     /// The epoch that `after` belongs to, from `hello`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -297,6 +297,7 @@ pub struct Hello {
     /// This incarnation of the log.
     pub epoch: Uuid,
     /// The seq of the log's last event.
+    #[schema(value_type = i64)]
     pub head: Seq,
     /// What the server takes.
     pub limits: HelloLimits,
@@ -326,6 +327,7 @@ pub struct CaughtUp {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The cursor reached.
+    #[schema(value_type = i64)]
     pub after: Seq,
 }
 
@@ -350,6 +352,7 @@ pub struct Placement {
     #[schema(value_type = String, example = "main")]
     pub thread: ThreadId,
     /// Its position in the log.
+    #[schema(value_type = i64)]
     pub seq: Seq,
 }
 
@@ -431,6 +434,7 @@ pub struct ProblemFrame {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pong {
     /// The cursor reached: everything up to it was shown, or is not asked for.
+    #[schema(value_type = i64)]
     pub after: Seq,
 }
 

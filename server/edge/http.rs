@@ -15,9 +15,9 @@ use serde_json::Value;
 
 use super::Edge;
 use super::auth::Principal;
-use super::json;
 use super::limits::ms;
 use super::problem::{Problem, Slug};
+use super::{asyncapi, json, openapi};
 
 pub mod blobs;
 pub mod cursor;
@@ -58,7 +58,12 @@ pub(super) fn router() -> Router<Arc<Edge>> {
 
 /// What anybody may see: whether the server lives, and how to speak to it.
 pub(super) fn open_router() -> Router<Arc<Edge>> {
-    Router::new().route("/livez", get(server::livez)).route("/readyz", get(server::readyz))
+    let (openapi, asyncapi) = (openapi::document(), asyncapi::document());
+    Router::new()
+        .route("/livez", get(server::livez))
+        .route("/readyz", get(server::readyz))
+        .route("/openapi.json", get(|| async { ([(header::CONTENT_TYPE, "application/json")], openapi) }))
+        .route("/asyncapi.yaml", get(|| async { ([(header::CONTENT_TYPE, "application/yaml")], asyncapi) }))
 }
 
 /// Who asks.

@@ -18,7 +18,7 @@ use crate::store::Blob;
 
 /// A stored blob.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Stored {
+pub struct StoredBlob {
     /// The SHA-256 of its bytes, 64 hex digits.
     pub blob: String,
     /// Its media type.
@@ -29,6 +29,9 @@ pub struct Stored {
 }
 
 /// Stores an image or a sound.
+#[utoipa::path(post, path = "/blobs", operation_id = "upload_blob", tag = "blobs",
+    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "an image or a sound, as its type or as octets"),
+    responses((status = 201, body = StoredBlob)))]
 pub async fn upload(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
@@ -48,11 +51,14 @@ pub async fn upload(
     let size = bytes.len() as u64;
     let blob = edge.runtime.store().put_blob(&who.space, Blob { mime: mime.clone(), bytes }).await?;
     let place = format!("/blobs/{blob}");
-    let stored = axum::Json(Stored { blob, mime, bytes: size });
+    let stored = axum::Json(StoredBlob { blob, mime, bytes: size });
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], stored).into_response())
 }
 
 /// One blob. A browser is told to run nothing of it and to take it for nothing else.
+#[utoipa::path(get, path = "/blobs/{sha256}", operation_id = "get_blob", tag = "blobs",
+    params(("sha256" = String, Path, description = "64 hex digits")),
+    responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>, description = "the bytes, as their own type")))]
 pub async fn one(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,

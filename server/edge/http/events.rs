@@ -10,7 +10,7 @@ use super::{Caller, Page, cursor};
 use crate::edge::Edge;
 use crate::edge::input;
 use crate::edge::problem::{Problem, Slug};
-use crate::event::Event;
+use crate::event::{Event, Modality, Source};
 use crate::id::{Seq, Space};
 use crate::store::{Order, Query};
 
@@ -61,6 +61,23 @@ fn continue_at(query: &mut Query, at: Seq) {
 }
 
 /// History.
+#[utoipa::path(get, path = "/events", operation_id = "list_events", tag = "log",
+    params(
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before"),
+        ("thread" = Option<String>, Query, description = "only this thread"),
+        ("subtree" = Option<bool>, Query, description = "with `thread`: and all below it"),
+        ("tags" = Option<Vec<String>>, Query, explode = true, description = "any of these tags, without regard to case; `debug` events only when asked for here"),
+        ("source" = Option<Source>, Query, description = "only from this source"),
+        ("modality" = Option<Modality>, Query, description = "only of this modality"),
+        ("after" = Option<i64>, Query, minimum = 0, description = "a greater `seq`"),
+        ("before" = Option<i64>, Query, minimum = 0, description = "a smaller `seq`"),
+        ("since" = Option<String>, Query, format = DateTime, description = "at or after this moment"),
+        ("before_ts" = Option<String>, Query, format = DateTime, description = "strictly older than this moment"),
+        ("q" = Option<String>, Query, max_length = 1024, description = "full text: all these words"),
+        ("order" = Option<String>, Query, example = "desc", description = "`desc` (newest first) or `asc`, by `seq`"),
+    ),
+    responses((status = 200, body = Page<Event>)))]
 pub async fn list(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
@@ -85,6 +102,9 @@ pub async fn list(
 }
 
 /// One event.
+#[utoipa::path(get, path = "/events/{event_id}", operation_id = "get_event", tag = "log",
+    params(("event_id" = Uuid, Path, description = "its id")),
+    responses((status = 200, body = Event)))]
 pub async fn one(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
@@ -98,6 +118,9 @@ pub async fn one(
 }
 
 /// What a model call saw.
+#[utoipa::path(get, path = "/prompt-views/{event_id}", operation_id = "get_prompt_view", tag = "log",
+    params(("event_id" = Uuid, Path, description = "the id of a model call's record, or of anything the call produced")),
+    responses((status = 200, body = Object)))]
 pub async fn prompt_view(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,

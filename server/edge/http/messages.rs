@@ -48,6 +48,12 @@ impl From<Event> for ChatMessage {
 }
 
 /// The newest messages of user and assistant before a moment, oldest first.
+#[utoipa::path(get, path = "/messages", operation_id = "list_messages", tag = "chat",
+    params(
+        ("n" = Option<u32>, Query, minimum = 1, maximum = 500, description = "20 when absent"),
+        ("before" = Option<i64>, Query, minimum = 0, description = "strictly older than these seconds since 1970"),
+    ),
+    responses((status = 200, body = [ChatMessage])))]
 pub async fn list(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
@@ -78,6 +84,16 @@ pub struct Posted {
 }
 
 /// Says something in a thread.
+#[utoipa::path(post, path = "/threads/{thread}/messages", operation_id = "post_message", tag = "chat",
+    params(
+        ("thread" = String, Path, description = "its id; an unused one creates a conversation"),
+        ("wait" = Option<f64>, Query, minimum = 0, description = "seconds to wait for what comes of it"),
+    ),
+    request_body(content = frame::Said, description = "as a `message` or `sensory` frame (`type`, `id` may stand here too)"),
+    responses(
+        (status = 200, body = Posted, description = "handled, and the thread is idle"),
+        (status = 202, body = Posted, description = "stored"),
+    ))]
 pub async fn post(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,

@@ -21,11 +21,15 @@ use crate::id::Seq;
 const READY_WITHIN: Duration = Duration::from_secs(2);
 
 /// Whether the process lives.
+#[utoipa::path(get, path = "/livez", operation_id = "livez", tag = "server", security(()),
+    responses((status = 200, content_type = "text/plain", body = String)))]
 pub async fn livez() -> &'static str {
     "ok\n"
 }
 
 /// Whether it is worth sending requests.
+#[utoipa::path(get, path = "/readyz", operation_id = "readyz", tag = "server", security(()),
+    responses((status = 200, content_type = "text/plain", body = String)))]
 pub async fn readyz(State(edge): State<Arc<Edge>>) -> Result<&'static str, Problem> {
     if edge.drain.is_cancelled() {
         return Err(Problem::new(Slug::Unavailable, "the server is going away"));
@@ -38,6 +42,8 @@ pub async fn readyz(State(edge): State<Arc<Edge>>) -> Result<&'static str, Probl
 }
 
 /// The metrics, in Prometheus' text format.
+#[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "server",
+    responses((status = 200, content_type = "text/plain", body = String)))]
 pub async fn metrics(State(edge): State<Arc<Edge>>) -> Response {
     edge.metrics.run_upkeep();
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], edge.metrics.render()).into_response()
@@ -57,6 +63,7 @@ pub struct Metadata {
     /// This incarnation of the space's log.
     pub epoch: Uuid,
     /// The seq of its last event.
+    #[schema(value_type = i64)]
     pub head: Seq,
     /// How much, how many, how long.
     #[schema(value_type = Object)]
@@ -68,6 +75,8 @@ pub struct Metadata {
 }
 
 /// What this server is, and the space the credential opens.
+#[utoipa::path(get, path = "/metadata", operation_id = "metadata", tag = "server",
+    responses((status = 200, body = Metadata)))]
 pub async fn metadata(State(edge): State<Arc<Edge>>, Caller(who): Caller) -> Result<axum::Json<Metadata>, Problem> {
     let head = edge.runtime.store().head(&who.space).await?;
     Ok(axum::Json(Metadata {

@@ -45,6 +45,10 @@ impl From<store::Entry> for Entry {
 }
 
 /// The notes by key, or with `q` those that have its words, best first.
+#[utoipa::path(get, path = "/state", operation_id = "list_state", tag = "state",
+    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before"), ("q" = Option<String>, Query, max_length = 1024, description = "any of these words; best first, one page")),
+    responses((status = 200, body = Page<Entry>)))]
 pub async fn list(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
@@ -70,6 +74,9 @@ pub async fn list(
 }
 
 /// One note.
+#[utoipa::path(get, path = "/state/{key}", operation_id = "get_state", tag = "state",
+    params(("key" = String, Path, description = "its key")),
+    responses((status = 200, body = Entry)))]
 pub async fn one(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,

@@ -15,10 +15,23 @@ use crate::edge::Edge;
 use crate::edge::follow::{Follow, Seen};
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug};
+use crate::event::{Modality, Source};
 use crate::id::{INTEGER_MAX, Seq};
 use crate::store::{Query, Shown};
 
 /// Live events.
+#[utoipa::path(get, path = "/events/stream", operation_id = "stream_events", tag = "log",
+    params(
+        ("thread" = Option<String>, Query, description = "only this thread"),
+        ("subtree" = Option<bool>, Query, description = "with `thread`: and all below it"),
+        ("tags" = Option<Vec<String>>, Query, explode = true, description = "any of these tags, without regard to case; `debug` events only when asked for here"),
+        ("source" = Option<Source>, Query, description = "only from this source"),
+        ("modality" = Option<Modality>, Query, description = "only of this modality"),
+        ("after" = Option<i64>, Query, minimum = 0, description = "a greater `seq`"),
+        ("Last-Event-ID" = Option<i64>, Header, minimum = 0, description = "the seq of the last event seen"),
+    ),
+    responses((status = 200, content_type = "text/event-stream", body = String,
+        description = "`id:` is the seq, `data:` the event; a comment every 15 s")))]
 pub async fn stream(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,

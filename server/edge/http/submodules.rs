@@ -37,6 +37,10 @@ impl From<SubmoduleRow> for Submodule {
 }
 
 /// The voices by name.
+#[utoipa::path(get, path = "/submodules", operation_id = "list_submodules", tag = "submodules",
+    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
+    responses((status = 200, body = Page<Submodule>)))]
 pub async fn list(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
@@ -57,7 +61,7 @@ pub async fn list(
 /// A voice to be.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Create {
+pub struct NewSubmodule {
     /// Its name: 1 to 32 of a-z, 0-9, _ and -.
     #[schema(example = "empath")]
     pub name: String,
@@ -69,7 +73,7 @@ pub struct Create {
 /// Another prompt for a voice.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub struct SubmoduleChange {
     /// Its prompt.
     pub prompt: String,
 }
@@ -82,11 +86,13 @@ fn check(prompt: &str) -> Result<(), Problem> {
 }
 
 /// Adds a voice; it is heard from the next turn on.
+#[utoipa::path(post, path = "/submodules", operation_id = "create_submodule", tag = "submodules",
+    request_body = NewSubmodule, responses((status = 201, body = Submodule)))]
 pub async fn create(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
     params: Params,
-    Json(body): Json<Create>,
+    Json(body): Json<NewSubmodule>,
 ) -> Result<Response, Problem> {
     params.end()?;
     let name = Name::parse(&body.name).map_err(input::at("/name"))?;
@@ -97,12 +103,14 @@ pub async fn create(
 }
 
 /// Gives a voice another prompt.
+#[utoipa::path(patch, path = "/submodules/{name}", operation_id = "change_submodule", tag = "submodules", params(("name" = String, Path, description = "its name")),
+    request_body = SubmoduleChange, responses((status = 200, body = Submodule)))]
 pub async fn change(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
     Path(name): Path<String>,
     params: Params,
-    Json(body): Json<Change>,
+    Json(body): Json<SubmoduleChange>,
 ) -> Result<axum::Json<Submodule>, Problem> {
     params.end()?;
     let name = Name::parse(&name)?;
@@ -112,6 +120,8 @@ pub async fn change(
 }
 
 /// Removes a voice.
+#[utoipa::path(delete, path = "/submodules/{name}", operation_id = "remove_submodule", tag = "submodules", params(("name" = String, Path, description = "its name")),
+    responses((status = 204, description = "it is gone")))]
 pub async fn remove(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,

@@ -37,8 +37,10 @@ pub struct Thread {
     /// Whom it waits for.
     pub waiting_for: Option<String>,
     /// The seq of its last event.
+    #[schema(value_type = i64)]
     pub head: Seq,
     /// Everything that woke it up to here has had its turn.
+    #[schema(value_type = i64)]
     pub handled: Seq,
     /// Whom it can send to.
     pub contacts: Vec<Value>,
@@ -90,6 +92,10 @@ impl From<ThreadRow> for Thread {
 }
 
 /// The threads by id.
+#[utoipa::path(get, path = "/threads", operation_id = "list_threads", tag = "threads",
+    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
+    responses((status = 200, body = Page<Thread>)))]
 pub async fn list(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
@@ -107,6 +113,8 @@ pub async fn list(
 }
 
 /// One thread.
+#[utoipa::path(get, path = "/threads/{thread}", operation_id = "get_thread", tag = "threads", params(("thread" = String, Path, description = "its id")),
+    responses((status = 200, body = Thread)))]
 pub async fn one(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
@@ -123,7 +131,7 @@ pub async fn one(
 /// A thread to be.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Create {
+pub struct CreateThread {
     /// A suggestion for the last part of its id.
     #[schema(example = "research")]
     pub label: Option<String>,
@@ -155,7 +163,7 @@ pub enum TierWord {
     High,
 }
 
-impl Create {
+impl CreateThread {
     fn parse(self) -> Result<NewThread, Problem> {
         let name = |text: String, pointer| Name::parse(&text).map_err(input::at(pointer));
         let submodules = self.submodules.map(|names| names.into_iter().map(|text| name(text, "/submodules")).collect());
@@ -173,11 +181,13 @@ impl Create {
 }
 
 /// Creates a conversation.
+#[utoipa::path(post, path = "/threads", operation_id = "create_thread", tag = "threads", request_body = CreateThread,
+    responses((status = 201, body = Thread)))]
 pub async fn create(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
     params: Params,
-    Json(body): Json<Create>,
+    Json(body): Json<CreateThread>,
 ) -> Result<Response, Problem> {
     params.end()?;
     let row = edge.runtime.create_thread(&who.space, body.parse()?).await?;
@@ -193,6 +203,8 @@ pub struct Cancelled {
 }
 
 /// Cancels the turn that runs.
+#[utoipa::path(post, path = "/threads/{thread}/cancel", operation_id = "cancel_turn", tag = "threads", params(("thread" = String, Path, description = "its id")),
+    responses((status = 200, body = Cancelled)))]
 pub async fn cancel(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
@@ -205,6 +217,8 @@ pub async fn cancel(
 }
 
 /// Ends a thread.
+#[utoipa::path(post, path = "/threads/{thread}/end", operation_id = "end_thread", tag = "threads", params(("thread" = String, Path, description = "its id")),
+    responses((status = 200, body = Thread)))]
 pub async fn end(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,

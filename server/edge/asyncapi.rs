@@ -1,0 +1,259 @@
+//! The socket's contract as an AsyncAPI document, from the server's side, made from the frames that the server uses.
+//! Its examples are read by the same code that reads clients' frames (`tests/it/contracts.rs`).
+
+use serde_json::{Map, Value, json};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::frame;
+
+/// One type of frame.
+struct FrameKind {
+    /// The value of `type`.
+    kind: &'static str,
+    schema: Value,
+    examples: Vec<Value>,
+    /// What the server answers with, for frames of clients.
+    answers: &'static [&'static str],
+}
+
+type Schemas = Vec<(String, RefOr<Schema>)>;
+
+/// A type of frame; the schemas it refers to are added to `schemas`.
+fn kind<T: ToSchema + PartialSchema>(
+    schemas: &mut Schemas,
+    kind: &'static str,
+    answers: &'static [&'static str],
+    examples: Vec<Value>,
+) -> FrameKind {
+    T::schemas(schemas);
+    FrameKind { kind, schema: to_value(&T::schema()), examples, answers }
+}
+
+fn to_value(schema: &RefOr<Schema>) -> Value {
+    serde_json::to_value(schema).unwrap_or_default()
+}
+
+const TAKEN: &[&str] = &["ack", "problem"];
+const UUID: &str = "0193b6c2-7c2e-7aaa-8000-0123456789ab";
+const EPOCH: &str = "6f6f2c8a-3c1e-4a9f-9d3f-2b1a0c9d8e7f";
+
+fn of_clients(s: &mut Schemas) -> Vec<FrameKind> {
+    let png = json!({ "data": "iVBORw0KGgo=", "mimeType": "image/png" });
+    let blob = json!({ "blob": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" });
+    vec![
+        kind::<frame::Authenticate>(s, "auth", &["ack", "hello"], vec![json!({ "type": "auth", "token": "…" })]),
+        kind::<frame::Said>(
+            s,
+            "message",
+            TAKEN,
+            vec![
+                json!({ "text": "hi" }),
+                json!({ "type": "message", "id": "1", "thread": "main", "event_id": UUID, "text": "hi", "images": [png] }),
+            ],
+        ),
+        kind::<frame::Said>(
+            s,
+            "sensory",
+            TAKEN,
+            vec![json!({ "type": "sensory", "text": "it rains" }), json!({ "type": "sensory", "audio": [blob] })],
+        ),
+        kind::<frame::Trigger>(
+            s,
+            "trigger",
+            TAKEN,
+            vec![json!({ "type": "trigger", "event": "daily_review", "payload": {}, "thread": "main" })],
+        ),
+        kind::<frame::Subscribe>(
+            s,
+            "subscribe",
+            &["ack", "caught_up", "problem"],
+            vec![
+                json!({ "type": "subscribe", "after": 0 }),
+                json!({ "type": "subscribe", "id": "2", "thread": "main", "subtree": true,
+                        "tags": ["input", "response"], "after": 41, "epoch": EPOCH }),
+            ],
+        ),
+        kind::<frame::Unsubscribe>(s, "unsubscribe", TAKEN, vec![json!({ "type": "unsubscribe" })]),
+        kind::<frame::Approve>(
+            s,
+            "approve",
+            TAKEN,
+            vec![json!({ "type": "approve", "approval": UUID, "arguments": {}, "reason": "looks right" })],
+        ),
+        kind::<frame::Deny>(s, "deny", TAKEN, vec![json!({ "type": "deny", "approval": UUID, "reason": "not now" })]),
+        kind::<frame::Answer>(
+            s,
+            "answer",
+            TAKEN,
+            vec![json!({ "type": "answer", "question": UUID, "text": "the blue one" })],
+        ),
+        kind::<frame::Cancel>(s, "cancel", TAKEN, vec![json!({ "type": "cancel", "thread": "main" })]),
+        kind::<frame::Ping>(s, "ping", &["ack", "pong"], vec![json!({ "type": "ping" })]),
+    ]
+}
+
+fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
+    let event = json!({
+        "event_id": UUID, "ts": "2026-11-21T04:25:00.123456Z", "source": "user", "modality": "text",
+        "payload": { "text": "hi" }, "meta": { "tags": ["input", "type:message"] }, "thread": "main", "seq": 121,
+    });
+    let problem = json!({
+        "type": "/problems/empty-input", "title": "Nothing is said", "status": 400,
+        "detail": "at least one of text, images and audio is needed",
+    });
+    vec![
+        kind::<frame::Hello>(
+            s,
+            "hello",
+            &[],
+            vec![json!({ "type": "hello", "protocol": frame::PROTOCOL, "version": "0.1.0", "space": "default",
+                         "epoch": EPOCH, "head": 120, "limits": { "frame_bytes": 8_388_608 } })],
+        ),
+        kind::<frame::EventFrame>(
+            s,
+            "event",
+            &[],
+            vec![
+                json!({ "type": "event", "event": event }),
+                json!({ "type": "event", "event": event, "replay": true }),
+            ],
+        ),
+        kind::<frame::CaughtUp>(s, "caught_up", &[], vec![json!({ "type": "caught_up", "id": "2", "after": 120 })]),
+        kind::<frame::Ack>(
+            s,
+            "ack",
+            &[],
+            vec![json!({ "type": "ack", "id": "1", "status": "started",
+                         "events": [{ "event_id": UUID, "thread": "main", "seq": 121 }] })],
+        ),
+        kind::<frame::Delta>(
+            s,
+            "delta",
+            &[],
+            vec![json!({ "type": "delta", "thread": "main", "event_id": UUID, "at": 0, "text": "Hel" })],
+        ),
+        kind::<frame::DeltaEnd>(
+            s,
+            "delta_end",
+            &[],
+            vec![json!({ "type": "delta_end", "thread": "main", "event_id": UUID, "outcome": "stored" })],
+        ),
+        kind::<frame::StatusFrame>(
+            s,
+            "status",
+            &[],
+            vec![json!({ "type": "status", "thread": "main", "status": "thinking", "queued": 0 })],
+        ),
+        kind::<frame::ProblemFrame>(
+            s,
+            "problem",
+            &[],
+            vec![json!({ "type": "problem", "id": "1", "problem": problem })],
+        ),
+        kind::<frame::Pong>(s, "pong", &[], vec![json!({ "type": "pong", "after": 131 })]),
+        kind::<frame::Older>(
+            s,
+            "response",
+            &[],
+            vec![
+                json!({ "type": "response", "role": "assistant", "user": "ada", "chat": ["hi"], "timestamp": 1_795_235_100 }),
+            ],
+        ),
+    ]
+}
+
+/// The schema of a whole frame: its members, its `type`, and for clients its `id`.
+fn payload(frame: &FrameKind, of_client: bool) -> Value {
+    let mut schema = frame.schema.clone();
+    let Some(members) = schema.as_object_mut() else { return schema };
+    let properties = members.entry("properties").or_insert_with(|| json!({}));
+    properties["type"] = json!({ "type": "string", "const": frame.kind });
+    if of_client {
+        properties["id"] = json!({ "type": "string", "maxLength": 255, "description": "echoed in the answer" });
+    }
+    // A client's frame without a type is a message.
+    if frame.kind != "message"
+        && let Some(required) = members.entry("required").or_insert_with(|| json!([])).as_array_mut()
+    {
+        required.insert(0, "type".into());
+    }
+    schema
+}
+
+fn message(frame: &FrameKind, of_client: bool) -> Value {
+    let examples: Vec<Value> = frame.examples.iter().map(|example| json!({ "payload": example })).collect();
+    let summary = frame.schema["description"].clone();
+    json!({
+        "name": frame.kind, "title": frame.kind, "summary": summary, "contentType": "application/json",
+        "payload": payload(frame, of_client), "examples": examples,
+    })
+}
+
+fn reference(path: &str, name: &str) -> Value {
+    json!({ "$ref": format!("#/{path}/{name}") })
+}
+
+const ON_SOCKET: &str = "channels/socket/messages";
+
+/// What the server does with one type of frame.
+fn operation(frame: &FrameKind) -> (String, Value) {
+    let messages = json!([reference(ON_SOCKET, frame.kind)]);
+    let channel = reference("channels", "socket");
+    if frame.answers.is_empty() {
+        let operation = json!({ "action": "send", "channel": channel, "messages": messages });
+        return (format!("send_{}", frame.kind), operation);
+    }
+    let answers: Vec<Value> = frame.answers.iter().map(|answer| reference(ON_SOCKET, answer)).collect();
+    let reply = json!({ "channel": channel, "messages": answers });
+    let operation = json!({ "action": "receive", "channel": channel, "messages": messages, "reply": reply });
+    (format!("receive_{}", frame.kind), operation)
+}
+
+const DESCRIPTION: &str = "One text frame is one JSON object. Where keys are configured, a client authenticates by the header \
+`Authorization: Bearer <key>`, by an `auth` frame, or by the plain text `<user>:<token>`, within 10 s; `hello` follows. Any frame \
+of a client may carry an `id`, which its `ack` or `problem` repeats. Without `subscribe` a connection follows the whole space live. \
+Clients ignore frames of a type they do not know. Close codes: 1001 going away (connect again), 1002 protocol, 1003 binary, \
+1007 not UTF-8, 1009 too big, 4401 unauthenticated, 4403 forbidden, 4408 too late, 4429 too many connections.";
+
+/// The document.
+pub fn value() -> Value {
+    let mut schemas = Schemas::new();
+    let (clients, server) = (of_clients(&mut schemas), of_server(&mut schemas));
+    let frames = || clients.iter().map(|frame| (frame, true)).chain(server.iter().map(|frame| (frame, false)));
+    let messages: Map<_, _> = frames().map(|(frame, client)| (frame.kind.to_owned(), message(frame, client))).collect();
+    let on_socket: Map<_, _> =
+        messages.keys().map(|name| (name.clone(), reference("components/messages", name))).collect();
+    let operations: Map<_, _> = frames().map(|(frame, _)| operation(frame)).collect();
+    let schemas: Map<_, _> = schemas.iter().map(|(name, schema)| (name.clone(), to_value(schema))).collect();
+    json!({
+        "asyncapi": "3.1.0",
+        "info": {
+            "title": "thinkd", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION,
+            "license": { "name": "MIT OR Apache-2.0" },
+        },
+        "defaultContentType": "application/json",
+        "servers": { "local": {
+            "host": "127.0.0.1:2953", "protocol": "ws",
+            "security": [reference("components/securitySchemes", "key")],
+        } },
+        "channels": { "socket": {
+            "address": "/ws", "messages": on_socket,
+            "bindings": { "ws": { "method": "GET", "bindingVersion": "0.1.0" } },
+        } },
+        "operations": operations,
+        "components": {
+            "messages": messages,
+            "schemas": schemas,
+            "securitySchemes": { "key": {
+                "type": "http", "scheme": "bearer", "description": "also as the first frame; needed where keys are configured",
+            } },
+        },
+    })
+}
+
+/// The document as YAML text, always the same bytes.
+pub fn document() -> String {
+    // Made of maps with string keys: this cannot fail.
+    serde_yaml_ng::to_string(&value()).unwrap_or_default()
+}

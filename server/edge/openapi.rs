@@ -1,0 +1,67 @@
+//! The HTTP contract as an OpenAPI document, made from the handlers and types that the server uses.
+
+use utoipa::OpenApi;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{Content, PathItem, Ref, RefOr, ResponseBuilder};
+
+use super::http::{blobs, events, messages, server, state, stream, submodules, threads};
+use super::problem::{Pointed, Problem};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "thinkd", description = "A server for minds that think in the open. The log, over HTTP; the WebSocket is in /asyncapi.yaml."),
+    paths(
+        events::list, events::one, stream::stream, events::prompt_view,
+        messages::list, messages::post,
+        threads::list, threads::create, threads::one, threads::cancel, threads::end,
+        submodules::list, submodules::create, submodules::change, submodules::remove,
+        state::list, state::one, blobs::upload, blobs::one,
+        server::livez, server::readyz, server::metrics, server::metadata,
+    ),
+    components(schemas(Problem, Pointed)),
+    tags(
+        (name = "log", description = "Everything that happened, in order"),
+        (name = "chat", description = "What was said, and saying something"),
+        (name = "threads", description = "What thinks"),
+        (name = "submodules", description = "The voices"),
+        (name = "state", description = "The notes that modules keep"),
+        (name = "blobs", description = "Media"),
+        (name = "server", description = "The server itself"),
+    )
+)]
+struct Document;
+
+/// The document.
+pub fn value() -> utoipa::openapi::OpenApi {
+    let mut document = Document::openapi();
+    if let Some(components) = &mut document.components {
+        let key = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        components.security_schemes.insert("key".into(), key.into());
+    }
+    document.security = Some(vec![SecurityRequirement::new("key", [""; 0])]);
+    for item in document.paths.paths.values_mut() {
+        operations(item).for_each(add_problem);
+    }
+    document
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let PathItem { get, post, patch, delete, .. } = item;
+    [get, post, patch, delete].into_iter().flatten()
+}
+
+/// Every request can meet a problem.
+fn add_problem(operation: &mut Operation) {
+    let content = Content::new(Some(Ref::from_schema_name("Problem")));
+    let response = ResponseBuilder::new().description("a problem").content("application/problem+json", content);
+    operation.responses.responses.insert("default".into(), RefOr::T(response.build()));
+}
+
+/// The document as JSON text, always the same bytes.
+pub fn document() -> String {
+    // Made of maps with string keys: this cannot fail.
+    let mut text = serde_json::to_string_pretty(&value()).unwrap_or_default();
+    text.push('\n');
+    text
+}
