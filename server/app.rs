@@ -1,10 +1,159 @@
 //! The whole, put together: the only file that names concrete parts. In which order they start, and stop.
 
-use crate::settings::Settings;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
-/// Serves until a signal or until a part dies.
-pub fn serve(settings: Settings) -> anyhow::Result<()> {
+use anyhow::Context as _;
+use secrecy::ExposeSecret as _;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::command::{client, say};
+use crate::edge::limits::ms;
+use crate::edge::{self, Parts};
+use crate::model::metered::metered;
+use crate::model::offline::Offline;
+use crate::model::openai::{self, OpenAi};
+use crate::model::{Model, Models};
+use crate::projection::project;
+use crate::prompt::Prompts;
+use crate::runtime::Runtime;
+use crate::settings::{self, Invalid, LogFormat, Settings, shown_url};
+use crate::store::{self, Store};
+use crate::telemetry;
+
+/// Serves until a signal, or until a part dies.
+pub fn serve(settings: &Settings) -> anyhow::Result<()> {
     settings.check()?;
-    crate::telemetry::start_log(&settings.log, settings.secrets())?;
-    Ok(())
+    telemetry::start_log(&settings.log, settings.secrets())?;
+    let prompts = Prompts::load(settings.prompts.as_deref()).map_err(|error| Invalid::new(error.to_string()))?;
+    let model = model(&settings.models)?;
+    let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = threads.block_on(run(settings, prompts, model));
+    // Everything that matters has been waited for.
+    threads.shutdown_background();
+    outcome
+}
+
+/// Starts from the bottom up, waits, stops from the top down.
+async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>) -> anyhow::Result<()> {
+    // First of all: a signal that comes while starting is not lost.
+    let mut stop = Stop::listen()?;
+    let metrics = telemetry::start_metrics()?;
+    tokio::spawn(telemetry::keep_metrics_small(metrics.clone()));
+    let store = open_store(settings).await?;
+    let listener = listen(settings.listen).await?;
+    let about = About { database: shown_url(settings.database.expose_secret()), model: model.name() };
+    let runtime = Runtime::start(store.clone(), model, Arc::new(prompts), settings.history.clone(), settings.runtime());
+    greet(settings, listener.local_addr()?, &about)?;
+
+    let shutdown = CancellationToken::new();
+    let parts = Parts { runtime: runtime.clone(), metrics, about: about.lines() };
+    let mut edge = tokio::spawn(edge::serve(listener, settings.edge(), parts, shutdown.clone()));
+    let died = tokio::select! {
+        signal = stop.signalled() => {
+            tracing::info!(signal, "stopping");
+            None
+        }
+        ended = &mut edge => Some(ended),
+    };
+    let going = async {
+        shutdown.cancel();
+        if died.is_none() {
+            // Clients are let go while turns come to their end: what those still say is in the log.
+            let (edge, ()) = tokio::join!(edge, runtime.drain(ms(settings.runtime.grace_ms)));
+            edge.context("the boundary failed while it stopped")?.map_err(anyhow::Error::msg)?;
+        }
+        store.close().await;
+        anyhow::Ok(())
+    };
+    tokio::select! {
+        gone = going => gone?,
+        signal = stop.signalled() => anyhow::bail!("{signal} again: stopped at once; what was under way is taken up at the next start"),
+    }
+    match died {
+        Some(Err(error)) => Err(error).context("the boundary failed"),
+        Some(Ok(Err(error))) => anyhow::bail!("the boundary failed: {error}"),
+        Some(Ok(Ok(()))) => anyhow::bail!("the boundary ended by itself"),
+        None => Ok(()),
+    }
+}
+
+/// The configured store, its tables made or brought up to date.
+pub async fn open_store(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
+    let url = settings.database.expose_secret();
+    let store = store::open(url, store::Options::default(), project).await;
+    store.with_context(|| format!("database {}", shown_url(url)))
+}
+
+/// The configured models, or the built-in one.
+fn model(models: &settings::Models) -> Result<Arc<dyn Model>, Invalid> {
+    let tier = |options: &Option<openai::Options>| options.as_ref().map(openai).transpose();
+    let offline = || Models::new(Some(Arc::new(Offline::new())), None);
+    let Some(mut all) = Models::new(tier(&models.low)?, tier(&models.high)?).or_else(offline) else {
+        return Err(Invalid::new("no model to ask"));
+    };
+    for (module, options) in &models.modules {
+        all = all.with_module(module, openai(options)?);
+    }
+    Ok(metered(Arc::new(all)))
+}
+
+fn openai(options: &openai::Options) -> Result<Arc<dyn Model>, Invalid> {
+    Ok(Arc::new(OpenAi::new(options.clone()).map_err(|failure| Invalid::new(failure.to_string()))?))
+}
+
+async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+}
+
+/// What a person should know about this server.
+struct About {
+    database: String,
+    model: String,
+}
+
+impl About {
+    fn lines(self) -> Vec<(&'static str, String)> {
+        vec![("database", self.database), ("model", self.model)]
+    }
+}
+
+/// Says where it listens, what it uses, and how to say hello.
+fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Result<()> {
+    let About { database, model } = about;
+    if settings.log.format == LogFormat::Json {
+        tracing::info!(%address, database, model, "thinkd listens");
+        return Ok(());
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    let program = std::env::args().next().unwrap_or_else(|| "thinkd".into());
+    let reachable = client::reachable(address);
+    // The configuration says the rest, unless it left the port open or a flag did.
+    let url = if address == Settings::default().listen { String::new() } else { format!(" --url http://{reachable}") };
+    say(format_args!("thinkd {version} listens on http://{reachable}"))?;
+    say(format_args!("  database   {database}"))?;
+    say(format_args!("  model      {model}"))?;
+    say(format_args!("  say hello  {program} chat{url}"))
+}
+
+/// The signals that stop a server.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    fn listen() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn signalled(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
 }

@@ -57,7 +57,7 @@ pub fn run() -> ExitCode {
 fn dispatch(line: Line) -> anyhow::Result<()> {
     let Loaded { settings, sources } = Settings::load(&line.flags, &settings::environment())?;
     match line.command.unwrap_or(Command::Serve) {
-        Command::Serve => app::serve(settings),
+        Command::Serve => app::serve(&settings),
         Command::Config => {
             say(settings.to_toml(&sources).trim_end())?;
             Ok(settings.check()?)

@@ -11,9 +11,13 @@ use figment::{Figment, Metadata, Profile, Provider};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::edge::limits::ms;
 use crate::edge::{self, Key, Role};
+use crate::history;
+use crate::id::Name;
 use crate::model::openai;
-use crate::runtime::Policy;
+use crate::runtime;
+use crate::turn;
 
 /// All that can be configured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,13 +44,15 @@ pub struct Settings {
     /// Which models answer.
     pub models: Models,
     /// What a turn may take.
-    pub turn: Turn,
+    pub turn: turn::Options,
     /// How much of the log a prompt view holds.
-    pub history: History,
+    pub history: history::Options,
     /// What tools may take.
     pub tools: Tools,
     /// What ends a mind that does not end by itself.
-    pub budget: Budget,
+    pub budget: turn::Budget,
+    /// How threads are given to servers.
+    pub runtime: Running,
     /// How much, how many, how long.
     pub limits: edge::Limits,
     /// What is written to standard error.
@@ -63,10 +69,11 @@ impl Default for Settings {
             prompts: None,
             keys: Vec::new(),
             models: Models::default(),
-            turn: Turn::default(),
-            history: History::default(),
+            turn: turn::Options::default(),
+            history: history::Options::default(),
             tools: Tools::default(),
-            budget: Budget::default(),
+            budget: turn::Budget::default(),
+            runtime: Running::default(),
             limits: edge::Limits::default(),
             log: Log::default(),
         }
@@ -97,61 +104,6 @@ pub struct Models {
     pub modules: BTreeMap<String, openai::Options>,
 }
 
-/// `[turn]`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Turn {
-    /// How long submodules may think before the decision goes on without them.
-    pub submodule_timeout_ms: u64,
-    /// How long a late submodule may go on, counted from the same start.
-    pub late_timeout_ms: u64,
-    /// How long one model call of the decision may take.
-    pub decision_timeout_ms: u64,
-    /// Rounds of the decision in one turn.
-    pub max_rounds: u32,
-    /// Tool calls in one turn.
-    pub max_tool_calls: u32,
-    /// What new client input does while a turn runs, where the thread says nothing else.
-    pub policy: Policy,
-    /// Whether submodules hear the decision and may answer it.
-    pub follow_up: bool,
-}
-
-impl Default for Turn {
-    fn default() -> Self {
-        Self {
-            submodule_timeout_ms: 20_000,
-            late_timeout_ms: 120_000,
-            decision_timeout_ms: 120_000,
-            max_rounds: 6,
-            max_tool_calls: 32,
-            policy: Policy::default(),
-            follow_up: true,
-        }
-    }
-}
-
-/// `[history]`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct History {
-    /// Events the decision sees at least (as far as there are).
-    pub decision: u32,
-    /// Events a submodule sees at least.
-    pub submodule: u32,
-    /// Views are cut every so many events, so that their beginnings repeat; 1 is exact.
-    pub block: u32,
-    /// Only events of the last so many seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub window_s: Option<u64>,
-}
-
-impl Default for History {
-    fn default() -> Self {
-        Self { decision: 60, submodule: 60, block: 16, window_s: None }
-    }
-}
-
 /// `[tools]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -166,19 +118,23 @@ impl Default for Tools {
     }
 }
 
-/// `[budget]`.
+/// `[runtime]`: how threads are given to servers, and given up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Budget {
-    /// Model calls in one turn, of all modules together.
-    pub model_calls: u32,
-    /// Messages of a thread to itself in a row, without anything from outside.
-    pub self_messages: u32,
+pub struct Running {
+    /// How long a thread stays with a server that says nothing more.
+    pub lease_ms: u64,
+    /// How often to look for threads that wait and nobody runs.
+    pub scan_ms: u64,
+    /// How long turns that run may take to end when the server is told to stop.
+    pub grace_ms: u64,
+    /// Whether a new space begins with the built-in voices (`prompts/submodules`).
+    pub default_submodules: bool,
 }
 
-impl Default for Budget {
+impl Default for Running {
     fn default() -> Self {
-        Self { model_calls: 32, self_messages: 32 }
+        Self { lease_ms: 10_000, scan_ms: 3_000, grace_ms: 10_000, default_submodules: true }
     }
 }
 
@@ -290,7 +246,31 @@ impl Settings {
             ));
         }
         self.edge().check().map_err(Invalid)?;
+        let at_least_one = [
+            ("turn.max_rounds", self.turn.max_rounds),
+            ("history.decision", self.history.decision),
+            ("history.block", self.history.block),
+            ("runtime.lease_ms", self.runtime.lease_ms),
+            ("runtime.scan_ms", self.runtime.scan_ms),
+        ];
+        if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
+            return invalid(format!("{key} = 0 would stop everything: it must be at least 1"));
+        }
         self.models.check()
+    }
+
+    /// What the runtime is to know.
+    pub fn runtime(&self) -> runtime::Options {
+        runtime::Options {
+            turn: self.turn.clone(),
+            budget: self.budget.clone(),
+            tool_timeout: ms(self.tools.timeout_ms),
+            queue_max: self.limits.waiting_inputs,
+            submodules_max: self.limits.submodules,
+            default_submodules: self.runtime.default_submodules,
+            lease: ms(self.runtime.lease_ms),
+            scan: ms(self.runtime.scan_ms),
+        }
     }
 
     /// What the boundary is to know.
@@ -333,6 +313,9 @@ impl Models {
     }
 
     fn check(&self) -> Result<(), Invalid> {
+        if let Some(name) = self.modules.keys().find(|name| !is_module(name)) {
+            return invalid(format!("[models.modules.{name:?}]: a module is decision or submodule:<name>"));
+        }
         let has_model = self.low.is_some() || self.high.is_some() || !self.modules.is_empty();
         if has_model || (self.base_url.is_none() && self.api_key.is_none()) {
             return Ok(());
@@ -342,6 +325,10 @@ impl Models {
              (models.low.model), or unset them to use the built-in offline model",
         )
     }
+}
+
+fn is_module(name: &str) -> bool {
+    name == "decision" || name.strip_prefix("submodule:").is_some_and(|name| Name::parse(name).is_ok())
 }
 
 // --- layers: what each source says, as one dictionary with the source's name
