@@ -44,6 +44,7 @@ impl Model for Offline {
         let transcript = transcript(&view);
         let heard = Heard::in_transcript(&transcript);
         let (text, calls) = match &prepared.module {
+            Who::Submodule(_) if heard.replied => (String::new(), Vec::new()),
             Who::Submodule(name) => (remark(name.as_str(), &heard.said), Vec::new()),
             _ if can_reply(&view) => (String::new(), vec![reply(&heard)]),
             _ => (announcement(&heard), Vec::new()),
@@ -67,41 +68,42 @@ struct Heard {
     said: String,
     /// What the voices remarked since.
     remarks: Vec<String>,
+    /// Whether it has been replied to.
+    replied: bool,
 }
 
 impl Heard {
-    /// Reads lines like `#12 user: hello` and `#13 submodule:critic: …`; a line that begins nothing goes on with the one before.
-    /// In a text that has no such lines the last line is what was said.
+    /// Reads entries like `#12 [2026-11-21 04:25] user: hello` and `#13 [2026-11-21 04:25] voice critic: …`, whose further lines are
+    /// indented. In a text that has no such entries the last line is what was said.
     fn in_transcript(transcript: &str) -> Self {
         let mut entries: Vec<(&str, String)> = Vec::new();
         for line in transcript.lines() {
-            match (entry(line), entries.last_mut()) {
-                (Some((who, text)), _) => entries.push((who, text.to_owned())),
-                (None, Some((_, text))) if !line.trim().is_empty() => *text = format!("{text} {}", line.trim()),
-                // A blank line ends an entry: what follows may be a heading or an instruction.
-                (None, Some(_)) => entries.push(("", String::new())),
-                (None, None) => {}
+            match (entry(line), line.strip_prefix("    "), entries.last_mut()) {
+                (Some((who, text)), ..) => entries.push((who, text.to_owned())),
+                (None, Some(more), Some((_, text))) => *text = format!("{text} {more}"),
+                // Whatever this is, it goes on with nothing.
+                (None, ..) => entries.push(("", String::new())),
             }
         }
         let Some(at) = entries.iter().rposition(|(who, _)| who.starts_with("user")) else {
             let last = transcript.lines().rev().find(|line| !line.trim().is_empty());
-            return Self { said: last.unwrap_or_default().trim().to_owned(), remarks: Vec::new() };
+            return Self { said: last.unwrap_or_default().trim().to_owned(), ..Self::default() };
         };
-        let voices = entries.iter().skip(at).filter_map(|(who, text)| Some((who.strip_prefix("submodule")?, text)));
-        let remarks = voices.map(|(name, text)| format!("{}: {text}", name.trim_start_matches([':', ' ']))).collect();
-        Self { said: entries[at].1.clone(), remarks }
+        let since = &entries[at + 1..];
+        let voices = since.iter().filter_map(|(who, text)| Some((who.strip_prefix("voice ")?, text)));
+        Self {
+            said: entries[at].1.clone(),
+            remarks: voices.map(|(name, text)| format!("{name}: {text}")).collect(),
+            replied: since.iter().any(|(who, _)| who.starts_with("reply")),
+        }
     }
 }
 
-/// `#12 who: text`, with or without the number.
+/// `#12 [2026-11-21 04:25] who: text`.
 fn entry(line: &str) -> Option<(&str, &str)> {
-    let line = match line.strip_prefix('#') {
-        Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start(),
-        None => line,
-    };
-    let (who, text) = line.split_once(": ")?;
-    let known = ["user", "submodule", "decision", "tool", "system", "internal"];
-    known.iter().any(|word| who.starts_with(word)).then_some((who, text))
+    let rest = line.strip_prefix('#')?.trim_start_matches(|c: char| c.is_ascii_digit());
+    let (_, rest) = rest.strip_prefix(" [")?.split_once("] ")?;
+    rest.split_once(": ").or_else(|| Some((rest.strip_suffix(':')?, "")))
 }
 
 /// The text of all user messages.

@@ -9,9 +9,9 @@
 mod contracts;
 mod floors;
 mod machine;
+mod model;
 mod settings;
 mod store;
-mod model;
 mod support;
 mod turn;
 mod voices;

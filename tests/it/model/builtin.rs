@@ -18,10 +18,13 @@ async fn offline_reply(text: &str) -> String {
 
 #[tokio::test]
 async fn the_offline_model_says_what_it_is_and_what_it_heard() {
-    let transcript = "# Log\n#11 user: earlier\n#12 submodule:critic: old\n\n# Now\n#13 user: hello there,\nmy friend\n\
-                      #14 submodule:critic: too short\n#15 submodule:muse: a greeting\n\nDecide what to do: use a tool.";
+    let transcript = "#11 [2026-11-21 04:24] user ann: earlier\n#12 [2026-11-21 04:24] voice critic: old\n\
+                      #13 [2026-11-21 04:25] user ann: hello there,\n    my friend\n\
+                      #14 [2026-11-21 04:25] voice critic: too short\n#15 [2026-11-21 04:25] voice muse (late): a greeting\n\n\
+                      To be decided now: #13. Call a tool.";
     let reply = offline_reply(transcript).await;
-    for part in ["offline model", "“hello there, my friend”", "critic: too short / muse: a greeting", "THINKD_MODEL"]
+    for part in
+        ["offline model", "“hello there, my friend”", "critic: too short / muse (late): a greeting", "THINKD_MODEL"]
     {
         assert!(reply.contains(part), "no {part} in {reply}");
     }
@@ -30,12 +33,12 @@ async fn the_offline_model_says_what_it_is_and_what_it_heard() {
     // Other forms break nothing.
     assert!(offline_reply("just words").await.contains("“just words”"));
     assert!(offline_reply("").await.contains("I saw no message."));
-    assert!(offline_reply("#1 user: \n\n#: :\nuser").await.contains("offline"));
-    assert!(offline_reply(&format!("#1 user: {}", "ü".repeat(9000))).await.contains("üü…”"));
+    assert!(offline_reply("#1 [x] user: \n\n#: :\nuser\n#1 [\n#1 [] :\n    ").await.contains("offline"));
+    assert!(offline_reply(&format!("#1 [x] user: {}", "ü".repeat(9000))).await.contains("üü…”"));
     // Restricted to `reply`, and without tools.
-    let only = Request { choice: ToolChoice::Only("reply".to_owned()), ..request("#1 user: hi") };
+    let only = Request { choice: ToolChoice::Only("reply".to_owned()), ..request("#1 [x] user: hi") };
     assert_eq!(ask(&Offline::new(), &only).await.1.unwrap().calls.len(), 1);
-    let toolless = Request { tools: Arc::from([]), ..request("#1 user: hi") };
+    let toolless = Request { tools: Arc::from([]), ..request("#1 [x] user: hi") };
     assert!(ask(&Offline::new(), &toolless).await.1.unwrap().text.contains("“hi”"));
 }
 
@@ -43,7 +46,7 @@ async fn the_offline_model_says_what_it_is_and_what_it_heard() {
 async fn the_offline_voices_remark_something_or_nothing() {
     let mut remarks = Vec::new();
     for name in ["a", "b", "c", "d"] {
-        let answer = ask(&Offline::new(), &voice(name, "#1 user: does Ann know 42?")).await.1.unwrap();
+        let answer = ask(&Offline::new(), &voice(name, "#1 [x] user: does Ann know 42?")).await.1.unwrap();
         assert!(answer.calls.is_empty());
         remarks.push(answer.text);
     }
@@ -51,6 +54,9 @@ async fn the_offline_voices_remark_something_or_nothing() {
     remarks.dedup();
     assert_eq!(remarks.len(), 4, "{remarks:?}");
     assert_eq!(ask(&Offline::new(), &voice("a", "")).await.1.unwrap().text, "");
+    // What has been answered needs no remark.
+    let answered = "#1 [x] user: does Ann know 42?\n#2 [x] reply: she does";
+    assert_eq!(ask(&Offline::new(), &voice("a", answered)).await.1.unwrap().text, "");
 }
 
 #[tokio::test]
