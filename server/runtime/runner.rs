@@ -48,12 +48,16 @@ impl Runtime {
 
     /// Runs a thread's turns until it has nothing to do.
     async fn look_after(self, key: (Space, ThreadId)) {
-        let mut pause = Duration::from_millis(50);
+        const PAUSE: Duration = Duration::from_millis(50);
+        let (mut pause, mut woken) = (PAUSE, true);
         loop {
             if let Some(active) = lock(&self.0.active).get_mut(&key) {
                 active.again = false;
             }
-            let looked = self.look(&key).await;
+            let looked = self.look(&key, woken).await;
+            if looked.is_ok() {
+                pause = PAUSE;
+            }
             if let Err(error) = &looked {
                 tracing::warn!(space = %key.0, thread = %key.1, %error, "the thread could not be run; it is tried again");
                 tokio::select! {
@@ -68,17 +72,23 @@ impl Runtime {
                 active.remove(&key);
                 return;
             }
+            woken = again;
         }
     }
 
-    async fn look(&self, key: &(Space, ThreadId)) -> Result<Looked, store::Error> {
+    /// `woken`: there most likely is something to do, so the lease comes first; otherwise a look at the row does.
+    async fn look(&self, key: &(Space, ThreadId), woken: bool) -> Result<Looked, store::Error> {
         let (space, thread) = key;
         let store = &self.0.store;
-        let waits = |row: &ThreadRow| row.woken > row.handled && !row.status.is_final();
-        let Some(row) = store.thread(space, thread).await?.filter(waits) else { return Ok(Looked::Nothing) };
+        if !woken && self.waiting_row(space, thread).await?.is_none() {
+            return Ok(Looked::Nothing);
+        }
         let Some(fence) = store.lease(space, thread, self.0.options.lease).await? else { return Ok(Looked::Nothing) };
-        // Under the lease the row cannot change but by input; before it, another server may have had a turn.
-        let row = store.thread(space, thread).await?.filter(waits).unwrap_or(row);
+        // Read under the lease: now only input can change the row.
+        let Some(row) = self.waiting_row(space, thread).await? else {
+            store.release(&fence).await?;
+            return Ok(Looked::Nothing);
+        };
         let stop = Arc::new(Stop::new(&self.0.all));
         lock(&self.0.leases).insert(fence.clone(), stop.clone());
         if let Some(active) = lock(&self.0.active).get_mut(key) {
@@ -95,6 +105,12 @@ impl Runtime {
         }
         self.hint_status(space, thread, Status::Idle, 0);
         looked
+    }
+
+    /// The thread's row, if it has something to do.
+    async fn waiting_row(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, store::Error> {
+        let row = self.0.store.thread(space, thread).await?;
+        Ok(row.filter(|row| row.woken > row.handled && !row.status.is_final()))
     }
 
     async fn take_turn(&self, row: &ThreadRow, fence: Fence, stop: Arc<Stop>) -> Result<Looked, store::Error> {
