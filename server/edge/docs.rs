@@ -16,9 +16,10 @@ type Asset = (&'static str, &'static str, &'static [u8]);
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
-const SMALL: [Asset; 3] = [
+const SMALL: [Asset; 4] = [
     ("openapi.js", JAVASCRIPT, include_bytes!("docs/openapi.js")),
     ("asyncapi.js", JAVASCRIPT, include_bytes!("docs/asyncapi.js")),
+    ("asyncapi.css", STYLE, include_bytes!("docs/asyncapi.css")),
     ("page.css", STYLE, include_bytes!("docs/page.css")),
 ];
 

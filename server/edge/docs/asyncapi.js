@@ -54,7 +54,9 @@ function refs(schema) {
 
 function members(root, schema, open) {
   const parts = objects(root, schema);
-  const rows = parts.flatMap((part) => Object.entries(part.properties).map(([name, value]) => {
+  const rank = (part, name) => (name === 'type' ? 0 : part.required?.includes(name) ? 1 : 2);
+  const sorted = (part) => Object.entries(part.properties).sort(([a], [b]) => rank(part, a) - rank(part, b));
+  const rows = parts.flatMap((part) => sorted(part).map(([name, value]) => {
     const required = part.required?.includes(name);
     const about = value.description ?? follow(root, value).description;
     const bounds = ['format', 'minimum', 'maximum', 'minLength', 'maxLength', 'maxItems', 'pattern', 'default']
@@ -80,17 +82,15 @@ function message(root, key, reference) {
     ...prose(it.summary), ...prose(it.description), ...members(root, it.payload?.schema ?? it.payload ?? {}, []), ...examples);
 }
 
-// The server's perspective: what it receives, a client sends.
-function operation(root, name, reference) {
-  const it = follow(root, reference);
-  const title = it.title ?? (it.action === 'receive' ? 'A client sends' : 'The server sends');
-  const messages = it.messages ?? Object.values(follow(root, it.channel).messages ?? {});
-  return make('section', {}, make('h2', {}, title), ...prose(it.summary), ...prose(it.description),
-    ...messages.map((reference_) => message(root, named(reference_.$ref ?? name), reference_)));
+// The document has the server's perspective: what it receives, a client sends.
+function direction(root, action, title) {
+  const messages = Object.values(root.operations ?? {}).filter((operation) => operation.action === action)
+    .flatMap((operation) => operation.messages ?? Object.values(follow(root, operation.channel).messages ?? {}));
+  return make('section', {}, make('h2', {}, title), ...messages.map((it) => message(root, named(it.$ref ?? it.name), it)));
 }
 
 function show(root, main) {
-  const sections = Object.entries(root.operations ?? {}).map(([name, it]) => operation(root, name, it));
+  const sections = [direction(root, 'receive', 'A client sends'), direction(root, 'send', 'The server sends')];
   const index = sections.map((section) => make('div', {}, make('b', {}, section.querySelector('h2').textContent),
     ...[...section.querySelectorAll('article')].map((article) =>
       make('a', { href: `#${article.id}` }, article.querySelector('h3').textContent))));
