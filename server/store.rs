@@ -18,6 +18,7 @@ mod append;
 pub mod feed;
 mod leases;
 mod marks;
+mod postgres;
 mod rows;
 mod sql;
 mod sqlite;
@@ -395,6 +396,7 @@ impl Default for Options {
 pub async fn open(url: &str, options: Options, project: Project) -> Result<Arc<dyn Store>, Error> {
     match url.split_once(':') {
         Some(("sqlite", _)) => Ok(Arc::new(sqlite::Sqlite::open(url, &options, project).await?)),
+        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(postgres::Postgres::open(url, &options, project).await?)),
         _ => {
             Err(Error::Broken(format!("{url:?} names no database; use sqlite://FILE or postgres://USER@HOST/DATABASE")))
         }

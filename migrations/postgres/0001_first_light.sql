@@ -6,6 +6,7 @@ create table log (
     epoch       uuid   not null,
     incarnation bigint not null
 );
+insert into log values (gen_random_uuid(), 0);
 
 -- A space's log as a whole: the seq and time of its last event. The row is locked by every append until its commit.
 create table spaces (
@@ -113,12 +114,13 @@ create table blobs (
     primary key (space, sha256)
 );
 
--- Who may append to a thread. Not derived from the log. Fence numbers come from one sequence, so they grow for ever.
+-- Who may append to a thread. Not derived from the log. Fence numbers come from one sequence, so they grow for ever;
+-- a lease given back stays as a row whose number nobody has.
 create table leases (
     space  text        collate "C" not null,
     thread text        collate "C" not null,
     number bigint      not null,
     until  timestamptz not null,
     primary key (space, thread)
-);
+) with (fillfactor = 70);
 create sequence fences;

@@ -1,11 +1,11 @@
 -- The log and what is derived from it. The twin in migrations/postgres has the same tables under the same names.
 
--- One row: which incarnation of the log this is, how often it was opened (fence numbers begin there), which rules
--- the derived rows were made by.
+-- One row: which incarnation of the log this is, how often it was opened (fence numbers begin there).
 create table log (
     epoch       blob    not null,
     incarnation integer not null
 ) strict;
+insert into log values (randomblob(16), 0);
 
 -- A space's log as a whole: the seq and time of its last event. `number` gives its events row ids in event_words.
 create table spaces (

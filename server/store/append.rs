@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
 
 use super::feed::Feed;
@@ -26,6 +26,8 @@ const GROUP_EVENTS: usize = 512;
 const GROUP_BYTES: usize = 4 << 20;
 /// How long a commit waits for the writers of the last one to come back.
 const GATHER: Duration = Duration::from_micros(500);
+/// How long a commit may take. Its future may be dropped then: the task lives on and the connection is not used again as it is.
+const COMMIT: Duration = Duration::from_secs(30);
 /// How long the writer is idle before it goes on with the search index.
 const IDLE: Duration = Duration::from_millis(30);
 /// Events added to the search index in one commit.
@@ -68,8 +70,8 @@ pub(super) trait Backend: Send + 'static {
     /// Spaces whose search index trails.
     fn behind(&mut self) -> impl Future<Output = Result<Vec<Space>, Error>> + Send;
     fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> impl Future<Output = Result<(), Error>> + Send;
-    /// The followers of a space miss events that another server committed.
-    fn gap(&mut self, space: &Space);
+    /// A space's log grew. Not told: its followers miss events that another server committed before.
+    fn committed(&mut self, space: &Space, told: bool);
     fn close(self) -> impl Future<Output = ()> + Send;
 }
 
@@ -324,7 +326,10 @@ impl<B: Backend> Task<B> {
     }
 
     async fn commit(&mut self, group: &[Item], again: bool) -> Result<Vec<Result<Appended, Error>>, Error> {
-        let result = self.transaction(group, again).await;
+        let result = match timeout(COMMIT, self.transaction(group, again)).await {
+            Ok(result) => result,
+            Err(_) => Err(Error::Unavailable("the database does not answer".into())),
+        };
         match result {
             Ok(plan) => {
                 self.backend.settled(&plan.released);
@@ -376,9 +381,8 @@ impl<B: Backend> Task<B> {
         }
         self.unindexed += plan.events.len();
         for (space, events) in spaces {
-            if !self.feed.committed(space, &events) {
-                self.backend.gap(space);
-            }
+            let told = self.feed.committed(space, &events);
+            self.backend.committed(space, told);
             if !self.behind.contains(space) {
                 self.behind.insert(space.clone());
             }

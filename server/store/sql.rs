@@ -38,6 +38,11 @@ pub(super) use {entry_columns, event_columns, thread_columns};
 
 pub(super) type EventColumns = (i64, Uuid, i64, String, String, String, String, String);
 pub(super) type ThreadColumns = (String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
+/// An event's columns after its space.
+pub(super) type PlacedColumns = (String, i64, Uuid, i64, String, String, String, String, String);
+/// A thread's columns after its space.
+pub(super) type PlacedThreadColumns =
+    (String, String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
 pub(super) type EntryColumns = (String, String, String, String, i64);
 pub(super) type SubmoduleColumns = (String, String, i64);
 
@@ -99,6 +104,29 @@ pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, Error> {
         created: Timestamp::from_micros(created),
         updated: Timestamp::from_micros(updated),
     })
+}
+
+pub(super) fn placed_event(columns: PlacedColumns) -> Result<(Space, Event), Error> {
+    let (space, seq, id, ts, thread, source, modality, payload, tags) = columns;
+    Ok((self::space(space)?, event((seq, id, ts, thread, source, modality, payload, tags))?))
+}
+
+pub(super) fn placed_thread(columns: PlacedThreadColumns) -> Result<(Space, ThreadRow), Error> {
+    let (space, id, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, created, updated) =
+        columns;
+    let columns =
+        (id, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, created, updated);
+    Ok((self::space(space)?, thread(columns)?))
+}
+
+/// `payload.text` of an event's payload column. Read here: Postgres cannot take a NUL out of JSON.
+pub(super) fn payload_text(payload: &str) -> Result<String, Error> {
+    #[derive(serde::Deserialize)]
+    struct Text {
+        #[serde(default)]
+        text: Value,
+    }
+    Ok(parse::<Text>(payload)?.text.as_str().unwrap_or_default().to_owned())
 }
 
 pub(super) fn entry(columns: EntryColumns) -> Result<Entry, Error> {

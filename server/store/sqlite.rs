@@ -196,13 +196,8 @@ fn named(path: &Path, error: Error) -> Error {
     }
 }
 
-/// Counts this opening; the first one gives the log its epoch.
+/// Counts this opening.
 async fn opened(connection: &mut SqliteConnection) -> Result<(Uuid, i64), Error> {
-    sqlx::query("insert into log (epoch, incarnation) select $1, 0 where not exists (select 1 from log)")
-        .bind(crate::id::fresh())
-        .execute(&mut *connection)
-        .await
-        .map_err(sql::error)?;
     sqlx::query_as("update log set incarnation = incarnation + 1 returning epoch, incarnation")
         .fetch_one(connection)
         .await
@@ -259,14 +254,9 @@ impl Backend for Log {
             sql::event_columns!(),
             " from json_each($1) k cross join events e where e.space = k.value ->> 0 and e.event_id = unhex(k.value ->> 1)"
         );
-        type Columns = (String, i64, Uuid, i64, String, String, String, String, String);
-        let rows: Vec<Columns> =
+        let rows: Vec<sql::PlacedColumns> =
             sqlx::query_as(text).bind(json(&keys)?).fetch_all(&mut self.connection).await.map_err(sql::error)?;
-        rows.into_iter()
-            .map(|(space, seq, id, ts, thread, source, modality, payload, tags)| {
-                Ok((sql::space(space)?, sql::event((seq, id, ts, thread, source, modality, payload, tags))?))
-            })
-            .collect()
+        rows.into_iter().map(sql::placed_event).collect()
     }
 
     async fn threads(&mut self, ids: &[(Space, ThreadId)]) -> Result<Vec<(Space, ThreadRow)>, Error> {
@@ -351,8 +341,8 @@ impl Backend for Log {
             .map_err(sql::error)
     }
 
-    fn gap(&mut self, _: &Space) {
-        // Only this process appends.
+    fn committed(&mut self, _: &Space, _: bool) {
+        // Only this process appends: there is nobody else to tell.
     }
 
     async fn close(self) {
@@ -382,9 +372,9 @@ impl Log {
 
     async fn index_some(&mut self, space: &Space) -> Result<bool, Error> {
         let base = self.number(space).await? << SEQ_BITS;
-        let text = "select seq, payload ->> 'text' from events where space = $1 \
+        let text = "select seq, payload from events where space = $1 \
              and seq > coalesce((select seq from indexed where space = $1), 0) order by seq limit $2";
-        let rows: Vec<(i64, Option<String>)> = sqlx::query_as(text)
+        let rows: Vec<(i64, String)> = sqlx::query_as(text)
             .bind(space.as_str())
             .bind(INDEX_EVENTS)
             .fetch_all(&mut self.connection)
@@ -392,8 +382,8 @@ impl Log {
             .map_err(sql::error)?;
         let Some((last, _)) = rows.last() else { return Ok(false) };
         let last: Seq = *last;
-        for (seq, text) in &rows {
-            let words = super::words::of(text.as_deref().unwrap_or_default());
+        for (seq, payload) in &rows {
+            let words = super::words::of(&sql::payload_text(payload)?);
             if !words.is_empty() {
                 sqlx::query("insert into event_words (rowid, words) values ($1, $2)")
                     .bind(base + seq)

@@ -9,8 +9,8 @@ use unicode_normalization::UnicodeNormalization;
 
 /// Longer words are known by their first characters.
 const WORD_MAX: usize = 64;
-/// Words of one text that are indexed; a text of 64 KiB rarely has more.
-const WORDS_MAX: usize = 20_000;
+/// Bytes of one text that are indexed; a tsvector holds 1 MiB, and Han text grows to three times its size.
+const TEXT_MAX: usize = 256 << 10;
 /// Words of a query that count.
 const ASKED_MAX: usize = 32;
 
@@ -18,10 +18,7 @@ const ASKED_MAX: usize = 32;
 pub fn of(text: &str) -> BTreeSet<String> {
     let folded = fold(text);
     let mut words = BTreeSet::new();
-    for piece in pieces(&folded) {
-        if words.len() >= WORDS_MAX {
-            break;
-        }
+    for piece in pieces(head(&folded)) {
         match piece {
             Piece::Word(word) => {
                 words.insert(cut(word));
@@ -68,6 +65,10 @@ enum Class {
     Between,
     Word,
     Run,
+}
+
+fn head(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TEXT_MAX)]
 }
 
 fn fold(text: &str) -> String {

@@ -110,5 +110,5 @@ fn id(number: u128) -> Option<Uuid> {
 
 /// An empty database of each kind.
 async fn media() -> Vec<Medium> {
-    vec![Medium::sqlite()]
+    Medium::each().await
 }

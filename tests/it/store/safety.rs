@@ -67,6 +67,7 @@ async fn what_cannot_be_opened_says_why() {
         ("thinkd.db", "sqlite://FILE"),
         ("sqlite::memory:", "names no file"),
         ("sqlite:///nowhere/at/all/thinkd.db", "/nowhere/at/all/thinkd.db"),
+        ("postgres://nobody@127.0.0.1:1/none", "127.0.0.1:1"),
     ] {
         let error = store::open(url, Options::default(), project).await.err().unwrap().to_string();
         assert!(error.contains(says), "{url}: {error}");

@@ -1,0 +1,446 @@
+//! Postgres: many servers, one log. Each has one connection that writes, one that listens and a pool that reads; leases are
+//! rows. Only what differs from SQLite is here; what passes between servers is in `postgres/watch.rs`.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use sqlx::{ConnectOptions, Connection};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::append::{Backend, INDEX_EVENTS, Plan, Position, Writer, json};
+use super::feed::Feed;
+use super::sql::{self, stored};
+use super::{Blob, Entry, Error, Fence, Options, Project, Query, ThreadRow};
+use crate::event::Event;
+use crate::id::{Space, ThreadId};
+use crate::time::Timestamp;
+
+mod bulk;
+mod watch;
+
+pub(super) use bulk::{EventRow, put_events, put_rest, put_threads};
+use watch::Watch;
+
+/// How long anybody waits for a connection.
+const ACQUIRE: Duration = Duration::from_secs(2);
+/// How long a broken connection may take to say so.
+const ROLLBACK: Duration = Duration::from_secs(1);
+/// Most connections of a pool: more do not make one Postgres faster.
+const POOL_MAX: u32 = 16;
+
+/// The store on a Postgres server.
+pub(super) struct Postgres {
+    pool: PgPool,
+    writer: Writer,
+    feed: Arc<Feed>,
+    epoch: Uuid,
+    options: PgConnectOptions,
+    project: Project,
+    // A plain mutex: held to stop the tasks, never across an await.
+    watch: Mutex<JoinSet<()>>,
+}
+
+fn migrations() -> Migrator {
+    sql::migrations(&[("first light", include_str!("../../migrations/postgres/0001_first_light.sql"))])
+}
+
+/// Every statement and every lock has its limit.
+pub(super) fn options(url: &str) -> Result<PgConnectOptions, Error> {
+    let options =
+        PgConnectOptions::from_str(url).map_err(|error| Error::Broken(format!("the database URL: {error}")))?;
+    let limits = [
+        ("statement_timeout", "30s"),
+        ("lock_timeout", "10s"),
+        ("idle_in_transaction_session_timeout", "60s"),
+        ("synchronous_commit", "on"),
+    ];
+    Ok(options.application_name("thinkd").options(limits).statement_cache_capacity(256).disable_statement_logging())
+}
+
+pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Error> {
+    let place = || format!("Postgres at {}:{}", options.get_host(), options.get_port());
+    match timeout(ACQUIRE, options.connect()).await {
+        Ok(Ok(connection)) => Ok(connection),
+        Ok(Err(error)) => Err(match sql::error(error) {
+            Error::Unavailable(why) => Error::Unavailable(format!("{}: {why}", place())),
+            Error::Broken(why) => Error::Broken(format!("{}: {why}", place())),
+            conflict @ Error::Conflict(_) => conflict,
+        }),
+        Err(_) => Err(Error::Unavailable(format!("{} does not answer", place()))),
+    }
+}
+
+/// Brings the tables up to date. Of several servers that start together, one does; the others wait.
+pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), Error> {
+    // Indexes of a long log take their time.
+    sqlx::query("set statement_timeout = 0").execute(&mut *connection).await.map_err(sql::error)?;
+    sqlx::query("set lock_timeout = 0").execute(&mut *connection).await.map_err(sql::error)?;
+    migrations().run(connection).await.map_err(sql::migration_error)
+}
+
+impl Postgres {
+    pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, Error> {
+        let options = options(url)?;
+        let mut connection = connect(&options).await?;
+        migrate(&mut connection).await?;
+        let epoch: Uuid = sqlx::query_scalar("update log set incarnation = incarnation + 1 returning epoch")
+            .fetch_one(&mut connection)
+            .await
+            .map_err(sql::error)?;
+        // It had other limits for the migrations.
+        drop(connection);
+        let pool = PgPoolOptions::new()
+            .max_connections(settings.connections.clamp(2, POOL_MAX))
+            .acquire_timeout(ACQUIRE)
+            .connect_lazy_with(options.clone());
+        let feed = Arc::new(Feed::default());
+        let (watch, tasks) = Watch::start(pool.clone(), feed.clone(), options.clone());
+        let backend = Log { options: options.clone(), connection: None, watch };
+        let writer = Writer::start(backend, feed.clone(), project);
+        Ok(Self { pool, writer, feed, epoch, options, project, watch: Mutex::new(tasks) })
+    }
+
+    async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error> {
+        // The second `nextval` is drawn with the row locked: numbers grow in the order of the takings.
+        let text = "insert into leases (space, thread, number, until) \
+             values ($1, $2, nextval('fences'), clock_timestamp() + $3 * interval '1 microsecond') \
+             on conflict (space, thread) do update \
+             set number = nextval('fences'), until = clock_timestamp() + $3 * interval '1 microsecond' \
+             where leases.until < clock_timestamp() returning number";
+        let number: Option<i64> = sqlx::query_scalar(text)
+            .bind(space.as_str())
+            .bind(thread.as_str())
+            .bind(micros(ttl))
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(sql::error)?;
+        Ok(number.map(|number| Fence { space: space.clone(), thread: thread.clone(), number }))
+    }
+
+    async fn renew_leases(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error> {
+        // Locked in the same order as by appends.
+        let text = "with held as (select l.space, l.thread from leases l \
+             join unnest($1::text[], $2::text[], $3::bigint[]) f (space, thread, number) \
+             on l.space = f.space and l.thread = f.thread and l.number = f.number \
+             order by l.space, l.thread for no key update of l) \
+             update leases l set until = clock_timestamp() + $4 * interval '1 microsecond' from held \
+             where l.space = held.space and l.thread = held.thread returning l.number";
+        let (spaces, threads, numbers) = columns(fences);
+        let kept: Vec<i64> = sqlx::query_scalar(text)
+            .bind(spaces)
+            .bind(threads)
+            .bind(numbers)
+            .bind(micros(ttl))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(sql::error)?;
+        // Numbers are given out once, so they name their leases.
+        Ok(fences.iter().filter(|fence| !kept.contains(&fence.number)).cloned().collect())
+    }
+
+    async fn release_lease(&self, fence: &Fence) -> Result<(), Error> {
+        // The row stays: a new number takes the old one's right away.
+        let text = "update leases set number = nextval('fences'), until = '-infinity' \
+             where space = $1 and thread = $2 and number = $3";
+        sqlx::query(text)
+            .bind(fence.space.as_str())
+            .bind(fence.thread.as_str())
+            .bind(fence.number)
+            .execute(&self.pool)
+            .await
+            .map(|_| ())
+            .map_err(sql::error)
+    }
+
+    async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
+        let text = "select t.space, t.thread from threads t \
+             where t.woken > t.handled and t.status not in ('done', 'failed', 'stopped') \
+             and not exists (select 1 from leases l where l.space = t.space and l.thread = t.thread \
+             and l.until >= clock_timestamp()) limit $1";
+        let rows: Vec<(String, String)> =
+            sqlx::query_as(text).bind(i64::from(limit)).fetch_all(&self.pool).await.map_err(sql::error)?;
+        rows.into_iter().map(|(space, thread)| Ok((sql::space(space)?, sql::thread_id(thread)?))).collect()
+    }
+
+    async fn text_page(&self, space: &Space, words: &[String], query: &Query) -> Result<Option<Page>, Error> {
+        let (after, before) = sql::range(query);
+        let mut page = Page::new(concat!("select ", sql::event_columns!(), " from event_words w cross join events e"));
+        page.push(" where w.space = ").push_bind(space.as_str().to_owned());
+        page.push(" and w.words @@ ").push_bind(all_of(words)).push("::tsquery");
+        page.push(" and w.seq > ").push_bind(after).push(" and w.seq < ").push_bind(before);
+        page.push(" and e.space = w.space and e.seq = w.seq");
+        conditions(&mut page, space, query);
+        page.push(" order by w.seq").push(sql::order(query)).push(" limit ").push_bind(i64::from(query.limit.max(1)));
+        Ok(Some(page))
+    }
+
+    async fn entries_with(&self, space: &Space, words: &[String]) -> Result<Vec<Entry>, Error> {
+        let text = concat!(
+            "select ",
+            sql::entry_columns!(),
+            " from entries e where e.words @@ $1::tsquery and e.space = $2 limit $3"
+        );
+        let rows: Vec<sql::EntryColumns> = sqlx::query_as(text)
+            .bind(all_of(words))
+            .bind(space.as_str())
+            .bind(sql::CANDIDATES)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(sql::error)?;
+        rows.into_iter().map(sql::entry).collect()
+    }
+
+    async fn rebuild_rows(&self, _check: bool) -> Result<super::Rebuilt, Error> {
+        Err(Error::Broken("not yet".into()))
+    }
+
+    async fn shut(&self) {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        self.pool.close().await;
+    }
+}
+
+sql::store!(Postgres, sqlx::Postgres);
+
+fn micros(ttl: Duration) -> i64 {
+    i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// A tsquery: all of the words. They have letters, digits and marks only, so quoting them is safe.
+fn all_of(words: &[String]) -> String {
+    words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" & ")
+}
+
+/// A tsvector without positions.
+pub(super) fn vector(words: BTreeSet<String>) -> String {
+    words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ")
+}
+
+type FenceColumns<'a> = (Vec<&'a str>, Vec<&'a str>, Vec<i64>);
+
+fn columns(fences: &[Fence]) -> FenceColumns<'_> {
+    let spaces = fences.iter().map(|fence| fence.space.as_str()).collect();
+    let threads = fences.iter().map(|fence| fence.thread.as_str()).collect();
+    (spaces, threads, fences.iter().map(|fence| fence.number).collect())
+}
+
+/// The connection that writes; made when it is needed, and again when it was lost.
+struct Log {
+    options: PgConnectOptions,
+    connection: Option<PgConnection>,
+    watch: Arc<Watch>,
+}
+
+fn lost() -> Error {
+    Error::Unavailable("the connection to Postgres was lost".into())
+}
+
+impl Log {
+    fn connection(&mut self) -> Result<&mut PgConnection, Error> {
+        self.connection.as_mut().ok_or_else(lost)
+    }
+
+    async fn connected(&mut self) -> Result<&mut PgConnection, Error> {
+        if self.connection.is_none() {
+            self.connection = Some(connect(&self.options).await?);
+        }
+        self.connection()
+    }
+
+    async fn run(&mut self, text: &'static str) -> Result<(), Error> {
+        sqlx::query(text).execute(self.connection()?).await.map(|_| ()).map_err(sql::error)
+    }
+
+    async fn lock_heads(&mut self, spaces: &[&str]) -> Result<BTreeMap<Space, Position>, Error> {
+        let text = "select space, head, ts from spaces where space = any($1) order by space for update";
+        let rows: Vec<(String, i64, i64)> =
+            sqlx::query_as(text).bind(spaces).fetch_all(self.connection()?).await.map_err(sql::error)?;
+        let position = |(space, seq, ts)| Ok((sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) }));
+        rows.into_iter().map(position).collect()
+    }
+
+    async fn index_some(&mut self, space: &Space) -> Result<bool, Error> {
+        let connection = self.connection()?;
+        // The row is the lock: of several servers one indexes a space at a time.
+        sqlx::query("insert into indexed (space, seq) values ($1, 0) on conflict do nothing")
+            .bind(space.as_str())
+            .execute(&mut *connection)
+            .await
+            .map_err(sql::error)?;
+        let done: i64 = sqlx::query_scalar("select seq from indexed where space = $1 for update")
+            .bind(space.as_str())
+            .fetch_one(&mut *connection)
+            .await
+            .map_err(sql::error)?;
+        let text = "select seq, payload from events where space = $1 and seq > $2 order by seq limit $3";
+        let rows: Vec<(i64, String)> = sqlx::query_as(text)
+            .bind(space.as_str())
+            .bind(done)
+            .bind(INDEX_EVENTS)
+            .fetch_all(&mut *connection)
+            .await
+            .map_err(sql::error)?;
+        let Some((last, _)) = rows.last() else { return Ok(false) };
+        let (mut seqs, mut vectors) = (Vec::new(), Vec::new());
+        for (seq, payload) in &rows {
+            let words = super::words::of(&sql::payload_text(payload)?);
+            if !words.is_empty() {
+                seqs.push(*seq);
+                vectors.push(vector(words));
+            }
+        }
+        let text = "insert into event_words (space, seq, words) \
+             select $1, k.seq, k.words::tsvector from unnest($2::bigint[], $3::text[]) k (seq, words) \
+             on conflict do nothing";
+        let insert = sqlx::query(text).bind(space.as_str()).bind(seqs).bind(vectors);
+        insert.execute(&mut *connection).await.map_err(sql::error)?;
+        let moved = sqlx::query("update indexed set seq = $2 where space = $1").bind(space.as_str()).bind(last);
+        moved.execute(connection).await.map_err(sql::error)?;
+        Ok(rows.len() as i64 == INDEX_EVENTS)
+    }
+}
+
+impl Backend for Log {
+    async fn begin(&mut self) -> Result<(), Error> {
+        let connection = self.connected().await?;
+        sqlx::query("begin").execute(connection).await.map(|_| ()).map_err(sql::error)
+    }
+
+    async fn held(&mut self, fences: &[Fence]) -> Result<HashSet<Fence>, Error> {
+        // `for no key update`: a take-over waits for this commit, or this append sees that it lost. Sorted, against deadlocks.
+        let text = "select l.number from leases l \
+             join unnest($1::text[], $2::text[], $3::bigint[]) f (space, thread, number) \
+             on l.space = f.space and l.thread = f.thread and l.number = f.number \
+             order by l.space, l.thread for no key update of l";
+        let (spaces, threads, numbers) = columns(fences);
+        let held: Vec<i64> = sqlx::query_scalar(text)
+            .bind(spaces)
+            .bind(threads)
+            .bind(numbers)
+            .fetch_all(self.connection()?)
+            .await
+            .map_err(sql::error)?;
+        Ok(fences.iter().filter(|fence| held.contains(&fence.number)).cloned().collect())
+    }
+
+    async fn heads(&mut self, spaces: &BTreeSet<Space>) -> Result<BTreeMap<Space, Position>, Error> {
+        let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
+        let heads = self.lock_heads(&names).await?;
+        if heads.len() == names.len() {
+            return Ok(heads);
+        }
+        let text = "insert into spaces (space, head, ts) select space, 0, 0 from unnest($1::text[]) space \
+             order by space on conflict do nothing";
+        sqlx::query(text).bind(&names).execute(self.connection()?).await.map_err(sql::error)?;
+        self.lock_heads(&names).await
+    }
+
+    async fn known(&mut self, ids: &[(Space, Uuid)]) -> Result<Vec<(Space, Event)>, Error> {
+        let spaces: Vec<&str> = ids.iter().map(|(space, _)| space.as_str()).collect();
+        let numbers: Vec<Uuid> = ids.iter().map(|(_, id)| *id).collect();
+        let text = concat!(
+            "select e.space, ",
+            sql::event_columns!(),
+            " from unnest($1::text[], $2::uuid[]) k (space, event_id)",
+            " join events e on e.space = k.space and e.event_id = k.event_id"
+        );
+        let rows: Vec<sql::PlacedColumns> =
+            sqlx::query_as(text).bind(spaces).bind(numbers).fetch_all(self.connection()?).await.map_err(sql::error)?;
+        rows.into_iter().map(sql::placed_event).collect()
+    }
+
+    async fn threads(&mut self, ids: &[(Space, ThreadId)]) -> Result<Vec<(Space, ThreadRow)>, Error> {
+        let spaces: Vec<&str> = ids.iter().map(|(space, _)| space.as_str()).collect();
+        let threads: Vec<&str> = ids.iter().map(|(_, thread)| thread.as_str()).collect();
+        let text = concat!(
+            "select t.space, ",
+            sql::thread_columns!(),
+            " from unnest($1::text[], $2::text[]) k (space_key, thread_key)",
+            " join threads t on t.space = k.space_key and t.thread = k.thread_key"
+        );
+        let rows: Vec<sql::PlacedThreadColumns> =
+            sqlx::query_as(text).bind(spaces).bind(threads).fetch_all(self.connection()?).await.map_err(sql::error)?;
+        rows.into_iter().map(sql::placed_thread).collect()
+    }
+
+    async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
+        let connection = self.connection()?;
+        bulk::put_heads(connection, &plan.heads).await?;
+        let rows =
+            plan.events.iter().map(|written| EventRow::of(&written.space, &written.shown.event, &written.payload));
+        put_events(connection, &rows.collect::<Result<Vec<_>, _>>()?).await?;
+        put_threads(connection, &plan.rows.threads).await?;
+        put_rest(connection, &plan.rows).await?;
+        if plan.released.is_empty() {
+            return Ok(());
+        }
+        let text = "update leases l set number = nextval('fences'), until = '-infinity' \
+             from unnest($1::text[], $2::text[], $3::bigint[]) f (space, thread, number) \
+             where l.space = f.space and l.thread = f.thread and l.number = f.number";
+        let (spaces, threads, numbers) = columns(&plan.released);
+        let release = sqlx::query(text).bind(spaces).bind(threads).bind(numbers);
+        release.execute(connection).await.map(|_| ()).map_err(sql::error)
+    }
+
+    async fn commit(&mut self) -> Result<(), Error> {
+        self.run("commit").await
+    }
+
+    async fn rollback(&mut self) {
+        // A connection that cannot even do that is no use any more; the next transaction gets another one.
+        if !matches!(timeout(ROLLBACK, self.run("rollback")).await, Ok(Ok(()))) {
+            self.connection = None;
+        }
+    }
+
+    fn settled(&mut self, _: &[Fence]) {
+        // Leases are rows: they went with the transaction.
+    }
+
+    async fn index(&mut self, space: &Space) -> Result<bool, Error> {
+        self.begin().await?;
+        let result = self.index_some(space).await;
+        match result {
+            Ok(_) => self.commit().await?,
+            Err(_) => self.rollback().await,
+        }
+        result
+    }
+
+    async fn behind(&mut self) -> Result<Vec<Space>, Error> {
+        let text = "select s.space from spaces s left join indexed i on i.space = s.space \
+             where s.head > coalesce(i.seq, 0)";
+        let spaces: Vec<String> =
+            sqlx::query_scalar(text).fetch_all(self.connected().await?).await.map_err(sql::error)?;
+        spaces.into_iter().map(sql::space).collect()
+    }
+
+    async fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
+        let connection = self.connected().await?;
+        let result = bulk::put_blob(connection, space, sha256, blob).await;
+        if matches!(result, Err(Error::Unavailable(_))) {
+            self.connection = None;
+        }
+        result
+    }
+
+    fn committed(&mut self, space: &Space, told: bool) {
+        self.watch.announce(space);
+        if !told {
+            self.watch.look();
+        }
+    }
+
+    async fn close(self) {
+        let Some(connection) = self.connection else { return };
+        if let Err(error) = connection.close().await {
+            tracing::warn!(%error, "the database was not closed in order; nothing is lost");
+        }
+    }
+}
