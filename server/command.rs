@@ -8,12 +8,14 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::app;
+use crate::edge;
 use crate::settings::{self, Flags, Invalid, Loaded, Settings};
 
 mod chat;
 pub mod client;
 mod events;
 mod screen;
+mod store;
 
 /// A server for minds that think in the open.
 #[derive(Debug, Parser)]
@@ -35,8 +37,18 @@ enum Command {
     Events(events::Options),
     /// Ask the configured server whether it is ready (for containers)
     Healthcheck,
+    /// Make everything that is derived from the log anew from it
+    Rebuild {
+        /// Only say what would differ
+        #[arg(long)]
+        check: bool,
+    },
     /// Print the configuration in force, secrets redacted
     Config,
+    /// Print the contract of the HTTP interface (OpenAPI, JSON)
+    Openapi,
+    /// Print the contract of the socket (AsyncAPI, YAML)
+    Asyncapi,
 }
 
 /// Reads the command line and does what it says.
@@ -65,6 +77,9 @@ fn dispatch(line: Line) -> anyhow::Result<()> {
         Command::Chat(options) => wait_for(chat::run(&options, &settings)),
         Command::Events(options) => wait_for(events::run(&options, &settings)),
         Command::Healthcheck => wait_for(client::healthcheck(&settings)),
+        Command::Rebuild { check } => wait_for(store::rebuild(&settings, check)),
+        Command::Openapi => Ok(print(&edge::openapi::document())?),
+        Command::Asyncapi => Ok(print(&edge::asyncapi::document())?),
     }
 }
 
@@ -80,6 +95,11 @@ fn wait_for<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 /// A line on standard output.
 pub fn say(line: impl Display) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{line}")
+}
+
+/// A document on standard output, as it is.
+fn print(document: &str) -> io::Result<()> {
+    io::stdout().lock().write_all(document.as_bytes())
 }
 
 /// A line on standard error. There is nowhere to complain about its failing.

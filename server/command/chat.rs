@@ -2,9 +2,10 @@
 //! where it appears is `screen`.
 
 use std::collections::VecDeque;
-use std::io::{BufRead as _, IsTerminal as _};
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -63,6 +64,12 @@ const SILENCE: Duration = Duration::from_secs(65);
 
 /// Things said that may wait to be taken by the server.
 const UNSENT: usize = 100;
+
+/// What is typed, or comes through a pipe; and the word that the next line may be read. Between the two the terminal is as it was.
+struct Hands {
+    typed: mpsc::Receiver<Typed>,
+    next: SyncSender<()>,
+}
 
 /// What a person does.
 enum Typed {
@@ -129,14 +136,15 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let server = options.target.server(settings);
     let thread = ThreadId::parse(&options.thread)?;
     let user = options.user.clone().or_else(|| environment().remove("THINKD_USER"));
-    let (screen, typed) = start_reading(&server, &thread)?;
+    let (screen, hands) = start_reading(&server, &thread)?;
     let mut chat = Chat {
         is_live: screen.grows(),
         screen,
-        typed,
+        hands,
         thread,
         thoughts: options.thoughts,
         unsent: VecDeque::new(),
+        said: VecDeque::new(),
         epoch: None,
         after: 0,
         woken: 0,
@@ -146,47 +154,60 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         ended: false,
         failed: false,
     };
-    chat.talk(&server, user.as_deref()).await?;
+    let outcome = chat.talk(&server, user.as_deref()).await;
+    if let (Err(error), true, true) = (&outcome, chat.is_live, chat.epoch.is_some()) {
+        // The line editor has the terminal; it gives it back with the next line.
+        chat.screen.line(Style::Alarm, &format!("{error:#} (Enter to leave)")).await?;
+        chat.hands.typed.recv().await;
+    }
+    outcome?;
     if chat.failed && !chat.is_live {
         bail!("not everything was answered");
     }
     Ok(())
 }
 
-/// Reads what is typed (or piped) in a thread of its own, for as long as the program runs.
-fn start_reading(server: &Server, thread: &ThreadId) -> anyhow::Result<(Screen, mpsc::Receiver<Typed>)> {
+/// Reads what is typed (or piped) in a thread of its own.
+fn start_reading(server: &Server, thread: &ThreadId) -> anyhow::Result<(Screen, Hands)> {
     let (sender, typed) = mpsc::channel(1);
+    let (next, may_read) = std::sync::mpsc::sync_channel(1);
+    let hands = Hands { typed, next };
     if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
-        std::thread::spawn(move || read_pipe(&sender));
-        return Ok((Screen::Plain, typed));
+        std::thread::spawn(move || read(&sender, &may_read, pipe()));
+        return Ok((Screen::Plain, hands));
     }
     let mut editor = DefaultEditor::new()?;
     let printer = editor.create_external_printer()?;
     let keyboard = Arc::new(Keyboard::default());
     let screen = Screen::terminal(printer, keyboard.clone());
     super::say(format_args!("thinkd: {thread} at {}. /help says what can be done here.", server.base))?;
-    std::thread::spawn(move || read_keyboard(editor, &keyboard, &sender));
-    Ok((screen, typed))
+    std::thread::spawn(move || read(&sender, &may_read, terminal(editor, keyboard)));
+    Ok((screen, hands))
 }
 
-fn read_pipe(sender: &mpsc::Sender<Typed>) {
-    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-        if !line.trim().is_empty() && sender.blocking_send(Typed::Line(line)).is_err() {
+/// Hands over line after line, each when the one before has been dealt with.
+fn read(sender: &mpsc::Sender<Typed>, may_read: &Receiver<()>, mut line: impl FnMut() -> Typed) {
+    loop {
+        let typed = line();
+        let is_end = matches!(typed, Typed::End);
+        if sender.blocking_send(typed).is_err() || is_end || may_read.recv().is_err() {
             return;
         }
     }
-    // Nobody listens any more: nothing is left to say.
-    let _ = sender.blocking_send(Typed::End);
 }
 
-fn read_keyboard(mut editor: DefaultEditor, keyboard: &Keyboard, sender: &mpsc::Sender<Typed>) {
-    loop {
+fn pipe() -> impl FnMut() -> Typed {
+    let mut lines = std::io::stdin().lines().map_while(Result::ok).filter(|line| !line.trim().is_empty());
+    move || lines.next().map_or(Typed::End, Typed::Line)
+}
+
+fn terminal(mut editor: DefaultEditor, keyboard: Arc<Keyboard>) -> impl FnMut() -> Typed {
+    move || {
         let width = editor.dimensions().map_or(80, |(columns, _)| usize::from(columns));
         keyboard.width.store(width, Ordering::SeqCst);
         let line = editor.readline("> ");
         keyboard.entered.fetch_add(1, Ordering::SeqCst);
-        let typed = match line {
-            Ok(line) if line.trim().is_empty() => continue,
+        match line {
             Ok(line) => {
                 // A history that cannot be kept is no reason to stop.
                 let _ = editor.add_history_entry(&line);
@@ -194,10 +215,6 @@ fn read_keyboard(mut editor: DefaultEditor, keyboard: &Keyboard, sender: &mpsc::
             }
             Err(ReadlineError::Interrupted) => Typed::Interrupt,
             Err(_) => Typed::End,
-        };
-        let is_end = matches!(typed, Typed::End);
-        if sender.blocking_send(typed).is_err() || is_end {
-            return;
         }
     }
 }
@@ -207,11 +224,13 @@ struct Chat {
     /// Whether a person sits there (and no pipe).
     is_live: bool,
     screen: Screen,
-    typed: mpsc::Receiver<Typed>,
+    hands: Hands,
     thread: ThreadId,
     thoughts: bool,
     /// Said and not yet acknowledged: sent again on a new connection, under the same id.
     unsent: VecDeque<(Uuid, ThreadId, String)>,
+    /// The last things said here: what else is said comes from others.
+    said: VecDeque<Uuid>,
     epoch: Option<Uuid>,
     /// The last event seen.
     after: Seq,
@@ -231,7 +250,8 @@ impl Chat {
     async fn talk(&mut self, server: &Server, user: Option<&str>) -> anyhow::Result<()> {
         let mut tries = 0;
         loop {
-            let lost = match connect(server, user).await {
+            let Some(connected) = self.meanwhile(connect(server, user)).await? else { return Ok(()) };
+            let lost = match connected {
                 Ok(socket) => {
                     tries = 0;
                     match self.converse(socket).await? {
@@ -252,7 +272,25 @@ impl Chat {
                 self.screen.end();
                 self.screen.line(Style::Faint, &format!("(connection lost: {lost}; trying again)")).await?;
             }
-            tokio::time::sleep(Duration::from_millis(200) * 2u32.pow(tries.min(6))).await;
+            let pause = tokio::time::sleep(Duration::from_millis(200) * 2u32.pow(tries.min(6)));
+            if self.meanwhile(pause).await?.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for something while there is no connection; what is said meanwhile is kept. None: the person left.
+    async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> anyhow::Result<Option<T>> {
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return Ok(Some(done)),
+                typed = self.hands.typed.recv(), if self.is_live && self.epoch.is_some() => {
+                    if self.act(None, typed.unwrap_or(Typed::End)).await? {
+                        return Ok(None);
+                    }
+                }
+            }
         }
     }
 
@@ -274,8 +312,8 @@ impl Chat {
                     Ok(None) => return Ok(Parted::Lost("closed".into())),
                     Err(_) => return Ok(Parted::Lost("nothing heard for a minute".into())),
                 },
-                typed = self.typed.recv(), if may_type => {
-                    if self.act(&mut socket, typed.unwrap_or(Typed::End)).await? {
+                typed = self.hands.typed.recv(), if may_type => {
+                    if self.act(Some(&mut socket), typed.unwrap_or(Typed::End)).await? {
                         let _ = socket.close(None).await;
                         return Ok(Parted::Done);
                     }
@@ -292,62 +330,77 @@ impl Chat {
     }
 
     /// Does what was typed. True: leave.
-    async fn act(&mut self, socket: &mut Socket, typed: Typed) -> anyhow::Result<bool> {
-        match typed {
+    async fn act(&mut self, socket: Option<&mut Socket>, typed: Typed) -> anyhow::Result<bool> {
+        let leaves = match typed {
             Typed::End => {
                 self.ended = true;
-                return Ok(self.is_live);
+                self.is_live
             }
-            Typed::Interrupt if !self.thinking => {
-                self.screen.line(Style::Faint, "(Ctrl-D or /quit to leave)").await?;
+            Typed::Interrupt if self.thinking => self.cancel(socket).await?,
+            Typed::Interrupt => self.notice("(Ctrl-D or /quit to leave)").await?,
+            Typed::Line(line) if line.trim().is_empty() => false,
+            Typed::Line(line) if self.is_live && line.starts_with('/') => self.command(socket, line.trim()).await?,
+            Typed::Line(line) => self.say(socket, line).await?,
+        };
+        if !leaves {
+            // A reader that is gone reads no more lines.
+            let _ = self.hands.next.try_send(());
+        }
+        Ok(leaves)
+    }
+
+    async fn command(&mut self, socket: Option<&mut Socket>, line: &str) -> anyhow::Result<bool> {
+        match line.split_once(' ').unwrap_or((line, "")) {
+            ("/quit" | "/exit", _) => Ok(true),
+            ("/help", _) => self.notice(HELP).await,
+            ("/cancel", _) => self.cancel(socket).await,
+            ("/thread", name) => self.go_to(socket, name.trim()).await,
+            ("/thoughts", _) => {
+                self.thoughts = !self.thoughts;
+                self.notice(if self.thoughts { "(thoughts are shown)" } else { "(thoughts are hidden)" }).await
             }
-            Typed::Interrupt => self.cancel(socket).await,
-            Typed::Line(line) => match line.trim().split_once(' ').unwrap_or((line.trim(), "")) {
-                _ if !self.is_live || !line.starts_with('/') => self.say(socket, line).await?,
-                ("/quit" | "/exit", _) => return Ok(true),
-                ("/help", _) => self.screen.line(Style::Faint, HELP).await?,
-                ("/cancel", _) => self.cancel(socket).await,
-                ("/thoughts", _) => {
-                    self.thoughts = !self.thoughts;
-                    let state = if self.thoughts { "shown" } else { "hidden" };
-                    self.screen.line(Style::Faint, &format!("(thoughts are {state})")).await?;
-                }
-                ("/thread", name) => self.go_to(socket, name.trim()).await?,
-                (other, _) => {
-                    self.screen.line(Style::Alarm, &format!("{other} is not known here; /help says what is")).await?;
-                }
-            },
+            (other, _) => self.notice(&format!("({other} is not known here; /help says what is)")).await,
+        }
+    }
+
+    async fn notice(&mut self, text: &str) -> anyhow::Result<bool> {
+        self.screen.line(Style::Faint, text).await?;
+        Ok(false)
+    }
+
+    async fn cancel(&mut self, socket: Option<&mut Socket>) -> anyhow::Result<bool> {
+        let Some(socket) = socket else { return self.notice("(not now: there is no connection)").await };
+        send(socket, &json!({ "type": "cancel", "id": "cancel", "thread": self.thread })).await;
+        Ok(false)
+    }
+
+    async fn say(&mut self, socket: Option<&mut Socket>, text: String) -> anyhow::Result<bool> {
+        if self.unsent.len() >= UNSENT {
+            return self.notice("(not said: too much is waiting for the server)").await;
+        }
+        let id = fresh();
+        if let Some(socket) = socket {
+            send(socket, &message(id, &self.thread, &text)).await;
+        }
+        self.unsent.push_back((id, self.thread.clone(), text));
+        self.said.push_back(id);
+        if self.said.len() > UNSENT {
+            self.said.pop_front();
         }
         Ok(false)
     }
 
-    async fn cancel(&mut self, socket: &mut Socket) {
-        let id = "cancel";
-        send(socket, &json!({ "type": "cancel", "id": id, "thread": self.thread })).await;
-    }
-
-    async fn say(&mut self, socket: &mut Socket, text: String) -> anyhow::Result<()> {
-        if self.unsent.len() >= UNSENT {
-            self.screen.line(Style::Alarm, "(not said: too much is waiting for the server)").await?;
-            return Ok(());
+    async fn go_to(&mut self, socket: Option<&mut Socket>, name: &str) -> anyhow::Result<bool> {
+        let thread = match ThreadId::parse(name) {
+            Ok(thread) => thread,
+            Err(error) => return self.notice(&format!("({error})")).await,
+        };
+        self.thread = thread;
+        (self.woken, self.handled, self.thinking) = (0, 0, false);
+        if let Some(socket) = socket {
+            self.subscribe(socket).await;
         }
-        let id = fresh();
-        send(socket, &message(id, &self.thread, &text)).await;
-        self.unsent.push_back((id, self.thread.clone(), text));
-        Ok(())
-    }
-
-    async fn go_to(&mut self, socket: &mut Socket, name: &str) -> anyhow::Result<()> {
-        match ThreadId::parse(name) {
-            Ok(thread) => {
-                self.thread = thread;
-                (self.woken, self.handled, self.thinking) = (0, 0, false);
-                self.screen.line(Style::Faint, &format!("(talking in {})", self.thread)).await?;
-                self.subscribe(socket).await;
-            }
-            Err(error) => self.screen.line(Style::Alarm, &error.to_string()).await?,
-        }
-        Ok(())
+        self.notice(&format!("(talking in {})", self.thread)).await
     }
 
     async fn subscribe(&self, socket: &mut Socket) {
@@ -416,7 +469,12 @@ impl Chat {
             self.failed = true;
             return Ok(self.screen.line(Style::Alarm, &format!("  {}: {}", who(event), what(event))).await?);
         }
-        let is_thought = event.modality != Modality::State && !event.has(tag::INPUT);
+        if event.has(tag::INPUT) && self.is_live && !self.said.contains(&event.event_id) {
+            return Ok(self.screen.line(Style::Plain, &format!("{}: {}", who(event), what(event))).await?);
+        }
+        // The call of `reply` only says what the reply says.
+        let is_known = event.has(tag::INPUT) || (event.has(tag::ACTION) && event.has("tool:reply"));
+        let is_thought = event.modality != Modality::State && !is_known;
         if is_thought && self.thoughts {
             self.screen.line(Style::Faint, &format!("  {}: {}", who(event), what(event))).await?;
         }
