@@ -19,7 +19,7 @@ use crate::store::feed::{DeltaOutcome, Hint};
 use crate::store::{self, Show, Store};
 use crate::tool::Toolbox;
 
-mod arriving;
+pub mod arriving;
 
 /// The tool that speaks to the user.
 pub const REPLY: &str = "reply";

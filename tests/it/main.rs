@@ -14,4 +14,5 @@ mod settings;
 mod store;
 mod support;
 mod turn;
+mod views;
 mod voices;
