@@ -152,15 +152,15 @@ fn announcement(heard: &Heard) -> String {
 /// One dry remark of a voice, which differs from voice to voice; nothing where there is nothing to remark.
 fn remark(voice: &str, said: &str) -> String {
     let words = said.split_whitespace().count();
-    let names: Vec<&str> =
-        said.split_whitespace().skip(1).filter(|word| word.starts_with(char::is_uppercase)).collect();
+    let later = said.split_whitespace().skip(1).map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let names: Vec<&str> = later.filter(|word| word.starts_with(char::is_uppercase)).collect();
     let aspects = [
         (words > 0).then(|| format!("The message has {words} words.")),
         said.trim_end().ends_with('?').then(|| "This is a question; it wants an answer.".to_owned()),
-        (!names.is_empty()).then(|| format!("Names may be in it: {}.", quote(&names.join(" ")))),
+        (!names.is_empty()).then(|| format!("Names may be in it: {}.", quote(&names.join(", ")))),
         said.chars().any(char::is_numeric).then(|| "It has figures in it; they should be kept exactly.".to_owned()),
     ];
-    let first = voice.bytes().map(usize::from).sum::<usize>() % aspects.len();
+    let first = voice.bytes().take(2).map(usize::from).sum::<usize>() % aspects.len();
     aspects[first].clone().map(|text| format!("{text} (offline)")).unwrap_or_default()
 }
 

@@ -10,6 +10,7 @@ mod contracts;
 mod floors;
 mod machine;
 mod model;
+mod real_model;
 mod settings;
 mod store;
 mod support;

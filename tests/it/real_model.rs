@@ -1,0 +1,156 @@
+//! The whole flow with a real, small language model (`tests/real-model`), where it is installed. It talks beside the point and calls
+//! no tools: what is tested is that everything around it is right.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
+use thinkd::failure::Who;
+use thinkd::id::ThreadId;
+use thinkd::model::openai::{OpenAi, Options};
+use thinkd::model::{Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice};
+
+use crate::support::app::Setup;
+use crate::support::envelope::{check_log, check_turns};
+use crate::support::{Medium, has, story, with};
+
+/// How long anything may take: it is a real model on whatever machine this is.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A served model: somebody's, or ours, which ends when this is dropped.
+struct Served {
+    url: String,
+    child: Option<Child>,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The real model, if there is one: `THINKD_TEST_REAL_MODEL` is the URL of one that is served, `THINKD_REAL_MODEL` the virtual environment
+/// of `tests/real-model/install.sh` where that is not `.tools/real-model`.
+fn served() -> Option<Served> {
+    if let Ok(url) = std::env::var("THINKD_TEST_REAL_MODEL") {
+        return Some(Served { url, child: None });
+    }
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = std::env::var("THINKD_REAL_MODEL").unwrap_or_else(|_| ".tools/real-model".to_owned());
+    let python = root.join(folder).join("bin/python");
+    if !python.exists() {
+        // Not by `println!`, which is swallowed when tests pass.
+        let _ = writeln!(std::io::stderr(), "no real model here (tests/real-model/install.sh): not tested with one");
+        return None;
+    }
+    let mut command = Command::new(python);
+    command.arg(root.join("tests/real-model/serve.py"));
+    // It ends with its input, and that with this process.
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("the model server says {line:?}"));
+    Some(Served { url: format!("{address}/v1"), child: Some(child) })
+}
+
+fn request(text: &str) -> Request {
+    let message = |role, text: &str| Message { role, content: vec![Content::Text(text.to_owned())] };
+    Request {
+        thread: ThreadId::default(),
+        module: Who::Decision,
+        tier: Tier::Low,
+        messages: vec![message(Role::System, "You are a helpful assistant."), message(Role::User, text)],
+        tools: [].into(),
+        choice: ToolChoice::Auto,
+    }
+}
+
+async fn ask(url: &str, stream: bool) -> (usize, Answer) {
+    let options = Options {
+        base_url: url.to_owned(),
+        stream,
+        temperature: Some(0.0),
+        max_tokens: Some(8),
+        ..Options::new("smollm2")
+    };
+    let model = OpenAi::new(options).unwrap();
+    let mut pieces = model.ask(model.prepare(&request("Say hello.")));
+    let mut count = 0;
+    while let Some(piece) = tokio::time::timeout(PATIENCE, pieces.next()).await.expect("the model is too slow") {
+        match piece.unwrap() {
+            Piece::End(answer) => return (count, answer),
+            _ => count += 1,
+        }
+    }
+    panic!("no end");
+}
+
+/// D4.07, D4.08 and the whole turn, with a model that nobody scripted.
+#[tokio::test]
+async fn a_real_model_talks_and_the_log_is_right() {
+    let Some(served) = tokio::task::spawn_blocking(served).await.unwrap() else { return };
+    let (pieces, streamed) = ask(&served.url, true).await;
+    let (_, plain) = ask(&served.url, false).await;
+    assert!(pieces > 1 && !streamed.text.is_empty(), "{streamed:?}");
+    for answer in [&streamed, &plain] {
+        assert!(answer.usage.input_tokens > 0 && (1..=8).contains(&answer.usage.output_tokens), "{answer:?}");
+        assert!(!answer.finish.is_empty(), "{answer:?}");
+    }
+    whole_turn(&served.url).await;
+}
+
+async fn whole_turn(url: &str) {
+    let limit = PATIENCE.as_millis();
+    let setup = Setup::offline(Medium::sqlite())
+        .env("THINKD_MODEL", "smollm2")
+        .env("OPENAI_BASE_URL", url)
+        .env("THINKD_MODELS__LOW__MAX_TOKENS", 24)
+        .env("THINKD_MODELS__LOW__TEMPERATURE", 0)
+        .env("THINKD_HISTORY__DECISION", 4)
+        .env("THINKD_HISTORY__SUBMODULE", 4)
+        .env("THINKD_TURN__SUBMODULE_TIMEOUT_MS", limit)
+        .env("THINKD_TURN__LATE_TIMEOUT_MS", limit)
+        .env("THINKD_TURN__DECISION_TIMEOUT_MS", limit);
+    let app = setup.voices(&["listener"]).start().await;
+    app.post("/threads/main/messages", json!({ "text": "Fish live in water. True or false?" })).await.expect(202);
+    let log = tokio::time::timeout(PATIENCE, async {
+        loop {
+            let log = app.log().await;
+            if log.iter().any(|event| has(event, "turn") && has(event, "ended")) {
+                return log;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    });
+    let log = log.await.expect("the turn did not end");
+    check_log(&log);
+    check_turns(&log, "main");
+    judge(&log);
+}
+
+/// A voice was heard, the decision spoke, and either it replied after all, or what it said was repaired and failed, visibly.
+fn judge(log: &[Value]) {
+    let story = story(log);
+    let at = |wanted: &[&str]| with(log, wanted).first().map(|event| event["seq"].as_i64().unwrap());
+    let (input, started, ended) = (at(&["input"]), at(&["turn", "started"]), at(&["turn", "ended"]));
+    assert!(input < started && started < ended, "{story}");
+    let voice = at(&["submodule:listener"]).unwrap_or_else(|| panic!("the voice was not heard:\n{story}"));
+    assert!(started < Some(voice) && Some(voice) < ended, "{story}");
+    let replied = at(&["response"]);
+    let failed = log.iter().find(|event| has(event, "failure") && has(event, "decision"));
+    assert!(replied.is_some() || failed.is_some(), "neither reply nor failure:\n{story}");
+    let calls = with(log, &["debug"]);
+    let by = |module: &str| calls.iter().filter(|call| call["payload"]["module"] == module).count();
+    assert!(by("submodule:listener") >= 1 && by("decision") >= 1, "{story}");
+    if replied.is_none() {
+        assert!(by("decision") >= 2, "what was said without a tool was not repaired:\n{story}");
+    }
+    let tokens = |call: &&Value| call["payload"]["usage"]["input_tokens"].as_u64().unwrap_or(0);
+    assert!(calls.iter().any(|call| tokens(call) > 0), "no usage was recorded:\n{story}");
+}
