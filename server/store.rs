@@ -15,14 +15,20 @@ use crate::id::{Name, Seq, Space, ThreadId};
 use crate::time::Timestamp;
 
 mod append;
+mod backup;
+mod columns;
 pub mod feed;
 mod leases;
 mod marks;
 mod postgres;
+mod rank;
+mod rebuild;
 mod rows;
 mod sql;
 mod sqlite;
 pub mod words;
+
+pub use backup::{backup, restore};
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::feed::Feed;
 use super::rows::Rows;
+use super::sql::EventRow;
 use super::{Append, Appended, Blob, Error, Fence, Placed, Project, Shown, ThreadRow};
 use crate::event::{Draft, Event, Meta};
 use crate::id::{Seq, Space, ThreadId};
@@ -406,16 +407,16 @@ fn answer_one(item: Item, outcome: Result<Appended, Error>) {
 }
 
 /// An event to be written.
-pub(super) struct Written {
-    pub space: Space,
-    pub shown: Arc<Shown>,
+struct Written {
+    space: Space,
+    shown: Arc<Shown>,
     /// Its payload as JSON.
-    pub payload: String,
+    payload: String,
 }
 
 /// Everything one transaction writes.
 pub(super) struct Plan {
-    pub events: Vec<Written>,
+    events: Vec<Written>,
     pub rows: Rows,
     pub heads: BTreeMap<Space, Position>,
     pub released: Vec<Fence>,
@@ -442,6 +443,16 @@ impl Plan {
             known: known.collect::<Result<_, Error>>()?,
             outcomes: Vec::new(),
         })
+    }
+
+    /// The events as rows, in order.
+    pub fn event_rows(&self) -> Result<Vec<EventRow<'_>>, Error> {
+        self.events.iter().map(|it| EventRow::of(&it.space, &it.shown.event, &it.payload)).collect()
+    }
+
+    /// The events and their spaces, in order.
+    pub fn placed(&self) -> impl Iterator<Item = (&Space, &Event)> {
+        self.events.iter().map(|it| (&it.space, &it.shown.event))
     }
 
     fn is_empty(&self) -> bool {

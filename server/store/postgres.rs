@@ -24,7 +24,7 @@ use crate::time::Timestamp;
 mod bulk;
 mod watch;
 
-pub(super) use bulk::{EventRow, put_events, put_rest, put_threads};
+pub(super) use bulk::{clear, put_blob, put_events, put_heads, put_marks, put_rest, put_threads};
 use watch::Watch;
 
 /// How long anybody waits for a connection.
@@ -189,15 +189,25 @@ impl Postgres {
         let rows: Vec<sql::EntryColumns> = sqlx::query_as(text)
             .bind(all_of(words))
             .bind(space.as_str())
-            .bind(sql::CANDIDATES)
+            .bind(super::rank::CANDIDATES)
             .fetch_all(&self.pool)
             .await
             .map_err(sql::error)?;
         rows.into_iter().map(sql::entry).collect()
     }
 
-    async fn rebuild_rows(&self, _check: bool) -> Result<super::Rebuilt, Error> {
-        Err(Error::Broken("not yet".into()))
+    /// A connection in a transaction of its own that sees one state. To change rows, it keeps all appends waiting.
+    async fn alone(&self, check: bool) -> Result<PgConnection, Error> {
+        let mut connection = connect(&self.options).await?;
+        let texts = if check {
+            ["set statement_timeout = 0", "begin isolation level repeatable read", "select 1"]
+        } else {
+            ["set statement_timeout = 0", "begin", "lock table spaces in exclusive mode"]
+        };
+        for text in texts {
+            sqlx::query(text).execute(&mut connection).await.map_err(sql::error)?;
+        }
+        Ok(connection)
     }
 
     async fn shut(&self) {
@@ -207,6 +217,8 @@ impl Postgres {
 }
 
 sql::store!(Postgres, sqlx::Postgres);
+sql::renew_epoch!(PgConnection);
+super::rebuild::rebuild!(Postgres, PgConnection);
 
 fn micros(ttl: Duration) -> i64 {
     i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX)
@@ -371,10 +383,9 @@ impl Backend for Log {
 
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
         let connection = self.connection()?;
-        bulk::put_heads(connection, &plan.heads).await?;
-        let rows =
-            plan.events.iter().map(|written| EventRow::of(&written.space, &written.shown.event, &written.payload));
-        put_events(connection, &rows.collect::<Result<Vec<_>, _>>()?).await?;
+        put_heads(connection, &plan.heads).await?;
+        put_events(connection, &plan.event_rows()?).await?;
+        put_marks(connection, plan.placed()).await?;
         put_threads(connection, &plan.rows.threads).await?;
         put_rest(connection, &plan.rows).await?;
         if plan.released.is_empty() {
@@ -423,7 +434,7 @@ impl Backend for Log {
 
     async fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
         let connection = self.connected().await?;
-        let result = bulk::put_blob(connection, space, sha256, blob).await;
+        let result = put_blob(connection, space, sha256, blob).await;
         if matches!(result, Err(Error::Unavailable(_))) {
             self.connection = None;
         }

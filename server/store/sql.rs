@@ -1,145 +1,16 @@
 //! The SQL that is the same for both databases, stamped over their typed pools by `store!`, and what rows mean.
 //! What differs (append, search, leases, connections) is all that `sqlite.rs` and `postgres.rs` contain.
 
-use serde_json::Value;
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use uuid::Uuid;
 
-use super::{Entry, Error, Query, Status, SubmoduleRow, ThreadRow};
-use crate::event::{Event, Meta, Modality, Source};
-use crate::id::{Name, Seq, Space, ThreadId};
-use crate::time::Timestamp;
+use super::{Error, Query};
+use crate::id::Seq;
 
-/// Most entries that are looked at for one word of a search.
-pub(super) const CANDIDATES: i64 = 200;
-/// Words of a search for entries that count.
-pub(super) const ENTRY_WORDS: usize = 8;
 /// How long a full-text query waits for the index to reach the log's head.
 pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 
-macro_rules! event_columns {
-    () => {
-        "e.seq, e.event_id, e.ts, e.thread, e.source, e.modality, e.payload, e.tags"
-    };
-}
-macro_rules! thread_columns {
-    () => {
-        "thread, settings, status, head, woken, handled, turn, visible, heard, self_messages, model_calls, tokens, \
-         created, updated"
-    };
-}
-macro_rules! entry_columns {
-    () => {
-        "e.key, e.content, e.related_keys, e.owner, e.updated"
-    };
-}
-pub(super) use {entry_columns, event_columns, thread_columns};
-
-pub(super) type EventColumns = (i64, Uuid, i64, String, String, String, String, String);
-pub(super) type ThreadColumns = (String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
-/// An event's columns after its space.
-pub(super) type PlacedColumns = (String, i64, Uuid, i64, String, String, String, String, String);
-/// A thread's columns after its space.
-pub(super) type PlacedThreadColumns =
-    (String, String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
-pub(super) type EntryColumns = (String, String, String, String, i64);
-pub(super) type SubmoduleColumns = (String, String, i64);
-
-fn unreadable(what: impl std::fmt::Display) -> Error {
-    Error::Broken(format!("what is stored cannot be read: {what}"))
-}
-
-fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Error> {
-    serde_json::from_str(json).map_err(unreadable)
-}
-
-fn count<T: TryFrom<i64>>(number: i64) -> Result<T, Error> {
-    T::try_from(number).map_err(|_| unreadable(format_args!("{number} where a count belongs")))
-}
-
-/// A count as the databases keep it.
-pub(super) fn stored(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-pub(super) fn space(text: String) -> Result<Space, Error> {
-    Space::parse(&text).map_err(unreadable)
-}
-
-pub(super) fn thread_id(text: String) -> Result<ThreadId, Error> {
-    ThreadId::parse(&text).map_err(unreadable)
-}
-
-pub(super) fn event(columns: EventColumns) -> Result<Event, Error> {
-    let (seq, event_id, ts, thread, source, modality, payload, tags) = columns;
-    Ok(Event {
-        event_id,
-        ts: Timestamp::from_micros(ts),
-        source: Source::parse(&source).ok_or_else(|| unreadable(source))?,
-        modality: Modality::parse(&modality).ok_or_else(|| unreadable(modality))?,
-        payload: parse(&payload)?,
-        meta: Meta { tags: parse(&tags)? },
-        thread: thread_id(thread)?,
-        seq,
-    })
-}
-
-pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, Error> {
-    let (thread, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, created, updated) =
-        columns;
-    Ok(ThreadRow {
-        thread: thread_id(thread)?,
-        settings: parse::<Value>(&settings)?,
-        status: Status::parse(&status).ok_or_else(|| unreadable(status))?,
-        head,
-        woken,
-        handled,
-        turn: count(turn)?,
-        visible: count(visible)?,
-        heard: count(heard)?,
-        self_messages: count(own)?,
-        model_calls: count(calls)?,
-        tokens: count(tokens)?,
-        created: Timestamp::from_micros(created),
-        updated: Timestamp::from_micros(updated),
-    })
-}
-
-pub(super) fn placed_event(columns: PlacedColumns) -> Result<(Space, Event), Error> {
-    let (space, seq, id, ts, thread, source, modality, payload, tags) = columns;
-    Ok((self::space(space)?, event((seq, id, ts, thread, source, modality, payload, tags))?))
-}
-
-pub(super) fn placed_thread(columns: PlacedThreadColumns) -> Result<(Space, ThreadRow), Error> {
-    let (space, id, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, created, updated) =
-        columns;
-    let columns =
-        (id, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, created, updated);
-    Ok((self::space(space)?, thread(columns)?))
-}
-
-/// `payload.text` of an event's payload column. Read here: Postgres cannot take a NUL out of JSON.
-pub(super) fn payload_text(payload: &str) -> Result<String, Error> {
-    #[derive(serde::Deserialize)]
-    struct Text {
-        #[serde(default)]
-        text: Value,
-    }
-    Ok(parse::<Text>(payload)?.text.as_str().unwrap_or_default().to_owned())
-}
-
-pub(super) fn entry(columns: EntryColumns) -> Result<Entry, Error> {
-    let (key, content, related_keys, owner, updated) = columns;
-    let related_keys = parse(&related_keys)?;
-    Ok(Entry { key, content, related_keys, owner, updated: Timestamp::from_micros(updated) })
-}
-
-pub(super) fn submodule(columns: SubmoduleColumns) -> Result<SubmoduleRow, Error> {
-    let (name, prompt, updated) = columns;
-    let name = Name::parse(&name).map_err(unreadable)?;
-    Ok(SubmoduleRow { name, prompt, updated: Timestamp::from_micros(updated) })
-}
+pub(super) use super::columns::*;
 
 /// Who can act on a database's error.
 pub(super) fn error(error: sqlx::Error) -> Error {
@@ -161,36 +32,6 @@ fn is_passing(code: Option<&str>) -> bool {
         // 08 connection, 40 rolled back, 53 resources, 55 not in that state (locks), 57 operator, 58 system.
         _ => matches!(code.get(..2), Some("08" | "40" | "53" | "55" | "57" | "58")) || code == "25P02",
     }
-}
-
-/// The entries by how many of the words they have, rare words counting more; newest first among equals.
-/// `frequencies`: how many candidates each word brought.
-pub(super) fn ranked(candidates: Vec<Entry>, asked: &[(String, usize)], limit: u32) -> Vec<Entry> {
-    let mut scored: Vec<(f64, Entry)> = candidates.into_iter().map(|entry| (score(&entry, asked), entry)).collect();
-    scored.sort_by(|(a, left), (b, right)| {
-        b.total_cmp(a).then(right.updated.cmp(&left.updated)).then(left.key.cmp(&right.key))
-    });
-    scored.into_iter().take(limit as usize).map(|(_, entry)| entry).collect()
-}
-
-fn score(entry: &Entry, asked: &[(String, usize)]) -> f64 {
-    let names = super::words::of(&entry.key);
-    let all = entry_words(&entry.key, &entry.content, &entry.related_keys);
-    let weight = |(word, found): &(String, usize)| match (names.contains(word), all.contains(word)) {
-        (true, _) => 2.0 * rarity(*found),
-        (false, true) => rarity(*found),
-        (false, false) => 0.0,
-    };
-    asked.iter().map(weight).sum()
-}
-
-fn rarity(found: usize) -> f64 {
-    1.0 + (1.0 + CANDIDATES as f64 / found.max(1) as f64).ln()
-}
-
-/// The words under which an entry is found.
-pub(super) fn entry_words(key: &str, content: &str, related_keys: &[String]) -> std::collections::BTreeSet<String> {
-    super::words::of(&format!("{key}\n{content}\n{}", related_keys.join("\n")))
 }
 
 /// `after` and `before` as one range, both ends excluded.
@@ -349,7 +190,7 @@ macro_rules! store {
 
             async fn search_entries(&self, space: &Space, words: &str, limit: u32) -> Result<Vec<super::Entry>, Error> {
                 let mut words = super::words::asked(words);
-                words.truncate(sql::ENTRY_WORDS);
+                words.truncate(super::rank::ENTRY_WORDS);
                 let mut found = std::collections::BTreeMap::new();
                 let mut asked = Vec::new();
                 if words.len() > 1 {
@@ -362,7 +203,7 @@ macro_rules! store {
                     asked.push((word, entries.len()));
                     found.extend(entries.into_iter().map(|entry| (entry.key.clone(), entry)));
                 }
-                Ok(sql::ranked(found.into_values().collect(), &asked, limit))
+                Ok(super::rank::ranked(found.into_values().collect(), &asked, limit))
             }
 
             async fn lease(
@@ -535,6 +376,24 @@ macro_rules! store {
     };
 }
 pub(super) use store;
+
+/// Stamps `renew_epoch`: gives an empty database the epoch of its restored log; one with events is refused.
+macro_rules! renew_epoch {
+    ($Connection:ty) => {
+        pub(super) async fn renew_epoch(connection: &mut $Connection) -> Result<(), Error> {
+            let taken: Option<i64> = sqlx::query_scalar("select seq from events limit 1")
+                .fetch_optional(&mut *connection)
+                .await
+                .map_err(sql::error)?;
+            if taken.is_some() {
+                return Err(Error::Broken("the database has events already; restore into an empty one".into()));
+            }
+            let renewed = sqlx::query("update log set epoch = $1").bind(crate::id::fresh());
+            renewed.execute(connection).await.map(|_| ()).map_err(sql::error)
+        }
+    };
+}
+pub(super) use renew_epoch;
 
 /// Writes a submodule's row, or removes it.
 macro_rules! put_submodule {

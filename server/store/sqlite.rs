@@ -12,7 +12,7 @@ use sqlx::migrate::Migrator;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+use sqlx::{ConnectOptions, Connection};
 use uuid::Uuid;
 
 use super::append::{Backend, INDEX_EVENTS, Plan, Position, Writer, json};
@@ -24,14 +24,16 @@ use crate::event::Event;
 use crate::id::{Seq, Space, ThreadId};
 use crate::time::Timestamp;
 
+mod bulk;
+
+pub(super) use bulk::{clear, put_blob, put_events, put_heads, put_marks, put_rest, put_threads};
+
 /// How long one connection waits for another one's lock on the file.
 const BUSY: Duration = Duration::from_secs(5);
 /// How long a reader waits for a connection.
 const ACQUIRE: Duration = Duration::from_secs(2);
 /// Row ids of event_words are the space's number and the seq: so many bits for the seq.
 const SEQ_BITS: u32 = 40;
-/// Rows of one multi-row insert: every count is a statement of its own, so there are few.
-const CHUNKS: [usize; 4] = [128, 32, 8, 1];
 
 /// The store in one file.
 pub(super) struct Sqlite {
@@ -39,7 +41,9 @@ pub(super) struct Sqlite {
     writer: Writer,
     feed: Arc<Feed>,
     epoch: Uuid,
+    project: Project,
     leases: Arc<Leases>,
+    options: SqliteConnectOptions,
     /// Locked as long as this store lives.
     _lock: File,
 }
@@ -87,13 +91,53 @@ fn lock(path: &Path) -> Result<File, Error> {
     }
 }
 
+/// The connection that writes, tables up to date, and the lock that keeps others out.
+pub(super) async fn open_alone(url: &str) -> Result<(SqliteConnection, File), Error> {
+    let options = writing(url)?;
+    let path = options.get_filename().to_owned();
+    let lock = lock(&path)?;
+    Ok((open_file(&options, &path).await?, lock))
+}
+
+async fn open_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteConnection, Error> {
+    let mut connection = options.connect().await.map_err(|error| named(path, sql::error(error)))?;
+    migrations().run(&mut connection).await.map_err(|error| named(path, sql::migration_error(error)))?;
+    Ok(connection)
+}
+
+/// The incarnation that marks a file as a backup: it has events and blobs, but no rows.
+const BACKUP: i64 = -1;
+
+/// A new file for a backup.
+pub(super) async fn new_backup(file: &Path) -> Result<SqliteConnection, Error> {
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true)
+        .synchronous(SqliteSynchronous::Full)
+        .disable_statement_logging();
+    let mut connection = open_file(&options, file).await?;
+    let marked = sqlx::query("update log set incarnation = $1").bind(BACKUP);
+    marked.execute(&mut connection).await.map_err(|error| named(file, sql::error(error)))?;
+    Ok(connection)
+}
+
+/// A backup, to read.
+pub(super) async fn open_backup(file: &Path) -> Result<SqliteConnection, Error> {
+    let options = SqliteConnectOptions::new().filename(file).read_only(true).disable_statement_logging();
+    let mut connection = options.connect().await.map_err(|error| named(file, sql::error(error)))?;
+    let incarnation: Result<i64, _> =
+        sqlx::query_scalar("select incarnation from log").fetch_one(&mut connection).await;
+    match incarnation {
+        Ok(BACKUP) => Ok(connection),
+        Ok(_) => Err(Error::Broken(format!("{} is a database, not a backup; back it up first", file.display()))),
+        Err(error) => Err(Error::Broken(format!("{} is not a backup of thinkd: {error}", file.display()))),
+    }
+}
+
 impl Sqlite {
     pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, Error> {
         let options = writing(url)?;
-        let path = options.get_filename().to_owned();
-        let lock = lock(&path)?;
-        let mut connection = options.connect().await.map_err(|error| named(&path, sql::error(error)))?;
-        migrations().run(&mut connection).await.map_err(|error| named(&path, sql::migration_error(error)))?;
+        let (mut connection, lock) = open_alone(url).await?;
         let (epoch, incarnation) = opened(&mut connection).await?;
         let pool = SqlitePoolOptions::new()
             .max_connections(settings.connections.max(1))
@@ -104,7 +148,7 @@ impl Sqlite {
         let feed = Arc::new(Feed::default());
         let backend = Log { connection, leases: leases.clone(), numbers: BTreeMap::new() };
         let writer = Writer::start(backend, feed.clone(), project);
-        Ok(Self { pool, writer, feed, epoch, leases, _lock: lock })
+        Ok(Self { pool, writer, feed, epoch, project, leases, options, _lock: lock })
     }
 
     async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error> {
@@ -170,15 +214,19 @@ impl Sqlite {
         let rows: Vec<sql::EntryColumns> = sqlx::query_as(text)
             .bind(all_of(words))
             .bind(space.as_str())
-            .bind(sql::CANDIDATES)
+            .bind(super::rank::CANDIDATES)
             .fetch_all(&self.pool)
             .await
             .map_err(sql::error)?;
         rows.into_iter().map(sql::entry).collect()
     }
 
-    async fn rebuild_rows(&self, _check: bool) -> Result<super::Rebuilt, Error> {
-        Err(Error::Broken("not yet".into()))
+    /// A connection in a transaction of its own. To change rows, it keeps the writer out, so nothing else should run.
+    async fn alone(&self, check: bool) -> Result<SqliteConnection, Error> {
+        let mut connection = self.options.connect().await.map_err(sql::error)?;
+        let begin = if check { "begin" } else { "begin immediate" };
+        sqlx::query(begin).execute(&mut connection).await.map_err(sql::error)?;
+        Ok(connection)
     }
 
     async fn shut(&self) {
@@ -187,6 +235,8 @@ impl Sqlite {
 }
 
 sql::store!(Sqlite, sqlx::Sqlite);
+sql::renew_epoch!(SqliteConnection);
+super::rebuild::rebuild!(Sqlite, SqliteConnection);
 
 fn named(path: &Path, error: Error) -> Error {
     match error {
@@ -198,10 +248,9 @@ fn named(path: &Path, error: Error) -> Error {
 
 /// Counts this opening.
 async fn opened(connection: &mut SqliteConnection) -> Result<(Uuid, i64), Error> {
-    sqlx::query_as("update log set incarnation = incarnation + 1 returning epoch, incarnation")
-        .fetch_one(connection)
-        .await
-        .map_err(sql::error)
+    let text = "update log set incarnation = incarnation + 1 where incarnation <> $1 returning epoch, incarnation";
+    let row = sqlx::query_as(text).bind(BACKUP).fetch_optional(connection).await.map_err(sql::error)?;
+    row.ok_or_else(|| Error::Broken("the file is a backup; make a database of it with `thinkd restore`".into()))
 }
 
 /// An FTS5 query: all of the words. They have letters, digits and marks only, so quoting them is safe.
@@ -277,26 +326,12 @@ impl Backend for Log {
     }
 
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
-        for (space, head) in &plan.heads {
-            let text = "insert into spaces (space, head, ts, number) \
-                 select $1, $2, $3, coalesce(max(number), 0) + 1 from spaces where true \
-                 on conflict (space) do update set head = excluded.head, ts = excluded.ts";
-            sqlx::query(text)
-                .bind(space.as_str())
-                .bind(head.seq)
-                .bind(head.ts.micros())
-                .execute(&mut self.connection)
-                .await
-                .map_err(sql::error)?;
-        }
-        let rows: Vec<EventRow<'_>> = plan
-            .events
-            .iter()
-            .map(|written| EventRow::of(&written.space, &written.shown.event, &written.payload))
-            .collect::<Result<_, _>>()?;
-        put_events(&mut self.connection, &rows).await?;
-        put_threads(&mut self.connection, &plan.rows.threads).await?;
-        put_rest(&mut self.connection, &plan.rows).await
+        let connection = &mut self.connection;
+        put_heads(connection, &plan.heads).await?;
+        put_events(connection, &plan.event_rows()?).await?;
+        put_marks(connection, plan.placed()).await?;
+        put_threads(connection, &plan.rows.threads).await?;
+        put_rest(connection, &plan.rows).await
     }
 
     async fn commit(&mut self) -> Result<(), Error> {
@@ -330,15 +365,7 @@ impl Backend for Log {
     }
 
     async fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
-        sqlx::query("insert into blobs (space, sha256, mime, bytes) values ($1, $2, $3, $4) on conflict do nothing")
-            .bind(space.as_str())
-            .bind(sha256)
-            .bind(&blob.mime)
-            .bind(&blob.bytes[..])
-            .execute(&mut self.connection)
-            .await
-            .map(|_| ())
-            .map_err(sql::error)
+        put_blob(&mut self.connection, space, sha256, blob).await
     }
 
     fn committed(&mut self, _: &Space, _: bool) {
@@ -403,154 +430,4 @@ impl Log {
         .map_err(sql::error)?;
         Ok(rows.len() as i64 == INDEX_EVENTS)
     }
-}
-
-/// An event as its row has it.
-pub(super) struct EventRow<'a> {
-    space: &'a Space,
-    event: &'a Event,
-    payload: &'a str,
-    tags: String,
-}
-
-impl<'a> EventRow<'a> {
-    pub fn of(space: &'a Space, event: &'a Event, payload: &'a str) -> Result<Self, Error> {
-        Ok(Self { space, event, payload, tags: json(&event.meta.tags)? })
-    }
-}
-
-/// `insert …` for `rows` rows of `columns` placeholders.
-fn inserting(head: &str, rows: usize, columns: usize, tail: &str) -> AssertSqlSafe<String> {
-    let row = format!("({})", vec!["?"; columns].join(","));
-    AssertSqlSafe(format!("{head} values {}{tail}", vec![row; rows].join(",")))
-}
-
-/// Cuts rows into chunks of few sizes, so that few statements are prepared.
-fn chunks<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
-    std::iter::from_fn(move || {
-        let size = CHUNKS.into_iter().find(|size| *size <= rows.len())?;
-        let (chunk, rest) = rows.split_at(size);
-        rows = rest;
-        Some(chunk)
-    })
-}
-
-pub(super) async fn put_events(connection: &mut SqliteConnection, rows: &[EventRow<'_>]) -> Result<(), Error> {
-    let head =
-        "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility, wakes)";
-    for chunk in chunks(rows) {
-        let mut insert = sqlx::query(inserting(head, chunk.len(), 11, ""));
-        for EventRow { space, event, payload, tags } in chunk {
-            insert = insert
-                .bind(space.as_str())
-                .bind(event.seq)
-                .bind(event.event_id)
-                .bind(event.ts.micros())
-                .bind(event.thread.as_str())
-                .bind(event.source.as_str())
-                .bind(event.modality.as_str())
-                .bind(*payload)
-                .bind(tags.as_str())
-                .bind(event.visibility() as i16)
-                .bind(event.wakes());
-        }
-        insert.execute(&mut *connection).await.map_err(sql::error)?;
-    }
-    put_marks(connection, rows.iter().map(|row| (row.space, row.event))).await
-}
-
-pub(super) async fn put_marks<'a>(
-    connection: &mut SqliteConnection,
-    events: impl Iterator<Item = (&'a Space, &'a Event)>,
-) -> Result<(), Error> {
-    let mut rows: Vec<(&str, String, i16, i64)> = Vec::new();
-    for (space, event) in events {
-        let level = event.visibility() as i16;
-        rows.extend(super::marks::of(event).into_iter().map(|mark| (space.as_str(), mark, level, event.seq)));
-    }
-    // In the order of the key: neighbours share pages.
-    rows.sort_unstable();
-    for chunk in chunks(&rows) {
-        let mut insert = sqlx::query(inserting("insert into marks (space, mark, visibility, seq)", chunk.len(), 4, ""));
-        for (space, mark, level, seq) in chunk {
-            insert = insert.bind(*space).bind(mark.as_str()).bind(*level).bind(*seq);
-        }
-        insert.execute(&mut *connection).await.map_err(sql::error)?;
-    }
-    Ok(())
-}
-
-pub(super) async fn put_threads(
-    connection: &mut SqliteConnection,
-    threads: &BTreeMap<(Space, ThreadId), ThreadRow>,
-) -> Result<(), Error> {
-    let rows = Vec::from_iter(threads);
-    for chunk in chunks(&rows) {
-        let head = concat!("insert or replace into threads (space, ", sql::thread_columns!(), ")");
-        let mut insert = sqlx::query(inserting(head, chunk.len(), 15, ""));
-        for ((space, thread), row) in chunk {
-            insert = insert
-                .bind(space.as_str())
-                .bind(thread.as_str())
-                .bind(row.settings.to_string())
-                .bind(row.status.as_str())
-                .bind(row.head)
-                .bind(row.woken)
-                .bind(row.handled)
-                .bind(stored(row.turn))
-                .bind(stored(row.visible))
-                .bind(stored(row.heard))
-                .bind(i64::from(row.self_messages))
-                .bind(stored(row.model_calls))
-                .bind(stored(row.tokens))
-                .bind(row.created.micros())
-                .bind(row.updated.micros());
-        }
-        insert.execute(&mut *connection).await.map_err(sql::error)?;
-    }
-    Ok(())
-}
-
-pub(super) async fn put_rest(connection: &mut SqliteConnection, rows: &super::rows::Rows) -> Result<(), Error> {
-    for ((space, name), row) in &rows.submodules {
-        sql::put_submodule!(connection, space, name, row);
-    }
-    for ((space, key), row) in &rows.entries {
-        put_entry(connection, space, key, row.as_ref()).await?;
-    }
-    Ok(())
-}
-
-async fn put_entry(
-    connection: &mut SqliteConnection,
-    space: &Space,
-    key: &str,
-    entry: Option<&Entry>,
-) -> Result<(), Error> {
-    let number: Option<i64> = sqlx::query_scalar("delete from entries where space = $1 and key = $2 returning number")
-        .bind(space.as_str())
-        .bind(key)
-        .fetch_optional(&mut *connection)
-        .await
-        .map_err(sql::error)?;
-    if let Some(number) = number {
-        let gone = sqlx::query("delete from entry_words where rowid = $1").bind(number);
-        gone.execute(&mut *connection).await.map_err(sql::error)?;
-    }
-    let Some(entry) = entry else { return Ok(()) };
-    let text = "insert into entries (space, key, content, related_keys, owner, updated) \
-         values ($1, $2, $3, $4, $5, $6) returning number";
-    let number: i64 = sqlx::query_scalar(text)
-        .bind(space.as_str())
-        .bind(key)
-        .bind(&entry.content)
-        .bind(json(&entry.related_keys)?)
-        .bind(&entry.owner)
-        .bind(entry.updated.micros())
-        .fetch_one(&mut *connection)
-        .await
-        .map_err(sql::error)?;
-    let words = joined(sql::entry_words(key, &entry.content, &entry.related_keys));
-    let insert = sqlx::query("insert into entry_words (rowid, words) values ($1, $2)").bind(number).bind(words);
-    insert.execute(connection).await.map(|_| ()).map_err(sql::error)
 }

@@ -9,21 +9,8 @@ use crate::event::Event;
 use crate::id::{Space, ThreadId};
 use crate::store::append::Position;
 use crate::store::rows::Rows;
-use crate::store::{Blob, Entry, Error, ThreadRow, marks};
-
-/// An event as its row has it.
-pub(in crate::store) struct EventRow<'a> {
-    space: &'a Space,
-    event: &'a Event,
-    payload: &'a str,
-    tags: String,
-}
-
-impl<'a> EventRow<'a> {
-    pub fn of(space: &'a Space, event: &'a Event, payload: &'a str) -> Result<Self, Error> {
-        Ok(Self { space, event, payload, tags: json(&event.meta.tags)? })
-    }
-}
+use crate::store::sql::EventRow;
+use crate::store::{Blob, Entry, Error, ThreadRow, marks, rank};
 
 pub(in crate::store) async fn put_heads(
     connection: &mut PgConnection,
@@ -60,10 +47,10 @@ pub(in crate::store) async fn put_events(connection: &mut PgConnection, rows: &[
         .bind(rows.iter().map(|row| row.tags.as_str()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.event.visibility() as i16).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.event.wakes()).collect::<Vec<_>>())
-        .execute(&mut *connection)
+        .execute(connection)
         .await
-        .map_err(sql::error)?;
-    put_marks(connection, rows.iter().map(|row| (row.space, row.event))).await
+        .map(|_| ())
+        .map_err(sql::error)
 }
 
 pub(in crate::store) async fn put_marks<'a>(
@@ -157,7 +144,16 @@ async fn put_entry(connection: &mut PgConnection, space: &Space, entry: &Entry) 
         .bind(json(&entry.related_keys)?)
         .bind(&entry.owner)
         .bind(entry.updated.micros())
-        .bind(vector(sql::entry_words(&entry.key, &entry.content, &entry.related_keys)))
+        .bind(vector(rank::entry_words(&entry.key, &entry.content, &entry.related_keys)))
+        .execute(connection)
+        .await
+        .map(|_| ())
+        .map_err(sql::error)
+}
+
+/// Removes everything that is derived from the log.
+pub(in crate::store) async fn clear(connection: &mut PgConnection) -> Result<(), Error> {
+    sqlx::query("truncate marks, threads, submodules, entries, event_words, indexed")
         .execute(connection)
         .await
         .map(|_| ())

@@ -91,3 +91,92 @@ async fn blobs_are_kept_by_hash() {
         store.close().await;
     }
 }
+
+async fn fill(store: &std::sync::Arc<dyn store::Store>) {
+    append(store, vec![input("main", "hi"), draft("main.a", "voice", &["submodule:x"]), note("tea", "green", &[])])
+        .await;
+    let set = thinkd::event::Draft::changed(&Default::default(), "submodule", "critic", "Doubt.".into());
+    append(store, vec![set, note("gone", "x", &[]), draft("main", "Grüße", &["decision", "thought"])]).await;
+    append(store, vec![thinkd::event::Draft::changed(&Default::default(), "entry", "gone", serde_json::Value::Null)])
+        .await;
+    let other = thinkd::id::Space::parse("other").unwrap();
+    store.append(store::Append::free(&other, vec![input("main", "elsewhere"); 3])).await.unwrap();
+}
+
+async fn execute(medium: &Medium, text: &'static str) {
+    if medium.is_postgres() {
+        let mut connection = sqlx::PgConnection::connect(medium.url()).await.unwrap();
+        sqlx::query(text).execute(&mut connection).await.unwrap();
+    } else {
+        let mut connection = SqliteConnection::connect(medium.url()).await.unwrap();
+        sqlx::query(text).execute(&mut connection).await.unwrap();
+    }
+}
+
+/// Rows are what the log says: rebuilding finds nothing, or finds what was broken, and mends it.
+#[tokio::test]
+async fn rebuilding_makes_the_same_rows_from_the_log_alone() {
+    for medium in media().await {
+        let store = open(&medium).await;
+        fill(&store).await;
+        let sound = store.rebuild(true).await.unwrap();
+        assert_eq!((sound.events, sound.differences), (10, vec![]));
+        let threads = store.threads(&space(), None, 100).await.unwrap();
+        execute(&medium, "update threads set handled = 99 where thread = 'main.a'").await;
+        execute(&medium, "delete from entries where key = 'tea'").await;
+        execute(&medium, "delete from marks where mark = '#thought'").await;
+        for check in [true, true, false] {
+            let found = store.rebuild(check).await.unwrap().differences;
+            let expected =
+                ["threads default/main.a: differs", "entries default/tea: is missing", "marks: 48 rows instead of 49"];
+            assert_eq!(found.len(), expected.len(), "{found:?}");
+            assert_eq!(found[..2], expected[..2]);
+        }
+        assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());
+        assert_eq!(store.threads(&space(), None, 100).await.unwrap(), threads);
+        assert_eq!(store.search_entries(&space(), "green", 5).await.unwrap().len(), 1);
+        let query = store::Query { text: Some("grüsse".into()), limit: 5, ..store::Query::default() };
+        assert_eq!(store.events(&space(), &query).await.unwrap().len(), 1, "the search index is made anew, too");
+        append(&store, vec![input("main", "on")]).await;
+        store.close().await;
+    }
+}
+
+/// A backup of a running server, restored: the same events, rows and blobs under a new epoch, on either database.
+#[tokio::test]
+async fn a_backup_restores_the_log_under_a_new_epoch() {
+    for medium in media().await {
+        let store = open(&medium).await;
+        fill(&store).await;
+        let blob = Blob { mime: "image/png".into(), bytes: vec![1, 2, 3].into() };
+        let hash = store.put_blob(&space(), blob.clone()).await.unwrap();
+        let file = medium.folder().join("backup.db");
+        assert_eq!(store::backup(medium.url(), &file).await.unwrap(), 10);
+        let again = store::backup(medium.url(), &file).await.unwrap_err().to_string();
+        assert!(again.contains("exists already"), "{again}");
+        let opened = store::open(&format!("sqlite://{}", file.display()), Options::default(), project).await;
+        assert!(opened.err().unwrap().to_string().contains("thinkd restore"));
+        for target in media().await {
+            assert_eq!(store::restore(target.url(), &file, project).await.unwrap(), 10);
+            let twice = store::restore(target.url(), &file, project).await.unwrap_err().to_string();
+            assert!(twice.contains("empty"), "{twice}");
+            let restored = open(&target).await;
+            let (before, after) = (store.head(&space()).await.unwrap(), restored.head(&space()).await.unwrap());
+            assert_eq!(before.seq, after.seq);
+            assert_ne!(before.epoch, after.epoch);
+            assert_eq!(log(&store, &space()).await, log(&restored, &space()).await);
+            assert_eq!(
+                store.threads(&space(), None, 9).await.unwrap(),
+                restored.threads(&space(), None, 9).await.unwrap()
+            );
+            assert_eq!(restored.submodules(&space()).await.unwrap().len(), 1);
+            assert_eq!(restored.blob(&space(), &hash).await.unwrap(), Some(blob.clone()));
+            assert_eq!(restored.rebuild(true).await.unwrap().differences, Vec::<String>::new());
+            append(&restored, vec![input("main", "on")]).await;
+            restored.close().await;
+        }
+        store.close().await;
+    }
+    let nothing = std::path::Path::new("/nowhere/backup.db");
+    assert!(store::restore(Medium::sqlite().url(), nothing, project).await.is_err());
+}

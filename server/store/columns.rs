@@ -1,0 +1,147 @@
+//! What the databases' columns mean: from rows to values and back.
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::append::json;
+use super::{Entry, Error, Status, SubmoduleRow, ThreadRow};
+use crate::event::{Event, Meta, Modality, Source};
+use crate::id::{Name, Space, ThreadId};
+use crate::time::Timestamp;
+
+macro_rules! event_columns {
+    () => {
+        "e.seq, e.event_id, e.ts, e.thread, e.source, e.modality, e.payload, e.tags"
+    };
+}
+macro_rules! thread_columns {
+    () => {
+        "thread, settings, status, head, woken, handled, turn, visible, heard, self_messages, model_calls, tokens, \
+         created, updated"
+    };
+}
+macro_rules! entry_columns {
+    () => {
+        "e.key, e.content, e.related_keys, e.owner, e.updated"
+    };
+}
+pub(super) use {entry_columns, event_columns, thread_columns};
+
+pub(super) type EventColumns = (i64, Uuid, i64, String, String, String, String, String);
+pub(super) type ThreadColumns = (String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
+/// An event's columns after its space.
+pub(super) type PlacedColumns = (String, i64, Uuid, i64, String, String, String, String, String);
+/// A thread's columns after its space.
+pub(super) type PlacedThreadColumns =
+    (String, String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
+pub(super) type EntryColumns = (String, String, String, String, i64);
+pub(super) type SubmoduleColumns = (String, String, i64);
+
+fn unreadable(what: impl std::fmt::Display) -> Error {
+    Error::Broken(format!("what is stored cannot be read: {what}"))
+}
+
+fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Error> {
+    serde_json::from_str(json).map_err(unreadable)
+}
+
+fn count<T: TryFrom<i64>>(number: i64) -> Result<T, Error> {
+    T::try_from(number).map_err(|_| unreadable(format_args!("{number} where a count belongs")))
+}
+
+/// A count as the databases keep it.
+pub(super) fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn space(text: String) -> Result<Space, Error> {
+    Space::parse(&text).map_err(unreadable)
+}
+
+pub(super) fn thread_id(text: String) -> Result<ThreadId, Error> {
+    ThreadId::parse(&text).map_err(unreadable)
+}
+
+pub(super) fn event(columns: EventColumns) -> Result<Event, Error> {
+    let (seq, event_id, ts, thread, source, modality, payload, tags) = columns;
+    Ok(Event {
+        event_id,
+        ts: Timestamp::from_micros(ts),
+        source: Source::parse(&source).ok_or_else(|| unreadable(source))?,
+        modality: Modality::parse(&modality).ok_or_else(|| unreadable(modality))?,
+        payload: parse(&payload)?,
+        meta: Meta { tags: parse(&tags)? },
+        thread: thread_id(thread)?,
+        seq,
+    })
+}
+
+pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, Error> {
+    let (thread, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, created, updated) =
+        columns;
+    Ok(ThreadRow {
+        thread: thread_id(thread)?,
+        settings: parse::<Value>(&settings)?,
+        status: Status::parse(&status).ok_or_else(|| unreadable(status))?,
+        head,
+        woken,
+        handled,
+        turn: count(turn)?,
+        visible: count(visible)?,
+        heard: count(heard)?,
+        self_messages: count(own)?,
+        model_calls: count(calls)?,
+        tokens: count(tokens)?,
+        created: Timestamp::from_micros(created),
+        updated: Timestamp::from_micros(updated),
+    })
+}
+
+pub(super) fn placed_event(columns: PlacedColumns) -> Result<(Space, Event), Error> {
+    let (space, seq, id, ts, thread, source, modality, payload, tags) = columns;
+    Ok((self::space(space)?, event((seq, id, ts, thread, source, modality, payload, tags))?))
+}
+
+pub(super) fn placed_thread(columns: PlacedThreadColumns) -> Result<(Space, ThreadRow), Error> {
+    let (space, id, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, created, updated) =
+        columns;
+    let columns =
+        (id, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, created, updated);
+    Ok((self::space(space)?, thread(columns)?))
+}
+
+/// `payload.text` of an event's payload column. Read here: Postgres cannot take a NUL out of JSON.
+pub(super) fn payload_text(payload: &str) -> Result<String, Error> {
+    #[derive(serde::Deserialize)]
+    struct Text {
+        #[serde(default)]
+        text: Value,
+    }
+    Ok(parse::<Text>(payload)?.text.as_str().unwrap_or_default().to_owned())
+}
+
+pub(super) fn entry(columns: EntryColumns) -> Result<Entry, Error> {
+    let (key, content, related_keys, owner, updated) = columns;
+    let related_keys = parse(&related_keys)?;
+    Ok(Entry { key, content, related_keys, owner, updated: Timestamp::from_micros(updated) })
+}
+
+pub(super) fn submodule(columns: SubmoduleColumns) -> Result<SubmoduleRow, Error> {
+    let (name, prompt, updated) = columns;
+    let name = Name::parse(&name).map_err(unreadable)?;
+    Ok(SubmoduleRow { name, prompt, updated: Timestamp::from_micros(updated) })
+}
+
+/// An event as its row has it.
+pub(super) struct EventRow<'a> {
+    pub space: &'a Space,
+    pub event: &'a Event,
+    pub payload: &'a str,
+    pub tags: String,
+}
+
+impl<'a> EventRow<'a> {
+    pub fn of(space: &'a Space, event: &'a Event, payload: &'a str) -> Result<Self, Error> {
+        Ok(Self { space, event, payload, tags: json(&event.meta.tags)? })
+    }
+}

@@ -1,0 +1,205 @@
+//! Rows made anew from the log, by the fold that makes them with every append; and what is not as the log says.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use super::append::Position;
+use super::rows::Rows;
+use super::{Project, Rebuilt, marks};
+use crate::event::Event;
+use crate::id::Space;
+
+/// Events read at a time.
+pub(super) const PAGE: i64 = 1000;
+/// Differences that are named.
+const NAMED: usize = 20;
+
+/// What the log says, or what the tables say.
+#[derive(Default)]
+pub(super) struct Derived {
+    pub heads: BTreeMap<Space, Position>,
+    pub rows: Rows,
+    pub marks: i64,
+    pub events: u64,
+}
+
+impl Derived {
+    /// One more event.
+    pub fn take(&mut self, space: &Space, event: &Event, project: Project) {
+        self.events += 1;
+        self.heads.insert(space.clone(), Position { seq: event.seq, ts: event.ts });
+        self.marks += i64::try_from(marks::of(event).len()).unwrap_or(i64::MAX);
+        self.rows.apply(space, event, project);
+    }
+
+    /// What these tables should have been.
+    pub fn against(self, log: Self) -> Rebuilt {
+        let mut differences = Vec::new();
+        differ(&mut differences, "spaces", &self.heads, &log.heads, |space| space.to_string());
+        let pair = |(space, id): &(Space, _)| format!("{space}/{id}");
+        differ(&mut differences, "threads", &self.rows.threads, &log.rows.threads, pair);
+        let pair = |(space, name): &(Space, _)| format!("{space}/{name}");
+        differ(&mut differences, "submodules", &there(self.rows.submodules), &there(log.rows.submodules), pair);
+        let pair = |(space, key): &(Space, String)| format!("{space}/{key}");
+        differ(&mut differences, "entries", &there(self.rows.entries), &there(log.rows.entries), pair);
+        if self.marks != log.marks && differences.len() < NAMED {
+            differences.push(format!("marks: {} rows instead of {}", self.marks, log.marks));
+        }
+        Rebuilt { events: log.events, differences }
+    }
+}
+
+fn there<K: Ord, V>(rows: BTreeMap<K, Option<V>>) -> BTreeMap<K, V> {
+    rows.into_iter().filter_map(|(key, row)| Some((key, row?))).collect()
+}
+
+fn differ<K: Ord, V: PartialEq, N: Display>(
+    differences: &mut Vec<String>,
+    table: &str,
+    tables: &BTreeMap<K, V>,
+    log: &BTreeMap<K, V>,
+    name: impl Fn(&K) -> N,
+) {
+    let extra = tables.keys().filter(|key| !log.contains_key(key)).map(|key| ("is not in the log", key));
+    let other = log.iter().filter_map(|(key, row)| match tables.get(key) {
+        None => Some(("is missing", key)),
+        Some(found) if found != row => Some(("differs", key)),
+        Some(_) => None,
+    });
+    for (what, key) in extra.chain(other) {
+        if differences.len() < NAMED {
+            differences.push(format!("{table} {}: {what}", name(key)));
+        }
+    }
+}
+
+/// Stamps, for a connection: `read_events`, `read_blob`, `remake`, and the store's `rebuild_rows`, which needs `alone` (a
+/// connection inside a transaction that sees one state, and, to change it, shares it with nobody).
+macro_rules! rebuild {
+    ($Store:ident, $Connection:ty) => {
+        impl $Store {
+            async fn rebuild_rows(&self, check: bool) -> Result<super::Rebuilt, Error> {
+                let mut connection = self.alone(check).await?;
+                let rebuilt = remake(&mut connection, self.project, check).await?;
+                sqlx::query("commit").execute(&mut connection).await.map_err(sql::error)?;
+                // What was to be done is done; how the connection ends changes nothing.
+                let _ = connection.close().await;
+                Ok(rebuilt)
+            }
+        }
+
+        /// Events of all spaces after a position, with their payloads as stored.
+        pub(super) async fn read_events(
+            connection: &mut $Connection,
+            after: &(String, i64),
+        ) -> Result<Vec<(Space, Event, String)>, Error> {
+            let text = concat!(
+                "select e.space, ",
+                sql::event_columns!(),
+                " from events e where (e.space, e.seq) > ($1, $2) order by e.space, e.seq limit $3"
+            );
+            let rows: Vec<sql::PlacedColumns> = sqlx::query_as(text)
+                .bind(&after.0)
+                .bind(after.1)
+                .bind(super::rebuild::PAGE)
+                .fetch_all(connection)
+                .await
+                .map_err(sql::error)?;
+            let read = |row: sql::PlacedColumns| {
+                let payload = row.7.clone();
+                sql::placed_event(row).map(|(space, event)| (space, event, payload))
+            };
+            rows.into_iter().map(read).collect()
+        }
+
+        /// The next blob of all spaces after a key.
+        pub(super) async fn read_blob(
+            connection: &mut $Connection,
+            after: &(String, String),
+        ) -> Result<Option<(Space, String, super::Blob)>, Error> {
+            let text = "select space, sha256, mime, bytes from blobs where (space, sha256) > ($1, $2) \
+                 order by space, sha256 limit 1";
+            let row: Option<(String, String, String, Vec<u8>)> = sqlx::query_as(text)
+                .bind(&after.0)
+                .bind(&after.1)
+                .fetch_optional(connection)
+                .await
+                .map_err(sql::error)?;
+            row.map(|(space, sha256, mime, bytes)| {
+                Ok((sql::space(space)?, sha256, super::Blob { mime, bytes: bytes.into() }))
+            })
+            .transpose()
+        }
+
+        /// Folds the log and compares; without `check`, puts the rows it makes in place of those that are there.
+        pub(super) async fn remake(
+            connection: &mut $Connection,
+            project: super::Project,
+            check: bool,
+        ) -> Result<super::Rebuilt, Error> {
+            let tables = read_derived(connection).await?;
+            if !check {
+                clear(connection).await?;
+            }
+            let mut log = super::rebuild::Derived::default();
+            let mut after = (String::new(), 0);
+            loop {
+                let page = read_events(connection, &after).await?;
+                let Some((space, event, _)) = page.last() else { break };
+                after = (space.to_string(), event.seq);
+                for (space, event, _) in &page {
+                    log.take(space, event, project);
+                }
+                if !check {
+                    put_marks(connection, page.iter().map(|(space, event, _)| (space, event))).await?;
+                }
+            }
+            if !check {
+                put_heads(connection, &log.heads).await?;
+                put_threads(connection, &log.rows.threads).await?;
+                put_rest(connection, &log.rows).await?;
+            }
+            Ok(tables.against(log))
+        }
+
+        async fn read_derived(connection: &mut $Connection) -> Result<super::rebuild::Derived, Error> {
+            let mut derived = super::rebuild::Derived::default();
+            let rows: Vec<(String, i64, i64)> = sqlx::query_as("select space, head, ts from spaces")
+                .fetch_all(&mut *connection)
+                .await
+                .map_err(sql::error)?;
+            for (space, seq, ts) in rows {
+                derived.heads.insert(sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) });
+            }
+            let text = concat!("select space, ", sql::thread_columns!(), " from threads");
+            let rows: Vec<sql::PlacedThreadColumns> =
+                sqlx::query_as(text).fetch_all(&mut *connection).await.map_err(sql::error)?;
+            for row in rows {
+                let (space, row) = sql::placed_thread(row)?;
+                derived.rows.threads.insert((space, row.thread.clone()), row);
+            }
+            let rows: Vec<(String, String, String, i64)> =
+                sqlx::query_as("select space, name, prompt, updated from submodules")
+                    .fetch_all(&mut *connection)
+                    .await
+                    .map_err(sql::error)?;
+            for (space, name, prompt, updated) in rows {
+                let row = sql::submodule((name, prompt, updated))?;
+                derived.rows.submodules.insert((sql::space(space)?, row.name.clone()), Some(row));
+            }
+            let rows: Vec<(String, String, String, String, String, i64)> =
+                sqlx::query_as("select space, key, content, related_keys, owner, updated from entries")
+                    .fetch_all(&mut *connection)
+                    .await
+                    .map_err(sql::error)?;
+            for (space, key, content, related_keys, owner, updated) in rows {
+                let row = sql::entry((key, content, related_keys, owner, updated))?;
+                derived.rows.entries.insert((sql::space(space)?, row.key.clone()), Some(row));
+            }
+            derived.marks =
+                sqlx::query_scalar("select count(*) from marks").fetch_one(connection).await.map_err(sql::error)?;
+            Ok(derived)
+        }
+    };
+}
+pub(super) use rebuild;
