@@ -6,6 +6,7 @@
     reason = "tests say what is wrong by panicking, helpers included, and print what helps"
 )]
 
+mod command;
 mod contracts;
 mod floors;
 mod machine;

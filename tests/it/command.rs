@@ -1,0 +1,306 @@
+//! The commands beside serving: chat, events, healthcheck, rebuild, the contracts. The real program against a real server.
+
+use std::process::{Output, Stdio};
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::support::*;
+
+/// The program, to be run against this server.
+fn thinkd(app: &App, arguments: &[&str]) -> Command {
+    client(app, env!("CARGO_BIN_EXE_thinkd"), arguments)
+}
+
+fn client(app: &App, program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().env("THINKD_URL", format!("http://{}", app.address)).env("TERM", "xterm");
+    command.current_dir(app.folder()).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs it to its end, with this on its standard input.
+async fn ended(command: &mut Command, input: &str) -> Output {
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
+    within("the end of the command", child.wait_with_output()).await.unwrap()
+}
+
+fn out(output: &Output) -> String {
+    let said = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    said
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[tokio::test]
+async fn a_chat_through_a_pipe_prints_a_reply_a_line_and_ends() {
+    let stub = Stub::start().await;
+    let app = Setup::new(Medium::sqlite(), &stub).voices(&["owl"]).start().await;
+    let said = ended(&mut thinkd(&app, &["chat", "--user", "ann"]), "one\n\ntwo\nthree").await;
+    assert_eq!(out(&said), "ok: one\nok: two\nok: three\n");
+    let log = app.public_log().await;
+    let inputs = with(&log, &["input"]);
+    assert!(inputs.iter().all(|input| input["payload"]["user"] == "ann"), "{}", story(&log));
+    // What it thinks is said beside: the replies alone are the output.
+    let said = ended(&mut thinkd(&app, &["chat", "--thoughts", "--thread", "side"]), "four").await;
+    assert_eq!(out(&said), "ok: four\n");
+    assert!(err(&said).contains("owl: owl: noted."), "{}", err(&said));
+}
+
+#[tokio::test]
+async fn a_chat_through_a_pipe_says_when_something_was_not_answered() {
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    stub.on(decision, status(400));
+    let said = ended(&mut thinkd(&app, &["chat"]), "one").await;
+    assert_eq!(said.status.code(), Some(1));
+    assert!(err(&said).contains("failure"), "{}", err(&said));
+}
+
+#[tokio::test]
+async fn a_chat_writes_out_control_characters() {
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    stub.on(decision, reply("red \u{1b}[31m\u{7}\u{202e} and\ntwo lines"));
+    let said = ended(&mut thinkd(&app, &["chat"]), "one").await;
+    assert_eq!(out(&said), "red \\u{1b}[31m\\u{7}\\u{202e} and\ntwo lines\n");
+    let listed = out(&ended(&mut thinkd(&app, &["events"]), "").await);
+    assert!(listed.contains("red \\u{1b}[31m\\u{7}\\u{202e} and\\ntwo lines"), "{listed}");
+}
+
+#[tokio::test]
+async fn a_chat_authenticates_and_says_when_it_may_not() {
+    let stub = Stub::start().await;
+    let mut app = Setup::new(Medium::sqlite(), &stub).env("THINKD_TOKEN", "a-good-long-token").start_bare().await;
+    app.authorize("Bearer a-good-long-token");
+    for arguments in
+        [&["chat", "--token", "a-good-long-token"][..], &["chat", "--token", "a-good-long-token", "--user", "ann"]]
+    {
+        assert_eq!(out(&ended(&mut thinkd(&app, arguments), "one").await), "ok: one\n", "{arguments:?}");
+    }
+    let by_environment = ended(thinkd(&app, &["chat"]).env("THINKD_TOKEN", "a-good-long-token"), "one").await;
+    assert_eq!(out(&by_environment), "ok: one\n");
+    for arguments in [
+        &["chat"][..],
+        &["chat", "--token", "wrong"],
+        &["chat", "--token", "wrong", "--user", "ann"],
+        &["events", "--token", "wrong"],
+    ] {
+        // Without a credential the server waits for one: that is its time limit, not ours.
+        if arguments == ["chat"] {
+            continue;
+        }
+        let refused = ended(&mut thinkd(&app, arguments), "one").await;
+        assert_eq!(refused.status.code(), Some(1), "{arguments:?}");
+        assert!(err(&refused).contains("401") || err(&refused).contains("4401"), "{arguments:?}: {}", err(&refused));
+    }
+}
+
+/// A chat in a terminal of its own (`script` makes one).
+struct Typist {
+    child: Child,
+    seen: String,
+}
+
+impl Typist {
+    fn sit_down(app: &App, arguments: &str) -> Self {
+        let line = format!("{} chat {arguments}", env!("CARGO_BIN_EXE_thinkd"));
+        let child = client(app, "script", &["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh").spawn().unwrap();
+        Self { child, seen: String::new() }
+    }
+
+    async fn types(&mut self, keys: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(keys.as_bytes()).await.unwrap();
+    }
+
+    /// Reads until this is on the screen, and forgets what was before it.
+    async fn sees(&mut self, text: &str) -> String {
+        let stdout = self.child.stdout.as_mut().unwrap();
+        let seen = &mut self.seen;
+        let read = async {
+            let mut buffer = [0; 4096];
+            loop {
+                if let Some(at) = seen.find(text) {
+                    return seen.drain(..at + text.len()).collect::<String>();
+                }
+                let n = stdout.read(&mut buffer).await.unwrap();
+                assert!(n > 0, "it ended without {text:?} on the screen: {seen:?}");
+                seen.push_str(&String::from_utf8_lossy(&buffer[..n]));
+            }
+        };
+        match tokio::time::timeout(PATIENCE, read).await {
+            Ok(before) => before,
+            Err(_) => panic!("{text:?} did not come on the screen: {:?}", self.seen),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_chat_in_a_terminal_streams_above_the_line_that_is_being_typed() {
+    if !std::path::Path::new("/usr/bin/script").exists() {
+        println!("no script(1) here: the chat was not tried in a terminal");
+        return;
+    }
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    stub.script(decision, [reply("The first half, and the second half.").paused(6, &gate)]);
+    let mut app = Setup::new(Medium::sqlite(), &stub).voices(&["owl"]).start().await;
+    // The same address when it comes back.
+    let address = app.address.clone();
+    app.set_env("THINKD_LISTEN", &address);
+    let mut typist = Typist::sit_down(&app, "");
+    typist.sees("> ").await;
+    typist.types("hello\r").await;
+    typist.sees("T").await;
+    typist.types("half typed").await;
+    typist.sees("half typed").await;
+    gate.open();
+    typist.sees("second half.").await;
+    // The line is drawn again, whole, below what grew.
+    typist.sees("half typed").await;
+    typist.types("\u{15}/thoughts\r").await;
+    typist.sees("(thoughts are shown)").await;
+    typist.types("again\r").await;
+    typist.sees("owl: owl: noted.").await;
+    typist.sees("ok: again").await;
+    // A lost connection is told, and found again; what was said meanwhile is said then.
+    app.kill();
+    typist.sees("(connection lost").await;
+    typist.types("meanwhile\r").await;
+    app.start_again().await;
+    typist.sees("(connected again)").await;
+    typist.sees("ok: meanwhile").await;
+    typist.types("/nonsense\r").await;
+    typist.sees("/nonsense is not known here").await;
+    typist.types("/quit\r").await;
+    let status = within("the end of the chat", typist.child.wait()).await.unwrap();
+    assert!(status.success());
+    let log = app.public_log().await;
+    assert_eq!(with(&log, &["input"]).len(), 3, "each thing is said once: {}", story(&log));
+}
+
+// D4.11 D4.26: the list, rendered as lines, says who said what, in which order.
+#[tokio::test]
+async fn d4_11_the_log_reads_as_lines() {
+    let stub = Stub::start().await;
+    let app = Setup::new(Medium::sqlite(), &stub).voices(&["owl"]).start().await;
+    app.tell("hello").await;
+    let listed = out(&ended(&mut thinkd(&app, &["events", "--limit", "500"]), "").await);
+    let position = |what: &str| {
+        let found = listed.lines().position(|line| line.contains(what));
+        found.unwrap_or_else(|| panic!("{what:?} is not in\n{listed}"))
+    };
+    let steps = [
+        "main user: hello",
+        "turn 1 started",
+        "owl: owl: noted.",
+        "decision → reply",
+        "reply: ok: hello",
+        "turn 1 ended: done",
+    ];
+    assert!(steps.map(position).is_sorted(), "{listed}");
+    assert_eq!(listed.lines().count(), app.public_log().await.len(), "one line an event: {listed}");
+    assert!(!listed.contains("asked the model"));
+    let all = out(&ended(&mut thinkd(&app, &["events", "--limit", "500", "--debug"]), "").await);
+    assert!(all.contains("decision asked the model"), "{all}");
+    assert_eq!(all.lines().count(), app.log().await.len());
+    // As JSON it is the log itself.
+    let json = out(&ended(&mut thinkd(&app, &["events", "--limit", "500", "--json"]), "").await);
+    let events: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events, app.public_log().await);
+    // Filters are the server's.
+    let inputs = out(&ended(&mut thinkd(&app, &["events", "--tags", "input,response"]), "").await);
+    assert_eq!(inputs.lines().count(), 2, "{inputs}");
+    let newest = out(&ended(&mut thinkd(&app, &["events", "-n", "1", "--tags", "response"]), "").await);
+    assert!(newest.contains("reply: ok: hello"), "{newest}");
+    let refused = ended(&mut thinkd(&app, &["events", "--thread", "No Thread"]), "").await;
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(err(&refused).contains("400"), "{}", err(&refused));
+}
+
+// D4.26
+#[tokio::test]
+async fn d4_26_events_follow_shows_what_comes_and_goes_on_over_a_restart() {
+    let stub = Stub::start().await;
+    let mut app = App::start(Medium::sqlite(), &stub).await;
+    let address = app.address.clone();
+    app.set_env("THINKD_LISTEN", &address);
+    app.tell("before").await;
+    let mut child = thinkd(&app, &["events", "--follow", "--tags", "input,response"]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = async || within("a line", lines.next_line()).await.unwrap().unwrap();
+    assert!(next().await.ends_with("user: before"));
+    assert!(next().await.ends_with("reply: ok: before"));
+    app.tell("during").await;
+    assert!(next().await.ends_with("user: during"));
+    assert!(next().await.ends_with("reply: ok: during"));
+    app.restart().await;
+    app.tell("after").await;
+    assert!(next().await.ends_with("user: after"));
+    assert!(next().await.ends_with("reply: ok: after"));
+}
+
+#[tokio::test]
+async fn healthcheck_says_whether_the_configured_server_is_ready() {
+    let stub = Stub::start().await;
+    let mut app = App::start(Medium::sqlite(), &stub).await;
+    let address = app.address.clone();
+    let healthy = ended(thinkd(&app, &["healthcheck"]).env("THINKD_LISTEN", &address), "").await;
+    assert_eq!(healthy.status.code(), Some(0), "{}", err(&healthy));
+    app.kill();
+    let gone = ended(thinkd(&app, &["healthcheck"]).env("THINKD_LISTEN", &address), "").await;
+    assert_eq!(gone.status.code(), Some(1));
+    assert!(err(&gone).contains("nothing listens"), "{}", err(&gone));
+}
+
+#[tokio::test]
+async fn a_first_start_says_where_it_is_what_it_uses_and_how_to_say_hello() {
+    let app = Setup::offline(Medium::sqlite()).start_bare().await;
+    let said = app.output();
+    for word in [&format!("listens on http://{}", app.address), app.database(), "offline model", " chat --url http://"]
+    {
+        assert!(said.contains(word), "{word:?} is not in {said}");
+    }
+    // The one command works, and the offline model answers and says what it is.
+    let answer = out(&ended(&mut thinkd(&app, &["chat"]), "hello").await);
+    assert!(answer.contains("offline"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_signal_ends_the_server_in_order_with_exit_code_0() {
+    let stub = Stub::start().await;
+    let mut app = App::start(Medium::sqlite(), &stub).await;
+    let mut socket = app.socket().await;
+    app.terminate();
+    assert_eq!(socket.closed().await, Some(1001));
+    assert_eq!(app.ended().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_database_that_is_in_use_is_left_alone() {
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    for arguments in [&["serve"][..], &["rebuild"], &["rebuild", "--check"]] {
+        let mut command = thinkd(&app, arguments);
+        let refused = ended(command.env("DATABASE_URL", app.database()).env("THINKD_LISTEN", "127.0.0.1:0"), "").await;
+        assert_eq!(refused.status.code(), Some(1), "{arguments:?}");
+        assert!(err(&refused).contains("another thinkd has the database"), "{arguments:?}: {}", err(&refused));
+    }
+    app.tell("still there").await;
+}
+
+#[tokio::test]
+async fn d4_01_the_contracts_can_be_printed_without_a_server() {
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let openapi: Value = serde_json::from_str(&out(&ended(&mut thinkd(&app, &["openapi"]), "").await)).unwrap();
+    assert_eq!(openapi, app.get("/openapi.json").await.expect(200));
+    let asyncapi = out(&ended(&mut thinkd(&app, &["asyncapi"]), "").await);
+    assert!(asyncapi.starts_with("asyncapi: 3.1"), "{asyncapi}");
+}
