@@ -261,13 +261,15 @@ async fn guard(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
 
 /// Lets in who may come in; handlers find the `Principal` in the request.
 async fn authenticate(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -> Response {
-    match edge.auth.decide(Shown::in_headers(request.headers())) {
-        Ok(principal) => {
-            request.extensions_mut().insert(principal);
-            next.run(request).await
-        }
-        Err(denied) => Problem::from(denied).into_response(),
+    let principal = match edge.auth.decide(Shown::in_headers(request.headers())) {
+        Ok(principal) => principal,
+        Err(denied) => return Problem::from(denied).into_response(),
+    };
+    if let Err(refused) = edge.runtime.open(&principal.space).await {
+        return Problem::from(refused).into_response();
     }
+    request.extensions_mut().insert(principal);
+    next.run(request).await
 }
 
 /// Makes a problem of refusals that the framework words in its own way.

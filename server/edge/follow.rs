@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::event::{Event, tag};
+use crate::event::Event;
 use crate::id::{Seq, Space, ThreadId};
 use crate::store::feed::{Follower, Hint, Tail};
-use crate::store::{self, Head, Order, Query, Show, Shown, Store};
+use crate::store::{self, Head, Order, Query, Shown, Store};
 
 /// Events of one page from the store.
 const PAGE: u32 = 100;
@@ -140,7 +140,7 @@ impl Follow {
         let mut bytes = 0;
         let mut kept = Vec::new();
         for shown in events {
-            let matches = matches(&self.filter, &shown.event);
+            let matches = self.filter.matches(&shown.event);
             if matches {
                 bytes += shown.json.len();
                 if bytes > BATCH_BYTES && !kept.is_empty() {
@@ -222,15 +222,4 @@ fn concerns(filter: &Query, thread: &ThreadId) -> bool {
         Some(root) if filter.subtree => thread.is_within(root),
         Some(only) => thread == only,
     }
-}
-
-/// Whether an event is one that a subscription's filter asks for.
-pub fn matches(filter: &Query, event: &Event) -> bool {
-    let asked = |tag: &str| filter.tags.iter().any(|asked| asked.eq_ignore_ascii_case(tag));
-    let hidden = filter.show == Show::Public && event.has(tag::DEBUG) && !asked(tag::DEBUG);
-    concerns(filter, &event.thread)
-        && !hidden
-        && (filter.tags.is_empty() || event.meta.tags.iter().any(|tag| asked(tag)))
-        && filter.source.is_none_or(|source| source == event.source)
-        && filter.modality.is_none_or(|modality| modality == event.modality)
 }

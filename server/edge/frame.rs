@@ -243,7 +243,7 @@ fn of_type(kind: &str, members: Map<String, Value>) -> Result<ClientFrame, Probl
         "message" => ClientFrame::Input(InputKind::Message, body(members)?),
         "sensory" => ClientFrame::Input(InputKind::Sensory, body(members)?),
         "trigger" => ClientFrame::Trigger(body(members)?),
-        "subscribe" => ClientFrame::Subscribe(body(members)?),
+        "subscribe" => ClientFrame::Subscribe(body(members).map_err(cursor_problem)?),
         "unsubscribe" => ClientFrame::Unsubscribe(body(members)?),
         "approve" => ClientFrame::Approve(body(members)?),
         "deny" => ClientFrame::Deny(body(members)?),
@@ -257,6 +257,16 @@ fn of_type(kind: &str, members: Map<String, Value>) -> Result<ClientFrame, Probl
             return Err(Problem::at(Slug::UnknownType, "/type", detail));
         }
     })
+}
+
+/// A cursor that is none is a problem of its own.
+fn cursor_problem(problem: Problem) -> Problem {
+    match &problem.errors[..] {
+        [error] if error.pointer == "/after" => {
+            Problem::at(Slug::InvalidCursor, "/after", "after is a seq: 0 or greater")
+        }
+        _ => problem,
+    }
 }
 
 /// A frame of the server. Clients ignore types they do not know.

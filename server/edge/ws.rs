@@ -309,6 +309,7 @@ impl Client {
 
     /// Says hello; from then on the whole space is followed.
     async fn greet(&mut self) -> Result<(), End> {
+        self.edge.runtime.open(&self.principal.space).await.map_err(lost_log)?;
         let follow = Follow::start(self.edge.runtime.store(), &self.principal.space, Query::default(), None).await;
         let (follow, head) = follow.map_err(lost_log)?;
         self.follow = Some(Box::new(follow));
@@ -540,7 +541,7 @@ fn unknown(what: &str, id: &str) -> Problem {
     Problem::new(Slug::NotFound, format!("there is no {what} {id:?}"))
 }
 
-fn lost_log(error: crate::store::Error) -> End {
+fn lost_log(error: impl std::fmt::Display) -> End {
     tracing::error!(%error, "a socket is closed because the log cannot be read");
     End::Close(1001, "the log cannot be read now; connect again")
 }

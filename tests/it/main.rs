@@ -7,6 +7,8 @@
 )]
 
 mod command;
+mod bad_frames;
+mod bad_http;
 mod contracts;
 mod floors;
 mod machine;

@@ -23,6 +23,7 @@ pub fn filter(params: &mut Params) -> Result<Query, Problem> {
         source: params.source()?,
         modality: params.modality()?,
         after: params.seq("after")?,
+        text: params.words()?,
         ..Query::default()
     };
     if query.subtree && query.thread.is_none() {
@@ -41,7 +42,6 @@ fn question(params: &mut Params) -> Result<Query, Problem> {
         before: params.seq("before")?,
         since: params.moment("since")?,
         before_ts: params.moment("before_ts")?,
-        text: params.words()?,
         order: params.word("order", "desc, asc", order)?.unwrap_or_default(),
         limit: params.limit()?,
         ..filter(params)?

@@ -28,6 +28,7 @@ use crate::store::{Query, Shown};
         ("source" = Option<Source>, Query, description = "only from this source"),
         ("modality" = Option<Modality>, Query, description = "only of this modality"),
         ("after" = Option<i64>, Query, minimum = 0, description = "a greater `seq`"),
+        ("q" = Option<String>, Query, max_length = 1024, description = "full text: all these words"),
         ("Last-Event-ID" = Option<i64>, Header, minimum = 0, description = "the seq of the last event seen"),
     ),
     responses((status = 200, content_type = "text/event-stream", body = String,
