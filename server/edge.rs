@@ -40,6 +40,7 @@ pub mod http;
 pub mod input;
 pub mod json;
 pub mod limits;
+mod linger;
 pub mod media;
 pub mod openapi;
 pub mod problem;
@@ -53,6 +54,7 @@ pub use limits::Limits;
 use auth::{Auth, Shown};
 use gate::{Hosts, Local};
 use limits::ms;
+use linger::Lingering;
 use problem::{Problem, Slug};
 use seats::Seats;
 
@@ -184,10 +186,12 @@ async fn accept_all(listener: TcpListener, edge: &Arc<Edge>, router: &Router, pl
 /// One connection, to its end or its upgrade; a socket has a seat instead of a place.
 async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router: Router, place: OwnedSemaphorePermit) {
     let Ok(local) = stream.local_addr() else { return };
+    let tasks = edge.tasks.clone();
     let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Local(local.ip()));
+        let request = request.map(|body| Body::new(Lingering::new(body, tasks.clone())));
         let router = router.clone();
-        async move { Ok::<_, Infallible>(answer(router, request.map(Body::new)).await) }
+        async move { Ok::<_, Infallible>(answer(router, request).await) }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder

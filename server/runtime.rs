@@ -333,8 +333,9 @@ impl Runtime {
         }
     }
 
-    /// Gives a new space its first voices, once.
-    async fn open(&self, space: &Space) -> Result<(), Refused> {
+    /// Gives a new space its first voices, once. To be called before anything else is done for a space: what is appended
+    /// before makes it look old.
+    pub async fn open(&self, space: &Space) -> Result<(), Refused> {
         if lock(&self.0.opened).contains(space) {
             return Ok(());
         }
