@@ -17,6 +17,7 @@ mod real_model;
 mod settings;
 mod store;
 mod support;
+mod tools_schema;
 mod turn;
 mod views;
 mod voices;
