@@ -1,0 +1,272 @@
+//! `#[node]`: from a function over values to one over contexts.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote};
+use syn::spanned::Spanned;
+use syn::{
+    Error, FnArg, Ident, ImplItem, ItemFn, ItemImpl, LitStr, Receiver, ReceiverKind, Result, ReturnType, Signature,
+    Type, parse_quote,
+};
+
+struct Settings {
+    name: Option<LitStr>,
+    transient: bool,
+}
+
+pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    let settings = Settings::parse(settings)?;
+    if let Ok(block) = syn::parse2::<ItemImpl>(item.clone()) {
+        return object(&settings, block);
+    }
+    let function = syn::parse2::<ItemFn>(item)?;
+    let name = settings.name(&function.sig.ident);
+    let ItemFn { attrs, vis, sig, block, .. } = function;
+    let node = Node::of(sig, name, settings.transient)?;
+    let (head, call) = (node.head(), node.call());
+    let body = node.body_signature();
+    Ok(quote! {
+        #(#attrs)* #vis #head {
+            #body #block
+            #call
+        }
+    })
+}
+
+/// A node with settings: the one async method of an `impl` block.
+fn object(settings: &Settings, mut block: ItemImpl) -> Result<TokenStream> {
+    let name = settings.name(type_ident(&block.self_ty)?);
+    let mut methods = block.items.iter_mut().filter_map(|item| match item {
+        ImplItem::Fn(method) if method.sig.asyncness.is_some() => Some(method),
+        _ => None,
+    });
+    let (Some(method), None) = (methods.next(), methods.next()) else {
+        return Err(Error::new(block.self_ty.span(), "a node object has one async method: the node"));
+    };
+    let node = Node::of(method.sig.clone(), name, settings.transient)?;
+    if !node.has_self {
+        return Err(Error::new(method.sig.span(), "the method of a node object takes `&self`: its settings"));
+    }
+    let (head, call, body, code) = (node.head(), node.call(), node.body_signature(), &method.block);
+    let (attrs, vis) = (&method.attrs, &method.vis);
+    // The body stays a method, under a hidden name, so that `self` in it means what it says.
+    let replacement: ImplItem = parse_quote! { #(#attrs)* #vis #head { #call } };
+    let hidden: ImplItem = parse_quote! { #[doc(hidden)] #body #code };
+    for item in &mut block.items {
+        if matches!(item, ImplItem::Fn(method) if method.sig.asyncness.is_some()) {
+            *item = replacement.clone();
+        }
+    }
+    block.items.push(hidden);
+    Ok(quote! { #block })
+}
+
+impl Settings {
+    fn parse(tokens: TokenStream) -> Result<Self> {
+        let mut settings = Settings { name: None, transient: false };
+        let parser = syn::meta::parser(|meta| {
+            if meta.path.is_ident("name") {
+                settings.name = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("transient") {
+                settings.transient = true;
+            } else {
+                return Err(meta.error("a node has `name = \"…\"` and `transient`"));
+            }
+            Ok(())
+        });
+        syn::parse::Parser::parse2(parser, tokens)?;
+        Ok(settings)
+    }
+
+    fn name(&self, ident: &Ident) -> String {
+        self.name.as_ref().map_or_else(|| unraw(ident), LitStr::value)
+    }
+}
+
+/// A function that is to be a node.
+struct Node {
+    signature: Signature,
+    name: String,
+    transient: bool,
+    has_self: bool,
+    parameters: Vec<Parameter>,
+    /// The type of the value, and whether a `Result` is around it.
+    value: TokenStream,
+    fallible: bool,
+}
+
+struct Parameter {
+    /// The argument's name in the new signature, and its generic type there.
+    name: Ident,
+    generic: Ident,
+    /// The type that is kept: `T` of `T`, the owned form of `&T`.
+    value: TokenStream,
+    by_reference: bool,
+}
+
+impl Node {
+    fn of(signature: Signature, name: String, transient: bool) -> Result<Self> {
+        if signature.asyncness.is_none() {
+            return Err(Error::new(signature.fn_token.span, "a node is an `async fn`"));
+        }
+        let has_self = check_self(&signature)?;
+        let parameters = signature.inputs.iter().filter_map(typed).enumerate().map(parameter).collect::<Vec<_>>();
+        if parameters.is_empty() {
+            let text = "a node needs a parameter: it is called with at least one `Context`";
+            return Err(Error::new(signature.ident.span(), text));
+        }
+        let (value, fallible) = value(&signature.output)?;
+        Ok(Node { signature, name, transient, has_self, parameters, value, fallible })
+    }
+
+    /// The function as callers see it.
+    fn head(&self) -> TokenStream {
+        let Signature { ident, generics, .. } = &self.signature;
+        let mut generics = generics.clone();
+        let mut kinds = quote!(());
+        for Parameter { generic, value, .. } in self.parameters.iter().rev() {
+            kinds = quote!((<#generic as ::pipeline::Argument<#value>>::Kind, #kinds));
+        }
+        for Parameter { generic, value, .. } in &self.parameters {
+            generics.params.push(parse_quote!(#generic: ::pipeline::Argument<#value>));
+        }
+        generics.make_where_clause().predicates.push(parse_quote!(#kinds: ::pipeline::HasContext));
+        let (parameters, bounds) = (&generics.params, &generics.where_clause);
+        let this = self.has_self.then(|| quote!(&self,));
+        let arguments = self.parameters.iter().map(|Parameter { name, generic, .. }| quote!(#name: #generic));
+        let value = &self.value;
+        quote!(fn #ident<#parameters>(#this #(#arguments),*) -> ::pipeline::Context<#value> #bounds)
+    }
+
+    /// The function as it was written, under the name of [`Self::body_name`].
+    fn body_signature(&self) -> TokenStream {
+        let mut signature = self.signature.clone();
+        signature.ident = self.body_name();
+        quote!(#signature)
+    }
+
+    fn body_name(&self) -> Ident {
+        format_ident!("__{}_body", unraw(&self.signature.ident), span = self.signature.ident.span())
+    }
+
+    /// Gathers the arguments and makes the pending context.
+    fn call(&self) -> TokenStream {
+        let (name, value, body) = (&self.name, &self.value, self.body_name());
+        let names = self.parameters.iter().map(|parameter| &parameter.name).collect::<Vec<_>>();
+        let passed = self.parameters.iter().map(|Parameter { name, by_reference, .. }| match by_reference {
+            true => quote!(&*#name),
+            false => quote!(::std::sync::Arc::unwrap_or_clone(#name)),
+        });
+        let turbofish = self.turbofish();
+        let (keep_self, clone_self, body) = match self.has_self {
+            true => (
+                quote!(let __this = ::std::clone::Clone::clone(self);),
+                quote!(let __this = ::std::clone::Clone::clone(&__this);),
+                quote!(__this.#body #turbofish),
+            ),
+            false => (quote!(), quote!(), quote!(#body #turbofish)),
+        };
+        let result = match self.fallible {
+            true => quote!(#body(#(#passed),*).await),
+            false => quote!(::std::result::Result::<_, ::std::convert::Infallible>::Ok(#body(#(#passed),*).await)),
+        };
+        let transient = self.transient.then(|| quote!(.transient()));
+        quote! {
+            #[allow(unused_imports)]
+            use ::pipeline::support::{Recordable as _, Unrecordable as _};
+            let mut __call = ::pipeline::support::Call::new(#name);
+            #(let #names = ::pipeline::Argument::give(#names, &mut __call);)*
+            #keep_self
+            __call.pending((&::pipeline::support::Probe::<#value>::new()).kind()#transient, move |__parents| {
+                #(let #names = #names.value(&__parents);)*
+                #clone_self
+                ::std::boxed::Box::pin(async move { ::pipeline::support::outcome(#result) })
+            })
+        }
+    }
+
+    fn turbofish(&self) -> TokenStream {
+        let generics = self.signature.generics.params.iter().filter_map(|parameter| match parameter {
+            syn::GenericParam::Type(parameter) => Some(&parameter.ident),
+            syn::GenericParam::Const(parameter) => Some(&parameter.ident),
+            syn::GenericParam::Lifetime(_) => None,
+        });
+        let generics = generics.collect::<Vec<_>>();
+        if generics.is_empty() { quote!() } else { quote!(::<#(#generics),*>) }
+    }
+}
+
+fn check_self(signature: &Signature) -> Result<bool> {
+    match signature.receiver() {
+        None => Ok(false),
+        Some(Receiver { kind: ReceiverKind::Reference(_, _, None), .. }) => Ok(true),
+        Some(this) => Err(Error::new(this.span(), "a node object is shared by all its calls: take `&self`")),
+    }
+}
+
+fn typed(argument: &FnArg) -> Option<&syn::PatType> {
+    match argument {
+        FnArg::Typed(argument) => Some(argument),
+        FnArg::Receiver(_) => None,
+    }
+}
+
+fn parameter((i, argument): (usize, &syn::PatType)) -> Parameter {
+    let name = match &*argument.pat {
+        syn::Pat::Ident(pattern) => pattern.ident.clone(),
+        _ => format_ident!("argument_{i}"),
+    };
+    let (value, by_reference) = match &*argument.ty {
+        Type::Reference(reference) => (owned(&reference.elem), true),
+        plain => (quote!(#plain), false),
+    };
+    Parameter { name, generic: format_ident!("Argument{i}"), value, by_reference }
+}
+
+/// What is kept of a parameter that is borrowed. By the look of it, for the compiler does not see through
+/// `<str as ToOwned>::Owned` in the bounds of a function.
+fn owned(borrowed: &Type) -> TokenStream {
+    match borrowed {
+        Type::Path(path) if path.path.is_ident("str") => quote!(::std::string::String),
+        Type::Slice(slice) => {
+            let element = &slice.elem;
+            quote!(::std::vec::Vec<#element>)
+        }
+        other => quote!(#other),
+    }
+}
+
+/// The type of a node's value. A context among it is refused here, where the message can say what to do.
+fn value(output: &ReturnType) -> Result<(TokenStream, bool)> {
+    let ReturnType::Type(_, returned) = output else { return Ok((quote!(()), false)) };
+    if let Some(span) = mentions_context(quote!(#returned)) {
+        let text =
+            "a node returns a plain value, not a pending context: `.await` it in the body and return what it holds";
+        return Err(Error::new(span, text));
+    }
+    match &**returned {
+        Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result") => {
+            Ok((quote!(<#returned as ::pipeline::support::Fallible>::Value), true))
+        }
+        plain => Ok((quote!(#plain), false)),
+    }
+}
+
+fn mentions_context(tokens: TokenStream) -> Option<Span> {
+    tokens.into_iter().find_map(|token| match token {
+        proc_macro2::TokenTree::Ident(ident) if ident == "Context" => Some(ident.span()),
+        proc_macro2::TokenTree::Group(group) => mentions_context(group.stream()),
+        _ => None,
+    })
+}
+
+fn type_ident(ty: &Type) -> Result<&Ident> {
+    match ty {
+        Type::Path(path) if let Some(last) = path.path.segments.last() => Ok(&last.ident),
+        other => Err(Error::new(other.span(), "a node object is a struct")),
+    }
+}
+
+fn unraw(ident: &Ident) -> String {
+    let name = ident.to_string();
+    name.strip_prefix("r#").unwrap_or(&name).to_owned()
+}

@@ -1,0 +1,150 @@
+//! From a function to a node: what `#[node]` writes for you, and [`wrap`] for a function that has a name already.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::context::{Argument, Call, Context, HasContext};
+use crate::node::{Codec, Kind, Node, Outcome, Output, Work};
+use crate::once::Once;
+use crate::{Value, run};
+
+impl Call {
+    /// A call of the node of this name.
+    pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
+        Call { name: name.into(), parents: Vec::new() }
+    }
+
+    /// The pending value of this call.
+    pub fn pending<T: Value>(
+        self,
+        kind: Kind,
+        body: impl Fn(Vec<Output>) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
+    ) -> Context<T> {
+        Context::of(Arc::new(Node {
+            name: self.name,
+            parents: self.parents,
+            work: Some(Work { body: Box::new(body), kind }),
+            once: Once::empty(),
+            birth: run::birth(),
+        }))
+    }
+}
+
+/// What a node's body returned, on its way out.
+pub fn outcome<T: Value, E: Into<Box<dyn Error + Send + Sync>>>(result: Result<T, E>) -> Outcome {
+    result.map(Output::new).map_err(|error| Arc::from(error.into()))
+}
+
+/// The value of a `Result`, however its alias is written.
+pub trait Fallible {
+    /// What it is when all went well.
+    type Value;
+}
+
+impl<T, E> Fallible for Result<T, E> {
+    type Value = T;
+}
+
+/// Finds out whether a type can be recorded: `(&Probe::<T>::new()).kind()` is the first of these two that fits.
+pub struct Probe<T>(PhantomData<T>);
+
+impl<T> Probe<T> {
+    /// A probe of `T`.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
+        Probe(PhantomData)
+    }
+}
+
+/// The type is data.
+pub trait Recordable {
+    /// With a codec.
+    fn kind(&self) -> Kind;
+}
+
+impl<T: Value + Serialize + DeserializeOwned> Recordable for Probe<T> {
+    fn kind(&self) -> Kind {
+        let encode = |output: &Output| serde_json::to_value(&*output.shared::<T>());
+        Kind::of::<T>(Some(Codec { encode, decode: |data| serde_json::from_value::<T>(data).map(Output::new) }))
+    }
+}
+
+/// The type is not data.
+pub trait Unrecordable {
+    /// Without a codec.
+    fn kind(&self) -> Kind;
+}
+
+impl<T: Value> Unrecordable for &Probe<T> {
+    fn kind(&self) -> Kind {
+        Kind::of::<T>(None)
+    }
+}
+
+impl Kind {
+    /// Not to be recorded, though perhaps it could.
+    pub fn transient(self) -> Self {
+        Kind { transient: true, ..self }
+    }
+}
+
+/// A function made a node, under a name. See [`wrap`].
+pub struct Wrapped<F, A> {
+    name: Cow<'static, str>,
+    function: Arc<F>,
+    argument: PhantomData<fn(A)>,
+}
+
+/// Makes a node of a function or closure, under a name of its own. It says by a `Result` whether it failed, and its value
+/// is not recorded by journals.
+///
+/// ```
+/// use pipeline::{Context, wrap};
+///
+/// let bonus = 3;
+/// let add_bonus = wrap("add bonus", move |n: i64| async move { Ok::<_, String>(n + bonus) });
+///
+/// let sum = add_bonus.call(add_bonus.call(Context::new(1)));
+/// assert_eq!(sum.pending(), ["add bonus", "add bonus"]);
+/// assert_eq!(sum.blocking_data().unwrap(), 7);
+/// ```
+pub fn wrap<F, A, R, T, E>(name: impl Into<Cow<'static, str>>, function: F) -> Wrapped<F, A>
+where
+    F: Fn(A) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<T, E>> + Send + 'static,
+{
+    Wrapped { name: name.into(), function: Arc::new(function), argument: PhantomData }
+}
+
+impl<F, A: Value> Wrapped<F, A> {
+    /// Calls the node: a pending value, at once.
+    pub fn call<R, T, E, G>(&self, argument: G) -> Context<T>
+    where
+        F: Fn(A) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<T, E>> + Send + 'static,
+        T: Value,
+        E: Into<Box<dyn Error + Send + Sync>> + 'static,
+        G: Argument<A>,
+        (G::Kind, ()): HasContext,
+    {
+        let mut call = Call::new(self.name.clone());
+        let argument = Arc::new(argument.give(&mut call));
+        let function = self.function.clone();
+        call.pending(Kind::of::<T>(None).transient(), move |parents| {
+            let (argument, function) = (Arc::unwrap_or_clone(argument.value(&parents)), function.clone());
+            Box::pin(async move { outcome(function(argument).await) })
+        })
+    }
+}
+
+/// A node object as data: the name of its type and its settings, nothing else.
+pub fn describe<T: Serialize>(object: &T) -> serde_json::Result<serde_json::Value> {
+    let name = std::any::type_name::<T>().rsplit("::").next();
+    Ok(serde_json::json!({ "type": name, "settings": serde_json::to_value(object)? }))
+}

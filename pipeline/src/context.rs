@@ -1,0 +1,254 @@
+//! The lazy value, and what may be given to a node in its place.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::future::IntoFuture;
+use std::marker::{PhantomData, PhantomPinned};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use crate::blocking;
+use crate::error::NodeExecutionError;
+use crate::executor;
+use crate::graph::Graph;
+use crate::node::{Node, Output};
+
+/// What a node may take and return: any plain value that can be cloned and sent between threads.
+///
+/// `Unpin` is what keeps a pending [`Context`] out: every plain value is, a context is not, and neither is a struct with
+/// a context in it. A node that forgets to await is therefore refused by the compiler.
+///
+/// ```compile_fail
+/// use pipeline::{Context, node};
+///
+/// type Later = Context<i64>; // the attribute would see a `Context` by name; the type sees through an alias, too
+///
+/// #[node]
+/// async fn forgets(n: i64) -> Later {
+///     Context::new(n)
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the value of a node",
+    note = "a value is a plain one: `Clone + Send + Sync + 'static`, and no pending `Context`: await it first"
+)]
+pub trait Value: Clone + Send + Sync + Unpin + 'static {}
+
+impl<T: Clone + Send + Sync + Unpin + 'static> Value for T {}
+
+/// A value that may still be pending.
+///
+/// Calling a node returns one at once; nothing runs until the value is read, by [`data`](Self::data),
+/// [`run`](Self::run), `.await` or their blocking forms. What has been computed stays; clones share it.
+///
+/// ```
+/// use pipeline::{Context, node};
+///
+/// #[node]
+/// async fn add_one(n: i64) -> i64 {
+///     n + 1
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), pipeline::NodeExecutionError> {
+/// let six = add_one(Context::new(5));
+/// assert!(six.is_pending());
+/// assert_eq!(six.data().await?, 6);
+/// assert!(!six.is_pending());
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a context does nothing until it is read"]
+pub struct Context<T> {
+    pub(crate) node: Arc<Node>,
+    value: PhantomData<fn() -> T>,
+    _await_it_before_returning: AwaitItBeforeReturning,
+}
+
+/// Makes a context the one thing that is not [`Unpin`]; its name is what the compiler says of a node that returns one.
+#[derive(Clone, Copy)]
+struct AwaitItBeforeReturning(#[allow(dead_code)] PhantomPinned);
+
+impl<T: Value> Context<T> {
+    /// A value that is there already.
+    pub fn new(value: T) -> Self {
+        Context::of(Node::root(Output::new(value)))
+    }
+
+    pub(crate) fn of(node: Arc<Node>) -> Self {
+        Context { node, value: PhantomData, _await_it_before_returning: AwaitItBeforeReturning(PhantomPinned) }
+    }
+
+    /// Runs what is pending, and returns this context, which then is not.
+    pub async fn run(&self) -> Result<Self, NodeExecutionError> {
+        executor::materialise(&self.node).await?;
+        Ok(self.clone())
+    }
+
+    /// Runs what is pending, and returns the value.
+    pub async fn data(&self) -> Result<T, NodeExecutionError> {
+        let value = executor::materialise(&self.node).await?;
+        Ok(Arc::unwrap_or_clone(value.shared()))
+    }
+
+    /// [`run`](Self::run) for callers that are not async; see [`block_on`](crate::block_on) for where it works.
+    pub fn blocking_run(&self) -> Result<Self, NodeExecutionError> {
+        self.blocking(self.run())
+    }
+
+    /// [`data`](Self::data) for callers that are not async; see [`block_on`](crate::block_on) for where it works.
+    pub fn blocking_data(&self) -> Result<T, NodeExecutionError> {
+        self.blocking(self.data())
+    }
+
+    fn blocking<R>(&self, read: impl Future<Output = Result<R, NodeExecutionError>>) -> Result<R, NodeExecutionError> {
+        blocking::block_on(read)
+            .unwrap_or_else(|refused| Err(NodeExecutionError::of(self.name(), Vec::new(), Arc::new(refused))))
+    }
+}
+
+impl<T> Context<T> {
+    /// The name of the node this is the value of; `value` for one that was given.
+    pub fn name(&self) -> &str {
+        &self.node.name
+    }
+
+    /// Whether reading it would run something.
+    pub fn is_pending(&self) -> bool {
+        self.node.is_pending()
+    }
+
+    /// The names of what reading it would run, parents first. Runs nothing.
+    pub fn pending(&self) -> Vec<String> {
+        executor::pending(&self.node).order.iter().map(|node| node.name.to_string()).collect()
+    }
+
+    /// How many nodes reading it would run. Runs nothing.
+    pub fn pending_count(&self) -> usize {
+        executor::pending(&self.node).order.len()
+    }
+
+    /// All it was made of, as it stands. Runs nothing.
+    pub fn graph(&self) -> Graph {
+        Graph::of(&self.node)
+    }
+}
+
+impl<T> Clone for Context<T> {
+    fn clone(&self) -> Self {
+        Context { node: self.node.clone(), ..*self }
+    }
+}
+
+/// Says what it is and runs nothing: a log line must not start work.
+impl<T> fmt::Debug for Context<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("node", &self.node.name).field("pending", &self.pending()).finish()
+    }
+}
+
+impl<T: Value> IntoFuture for Context<T> {
+    type Output = Result<T, NodeExecutionError>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.data().await })
+    }
+}
+
+impl<'a, T: Value> IntoFuture for &'a Context<T> {
+    type Output = Result<T, NodeExecutionError>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.data())
+    }
+}
+
+/// What may be given where a node takes a `T`: a `T`, a [`Context`] of one, or a reference to such a context.
+#[diagnostic::on_unimplemented(
+    message = "this node takes a `{T}` here, or a `Context` of one; `{Self}` is neither",
+    label = "neither `{T}` nor `Context<{T}>`"
+)]
+pub trait Argument<T> {
+    /// [`Pending`] or [`Plain`].
+    type Kind;
+
+    #[doc(hidden)]
+    fn give(self, call: &mut Call) -> Given<T>;
+}
+
+/// The kind of an argument that is a context.
+pub enum Pending {}
+
+/// The kind of an argument that is a plain value.
+pub enum Plain {}
+
+impl<T: Value> Argument<T> for T {
+    type Kind = Plain;
+
+    fn give(self, _: &mut Call) -> Given<T> {
+        Given::Plain(Arc::new(self))
+    }
+}
+
+impl Argument<String> for &str {
+    type Kind = Plain;
+
+    fn give(self, _: &mut Call) -> Given<String> {
+        Given::Plain(Arc::new(self.to_owned()))
+    }
+}
+
+impl<T: Value> Argument<T> for Context<T> {
+    type Kind = Pending;
+
+    fn give(self, call: &mut Call) -> Given<T> {
+        call.parents.push(self.node);
+        Given::Parent(call.parents.len() - 1)
+    }
+}
+
+impl<T: Value> Argument<T> for &Context<T> {
+    type Kind = Pending;
+
+    fn give(self, call: &mut Call) -> Given<T> {
+        self.clone().give(call)
+    }
+}
+
+/// At least one argument is a context: what every call of a node must have. There is no graph without one.
+#[diagnostic::on_unimplemented(
+    message = "a node needs at least one `Context` among its arguments",
+    label = "only plain values are given here",
+    note = "wrap a value: `Context::new(value)`"
+)]
+pub trait HasContext {}
+
+impl<Rest> HasContext for (Pending, Rest) {}
+impl<Rest: HasContext> HasContext for (Plain, Rest) {}
+
+/// A call of a node while its arguments are gathered.
+#[doc(hidden)]
+pub struct Call {
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) parents: Vec<Arc<Node>>,
+}
+
+/// An argument as the node keeps it: the value, or which of the parents will have it.
+#[doc(hidden)]
+pub enum Given<T> {
+    Plain(Arc<T>),
+    Parent(usize),
+}
+
+impl<T: Value> Given<T> {
+    /// The value, once the parents have theirs.
+    pub fn value(&self, parents: &[Output]) -> Arc<T> {
+        match self {
+            Given::Plain(value) => value.clone(),
+            Given::Parent(place) => parents[*place].shared(),
+        }
+    }
+}

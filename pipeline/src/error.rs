@@ -1,0 +1,119 @@
+//! What can go wrong when a value is asked for, told to the person who asked.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a node failed: any error, shared by everyone who waited for the node.
+pub type Cause = Arc<dyn Error + Send + Sync>;
+
+/// A node failed. Reading again runs the failed node again, and none of those that completed.
+///
+/// A failure that comes out of a pipeline inside a node is handed on as it is: it names the innermost node, once.
+///
+/// ```
+/// use pipeline::{Context, node};
+///
+/// #[node]
+/// async fn parse(text: String) -> Result<i64, std::num::ParseIntError> {
+///     text.parse()
+/// }
+///
+/// let failure = parse(Context::new("seven".to_owned())).blocking_data().unwrap_err();
+/// assert_eq!(failure.node(), "parse");
+/// assert_eq!(failure.to_string(), "node `parse` failed: invalid digit found in string");
+/// ```
+#[derive(Clone)]
+pub struct NodeExecutionError(Arc<Parts>);
+
+struct Parts {
+    node: String,
+    completed: Vec<String>,
+    cause: Cause,
+}
+
+impl NodeExecutionError {
+    /// The failure of `node`; or the cause itself, if it is already the failure of a node.
+    pub(crate) fn of(node: &str, completed: Vec<String>, cause: Cause) -> Self {
+        match cause.downcast_ref::<Self>() {
+            Some(inner) => inner.clone(),
+            None => NodeExecutionError(Arc::new(Parts { node: node.to_owned(), completed, cause })),
+        }
+    }
+
+    /// The name of the node that failed.
+    pub fn node(&self) -> &str {
+        &self.0.node
+    }
+
+    /// The names of the nodes that completed in this materialisation, in the order in which they did.
+    pub fn completed(&self) -> &[String] {
+        &self.0.completed
+    }
+
+    /// What the node itself said.
+    pub fn cause(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.0.cause
+    }
+}
+
+impl fmt::Display for NodeExecutionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node `{}` failed", self.0.node)?;
+        if !self.0.completed.is_empty() {
+            write!(f, " (completed: {})", self.0.completed.join(", "))?;
+        }
+        write!(f, ": {}", self.0.cause)
+    }
+}
+
+impl fmt::Debug for NodeExecutionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeExecutionError")
+            .field("node", &self.0.node)
+            .field("completed", &self.0.completed)
+            .field("cause", &self.0.cause)
+            .finish()
+    }
+}
+
+impl Error for NodeExecutionError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.0.cause)
+    }
+}
+
+/// What this library itself has to say about a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The body panicked; the text is the panic's.
+    Panicked(String),
+    /// A blocking read where the thread it would block is the one that has the work to do.
+    WouldDeadlock,
+    /// No runtime to run on.
+    NoRuntime,
+    /// A hook answered with a value of another type than the node's.
+    WrongAnswer,
+    /// A loop came to its limit before its condition held.
+    LimitReached(usize),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Panicked(text) => write!(f, "panicked: {text}"),
+            Refusal::WouldDeadlock => f.write_str(
+                "a blocking read on the only thread of an async runtime would wait for itself: \
+                 use the async form, `.data().await` or `.await`",
+            ),
+            Refusal::NoRuntime => f.write_str(
+                "there is no tokio runtime here: read with `blocking_data()`, or start one with `#[tokio::main]`",
+            ),
+            Refusal::WrongAnswer => f.write_str("a hook answered with a value of another type than this node's"),
+            Refusal::LimitReached(times) => write!(f, "the condition did not hold after {times} times"),
+        }
+    }
+}
+
+impl Error for Refusal {}

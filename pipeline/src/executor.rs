@@ -1,0 +1,154 @@
+//! Reading a value: what is pending beneath it, and how that is run.
+//!
+//! There is no scheduler that lives on: a read plans, runs and is over. Two reads that meet do so in the nodes' cells.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use tokio::runtime::Handle;
+use tokio::task::{JoinSet, coop};
+use tracing::Instrument;
+
+use crate::error::{Cause, NodeExecutionError, Refusal};
+use crate::hook::{Call, Next};
+use crate::node::{Node, Outcome, Output, Walk};
+use crate::run::{Birth, HERE, Here, Scope};
+
+/// How many node bodies may read from within each other on one stack; the next read runs on a task, with a fresh one.
+const DEPTH_MAX: usize = 8;
+
+/// Runs what is pending, parents first, branches side by side, and returns the value.
+///
+/// When a node fails nothing further is started; what runs already may finish, and is kept.
+pub(crate) async fn materialise(target: &Arc<Node>) -> Result<Output, NodeExecutionError> {
+    match target.once.get() {
+        Some(value) => Ok(value),
+        None if Handle::try_current().is_err() => Err(refused(target, Refusal::NoRuntime)),
+        None => Read::of(target).run().await,
+    }
+}
+
+/// The pending nodes beneath and with `target`, every parent before its children, arguments in their order.
+pub(crate) fn pending(target: &Arc<Node>) -> Walk {
+    Walk::of(target, Node::is_pending)
+}
+
+/// One materialisation: a plan and how far it has come.
+struct Read {
+    here: Here,
+    order: Vec<Arc<Node>>,
+    /// How many parents each still waits for.
+    waiting: Vec<usize>,
+    children: Vec<Vec<usize>>,
+    /// What could run now; the last is taken first.
+    ready: Vec<usize>,
+    completed: Vec<usize>,
+    failure: Option<(usize, Cause)>,
+}
+
+impl Read {
+    fn of(target: &Arc<Node>) -> Self {
+        let Walk { order, places } = pending(target);
+        let mut waiting = vec![0; order.len()];
+        let mut children = vec![Vec::new(); order.len()];
+        for (child, node) in order.iter().enumerate() {
+            // A parent without a place was done when the plan was made.
+            for parent in node.parents.iter().filter_map(|parent| places.get(&Arc::as_ptr(parent))) {
+                waiting[child] += 1;
+                children[*parent].push(child);
+            }
+        }
+        let ready = (0..order.len()).rev().filter(|i| waiting[*i] == 0).collect();
+        Read { here: Here::now(), order, waiting, children, ready, completed: Vec::new(), failure: None }
+    }
+
+    async fn run(mut self) -> Result<Output, NodeExecutionError> {
+        let mut tasks = JoinSet::new();
+        loop {
+            while let Some(i) = self.ready.pop() {
+                if self.ready.is_empty() && tasks.is_empty() && self.here.depth < DEPTH_MAX {
+                    coop::consume_budget().await; // a chain of ready values must let others run, too
+                    let outcome = execute(self.order[i].clone(), self.here.clone()).await;
+                    self.note(i, outcome);
+                } else {
+                    let node = execute(self.order[i].clone(), Here { depth: 0, ..self.here.clone() });
+                    tasks.spawn(async move { (i, node.await) }.in_current_span());
+                }
+            }
+            match tasks.join_next().await {
+                Some(Ok((i, outcome))) => self.note(i, outcome),
+                Some(Err(ended)) => self.note(self.order.len() - 1, Err(Arc::new(ended))), // the runtime is going away
+                None => return self.end(),
+            }
+        }
+    }
+
+    fn note(&mut self, i: usize, outcome: Outcome) {
+        match outcome {
+            Ok(_) if self.failure.is_none() => {
+                self.completed.push(i);
+                self.release_children(i);
+            }
+            Ok(_) => self.completed.push(i),
+            Err(cause) => {
+                self.ready.clear();
+                self.failure.get_or_insert((i, cause));
+            }
+        }
+    }
+
+    fn release_children(&mut self, i: usize) {
+        for child in std::mem::take(&mut self.children[i]) {
+            self.waiting[child] -= 1;
+            if self.waiting[child] == 0 {
+                self.ready.push(child);
+            }
+        }
+    }
+
+    fn end(self) -> Result<Output, NodeExecutionError> {
+        let name = |i: usize| self.order[i].name.to_string();
+        if let Some((i, cause)) = self.failure {
+            return Err(NodeExecutionError::of(&name(i), self.completed.iter().map(|i| name(*i)).collect(), cause));
+        }
+        let target = self.order.last().and_then(|target| target.once.get());
+        Ok(target.unwrap_or_else(|| unreachable!("all that was pending completed, and the target came last")))
+    }
+}
+
+/// The node's value; computed here, or by whoever computes it already.
+async fn execute(node: Arc<Node>, reader: Here) -> Outcome {
+    node.once.get_or_compute(|| attempt(node.clone(), reader)).await
+}
+
+/// One computation of a node, with the hooks of the run it was called in, else of the run it is read in.
+async fn attempt(node: Arc<Node>, reader: Here) -> Outcome {
+    let depth = reader.depth + 1;
+    let scope = node.birth.as_ref().map(|birth| birth.scope.clone()).or(reader.scope);
+    let Some(scope) = scope else {
+        return HERE.scope(Here { scope: None, depth }, guarded(node.body())).await;
+    };
+    let place = node.birth.as_ref().and_then(Birth::place);
+    let within = scope.within(&node.name, place.clone());
+    let hooked = through_hooks(Call { run: scope.run.id().clone(), node, place }, scope);
+    HERE.scope(Here { scope: Some(within), depth }, hooked).await
+}
+
+async fn through_hooks(call: Call, scope: Arc<Scope>) -> Outcome {
+    let body = guarded(call.node.body()).boxed();
+    let output = guarded(Next { hooks: scope.run.hooks(), call: &call, body }.run()).await?;
+    if call.node.accepts(&output) { Ok(output) } else { Err(Arc::new(Refusal::WrongAnswer)) }
+}
+
+/// A panic is a failure of the node it happened in, and of nothing else.
+async fn guarded(work: impl Future<Output = Outcome>) -> Outcome {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Err(Arc::new(Refusal::Panicked(text.unwrap_or("no text").to_owned())))
+    })
+}
+
+fn refused(target: &Node, refusal: Refusal) -> NodeExecutionError {
+    NodeExecutionError::of(&target.name, Vec::new(), Arc::new(refusal))
+}

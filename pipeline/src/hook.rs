@@ -1,0 +1,129 @@
+//! What may stand around every node of a run.
+//!
+//! The core runs nodes and calls hooks. Spans, statistics and the journal are hooks; so is whatever you write.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use serde_json::Value as Json;
+
+use crate::node::{Node, Outcome, Output};
+
+/// Stands around each node: sees its name, its start and its end, and may answer in its stead.
+///
+/// ```
+/// use pipeline::{Call, Context, Hook, Next, Outcome, Output, Run, node};
+///
+/// #[node]
+/// async fn ask_a_model(question: String) -> String {
+///     unreachable!("not in a test: {question}")
+/// }
+///
+/// struct Scripted;
+///
+/// #[pipeline::async_trait]
+/// impl Hook for Scripted {
+///     async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
+///         match call.node() {
+///             "ask_a_model" => Ok(Output::new("42".to_owned())),
+///             _ => next.run().await,
+///         }
+///     }
+/// }
+///
+/// let run = Run::new("test").hook(Scripted);
+/// let answer = pipeline::block_on(run.scope(async { ask_a_model(Context::new("Why?".to_owned())).await }));
+/// assert_eq!(answer.unwrap().unwrap(), "42");
+/// ```
+#[async_trait]
+pub trait Hook: Send + Sync {
+    /// Runs the node by `next.run()`, before, after or around what it does itself; or does not, and answers.
+    async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
+        let _ = call;
+        next.run().await
+    }
+
+    /// A replica is about to be called, by the body of `node` or from outside of any.
+    fn replica_called(&self, replica: &str, method: &str, node: Option<&str>) {
+        let _ = (replica, method, node);
+    }
+}
+
+/// A hook may be kept by who installs it.
+#[async_trait]
+impl<H: Hook + ?Sized> Hook for Arc<H> {
+    async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
+        (**self).around(call, next).await
+    }
+
+    fn replica_called(&self, replica: &str, method: &str, node: Option<&str>) {
+        (**self).replica_called(replica, method, node);
+    }
+}
+
+/// One execution of a node, as a hook sees it.
+pub struct Call {
+    pub(crate) node: Arc<Node>,
+    pub(crate) run: Arc<str>,
+    pub(crate) place: Option<String>,
+}
+
+impl Call {
+    /// The node's name.
+    pub fn node(&self) -> &str {
+        &self.node.name
+    }
+
+    /// The id of the run.
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// Where in the run the node was called: `2` for the second call of the run, `2.1` for the first in its body.
+    /// The same in every run that takes the same way. None if it was called outside of the run.
+    pub fn place(&self) -> Option<&str> {
+        self.place.as_deref()
+    }
+
+    /// The names of what its arguments come from.
+    pub fn parents(&self) -> impl Iterator<Item = &str> {
+        self.node.parents.iter().map(|parent| &*parent.name)
+    }
+
+    /// Whether the node asked not to be recorded, by `#[node(transient)]`.
+    pub fn is_transient(&self) -> bool {
+        self.node.work.as_ref().is_some_and(|work| work.kind.transient)
+    }
+
+    /// The value as data, if its type is serializable.
+    pub fn encode(&self, output: &Output) -> Option<serde_json::Result<Json>> {
+        Some((self.codec()?.encode)(output))
+    }
+
+    /// A value of this node from data, if its type can be read.
+    pub fn decode(&self, data: Json) -> Option<serde_json::Result<Output>> {
+        Some((self.codec()?.decode)(data))
+    }
+
+    fn codec(&self) -> Option<crate::node::Codec> {
+        self.node.work.as_ref()?.kind.codec
+    }
+}
+
+/// The rest of the way to the node's body.
+pub struct Next<'a> {
+    pub(crate) hooks: &'a [Arc<dyn Hook>],
+    pub(crate) call: &'a Call,
+    pub(crate) body: BoxFuture<'static, Outcome>,
+}
+
+impl<'a> Next<'a> {
+    /// Runs the node, or the hooks further in.
+    pub fn run(self) -> BoxFuture<'a, Outcome> {
+        match self.hooks.split_first() {
+            Some((hook, hooks)) => hook.around(self.call, Next { hooks, ..self }),
+            None => self.body,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Lazy values and plain async functions: pipelines without a workflow engine.
+//!
+//! Mark an async function with [`#[node]`](node) and call it with a [`Context`]. You get a pending `Context` back at once;
+//! nothing runs until somebody reads it. Then everything it depends on runs, parents first, independent branches at the
+//! same time, each node once.
+//!
+//! ```
+//! use pipeline::{Context, node};
+//!
+//! #[node]
+//! async fn retrieve(query: String) -> Vec<String> {
+//!     vec![format!("{query} in theory"), format!("{query} in practice")]
+//! }
+//!
+//! #[node]
+//! async fn shorten(documents: Vec<String>, limit: usize) -> Vec<String> {
+//!     documents.into_iter().take(limit).collect()
+//! }
+//!
+//! #[node]
+//! async fn answer(documents: &[String]) -> Result<String, String> {
+//!     documents.first().cloned().ok_or("there is nothing to answer from".to_owned())
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), pipeline::NodeExecutionError> {
+//! let documents = retrieve(Context::new("laziness".to_owned())); // pending
+//! let short = match documents.data().await?.len() {              // runs `retrieve`
+//!     0 | 1 => documents,
+//!     _ => shorten(documents, 1),                                // pending
+//! };
+//! assert_eq!(answer(short).await?, "laziness in theory");        // runs the rest
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The map
+//!
+//! - *Values.* [`Context`] is the lazy value; [`Argument`] is what a node takes in its place; [`Graph`] shows what a
+//!   context was made of.
+//! - *Functions.* [`node`] makes a node of a function or of a struct with settings; [`wrap`] of a closure. A pipeline is
+//!   a function over contexts, with `if`, `while`, helpers and recursion; [`repeat_until`] is such a function.
+//! - *Reading.* [`Context::data`], [`Context::run`] and `.await`; [`block_on`] and the blocking forms from sync code.
+//!   A failure is a [`NodeExecutionError`].
+//! - *Runs.* A [`Run`] gives every node [hooks](Hook).
+//!
+//! # What is absent
+//!
+//! No graph builder, no scheduler that lives on, no global state for pipelines. A context is a cell with parents; a
+//! read walks back from it.
+
+mod blocking;
+mod call;
+mod context;
+mod control;
+mod error;
+mod executor;
+mod graph;
+mod hook;
+mod node;
+mod once;
+mod run;
+mod spans;
+mod stats;
+mod sync;
+
+pub use async_trait::async_trait;
+pub use blocking::block_on;
+pub use call::{Wrapped, describe, wrap};
+pub use context::{Argument, Context, HasContext, Pending, Plain, Value};
+pub use control::repeat_until;
+pub use error::{Cause, NodeExecutionError, Refusal};
+pub use graph::{Graph, GraphNode, NodeState};
+pub use hook::{Call, Hook, Next};
+pub use node::{Outcome, Output};
+/// Makes an async function a node: called with contexts, it returns a pending `Context` at once.
+///
+/// The body is an ordinary async function over plain values. A parameter `T` takes a `T`, a `Context<T>` or a
+/// `&Context<T>`; at least one argument is a context. A parameter `&T` reads the parent's value without a copy. A body
+/// that returns a `Result` may fail.
+///
+/// - `#[node]` names the node as the function, `#[node(name = "…")]` as you say.
+/// - `#[node(transient)]` keeps its value out of journals.
+///
+/// On an `impl` block with one async method, the struct's settings configure the node, whose name is the struct's:
+///
+/// ```
+/// use pipeline::{Context, node};
+///
+/// #[derive(Clone, PartialEq, Eq, Hash)]
+/// struct Add {
+///     amount: i64,
+/// }
+///
+/// #[node]
+/// impl Add {
+///     async fn to(&self, n: i64) -> i64 {
+///         n + self.amount
+///     }
+/// }
+///
+/// let add = Add { amount: 5 };
+/// let sum = add.to(add.to(Context::new(1)));
+/// assert_eq!(sum.pending(), ["Add", "Add"]);
+/// assert_eq!(sum.blocking_data().unwrap(), 11);
+/// ```
+///
+/// What is not a node is refused by the compiler: plain values only,
+///
+/// ```compile_fail
+/// # use pipeline::{Context, node};
+/// #[node]
+/// async fn double(n: i64) -> i64 { n * 2 }
+///
+/// let _ = double(5); // a node needs at least one `Context` among its arguments
+/// ```
+///
+/// an argument of another type,
+///
+/// ```compile_fail
+/// # use pipeline::{Context, node};
+/// # #[node]
+/// # async fn double(n: i64) -> i64 { n * 2 }
+/// let _ = double(Context::new("five".to_owned()));
+/// ```
+///
+/// a pending context returned,
+///
+/// ```compile_fail
+/// # use pipeline::{Context, node};
+/// # #[node]
+/// # async fn double(n: i64) -> i64 { n * 2 }
+/// #[node]
+/// async fn forgets(n: i64) -> Context<i64> { double(Context::new(n)) }
+/// ```
+///
+/// a node without parameters, and a function that is not async.
+///
+/// ```compile_fail
+/// # use pipeline::node;
+/// #[node]
+/// async fn nothing() -> i64 { 1 }
+/// ```
+pub use pipeline_macros::node;
+pub use run::Run;
+pub use spans::Spans;
+pub use stats::{NodeStats, Stats};
+
+/// What the attributes write; not for people.
+#[doc(hidden)]
+pub mod support {
+    pub use crate::call::{Fallible, Probe, Recordable, Unrecordable, outcome};
+    pub use crate::context::{Call, Given};
+    pub use crate::node::{Kind, Output};
+}

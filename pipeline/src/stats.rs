@@ -1,0 +1,101 @@
+//! How often nodes ran, how long they took, which replicas they called. A hook like any other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+
+use crate::hook::{Call, Hook, Next};
+use crate::node::Outcome;
+use crate::sync::Mutex;
+
+/// Counts. Clones share the counts: install one, keep the other.
+#[derive(Clone)]
+pub struct Stats(Arc<Mutex<Counts>>);
+
+#[derive(Default)]
+struct Counts {
+    nodes: BTreeMap<String, NodeStats>,
+    external: BTreeMap<String, u64>,
+}
+
+/// What is known of the nodes of one name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeStats {
+    /// How often such a node was run.
+    pub executions: u64,
+    /// How many of these failed.
+    pub failures: u64,
+    /// How long they took together.
+    pub total: Duration,
+    /// How many calls they made of each replica.
+    pub replica_calls: BTreeMap<String, u64>,
+}
+
+impl NodeStats {
+    /// Calls of this replica per execution.
+    pub fn average_calls(&self, replica: &str) -> f64 {
+        let calls = self.replica_calls.get(replica).copied().unwrap_or(0);
+        if self.executions == 0 { 0.0 } else { calls as f64 / self.executions as f64 }
+    }
+}
+
+impl Stats {
+    /// The nodes of this name.
+    pub fn node(&self, name: &str) -> NodeStats {
+        self.0.with(|counts| counts.nodes.get(name).cloned().unwrap_or_default())
+    }
+
+    /// All nodes, by name.
+    pub fn nodes(&self) -> BTreeMap<String, NodeStats> {
+        self.0.with(|counts| counts.nodes.clone())
+    }
+
+    /// Which replicas each node called: what depends on what.
+    pub fn dependencies(&self) -> BTreeMap<String, Vec<String>> {
+        let replicas = |node: NodeStats| node.replica_calls.into_keys().collect();
+        self.nodes().into_iter().map(|(name, node)| (name, replicas(node))).collect()
+    }
+
+    /// Calls of each replica from outside of any node.
+    pub fn external_calls(&self) -> BTreeMap<String, u64> {
+        self.0.with(|counts| counts.external.clone())
+    }
+
+    /// Forgets everything.
+    pub fn reset(&self) {
+        self.0.with(|counts| *counts = Counts::default());
+    }
+
+    fn change(&self, node: &str, change: impl FnOnce(&mut NodeStats)) {
+        self.0.with(|counts| change(counts.nodes.entry(node.to_owned()).or_default()));
+    }
+}
+
+impl Default for Stats {
+    fn default() -> Self {
+        Stats(Arc::new(Mutex::new(Counts::default())))
+    }
+}
+
+#[async_trait]
+impl Hook for Stats {
+    async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
+        let started = Instant::now();
+        let outcome = next.run().await;
+        self.change(call.node(), |node| {
+            node.executions += 1;
+            node.failures += u64::from(outcome.is_err());
+            node.total += started.elapsed();
+        });
+        outcome
+    }
+
+    fn replica_called(&self, replica: &str, _: &str, node: Option<&str>) {
+        match node {
+            Some(node) => self.change(node, |node| *node.replica_calls.entry(replica.to_owned()).or_default() += 1),
+            None => self.0.with(|counts| *counts.external.entry(replica.to_owned()).or_default() += 1),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The one lock of this crate: held for a few lines, never across an await.
+
+/// A mutex whose guard cannot escape. What panics under it leaves a value that is whole: every change is one assignment.
+pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Mutex(std::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn with<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        change(&mut self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+}

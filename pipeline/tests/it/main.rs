@@ -1,0 +1,24 @@
+//! What the library promises, by the ids of the promises.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
+mod asking;
+mod building;
+mod failing;
+mod model;
+mod once;
+mod sharing;
+
+/// `once.rs` takes its lock from here: the model checker's, see `once`.
+mod sync {
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Mutex(loom::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn with<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+            change(&mut self.0.lock().expect("no test panics under the lock"))
+        }
+    }
+}
