@@ -6,9 +6,9 @@
     reason = "tests say what is wrong by panicking, helpers included, and print what helps"
 )]
 
-mod command;
 mod bad_frames;
 mod bad_http;
+mod command;
 mod contracts;
 mod floors;
 mod machine;
