@@ -210,6 +210,11 @@ impl Postgres {
         Ok(connection)
     }
 
+    fn sound(&self) -> Result<(), Error> {
+        // A Postgres whose disk fails stops itself.
+        Ok(())
+    }
+
     async fn shut(&self) {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
         self.pool.close().await;

@@ -40,7 +40,7 @@ pub(super) fn range(query: &Query) -> (Seq, Seq) {
 }
 
 /// Stamps the `Store` for a pool. The type has `pool`, `writer`, `feed`, `epoch`, `project`, and for what differs:
-/// `lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `shut`.
+/// `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `sound`, `shut`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
@@ -250,6 +250,7 @@ macro_rules! store {
             }
 
             async fn ping(&self) -> Result<(), Error> {
+                self.sound()?;
                 let answer: Result<i32, _> = sqlx::query_scalar("select 1").fetch_one(&self.pool).await;
                 answer.map(|_| ()).map_err(sql::error)
             }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use sqlx::migrate::Migrator;
@@ -44,6 +44,7 @@ pub(super) struct Sqlite {
     project: Project,
     leases: Arc<Leases>,
     options: SqliteConnectOptions,
+    broken: Broken,
     /// Locked as long as this store lives.
     _lock: File,
 }
@@ -146,9 +147,10 @@ impl Sqlite {
             .connect_lazy_with(reading(url)?);
         let leases = Arc::new(Leases::new(incarnation << 32));
         let feed = Arc::new(Feed::default());
-        let backend = Log { connection, leases: leases.clone(), numbers: BTreeMap::new() };
+        let broken = Broken::default();
+        let backend = Log { connection, leases: leases.clone(), numbers: BTreeMap::new(), broken: broken.clone() };
         let writer = Writer::start(backend, feed.clone(), project);
-        Ok(Self { pool, writer, feed, epoch, project, leases, options, _lock: lock })
+        Ok(Self { pool, writer, feed, epoch, project, leases, options, broken, _lock: lock })
     }
 
     async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error> {
@@ -229,6 +231,10 @@ impl Sqlite {
         Ok(connection)
     }
 
+    fn sound(&self) -> Result<(), Error> {
+        self.broken.check()
+    }
+
     async fn shut(&self) {
         self.pool.close().await;
     }
@@ -262,9 +268,34 @@ fn joined(words: BTreeSet<String>) -> String {
     Vec::from_iter(words).join(" ")
 }
 
+/// Set when the disk did not confirm a write: nobody knows what it holds then, and asking again may be answered wrongly.
+/// Nothing more is appended until the process starts anew and reads what there is.
+#[derive(Clone, Default)]
+struct Broken(Arc<OnceLock<String>>);
+
+impl Broken {
+    fn check(&self) -> Result<(), Error> {
+        match self.0.get() {
+            None => Ok(()),
+            Some(why) => {
+                Err(Error::Broken(format!("the disk did not confirm a write ({why}); check it and start anew")))
+            }
+        }
+    }
+
+    /// SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC.
+    fn note(&self, error: &sqlx::Error) {
+        let code = error.as_database_error().and_then(|cause| cause.code());
+        if matches!(code.as_deref(), Some("1034" | "1290")) && self.0.set(error.to_string()).is_ok() {
+            tracing::error!(%error, "the disk did not confirm a write; nothing more is appended");
+        }
+    }
+}
+
 /// The connection that writes.
 struct Log {
     connection: SqliteConnection,
+    broken: Broken,
     leases: Arc<Leases>,
     /// The spaces' numbers, as far as known.
     numbers: BTreeMap<Space, i64>,
@@ -272,6 +303,7 @@ struct Log {
 
 impl Backend for Log {
     async fn begin(&mut self) -> Result<(), Error> {
+        self.broken.check()?;
         self.run("begin immediate").await
     }
 
@@ -381,7 +413,8 @@ impl Backend for Log {
 
 impl Log {
     async fn run(&mut self, text: &'static str) -> Result<(), Error> {
-        sqlx::query(text).execute(&mut self.connection).await.map(|_| ()).map_err(sql::error)
+        let result = sqlx::query(text).execute(&mut self.connection).await;
+        result.map(|_| ()).inspect_err(|error| self.broken.note(error)).map_err(sql::error)
     }
 
     async fn number(&mut self, space: &Space) -> Result<i64, Error> {

@@ -4,6 +4,7 @@ mod append;
 mod query;
 mod safety;
 mod search;
+mod servers;
 
 use std::sync::Arc;
 
