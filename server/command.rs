@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -43,6 +44,16 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Copy the log into a new file; a server may go on meanwhile
+    Backup {
+        /// The file to make
+        file: PathBuf,
+    },
+    /// Fill an empty database from a backup; its log gets a new epoch
+    Restore {
+        /// The backup
+        file: PathBuf,
+    },
     /// Print the configuration in force, secrets redacted
     Config,
     /// Print the contract of the HTTP interface (OpenAPI, JSON)
@@ -78,6 +89,8 @@ fn dispatch(line: Line) -> anyhow::Result<()> {
         Command::Events(options) => wait_for(events::run(&options, &settings)),
         Command::Healthcheck => wait_for(client::healthcheck(&settings)),
         Command::Rebuild { check } => wait_for(store::rebuild(&settings, check)),
+        Command::Backup { file } => wait_for(store::backup(&settings, &file)),
+        Command::Restore { file } => wait_for(store::restore(&settings, &file)),
         Command::Openapi => Ok(print(&edge::openapi::document())?),
         Command::Asyncapi => Ok(print(&edge::asyncapi::document())?),
     }

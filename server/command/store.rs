@@ -1,10 +1,15 @@
-//! `thinkd rebuild`: what is done to a database while no server has it.
+//! `thinkd rebuild`, `backup`, `restore`: what is done to a database without a server.
 
-use anyhow::bail;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use secrecy::ExposeSecret as _;
 
 use super::say;
 use crate::app::open_store;
-use crate::settings::Settings;
+use crate::projection::project;
+use crate::settings::{Settings, shown_url};
+use crate::store;
 
 /// Makes the derived rows anew from the log, or says whether they would differ.
 pub async fn rebuild(settings: &Settings, check: bool) -> anyhow::Result<()> {
@@ -19,4 +24,18 @@ pub async fn rebuild(settings: &Settings, check: bool) -> anyhow::Result<()> {
         (false, false) => Ok(say("made anew")?),
         (false, true) => bail!("not everything is what the log says; `thinkd rebuild` makes it so"),
     }
+}
+
+/// Copies the log and its blobs into a new file. A server may go on meanwhile.
+pub async fn backup(settings: &Settings, file: &Path) -> anyhow::Result<()> {
+    let url = settings.database.expose_secret();
+    let events = store::backup(url, file).await.with_context(|| format!("database {}", shown_url(url)))?;
+    Ok(say(format_args!("{events} events copied to {}", file.display()))?)
+}
+
+/// Fills the configured database, which must be empty, from a backup.
+pub async fn restore(settings: &Settings, file: &Path) -> anyhow::Result<()> {
+    let url = settings.database.expose_secret();
+    let events = store::restore(url, file, project).await.with_context(|| format!("database {}", shown_url(url)))?;
+    Ok(say(format_args!("{events} events restored; clients see a new epoch"))?)
 }

@@ -2,7 +2,7 @@
 
 use std::process::{Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 
@@ -294,6 +294,56 @@ async fn a_database_that_is_in_use_is_left_alone() {
     }
     app.tell("still there").await;
 }
+
+// D4.23
+on_both!(rebuild_finds_rows_as_the_log_says, |medium| {
+    let stub = Stub::start().await;
+    let mut app = Setup::new(medium, &stub).voices(&["owl", "cat"]).start().await;
+    app.tell("hello").await;
+    app.conversation(json!({ "label": "side" })).await;
+    app.delete("/submodules/cat").await.expect(204);
+    assert_eq!(app.stop().await.code(), Some(0));
+    let database = app.database().to_owned();
+    let checked = ended(thinkd(&app, &["rebuild", "--check"]).env("DATABASE_URL", &database), "").await;
+    assert!(out(&checked).contains("everything was what the log says"), "{}", out(&checked));
+    let rebuilt = ended(thinkd(&app, &["rebuild"]).env("DATABASE_URL", &database), "").await;
+    assert!(out(&rebuilt).contains("events read"));
+    app.start_again().await;
+    let listed = app.get("/submodules").await.expect(200);
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed}");
+    app.tell("and goes on").await;
+});
+
+// D4.23
+on_both!(d4_23_a_backup_is_the_log_and_a_restored_one_has_a_new_epoch, |medium| {
+    let stub = Stub::start().await;
+    let mut app = App::start(medium, &stub).await;
+    app.tell("hello").await;
+    let log = app.log().await;
+    let mut socket = app.raw_socket().await;
+    let epoch = socket.of_type("hello").await["epoch"].clone();
+    // While the server runs.
+    let file = app.folder().join("log.backup");
+    let file = file.to_str().unwrap();
+    let database = app.database().to_owned();
+    let made = ended(thinkd(&app, &["backup", file]).env("DATABASE_URL", &database), "").await;
+    assert!(out(&made).contains(&format!("{} events copied", log.len())), "{}", out(&made));
+    let again = ended(thinkd(&app, &["backup", file]).env("DATABASE_URL", &database), "").await;
+    assert_eq!(again.status.code(), Some(1), "a backup is not overwritten");
+    let full = ended(thinkd(&app, &["restore", file]).env("DATABASE_URL", &database), "").await;
+    assert_eq!(full.status.code(), Some(1), "a database is not overwritten");
+    assert_eq!(app.stop().await.code(), Some(0));
+    // A backup of either database makes a new one of the other kind, too.
+    let restored = format!("sqlite://{}/restored.db", app.folder().display());
+    let made = ended(thinkd(&app, &["restore", file]).env("DATABASE_URL", &restored), "").await;
+    assert!(out(&made).contains(&format!("{} events restored", log.len())), "{}", out(&made));
+    app.set_env("DATABASE_URL", &restored);
+    app.start_again().await;
+    assert_eq!(app.log().await, log);
+    let mut socket = app.raw_socket().await;
+    assert_ne!(socket.of_type("hello").await["epoch"], epoch);
+    app.tell("and goes on").await;
+});
 
 #[tokio::test]
 async fn d4_01_the_contracts_can_be_printed_without_a_server() {

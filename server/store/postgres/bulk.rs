@@ -153,7 +153,8 @@ async fn put_entry(connection: &mut PgConnection, space: &Space, entry: &Entry) 
 
 /// Removes everything that is derived from the log.
 pub(in crate::store) async fn clear(connection: &mut PgConnection) -> Result<(), Error> {
-    sqlx::query("truncate marks, threads, submodules, entries, event_words, indexed")
+    // `indexed` first, as whoever indexes takes them: both wait for each other otherwise.
+    sqlx::query("truncate indexed, event_words, marks, threads, submodules, entries")
         .execute(connection)
         .await
         .map(|_| ())

@@ -92,9 +92,9 @@ impl Setup {
         command
     }
 
-    /// Starts it, waits until it serves, and gives it the voices.
+    /// Starts it without the default voices, waits until it serves, and gives it those that are asked for.
     pub async fn start(self) -> App {
-        let mut app = self.start_bare().await;
+        let mut app = self.env("THINKD_RUNTIME__DEFAULT_SUBMODULES", "false").start_bare().await;
         app.set_voices().await;
         app
     }
@@ -371,11 +371,6 @@ impl App {
     }
 
     async fn set_voices(&mut self) {
-        let voices = self.get("/submodules?limit=100").await.expect(200);
-        for voice in voices["items"].as_array().unwrap() {
-            let name = voice["name"].as_str().unwrap();
-            self.delete(&format!("/submodules/{name}")).await.expect(204);
-        }
         for name in self.setup.voices.clone() {
             self.add_voice(&name).await;
         }
