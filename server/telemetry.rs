@@ -14,8 +14,9 @@ use crate::settings::{Invalid, Log, LogFormat};
 
 /// Starts logging. A level that cannot be read is the caller's configuration error.
 pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<(), Invalid> {
-    let filter =
-        EnvFilter::try_new(&log.level).map_err(|error| Invalid::new(format!("log.level {:?}: {error}", log.level)))?;
+    // async-openai logs whole answers that it cannot read; we say it ourselves, shortly, as a failure event.
+    let filter = EnvFilter::try_new(format!("async_openai=off,{}", log.level))
+        .map_err(|error| Invalid::new(format!("log.level {:?}: {error}", log.level)))?;
     // Short ones would hit innocent words; whoever has such a secret has none.
     let secrets = secrets.into_iter().filter(|secret| secret.expose_secret().len() >= 4).collect();
     // No colours from the formatter: then every control character in a line came from outside, and is escaped.

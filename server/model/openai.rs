@@ -29,6 +29,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// The longest pause we choose ourselves.
 const BACKOFF_MAX: Duration = Duration::from_secs(8);
 
+/// Calls that were tried again, each time.
+pub const RETRIES: &str = "thinkd_model_retries_total";
+
 /// A model and how to ask it: `[models.low]` and its like.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -328,7 +331,8 @@ impl Call {
             if !trouble.failure.retryable || tries > self.options.retries || !has_time {
                 return fail(trouble.failure, tries);
             }
-            tracing::debug!(model = self.wire.name(), tries, ?pause, reason = %trouble.failure, "the model is asked again");
+            tracing::warn!(tries, ?pause, reason = %trouble.failure, "asking the model again");
+            metrics::counter!(RETRIES).increment(1);
             tokio::time::sleep(pause).await;
             tries += 1;
         }
