@@ -235,7 +235,7 @@ fn filler(number: u64) -> Draft {
 }
 
 fn super_rare(number: u64) -> Draft {
-    if number % 2 == 0 { draft("rare.thread", &["input"]) } else { draft("main", &["rare"]) }
+    if number.is_multiple_of(2) { draft("rare.thread", &["input"]) } else { draft("main", &["rare"]) }
 }
 
 async fn pages(url: &str, name: &str) {
