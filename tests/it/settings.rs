@@ -240,3 +240,23 @@ fn exit_codes_tell_usage_from_failure() {
     assert_eq!(chat.code, 1);
     assert!(chat.err.contains("no thinkd answers at http://127.0.0.1:9"), "{}", chat.err);
 }
+
+#[test]
+fn the_readme_names_every_key() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let models =
+        [("THINKD_MODEL", "m"), ("THINKD_MODELS__LOW__TEMPERATURE", "0.5"), ("THINKD_MODELS__LOW__MAX_TOKENS", "9")];
+    let mut section = String::new();
+    for line in config(&[], &models, &[]).lines().filter(|line| !line.starts_with('#')) {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']').to_owned();
+        } else if let Some((key, _)) = line.split_once(" = ") {
+            let name = match section.as_str() {
+                "" => format!("`{key}`"),
+                "models.low" if key != "model" => format!("`.{key}`"),
+                section => format!("`{section}.{key}`"),
+            };
+            assert!(readme.contains(&name), "README.md says nothing of {name}");
+        }
+    }
+}
