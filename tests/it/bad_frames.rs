@@ -105,9 +105,8 @@ impl Raw {
     /// Reads until the close frame (or the bare end).
     async fn closed(&mut self) -> Got {
         loop {
-            match self.next().await {
-                end @ (Got::Close(_) | Got::End) => return end,
-                _ => {}
+            if let end @ (Got::Close(_) | Got::End) = self.next().await {
+                return end;
             }
         }
     }

@@ -70,7 +70,7 @@ impl Play {
     }
 
     /// Does what the machine says until it has ended; `None` after 1,000 steps.
-    fn to_the_end(&mut self, answers: &[Vec<Say>], silent: &BTreeSet<usize>) -> Option<usize> {
+    fn run_to_the_end(&mut self, answers: &[Vec<Say>], silent: &BTreeSet<usize>) -> Option<usize> {
         let mut answers = answers.iter().cycle();
         for step in 0..1000 {
             match self.turn.next() {
@@ -177,7 +177,7 @@ proptest! {
     ) {
         let (options, budget) = limits();
         let mut play = Play::new(voices, &options, &budget);
-        let steps = play.to_the_end(&answers, &silent);
+        let steps = play.run_to_the_end(&answers, &silent);
         prop_assert!(steps.is_some(), "still going after 1,000 steps");
         let records = |module: &str| play.appends.iter().flatten().filter(|e| e.tag_value("call:") == Some(module)).count();
         prop_assert!(records("decision") <= 4 + 1, "rounds and one repair");
@@ -193,7 +193,7 @@ proptest! {
     ) {
         let (options, budget) = limits();
         let mut play = Play::new(voices, &options, &budget);
-        play.to_the_end(&answers, &silent);
+        play.run_to_the_end(&answers, &silent);
         for kept in 1..=play.appends.len() {
             let turn = play.resumed(kept, &options, &budget);
             let events: Vec<&Event> = play.appends[..kept].iter().flatten().collect();
