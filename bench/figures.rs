@@ -1,0 +1,111 @@
+//! Arguments, medians, what a process has used. No figure is made here.
+
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+
+/// What was asked for on the command line.
+pub struct Arguments {
+    /// Only these parts; none: all.
+    pub parts: Vec<String>,
+    /// Rounds of every comparison.
+    pub rounds: usize,
+    /// Seconds of a measured block.
+    pub secs: f64,
+    /// Events of the largest log.
+    pub events: usize,
+    /// Turns over which memory should stay flat.
+    pub turns: usize,
+    /// Threads that sleep.
+    pub threads: usize,
+}
+
+impl Arguments {
+    pub fn read() -> Self {
+        let all: Vec<String> = std::env::args().skip(1).collect();
+        let number = |name: &str, default: f64| {
+            let at = all.iter().position(|argument| argument == name);
+            at.and_then(|at| all.get(at + 1)).map_or(default, |text| text.parse().expect("a number"))
+        };
+        let is_value = |at: usize| at > 0 && all[at - 1].starts_with("--") && all[at - 1] != "--bench";
+        let parts = (0..all.len()).filter(|at| !all[*at].starts_with("--") && !is_value(*at));
+        Self {
+            rounds: number("--rounds", 5.0) as usize,
+            secs: number("--secs", 2.0),
+            events: number("--events", 1_000_000.0) as usize,
+            turns: number("--turns", 10_000.0) as usize,
+            threads: number("--threads", 100_000.0) as usize,
+            parts: parts.map(|at| all[at].clone()).collect(),
+        }
+    }
+}
+
+/// A client's runtime: one thread, as a client has.
+pub fn client() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// The middle one; NaN of nothing.
+pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    at(&mut Vec::from_iter(values), 0.5)
+}
+
+/// The value below which a share of all lies.
+pub fn at(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        n => values[((n - 1) as f64 * share).round() as usize],
+    }
+}
+
+/// Milliseconds.
+pub fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+/// Milliseconds since then.
+pub fn since(begin: Instant) -> f64 {
+    ms(begin.elapsed())
+}
+
+/// What a process has used of the machine, from /proc.
+#[derive(Clone, Copy)]
+pub struct Usage {
+    /// Milliseconds on a processor, in steps of ten.
+    pub cpu_ms: f64,
+    /// Resident memory.
+    pub kib: f64,
+    /// Open descriptors.
+    pub descriptors: usize,
+}
+
+impl Usage {
+    pub fn of(pid: u32) -> Self {
+        let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let (stat, status) = (read("stat"), read("status"));
+        // Behind the name, which may have spaces: state, …, utime and stime in hundredths of a second.
+        let ticks: f64 = stat
+            .rsplit(')')
+            .next()
+            .map_or(0.0, |rest| rest.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<f64>().ok()).sum());
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+        let kib = resident.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0.0);
+        let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+        Self { cpu_ms: ticks * 10.0, kib, descriptors }
+    }
+
+    /// When the process has nothing left to do (a search index that trails belongs to the work, too); waits 10 s at most.
+    pub async fn quiet(pid: u32) -> Self {
+        let begin = Instant::now();
+        let mut last = Self::of(pid);
+        loop {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let now = Self::of(pid);
+            if now.cpu_ms - last.cpu_ms < 10.0 || begin.elapsed() > Duration::from_secs(10) {
+                return now;
+            }
+            last = now;
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What thinkd costs, beside what it could cost: the real binary, asked from outside, in turn with the least code that does
+//! the same. What is measured, how to run it and what came of it last: `bench/README.md`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints, and says what is wrong by panicking"
+)]
+
+mod delivery;
+mod figures;
+mod history;
+mod memory;
+mod process;
+mod stub;
+mod turns;
+
+use figures::Arguments;
+
+type Part = fn(&Arguments);
+
+const PARTS: [(&str, Part); 4] =
+    [("turns", turns::run), ("delivery", delivery::run), ("history", history::run), ("memory", memory::run)];
+
+fn main() {
+    // Whoever asks over HTTP in this process needs one, even without TLS.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let arguments = Arguments::read();
+    if let Some(unknown) = arguments.parts.iter().find(|part| !PARTS.iter().any(|(name, _)| name == part)) {
+        let known = PARTS.map(|(name, _)| name).join(", ");
+        eprintln!("there is no part {unknown:?}; there are {known}");
+        std::process::exit(2);
+    }
+    match process::floor() {
+        Some(_) => {
+            println!("beside thinkd runs the floor in THINKD_YARDSTICK; ratios are medians of interleaved rounds")
+        }
+        None => println!("THINKD_YARDSTICK names no folder with the floor: ratios are to plain loops in this program"),
+    }
+    for (name, part) in PARTS {
+        if arguments.parts.is_empty() || arguments.parts.iter().any(|wanted| wanted == name) {
+            println!("\n== {name}");
+            part(&arguments);
+        }
+    }
+}

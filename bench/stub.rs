@@ -1,0 +1,170 @@
+//! A model that answers at once, or after a constant time: a call of `reply` from a model whose name has "tool" in it, words
+//! from any other. Beside it, what a socket costs without thinkd: an echo and a fan-out. Its own threads, two of them.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+use axum::routing::{get, post};
+use futures_util::StreamExt as _;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+const TEXT: &str = "hello there from the stub model";
+
+/// A running stub.
+pub struct Stub {
+    /// `127.0.0.1:<port>`.
+    pub address: String,
+    delay: Arc<AtomicU64>,
+    _threads: tokio::runtime::Runtime,
+}
+
+impl Stub {
+    pub fn start() -> Self {
+        let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let delay = Arc::new(AtomicU64::new(0));
+        let listener = threads.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        threads.spawn(serve(listener, delay.clone()));
+        Self { address, delay, _threads: threads }
+    }
+
+    /// The endpoint, as models are configured with.
+    pub fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// Answers come after so many milliseconds from now on.
+    pub fn delay(&self, ms: u64) {
+        self.delay.store(ms, Ordering::Relaxed);
+    }
+}
+
+async fn serve(listener: TcpListener, delay: Arc<AtomicU64>) {
+    let (all, _) = broadcast::channel::<Utf8Bytes>(4096);
+    let chat = move |body: Bytes| {
+        let delay = delay.load(Ordering::Relaxed);
+        async move {
+            if delay > 0 {
+                tokio::time::sleep(Duration::from_millis(delay)).await;
+            }
+            answer(&body)
+        }
+    };
+    let small = |upgrade: WebSocketUpgrade| upgrade.read_buffer_size(4096).write_buffer_size(0);
+    let fan = move |upgrade: WebSocketUpgrade| async move {
+        let heard = all.subscribe();
+        small(upgrade).on_upgrade(move |socket| pass_on(socket, all, heard))
+    };
+    let router = Router::new()
+        .route("/v1/chat/completions", post(chat))
+        .route("/echo", get(move |upgrade: WebSocketUpgrade| async move { small(upgrade).on_upgrade(echo) }))
+        .route("/fan", get(fan));
+    let listener = axum::serve::ListenerExt::tap_io(listener, |io| io.set_nodelay(true).unwrap());
+    axum::serve(listener, router).await.unwrap();
+}
+
+async fn echo(mut socket: WebSocket) {
+    while let Some(Ok(message)) = socket.recv().await {
+        if socket.send(message).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// What one says, all get.
+async fn pass_on(socket: WebSocket, all: broadcast::Sender<Utf8Bytes>, mut heard: broadcast::Receiver<Utf8Bytes>) {
+    use futures_util::SinkExt as _;
+    let (mut out, mut incoming) = socket.split();
+    loop {
+        tokio::select! {
+            said = incoming.next() => match said {
+                Some(Ok(Message::Text(text))) => drop(all.send(text)),
+                Some(Ok(_)) => {}
+                _ => return,
+            },
+            text = heard.recv() => match text {
+                Ok(text) => if out.send(Message::Text(text)).await.is_err() { return },
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
+            },
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    model: String,
+    #[serde(default)]
+    stream: bool,
+}
+
+fn answer(body: &[u8]) -> Response {
+    let Ok(asked) = serde_json::from_slice::<Asked>(body) else {
+        return Response::builder().status(400).body(Body::empty()).unwrap();
+    };
+    let calls = asked.model.contains("tool");
+    let (kind, text) = match asked.stream {
+        true => ("text/event-stream", streamed(&asked.model, calls)),
+        false => ("application/json", plain(&asked.model, calls)),
+    };
+    let body = Body::from_stream(futures_util::stream::iter([Ok::<_, Infallible>(text)]));
+    Response::builder().header(CONTENT_TYPE, kind).body(body).unwrap()
+}
+
+fn arguments() -> String {
+    json!({ "text": TEXT }).to_string()
+}
+
+fn usage() -> Value {
+    json!({ "prompt_tokens": 10, "completion_tokens": 6, "total_tokens": 16 })
+}
+
+fn plain(model: &str, calls: bool) -> String {
+    let call = json!({ "id": "call_1", "type": "function", "function": { "name": "reply", "arguments": arguments() } });
+    let (message, finish) = match calls {
+        true => (json!({ "role": "assistant", "content": null, "tool_calls": [call] }), "tool_calls"),
+        false => (json!({ "role": "assistant", "content": TEXT }), "stop"),
+    };
+    let choice = json!({ "index": 0, "message": message, "finish_reason": finish });
+    json!({
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model, "choices": [choice], "usage": usage(),
+    })
+    .to_string()
+}
+
+fn streamed(model: &str, calls: bool) -> String {
+    let chunk = |choices: Value, usage: Value| {
+        let chunk = json!({
+            "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": choices,
+            "usage": usage,
+        });
+        format!("data: {chunk}\n\n")
+    };
+    let delta = |delta: Value, finish: Option<&str>| {
+        chunk(json!([{ "index": 0, "delta": delta, "finish_reason": finish }]), Value::Null)
+    };
+    let call = |call: Value| delta(json!({ "tool_calls": [call] }), None);
+    let name =
+        json!({ "index": 0, "id": "call_1", "type": "function", "function": { "name": "reply", "arguments": "" } });
+    let mut text = delta(json!({ "role": "assistant", "content": if calls { Value::Null } else { "".into() } }), None);
+    if calls {
+        text += &call(name);
+        text += &call(json!({ "index": 0, "function": { "arguments": arguments() } }));
+    } else {
+        text.extend(TEXT.split_inclusive(' ').map(|word| delta(json!({ "content": word }), None)));
+    }
+    text += &delta(json!({}), Some(if calls { "tool_calls" } else { "stop" }));
+    text += &chunk(json!([]), usage());
+    text + "data: [DONE]\n\n"
+}

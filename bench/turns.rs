@@ -1,0 +1,151 @@
+//! Turns: how long one takes, how many a second, what each costs. Shape a is one call whose answer is the reply; shape b is three
+//! voices at once and then a decision whose tool call is the reply.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::figures::{Arguments, Usage, at, client, median, since};
+use crate::process::{self, Folder, Server, Shape};
+use crate::stub::Stub;
+
+/// Shape, conversations at a time, the model's time in ms.
+const CASES: [(Shape, usize, u64); 12] = [
+    (Shape::A, 1, 0),
+    (Shape::B, 1, 0),
+    (Shape::A, 16, 0),
+    (Shape::A, 64, 0),
+    (Shape::B, 16, 0),
+    (Shape::B, 64, 0),
+    (Shape::B, 256, 0),
+    (Shape::B, 1, 50),
+    (Shape::B, 16, 50),
+    (Shape::A, 64, 50),
+    (Shape::B, 64, 50),
+    (Shape::B, 256, 50),
+];
+
+/// What one block of turns came to.
+#[derive(Clone, Copy)]
+struct Block {
+    per_second: f64,
+    p50: f64,
+    p99: f64,
+    cpu: f64,
+}
+
+pub fn run(arguments: &Arguments) {
+    let stub = Stub::start();
+    let folder = Folder::new();
+    let client = client();
+    for shape in [Shape::A, Shape::B] {
+        let thinkd = client.block_on(Server::thinkd(&folder.file(&format!("{}.db", shape.name())), &stub, shape));
+        let floor = process::floor().map(|program| {
+            let file = folder.file(&format!("floor-{}.db", shape.name()));
+            client.block_on(Server::floor(&program, &file, &stub, shape))
+        });
+        for (_, conversations, delay) in CASES.into_iter().filter(|(wanted, ..)| *wanted == shape) {
+            stub.delay(delay);
+            client.block_on(case(arguments, &stub, (&thinkd, floor.as_ref()), conversations, delay));
+        }
+        stub.delay(0);
+    }
+}
+
+async fn case(
+    arguments: &Arguments,
+    stub: &Stub,
+    (thinkd, floor): (&Server, Option<&Server>),
+    conversations: usize,
+    delay: u64,
+) {
+    // First, so that every thread has as much to remember as it will ever be shown.
+    block(thinkd, conversations, arguments.secs).await;
+    if let Some(floor) = floor {
+        block(floor, conversations, arguments.secs).await;
+    }
+    let (mut ours, mut theirs, mut alone) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..arguments.rounds {
+        ours.push(block(thinkd, conversations, arguments.secs).await);
+        if let Some(floor) = floor {
+            theirs.push(block(floor, conversations, arguments.secs).await);
+        }
+        if conversations == 1 {
+            alone.push(model_alone(stub, thinkd.shape, arguments.secs / 4.0).await);
+        }
+    }
+    let of = |blocks: &[Block], figure: fn(&Block) -> f64| median(blocks.iter().map(figure));
+    let line = |blocks: &[Block]| {
+        let (n, p50, p99, cpu) =
+            (of(blocks, |b| b.per_second), of(blocks, |b| b.p50), of(blocks, |b| b.p99), of(blocks, |b| b.cpu));
+        format!("{n:7.1}/s  p50 {p50:7.2} ms  p99 {p99:7.2} ms  CPU {cpu:6.3} ms")
+    };
+    let name = format!("{} {conversations:>3} × {delay:>2} ms", thinkd.shape.name());
+    println!("{name}  thinkd {}", line(&ours));
+    let model = median(alone);
+    if !model.is_nan() {
+        println!("{name}  the model alone {model:.2} ms; thinkd adds {:.2} ms", of(&ours, |b| b.p50) - model);
+    }
+    if theirs.is_empty() {
+        return;
+    }
+    println!("{name}  floor  {}", line(&theirs));
+    let ratio = |figure: fn(&Block) -> f64| median(ours.iter().zip(&theirs).map(|(a, b)| figure(a) / figure(b)));
+    let (n, p50, cpu) = (ratio(|b| b.per_second), ratio(|b| b.p50), ratio(|b| b.cpu));
+    print!("{name}  ratio  turns/s {n:.2}  p50 {p50:.2}  CPU {cpu:.2}");
+    if model.is_nan() {
+        println!();
+    } else {
+        let added = (of(&ours, |b| b.p50) - model) / (of(&theirs, |b| b.p50) - model);
+        println!("  latency added to the model's {added:.2}");
+    }
+}
+
+/// Every conversation takes one turn after the other, for so many seconds.
+async fn block(server: &Server, conversations: usize, secs: f64) -> Block {
+    let mut sockets = Vec::new();
+    for slot in 0..conversations {
+        let thread = format!("talk-{slot}");
+        sockets.push((server.talk(&thread).await, thread));
+    }
+    let before = Usage::of(server.pid()).cpu_ms;
+    let begin = Instant::now();
+    let end = begin + Duration::from_secs_f64(secs);
+    let talks = sockets.into_iter().map(|(mut socket, thread)| async move {
+        let mut took = Vec::new();
+        while Instant::now() < end {
+            let text = format!("user message {} in {thread}: what should I do next about the plan?", took.len());
+            let begin = Instant::now();
+            server.turn(&mut socket, &thread, &text).await;
+            took.push(since(begin));
+        }
+        took
+    });
+    let mut took = futures_util::future::join_all(talks).await.concat();
+    let elapsed = begin.elapsed().as_secs_f64();
+    let turns = took.len() as f64;
+    let cpu = (Usage::quiet(server.pid()).await.cpu_ms - before) / turns;
+    Block { per_second: turns / elapsed, p50: at(&mut took, 0.5), p99: at(&mut took, 0.99), cpu }
+}
+
+/// What the calls of a turn take when nobody keeps anything: the median.
+async fn model_alone(stub: &Stub, shape: Shape, secs: f64) -> f64 {
+    let http = process::http();
+    let call = || async {
+        let message = json!({ "role": "user", "content": "what should I do next about the plan?" });
+        let body = json!({ "model": "stub-text", "messages": [message] });
+        let answer = http.post(format!("{}/chat/completions", stub.url())).json(&body).send().await.unwrap();
+        assert!(!answer.bytes().await.unwrap().is_empty());
+    };
+    let end = Instant::now() + Duration::from_secs_f64(secs);
+    let mut took = Vec::new();
+    while Instant::now() < end {
+        let begin = Instant::now();
+        if shape == Shape::B {
+            tokio::join!(call(), call(), call());
+        }
+        call().await;
+        took.push(since(begin));
+    }
+    median(took)
+}
