@@ -100,6 +100,8 @@ pub struct Pending {
     pub arguments: Value,
     /// Its action is in the log: it may have run before a crash.
     pub begun: bool,
+    /// Which of the turn's calls it is, from 0.
+    pub number: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -193,9 +195,14 @@ impl Turn {
         (self.own.get(voice).cloned().unwrap_or_default(), self.voice_calls.get(voice).copied().unwrap_or(0))
     }
 
-    /// Whether the decision may make one more tool call; counts it.
-    pub fn may_call(&self, so_far: u64) -> bool {
-        self.tool_calls + so_far < self.limits.1
+    /// How many tool calls the decision has made.
+    pub fn calls_made(&self) -> u64 {
+        self.tool_calls
+    }
+
+    /// Whether the call of this number may run.
+    pub fn may_call(&self, number: u64) -> bool {
+        number < self.limits.1
     }
 
     /// Takes in an event of the thread. What does not belong to this turn changes nothing.
@@ -248,18 +255,20 @@ impl Turn {
             return;
         }
         let text = |call: &Value, key: &str| call.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let call = |call: &Value| Call {
+        let before = self.tool_calls;
+        let call = |(number, call): (u64, &Value)| Call {
             pending: Pending {
                 call_id: text(call, "id"),
                 tool: text(call, "tool"),
                 arguments: call.get("arguments").cloned().unwrap_or_default(),
                 begun: false,
+                number: before + number,
             },
             done: false,
             back: call.get("back").and_then(Value::as_bool).unwrap_or(true),
         };
-        let calls: Vec<Call> =
-            event.payload.get("calls").and_then(Value::as_array).into_iter().flatten().map(call).collect();
+        let calls = event.payload.get("calls").and_then(Value::as_array).into_iter().flatten();
+        let calls: Vec<Call> = (0..).zip(calls).map(call).collect();
         self.tool_calls += calls.len() as u64;
         self.rounds.push(calls);
     }

@@ -276,9 +276,11 @@ impl Driver {
     ) -> Result<(Option<TurnOutcome>, Vec<uuid::Uuid>), Lost> {
         let tools = self.mind.decision_tools.clone();
         let mut kept = Vec::new();
+        // Their record is among the drafts: the machine does not count them yet.
+        let first = self.turn.calls_made();
         for (index, call) in calls.into_iter().enumerate() {
             let desk = self.desk(&call, streamed.event_id(index));
-            if !self.turn.may_call(index as u64) {
+            if !self.turn.may_call(first + index as u64) {
                 drafts.extend(call.action(&tools, &desk));
                 drafts.push(call.refused(&desk, &self.no_more_calls()));
                 continue;
@@ -312,7 +314,7 @@ impl Driver {
     async fn act_again(&mut self, pending: Vec<Pending>) -> Result<Option<TurnOutcome>, Lost> {
         let tools = self.mind.decision_tools.clone();
         for call in pending {
-            let begun = call.begun;
+            let (begun, allowed) = (call.begun, self.turn.may_call(call.number));
             let arguments = match call.arguments {
                 Value::String(text) => Err(text),
                 other => Ok(other),
@@ -323,6 +325,8 @@ impl Driver {
                 if begun { Vec::new() } else { call.action(&tools, &desk).into_iter().collect() };
             if begun && call.effect(&tools) == Effect::Outside {
                 drafts.push(call.refused(&desk, &unknown(&call.tool)));
+            } else if !allowed {
+                drafts.push(call.refused(&desk, &self.no_more_calls()));
             } else {
                 drafts.extend(call.run(&tools, &desk, self.mind.tool_limit).await);
             }
