@@ -339,7 +339,9 @@ impl Runtime {
         if lock(&self.0.opened).contains(space) {
             return Ok(());
         }
-        if self.0.options.default_submodules && self.0.store.head(space).await?.seq == 0 {
+        // Not "an empty log": a refused frame may have been noted in it before.
+        let ever = Query { tags: vec!["set:submodule".into()], show: Show::All, limit: 1, ..Query::default() };
+        if self.0.options.default_submodules && self.0.store.events(space, &ever).await?.is_empty() {
             let thread = ThreadId::default();
             let voice = |(name, prompt): &(Name, String)| {
                 // An id made from the name: two servers that open the same space at once add each voice once.

@@ -89,6 +89,12 @@ impl Runtime {
         rows.into_iter().find(|row| row.name == *name).ok_or_else(|| Refused::NotFound(format!("submodule {name}")))
     }
 
+    /// The space's voices by name; a space that nobody has used yet gets its first ones now.
+    pub async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Refused> {
+        self.open(space).await?;
+        Ok(self.0.store.submodules(space).await?)
+    }
+
     /// Removes a submodule.
     pub async fn remove_submodule(&self, space: &Space, name: &Name) -> Result<(), Refused> {
         self.open(space).await?;

@@ -50,7 +50,7 @@ pub async fn list(
     params.end()?;
     let bound = format!("submodules {}", who.space);
     let after = at.map(|at| cursor::read(&bound, &at)).transpose()?.unwrap_or_default();
-    let rows = edge.runtime.store().submodules(&who.space).await?;
+    let rows = edge.runtime.submodules(&who.space).await?;
     let mut rows: Vec<_> = rows.into_iter().filter(|row| row.name.as_str() > after.as_str()).collect();
     let more = rows.len() > limit;
     rows.truncate(limit);
