@@ -6,17 +6,29 @@
     reason = "tests say what is wrong by panicking, helpers included, and print what helps"
 )]
 
+mod auth;
 mod bad_frames;
 mod bad_http;
+mod boundary;
 mod command;
 mod contracts;
+mod crash;
+mod decision;
+mod failures;
 mod floors;
+mod history_http;
 mod machine;
+mod media;
 mod model;
+mod prompt_cache;
+mod properties;
 mod real_model;
+mod resume;
 mod settings;
+mod state;
 mod store;
 mod support;
+mod tools;
 mod tools_schema;
 mod turn;
 mod views;

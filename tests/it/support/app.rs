@@ -38,7 +38,7 @@ pub struct Process {
 }
 
 impl Setup {
-    /// A server on this database, whose model is the stub, without any voices.
+    /// A server on this database, whose model is the stub, and without the voices that a new mind begins with.
     pub fn new(medium: Medium, stub: &Stub) -> Self {
         Self::offline(medium)
             .env("THINKD_MODEL", "stub")
@@ -50,7 +50,8 @@ impl Setup {
     pub fn offline(medium: Medium) -> Self {
         let setup = Self { medium, env: BTreeMap::new(), voices: Vec::new(), arguments: Vec::new() };
         let url = setup.medium.url().to_owned();
-        setup.env("DATABASE_URL", url).env("THINKD_LISTEN", "127.0.0.1:0")
+        let setup = setup.env("DATABASE_URL", url).env("THINKD_LISTEN", "127.0.0.1:0");
+        setup.env("THINKD_RUNTIME__DEFAULT_SUBMODULES", false)
     }
 
     /// With this variable in its environment.
@@ -60,7 +61,7 @@ impl Setup {
         self
     }
 
-    /// With these voices instead of the default ones.
+    /// With these voices.
     #[must_use]
     pub fn voices(mut self, names: &[&str]) -> Self {
         self.voices = names.iter().map(|name| (*name).to_owned()).collect();
@@ -99,7 +100,7 @@ impl Setup {
         app
     }
 
-    /// Starts it and waits until it serves, with the default voices.
+    /// Starts it and waits until it serves.
     pub async fn start_bare(self) -> App {
         let credentials = None;
         let mut app = App { setup: self, process: None, client: http::client(), address: String::new(), credentials };

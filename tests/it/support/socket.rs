@@ -178,14 +178,19 @@ impl Socket {
     pub async fn follow(&mut self, after: i64, filter: Value) -> Vec<Value> {
         let mut frame = json!({ "type": "subscribe", "after": after });
         frame.as_object_mut().unwrap().extend(filter.as_object().cloned().unwrap_or_default());
-        self.waiting.clear();
-        let ack = self.ask(frame).await;
-        assert_eq!(ack["type"], "ack", "{ack}");
+        self.subscribe(frame).await;
         self.of_type("caught_up").await;
         let replayed = |frame: &Value| frame["type"] == "event" && frame["replay"] == json!(true);
         let events = self.waiting.iter().filter(|frame| replayed(frame)).map(|frame| frame["event"].clone()).collect();
         self.waiting.retain(|frame| !replayed(frame));
         events
+    }
+
+    /// Sends a `subscribe` frame and waits for its ack: what is taken from now on belongs to it.
+    pub async fn subscribe(&mut self, frame: Value) {
+        let ack = self.ask(frame).await;
+        assert_eq!(ack["type"], "ack", "{ack}");
+        self.waiting.clear();
     }
 
     /// All events that came, in order.

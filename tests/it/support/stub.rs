@@ -50,6 +50,8 @@ pub struct Request {
     pub bytes: Bytes,
     /// When it came.
     pub at: Instant,
+    /// When it came, by the wall clock.
+    pub wall: thinkd::time::Timestamp,
     fate: watch::Sender<Fate>,
 }
 
@@ -127,6 +129,14 @@ impl Request {
             }
         }
         entries
+    }
+
+    /// The positions it is asked about (`To be decided now: #7, #9.`).
+    pub fn batch(&self) -> Vec<i64> {
+        let last = self.last();
+        let asked = ["To be decided now: ", "asked about now: "].into_iter().find_map(|words| last.rsplit_once(words));
+        let numbers = asked.map(|(_, rest)| rest.split('.').next().unwrap_or_default()).unwrap_or_default();
+        numbers.split(", ").filter_map(|number| number.trim().strip_prefix('#')?.parse().ok()).collect()
     }
 
     /// What a user's last entry says; empty without one.
@@ -393,6 +403,7 @@ fn record(shared: &Shared, headers: HeaderMap, bytes: Bytes) -> Arc<Request> {
         headers,
         bytes,
         at: Instant::now(),
+        wall: thinkd::time::now(),
         fate: watch::Sender::new(Fate::Open),
     });
     requests.push(request.clone());
@@ -454,7 +465,7 @@ fn sent(
 /// The stub itself: what it records and how it answers.
 mod tests {
     use super::*;
-    use crate::support::{Gate, ms, status};
+    use crate::support::{Gate, status};
 
     async fn ask(stub: &Stub, module: &str, stream: bool) -> reqwest::Response {
         let body = json!({ "model": "m", "stream": stream, "messages": [{ "role": "user", "content": "hello\n#1 [now] user x: hi" }] });
@@ -481,8 +492,10 @@ mod tests {
         let stub = Stub::start().await;
         stub.on(voice("never"), text("").never())
             .on(voice("half"), text("many more words than a chunk holds").paused(2, &Gate::new()));
-        let asked = tokio::time::timeout(ms(200), ask(&stub, "submodule:never", false)).await;
-        assert!(asked.is_err(), "the stub answered what it was to hold back");
+        tokio::select! {
+            _ = ask(&stub, "submodule:never", false) => panic!("the stub answered what it was to hold back"),
+            _ = stub.request(voice("never")) => {}
+        }
         stub.request(voice("never")).await.closed().await;
         let half = ask(&stub, "submodule:half", true).await;
         let request = stub.request(voice("half")).await;

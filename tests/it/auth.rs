@@ -1,0 +1,142 @@
+//! Who may come in, on the socket and over HTTP, and what they are told who may not.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+
+use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::support::*;
+
+const TOKEN: &str = "correct-horse-battery";
+
+async fn guarded(medium: Medium, stub: &Stub) -> App {
+    Setup::new(medium, stub).env("THINKD_TOKEN", TOKEN).start().await
+}
+
+fn url(app: &App) -> String {
+    format!("ws://{}/ws", app.address)
+}
+
+// T4.01 D4.01
+on_both!(t4_01_d4_01_all_ways_of_authenticating_are_accepted, |medium| {
+    let stub = Stub::start().await;
+    let app = guarded(medium, &stub).await;
+    let header = format!("Bearer {TOKEN}");
+    let mut by_header = Socket::connect_with(&url(&app), &[("authorization", &header)]).await;
+    by_header.of_type("hello").await;
+    let mut by_frame = Socket::connect(&url(&app)).await;
+    by_frame.send(json!({ "type": "auth", "token": TOKEN })).await;
+    by_frame.of_type("hello").await;
+    let mut by_words = Socket::connect(&url(&app)).await;
+    by_words.send_text(&format!("tester:{TOKEN}")).await;
+    by_words.of_type("hello").await;
+    for socket in [&mut by_header, &mut by_frame, &mut by_words] {
+        assert_eq!(socket.say("hello").await["type"], "ack");
+        socket.turn_ended().await;
+    }
+    let log = http::send(app.request("GET", "/events").header("authorization", &header)).await.body["items"].clone();
+    let log = log.as_array().unwrap();
+    let user =
+        with(log, &["input"]).into_iter().filter_map(|event| event["payload"]["user"].as_str()).collect::<Vec<_>>();
+    assert!(user.contains(&"tester"), "the name goes into the event: {log:?}");
+    let messages = http::send(app.request("GET", "/messages").header("authorization", format!("tester:{TOKEN}"))).await;
+    assert_eq!(messages.status, 200, "{}", messages.text);
+    assert_eq!(http::send(app.request("GET", "/events").header("authorization", header)).await.status, 200);
+});
+
+// T4.02
+on_both!(t4_02_wrong_and_unreadable_credentials_are_closed_with_a_code, |medium| {
+    let stub = Stub::start().await;
+    let app = guarded(medium, &stub).await;
+    let frame = json!({ "type": "auth", "token": "wrong" }).to_string();
+    let message = json!({ "type": "message", "text": "let me in" }).to_string();
+    for first in ["tester:wrong", &format!(":{TOKEN}"), "no colon", &frame, &message, "{", ""] {
+        let mut socket = Socket::connect(&url(&app)).await;
+        socket.send_text(first).await;
+        assert_eq!(socket.closed().await, Some(4401), "{first:?}: {:?}", socket.seen);
+        assert!(socket.seen.iter().all(|frame| frame["type"] == "problem"), "{first:?}: {:?}", socket.seen);
+    }
+    let mut socket = Socket::connect(&url(&app)).await;
+    socket.send_message(Message::binary(vec![1, 2, 3])).await;
+    let code = socket.closed().await;
+    assert!(code == Some(1003) || code == Some(4401), "{code:?}");
+    let log =
+        http::send(app.request("GET", "/events?tags=input").header("authorization", format!("Bearer {TOKEN}"))).await;
+    assert_eq!(log.body["items"], json!([]), "something of it was processed");
+    assert!(stub.requests().is_empty());
+});
+
+// T4.15
+on_both!(t4_15_http_without_with_unreadable_and_with_wrong_credentials_are_told_apart, |medium| {
+    let stub = Stub::start().await;
+    let app = guarded(medium, &stub).await;
+    let ask = |header: Option<&'static str>| {
+        let request = reqwest::Client::get(&http::client(), app.url("/events"));
+        http::send(match header {
+            Some(header) => request.header("authorization", header),
+            None => request,
+        })
+    };
+    let mut texts = Vec::new();
+    for header in [None, Some("nonsense"), Some("Bearer wrong")] {
+        let answer = ask(header).await;
+        texts.push(
+            answer.clone().expect_problem(401, "unauthenticated")["detail"].as_str().unwrap_or_default().to_owned(),
+        );
+        assert!(!answer.header("www-authenticate").is_empty(), "{header:?}");
+        assert!(!answer.text.contains(TOKEN));
+    }
+    texts.sort();
+    texts.dedup();
+    assert_eq!(texts.len(), 3, "three different texts: {texts:?}");
+    for path in ["/messages", "/threads", "/state", "/submodules", "/prompt-views/x", "/metrics"] {
+        let answer = reqwest::Client::get(&http::client(), app.url(path));
+        assert_eq!(http::send(answer).await.status, 401, "{path}");
+    }
+    for path in ["/livez", "/readyz"] {
+        assert_eq!(
+            http::send(reqwest::Client::get(&http::client(), app.url(path))).await.status,
+            200,
+            "{path} needs none"
+        );
+    }
+});
+
+// D4.01: the older frames, for clients of the older protocol, until they subscribe.
+on_both!(d4_01_an_older_client_gets_the_older_frames, |medium| {
+    let stub = Stub::start().await;
+    let app = guarded(medium, &stub).await;
+    let mut socket = Socket::connect(&url(&app)).await;
+    socket.send_text(&format!("tester:{TOKEN}")).await;
+    socket.of_type("hello").await;
+    socket.send(json!({ "type": "message", "text": "hello" })).await;
+    let answer = socket.of_type("response").await;
+    assert_eq!((&answer["role"], &answer["chat"]), (&json!("assistant"), &json!(["ok: hello"])), "{answer}");
+    assert!(answer["timestamp"].is_i64() && answer.get("user").is_some(), "{answer}");
+    socket.send_text("{\"type\":\"nonsense\"}").await;
+    let problem = socket.of_type("response").await;
+    assert_eq!(problem["role"], "system", "{problem}");
+    // After its first subscribe it is a client like any other.
+    socket.ask(json!({ "type": "subscribe" })).await;
+    socket.turn_ended().await;
+    socket.response().await;
+    let before = socket.seen.len();
+    assert_eq!(said(&socket.chat("again").await), "ok: again");
+    socket.turn_ended().await;
+    assert!(socket.seen[before..].iter().all(|frame| frame["type"] != "response"), "{:?}", &socket.seen[before..]);
+});
+
+// Without credentials configured everybody on this machine is welcome, and may say a name.
+on_both!(without_configured_credentials_a_name_is_enough_and_not_needed, |medium| {
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    let mut socket = app.raw_socket().await;
+    socket.of_type("hello").await;
+    socket.send_text("ada:whatever").await;
+    socket.send(json!({ "text": "hello" })).await;
+    assert_eq!(socket.tagged("input").await["payload"]["user"], "ada");
+    socket.response().await;
+    let refused = http::send(app.request("GET", "/events").header("host", "evil.example")).await;
+    refused.expect(421);
+    let refused = http::send(app.request("GET", "/events").header("origin", "http://evil.example")).await;
+    refused.expect(403);
+});
