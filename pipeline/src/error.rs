@@ -84,36 +84,25 @@ impl Error for NodeExecutionError {
 }
 
 /// What this library itself has to say about a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// The body panicked; the text is the panic's.
+    #[error("panicked: {0}")]
     Panicked(String),
     /// A blocking read where the thread it would block is the one that has the work to do.
+    #[error(
+        "a blocking read on the only thread of an async runtime would wait for itself: \
+         use the async form, `.data().await` or `.await`"
+    )]
     WouldDeadlock,
     /// No runtime to run on.
+    #[error("there is no tokio runtime here: read with `blocking_data()`, or start one with `#[tokio::main]`")]
     NoRuntime,
     /// A hook answered with a value of another type than the node's.
+    #[error("a hook answered with a value of another type than this node's")]
     WrongAnswer,
     /// A loop came to its limit before its condition held.
+    #[error("the condition did not hold after {0} times")]
     LimitReached(usize),
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::Panicked(text) => write!(f, "panicked: {text}"),
-            Refusal::WouldDeadlock => f.write_str(
-                "a blocking read on the only thread of an async runtime would wait for itself: \
-                 use the async form, `.data().await` or `.await`",
-            ),
-            Refusal::NoRuntime => f.write_str(
-                "there is no tokio runtime here: read with `blocking_data()`, or start one with `#[tokio::main]`",
-            ),
-            Refusal::WrongAnswer => f.write_str("a hook answered with a value of another type than this node's"),
-            Refusal::LimitReached(times) => write!(f, "the condition did not hold after {times} times"),
-        }
-    }
-}
-
-impl Error for Refusal {}

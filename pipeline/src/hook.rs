@@ -96,6 +96,11 @@ impl Call {
         self.node.work.as_ref().is_some_and(|work| work.kind.transient)
     }
 
+    /// Whether its value has a form as data.
+    pub fn is_data(&self) -> bool {
+        self.codec().is_some()
+    }
+
     /// The value as data, if its type is serializable.
     pub fn encode(&self, output: &Output) -> Option<serde_json::Result<Json>> {
         Some((self.codec()?.encode)(output))

@@ -57,8 +57,10 @@ mod error;
 mod executor;
 mod graph;
 mod hook;
+mod journal;
 mod node;
 mod once;
+mod replica;
 mod run;
 mod spans;
 mod stats;
@@ -72,6 +74,7 @@ pub use control::repeat_until;
 pub use error::{Cause, NodeExecutionError, Refusal};
 pub use graph::{Graph, GraphNode, NodeState};
 pub use hook::{Call, Hook, Next};
+pub use journal::{FileStore, Journal, JournalError, JournalStore, MemoryStore, Record};
 pub use node::{Outcome, Output};
 /// Makes an async function a node: called with contexts, it returns a pending `Context` at once.
 ///
@@ -142,6 +145,71 @@ pub use node::{Outcome, Output};
 /// async fn nothing() -> i64 { 1 }
 /// ```
 pub use pipeline_macros::node;
+/// Declares a service: a struct whose instances are shared, wherever they live.
+///
+/// The public methods with `&self` are what callers can do; `new` builds an instance, and a method marked `#[init]`, with
+/// `&mut self`, prepares it where it lives. Nothing is built by the declaration, only by [`get`](Replica::get),
+/// [`deploy`](Replica::deploy), [`Manager::deploy_all`] or a [`runtime`] block. Arguments and answers are data
+/// (`Serialize` and `Deserialize`), so that an instance may live elsewhere.
+///
+/// - `n = 2`: how many instances; one if not said.
+/// - `least_busy`: callers get the instance that the fewest hold, instead of one after the other.
+/// - `manager = &MINE`: registers with an explicit manager instead of the standard one.
+///
+/// ```
+/// use pipeline::{Replica, replica};
+///
+/// struct Calculator {
+///     multiplier: i64,
+/// }
+///
+/// #[replica(n = 2)]
+/// impl Calculator {
+///     pub fn new(multiplier: i64) -> Self {
+///         Calculator { multiplier }
+///     }
+///
+///     pub async fn multiply(&self, n: i64) -> i64 {
+///         n * self.multiplier
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), pipeline::ReplicaError> {
+/// Calculator::deploy(3).await?;
+/// assert_eq!(Calculator::get().await?.multiply(10).await?, 30);
+/// Calculator::shutdown().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// None is not a number of instances, and what callers share they cannot borrow for themselves:
+///
+/// ```compile_fail
+/// # struct Nothing;
+/// #[pipeline::replica(n = 0)]
+/// impl Nothing {
+///     pub fn new() -> Self { Nothing }
+/// }
+/// ```
+///
+/// ```compile_fail
+/// # struct Counter(u64);
+/// #[pipeline::replica]
+/// impl Counter {
+///     pub fn new() -> Self { Counter(0) }
+///     pub fn count(&mut self) -> u64 { self.0 += 1; self.0 }
+/// }
+/// ```
+///
+/// A method that does not exist is the compiler's business, too; by [name](Proxy::call) it is an error that lists what
+/// there is.
+pub use pipeline_macros::replica;
+pub use replica::backend::{Backend, Data, Eventually, Factory, Instance, register_backend};
+pub use replica::error::ReplicaError;
+pub use replica::manager::{Config, Manager, runtime};
+pub use replica::pool::{Pick, Pool, Spec};
+pub use replica::{Proxy, Replica};
 pub use run::Run;
 pub use spans::Spans;
 pub use stats::{NodeStats, Stats};
@@ -152,4 +220,10 @@ pub mod support {
     pub use crate::call::{Fallible, Probe, Recordable, Unrecordable, outcome};
     pub use crate::context::{Call, Given};
     pub use crate::node::{Kind, Output};
+    pub use crate::replica::backend::{answer, arguments, unknown_method};
+    pub use crate::replica::failed;
+    pub use crate::replica::pool::Declared;
+    pub use inventory;
+    pub use serde::Serialize;
+    pub use serde::de::DeserializeOwned;
 }

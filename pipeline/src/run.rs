@@ -65,7 +65,6 @@ impl Run {
 pub(crate) struct Scope {
     pub(crate) run: Arc<Run>,
     /// Whose body this is, if it is one.
-    #[expect(dead_code, reason = "who called a replica")]
     pub(crate) node: Option<Arc<str>>,
     /// None beneath a node that was called outside of the run.
     place: Option<String>,

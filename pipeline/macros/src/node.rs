@@ -211,10 +211,7 @@ fn typed(argument: &FnArg) -> Option<&syn::PatType> {
 }
 
 fn parameter((i, argument): (usize, &syn::PatType)) -> Parameter {
-    let name = match &*argument.pat {
-        syn::Pat::Ident(pattern) => pattern.ident.clone(),
-        _ => format_ident!("argument_{i}"),
-    };
+    let name = named(&argument.pat, i);
     let (value, by_reference) = match &*argument.ty {
         Type::Reference(reference) => (owned(&reference.elem), true),
         plain => (quote!(#plain), false),
@@ -222,9 +219,17 @@ fn parameter((i, argument): (usize, &syn::PatType)) -> Parameter {
     Parameter { name, generic: format_ident!("Argument{i}"), value, by_reference }
 }
 
+/// The parameter's name, or one for a pattern that has none.
+pub fn named(pattern: &syn::Pat, i: usize) -> Ident {
+    match pattern {
+        syn::Pat::Ident(pattern) => pattern.ident.clone(),
+        _ => format_ident!("argument_{i}"),
+    }
+}
+
 /// What is kept of a parameter that is borrowed. By the look of it, for the compiler does not see through
 /// `<str as ToOwned>::Owned` in the bounds of a function.
-fn owned(borrowed: &Type) -> TokenStream {
+pub fn owned(borrowed: &Type) -> TokenStream {
     match borrowed {
         Type::Path(path) if path.path.is_ident("str") => quote!(::std::string::String),
         Type::Slice(slice) => {
@@ -259,10 +264,10 @@ fn mentions_context(tokens: TokenStream) -> Option<Span> {
     })
 }
 
-fn type_ident(ty: &Type) -> Result<&Ident> {
+pub fn type_ident(ty: &Type) -> Result<&Ident> {
     match ty {
         Type::Path(path) if let Some(last) = path.path.segments.last() => Ok(&last.ident),
-        other => Err(Error::new(other.span(), "a node object is a struct")),
+        other => Err(Error::new(other.span(), "a struct is expected here")),
     }
 }
 

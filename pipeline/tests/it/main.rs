@@ -4,8 +4,10 @@
 mod asking;
 mod building;
 mod failing;
+mod hooks;
 mod model;
 mod once;
+mod replicas;
 mod sharing;
 
 /// `once.rs` takes its lock from here: the model checker's, see `once`.

@@ -1,0 +1,339 @@
+//! `#[replica]`: from an impl block to a declaration, a proxy and a table of methods.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::spanned::Spanned;
+use syn::{
+    Attribute, Error, Expr, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, LitInt, Receiver, ReceiverKind, Result,
+    ReturnType, Signature, Type, Visibility,
+};
+
+use crate::node::{named, owned, type_ident};
+
+struct Settings {
+    n: LitInt,
+    manager: Option<Expr>,
+    least_busy: bool,
+}
+
+pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    let settings = Settings::parse(settings)?;
+    let mut block = syn::parse2::<ItemImpl>(item)?;
+    let service = Service::of(&mut block)?;
+    let (declaration, dispatch, proxy) = (service.declaration(&settings), service.dispatch(), service.proxy());
+    Ok(quote! { #block #declaration #dispatch #proxy })
+}
+
+impl Settings {
+    fn parse(tokens: TokenStream) -> Result<Self> {
+        let (mut n, mut manager, mut least_busy) = (None, None, false);
+        let parser = syn::meta::parser(|meta| {
+            if meta.path.is_ident("n") {
+                n = Some(meta.value()?.parse::<LitInt>()?);
+            } else if meta.path.is_ident("manager") {
+                manager = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("least_busy") {
+                least_busy = true;
+            } else {
+                return Err(meta.error("a replica has `n = …`, `manager = …` and `least_busy`"));
+            }
+            Ok(())
+        });
+        syn::parse::Parser::parse2(parser, tokens)?;
+        let n = n.unwrap_or_else(|| LitInt::new("1", proc_macro2::Span::call_site()));
+        if n.base10_parse::<usize>()? == 0 {
+            return Err(Error::new(n.span(), "a replica has at least one instance"));
+        }
+        Ok(Settings { n, manager, least_busy })
+    }
+}
+
+/// What an impl block offers.
+struct Service {
+    name: Ident,
+    constructor: Method,
+    initialiser: Option<Ident>,
+    methods: Vec<Method>,
+}
+
+struct Method {
+    documentation: Vec<Attribute>,
+    signature: Signature,
+    parameters: Vec<(Ident, Type)>,
+    fallible: bool,
+}
+
+impl Service {
+    /// Reads the block, and takes our own marks out of it.
+    fn of(block: &mut ItemImpl) -> Result<Self> {
+        let name = type_ident(&block.self_ty)?.clone();
+        if !block.generics.params.is_empty() {
+            return Err(Error::new(block.generics.span(), "a replica has no type parameters: it is known by its name"));
+        }
+        let (mut constructor, mut initialiser, mut methods) = (None, None, Vec::new());
+        for item in &mut block.items {
+            let ImplItem::Fn(method) = item else { continue };
+            if take_mark(method, "init") {
+                initialiser = Some(method.sig.ident.clone());
+            } else if method.sig.receiver().is_none() {
+                constructor = if method.sig.ident == "new" { Some(Method::of(method)?) } else { constructor };
+            } else if matches!(method.vis, Visibility::Public(_)) {
+                check_shared(&method.sig)?;
+                methods.push(Method::of(method)?);
+            }
+        }
+        let constructor = constructor.ok_or_else(|| {
+            Error::new(name.span(), "a replica needs a constructor in this block: `pub fn new(…) -> Self`")
+        })?;
+        Ok(Service { name, constructor, initialiser, methods })
+    }
+
+    fn proxy_name(&self) -> Ident {
+        format_ident!("{}Proxy", self.name)
+    }
+
+    fn declaration(&self, settings: &Settings) -> TokenStream {
+        let (name, proxy, n) = (&self.name, self.proxy_name(), &settings.n);
+        let pick = if settings.least_busy { quote!(LeastBusy) } else { quote!(RoundRobin) };
+        let manager = match &settings.manager {
+            Some(manager) => quote!(#manager),
+            None => quote!(::pipeline::Manager::standard()),
+        };
+        let methods = self.methods.iter().map(|method| method.signature.ident.to_string());
+        let types = self.constructor.owned_types();
+        let arguments = if let [one] = &types[..] { quote!(#one) } else { quote!((#(#types),*)) };
+        let names = self.constructor.names();
+        let decoded = if let [one] = &names[..] { quote!(#one) } else { quote!((#(#names),*)) };
+        let built = self.constructor.call(quote!(#name::new));
+        let built = self.constructor.or_failed(built, quote!(__SPEC_NAME), "new");
+        let initialise = self.initialiser.as_ref().map(|method| quote!(__instance.#method();));
+        quote! {
+            const _: () = {
+                const __SPEC_NAME: &str = ::std::concat!(::std::module_path!(), "::", ::std::stringify!(#name));
+
+                fn __construct(
+                    __data: ::pipeline::Data,
+                ) -> ::pipeline::Eventually<::std::sync::Arc<dyn ::pipeline::Instance>> {
+                    ::std::boxed::Box::pin(async move {
+                        #[allow(unused_parens)]
+                        let #decoded: #arguments = ::pipeline::support::arguments(__SPEC_NAME, "new", &__data)?;
+                        #[allow(unused_mut)]
+                        let mut __instance: #name = #built;
+                        #initialise
+                        let __instance: ::std::sync::Arc<dyn ::pipeline::Instance> = ::std::sync::Arc::new(__instance);
+                        ::std::result::Result::Ok(__instance)
+                    })
+                }
+
+                static __POOL: ::pipeline::Pool = ::pipeline::Pool::new(
+                    ::pipeline::Spec {
+                        name: __SPEC_NAME,
+                        n: #n,
+                        pick: ::pipeline::Pick::#pick,
+                        methods: &[#(#methods),*],
+                        construct: __construct,
+                    },
+                    || #manager,
+                );
+
+                impl ::pipeline::Replica for #name {
+                    #[allow(unused_parens)]
+                    type Arguments = #arguments;
+                    type Proxy = #proxy;
+
+                    fn pool() -> &'static ::pipeline::Pool {
+                        &__POOL
+                    }
+                }
+
+                ::pipeline::support::inventory::submit! { ::pipeline::support::Declared(|| &__POOL) }
+            };
+        }
+    }
+
+    /// Methods by name, for calls that come from elsewhere.
+    fn dispatch(&self) -> TokenStream {
+        let name = &self.name;
+        let arms = self.methods.iter().map(|method| {
+            let (called, text) = (&method.signature.ident, method.signature.ident.to_string());
+            let (names, types) = (method.names(), method.owned_types());
+            let answer = method.call(quote!(self.#called));
+            let answer = method.or_failed(answer, quote!(__replica), &text);
+            // Without parameters there is still a list, of nothing.
+            let (pattern, shape) = match names.is_empty() {
+                true => (quote!(_), quote!([(); 0])),
+                false => (quote!((#(#names,)*)), quote!((#(#types,)*))),
+            };
+            quote! {
+                #text => {
+                    let #pattern: #shape = ::pipeline::support::arguments(__replica, #text, &__arguments)?;
+                    let __answer = #answer;
+                    ::pipeline::support::answer(__replica, #text, &__answer)
+                }
+            }
+        });
+        quote! {
+            impl ::pipeline::Instance for #name {
+                fn call(
+                    self: ::std::sync::Arc<Self>,
+                    __method: ::std::string::String,
+                    __arguments: ::pipeline::Data,
+                ) -> ::pipeline::Eventually<::pipeline::Data> {
+                    ::std::boxed::Box::pin(async move {
+                        let __spec = <Self as ::pipeline::Replica>::pool().spec();
+                        let __replica = __spec.name;
+                        match __method.as_str() {
+                            #(#arms)*
+                            _ => ::std::result::Result::Err(::pipeline::support::unknown_method(__spec, __method)),
+                        }
+                    })
+                }
+            }
+        }
+    }
+
+    /// The same methods, wherever the instance is.
+    fn proxy(&self) -> TokenStream {
+        let (name, proxy) = (&self.name, self.proxy_name());
+        let documentation = format!("What a caller of [`{name}`] holds: its methods, wherever the instance is.");
+        let methods = self.methods.iter().map(|method| method.through_proxy());
+        let local = quote! {
+            /// The instance itself, if it is in this process.
+            pub fn local(&self) -> ::std::option::Option<&#name> {
+                self.0.local()
+            }
+        };
+        let call = quote! {
+            /// Calls a method by name; the arguments are a tuple, or a list.
+            pub async fn call<__T: ::pipeline::support::DeserializeOwned>(
+                &self,
+                method: &str,
+                arguments: &impl ::pipeline::support::Serialize,
+            ) -> ::std::result::Result<__T, ::pipeline::ReplicaError> {
+                self.0.call(method, arguments).await
+            }
+        };
+        let (local, call) = (self.unless_taken("local", local), self.unless_taken("call", call));
+        quote! {
+            #[doc = #documentation]
+            #[allow(private_interfaces, unreachable_pub)]
+            pub struct #proxy(::pipeline::Proxy<#name>);
+
+            impl ::std::convert::From<::pipeline::Proxy<#name>> for #proxy {
+                fn from(proxy: ::pipeline::Proxy<#name>) -> Self {
+                    Self(proxy)
+                }
+            }
+
+            #[allow(dead_code, private_interfaces, unreachable_pub, clippy::too_many_arguments)]
+            impl #proxy {
+                #(#methods)*
+                #local
+                #call
+            }
+        }
+    }
+
+    /// Something of ours, unless the service has a method of this name.
+    fn unless_taken(&self, name: &str, ours: TokenStream) -> Option<TokenStream> {
+        self.methods.iter().all(|method| method.signature.ident != name).then_some(ours)
+    }
+}
+
+impl Method {
+    fn of(method: &ImplItemFn) -> Result<Self> {
+        let signature = method.sig.clone();
+        if !signature.generics.params.is_empty() {
+            return Err(Error::new(
+                signature.generics.span(),
+                "a method of a replica has no type parameters: it is called by name",
+            ));
+        }
+        let parameters = signature.inputs.iter().filter_map(|argument| match argument {
+            FnArg::Typed(argument) => Some(argument),
+            FnArg::Receiver(_) => None,
+        });
+        let parameters =
+            parameters.enumerate().map(|(i, argument)| (named(&argument.pat, i), (*argument.ty).clone())).collect();
+        let fallible = matches!(&signature.output, ReturnType::Type(_, ty) if is_result(ty));
+        let documentation = method.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
+        Ok(Method { documentation, signature, parameters, fallible })
+    }
+
+    fn names(&self) -> Vec<&Ident> {
+        self.parameters.iter().map(|(name, _)| name).collect()
+    }
+
+    /// The types as they are decoded.
+    fn owned_types(&self) -> Vec<TokenStream> {
+        let owned = |ty: &Type| match ty {
+            Type::Reference(reference) => owned(&reference.elem),
+            plain => quote!(#plain),
+        };
+        self.parameters.iter().map(|(_, ty)| owned(ty)).collect()
+    }
+
+    /// A call with decoded arguments.
+    fn call(&self, function: TokenStream) -> TokenStream {
+        let arguments = self.parameters.iter().map(|(name, ty)| match ty {
+            Type::Reference(_) => quote!(&#name),
+            _ => quote!(#name),
+        });
+        let wait = self.signature.asyncness.map(|_| quote!(.await));
+        quote!(#function(#(#arguments),*)#wait)
+    }
+
+    fn or_failed(&self, result: TokenStream, replica: TokenStream, method: &str) -> TokenStream {
+        match self.fallible {
+            true => quote!(#result.map_err(|error| ::pipeline::support::failed(#replica, #method, error))?),
+            false => result,
+        }
+    }
+
+    fn through_proxy(&self) -> TokenStream {
+        let Method { documentation, parameters, .. } = self;
+        let name = &self.signature.ident;
+        let text = name.to_string();
+        let (names, types) = (self.names(), parameters.iter().map(|(_, ty)| ty));
+        let value = match &self.signature.output {
+            ReturnType::Default => quote!(()),
+            ReturnType::Type(_, ty) if self.fallible => quote!(<#ty as ::pipeline::support::Fallible>::Value),
+            ReturnType::Type(_, ty) => quote!(#ty),
+        };
+        let wait = self.signature.asyncness.map(|_| quote!(.await));
+        let here = match self.fallible {
+            true => quote!(__here.#name(#(#names),*)#wait.map_err(|error| self.0.failed(#text, error))),
+            false => quote!(::std::result::Result::Ok(__here.#name(#(#names),*)#wait)),
+        };
+        let list = if names.is_empty() { quote!([(); 0]) } else { quote!((#(#names,)*)) };
+        quote! {
+            #(#documentation)*
+            pub async fn #name(&self, #(#names: #types),*) -> ::std::result::Result<#value, ::pipeline::ReplicaError> {
+                match self.0.begin(#text) {
+                    ::std::option::Option::Some(__here) => #here,
+                    ::std::option::Option::None => self.0.call(#text, &#list).await,
+                }
+            }
+        }
+    }
+}
+
+fn check_shared(signature: &Signature) -> Result<()> {
+    match signature.receiver() {
+        Some(Receiver { kind: ReceiverKind::Reference(_, _, None), .. }) => Ok(()),
+        this => {
+            let text = "an instance is shared by all its callers: take `&self`, and keep what changes behind a lock or an atomic";
+            Err(Error::new(this.span(), text))
+        }
+    }
+}
+
+fn take_mark(method: &mut ImplItemFn, mark: &str) -> bool {
+    let before = method.attrs.len();
+    method.attrs.retain(|attribute| !attribute.path().is_ident(mark));
+    method.attrs.len() < before
+}
+
+fn is_result(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
+}

@@ -1,0 +1,146 @@
+//! Replicas: services declared once, deployed in this process or another by configuration only.
+
+pub(crate) mod backend;
+pub(crate) mod error;
+pub(crate) mod manager;
+pub(crate) mod pool;
+
+use std::any::Any;
+use std::future::Future;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::to_raw_value;
+
+use crate::run::HERE;
+use backend::Instance;
+use error::ReplicaError;
+use pool::Pool;
+
+/// A type declared by [`#[replica]`](crate::replica).
+pub trait Replica: Instance + Sized {
+    /// What its constructor takes: `()`, the one parameter, or a tuple of them.
+    type Arguments: Serialize + DeserializeOwned + Send;
+
+    /// What callers hold: the methods of the type, each async and each returning a `Result`.
+    type Proxy: From<Proxy<Self>>;
+
+    /// The handle.
+    fn pool() -> &'static Pool;
+
+    /// Makes the instances from these arguments, and remembers them. If they are there already, nothing changes.
+    fn deploy(arguments: Self::Arguments) -> impl Future<Output = Result<(), ReplicaError>> + Send {
+        // Into data first, so that the future need not hold the arguments by reference.
+        let data = to_raw_value(&arguments).map_err(|error| ReplicaError::Arguments {
+            replica: Self::pool().spec().name.to_owned(),
+            method: "new".to_owned(),
+            text: error.to_string(),
+        });
+        async move { Self::pool().deploy(&data?).await }
+    }
+
+    /// Remembers what instances are to be built from, for whoever deploys them.
+    fn remember(arguments: Self::Arguments) -> Result<(), ReplicaError> {
+        Self::pool().remember(&arguments)
+    }
+
+    /// Makes more instances, or ends the last ones. The others keep their state.
+    fn scale(n: usize) -> impl Future<Output = Result<(), ReplicaError>> + Send {
+        Self::pool().scale(n)
+    }
+
+    /// Ends all instances; a later `get` makes new ones from the remembered arguments.
+    fn shutdown() -> impl Future<Output = Result<(), ReplicaError>> + Send {
+        Self::pool().shutdown()
+    }
+
+    /// An instance, or what stands in for one; deploys first, if nobody did.
+    fn get() -> impl Future<Output = Result<Self::Proxy, ReplicaError>> + Send {
+        async { Ok(Proxy::of(Self::pool(), Self::pool().get().await?).into()) }
+    }
+}
+
+/// One instance in the hands of a caller.
+pub struct Proxy<R> {
+    pool: &'static Pool,
+    reach: Reach<R>,
+}
+
+enum Reach<R> {
+    /// In this process: a call is a call.
+    Here(Arc<R>),
+    There(Arc<dyn Instance>),
+}
+
+impl<R: Instance> Proxy<R> {
+    fn of(pool: &'static Pool, instance: Arc<dyn Instance>) -> Self {
+        let any: Arc<dyn Any + Send + Sync> = instance.clone();
+        let reach = match any.downcast() {
+            Ok(here) => Reach::Here(here),
+            Err(_) => Reach::There(instance),
+        };
+        Proxy { pool, reach }
+    }
+
+    /// The instance itself, if it is in this process.
+    pub fn local(&self) -> Option<&R> {
+        match &self.reach {
+            Reach::Here(instance) => Some(instance),
+            Reach::There(_) => None,
+        }
+    }
+
+    /// Calls a method by name, wherever the instance is. `arguments` is a tuple, or a list, of the method's parameters.
+    pub async fn call<T: DeserializeOwned>(&self, method: &str, arguments: &impl Serialize) -> Result<T, ReplicaError> {
+        if method.starts_with('_') {
+            return Err(ReplicaError::Private(method.to_owned()));
+        }
+        let replica = self.pool.spec().name;
+        let arguments = to_raw_value(arguments).map_err(|error| ReplicaError::Arguments {
+            replica: replica.to_owned(),
+            method: method.to_owned(),
+            text: error.to_string(),
+        })?;
+        self.tell_hooks(method);
+        let instance = match &self.reach {
+            Reach::Here(instance) => instance.clone(),
+            Reach::There(instance) => instance.clone(),
+        };
+        let answer = instance.call(method.to_owned(), arguments).await?;
+        serde_json::from_str(answer.get()).map_err(|error| ReplicaError::Answer {
+            replica: replica.to_owned(),
+            method: method.to_owned(),
+            text: error.to_string(),
+        })
+    }
+
+    /// The instance, if the call can be a plain one; the hooks of the run are told.
+    #[doc(hidden)]
+    pub fn begin(&self, method: &str) -> Option<&R> {
+        let here = self.local()?;
+        self.tell_hooks(method);
+        Some(here)
+    }
+
+    /// A method's own error.
+    #[doc(hidden)]
+    pub fn failed(&self, method: &str, error: impl std::fmt::Display) -> ReplicaError {
+        failed(self.pool.spec().name, method, error)
+    }
+
+    fn tell_hooks(&self, method: &str) {
+        let _ = HERE.try_with(|here| {
+            let Some(scope) = &here.scope else { return };
+            for hook in scope.run.hooks() {
+                hook.replica_called(self.pool.spec().name, method, scope.node.as_deref());
+            }
+        });
+    }
+}
+
+/// A method's own error, with where it comes from.
+#[doc(hidden)]
+pub fn failed(replica: &str, method: &str, error: impl std::fmt::Display) -> ReplicaError {
+    ReplicaError::Failed { replica: replica.to_owned(), method: method.to_owned(), text: error.to_string() }
+}

@@ -1,0 +1,116 @@
+//! What can go wrong with a replica. Data itself, for it travels.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a replica could not be had, or a call of it failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ReplicaError {
+    /// No such name.
+    #[error("no replica is named `{name}`; there are: {}", known.join(", "))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A short name that several replicas have.
+    #[error("`{name}` could be any of {}: say which by its full path", candidates.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// What it could be.
+        candidates: Vec<String>,
+    },
+    /// Nothing to build it from.
+    #[error("`{0}` is built from arguments and none are known: call `deploy` or `remember` with them first")]
+    NoArguments(String),
+    /// Arguments of another shape.
+    #[error("the arguments of `{replica}::{method}` do not decode: {text}")]
+    Arguments {
+        /// The replica.
+        replica: String,
+        /// The method; `new` is the constructor.
+        method: String,
+        /// What was wrong with them.
+        text: String,
+    },
+    /// An answer that is no data, or of another shape.
+    #[error("the answer of `{replica}::{method}` does not decode: {text}")]
+    Answer {
+        /// The replica.
+        replica: String,
+        /// The method.
+        method: String,
+        /// What was wrong with it.
+        text: String,
+    },
+    /// No such method.
+    #[error("`{replica}` has no method `{method}`; it has: {}", known.join(", "))]
+    UnknownMethod {
+        /// The replica.
+        replica: String,
+        /// What was called.
+        method: String,
+        /// What could be.
+        known: Vec<String>,
+    },
+    /// A name with an underscore in front is nobody else's business.
+    #[error("`{0}` is private: a name that begins with an underscore is not called from outside")]
+    Private(String),
+    /// The method itself failed, or panicked.
+    #[error("`{replica}::{method}` failed: {text}")]
+    Failed {
+        /// The replica.
+        replica: String,
+        /// The method; `new` is the constructor.
+        method: String,
+        /// What it said.
+        text: String,
+    },
+    /// The instance is gone: never deployed there, shut down, or scaled away.
+    #[error("`{0}` is not deployed")]
+    NotDeployed(String),
+    /// A pool of nothing.
+    #[error("`{0}` cannot have 0 instances: shut it down instead")]
+    NoInstances(String),
+    /// No such backend.
+    #[error("there is no backend `{name}`; there are: {}", known.join(", "))]
+    UnknownBackend {
+        /// What was configured.
+        name: String,
+        /// What could be.
+        known: Vec<String>,
+    },
+    /// Options the backend does not understand.
+    #[error("the options of backend `{backend}`: {text}")]
+    Options {
+        /// The backend.
+        backend: String,
+        /// What was wrong with them.
+        text: String,
+    },
+    /// Nobody answered, or the connection broke.
+    #[error("{address} cannot be reached: {text}")]
+    Unreachable {
+        /// Where.
+        address: String,
+        /// What happened.
+        text: String,
+    },
+    /// No answer in time.
+    #[error("{address} did not answer within {limit_ms} ms")]
+    TimedOut {
+        /// Where.
+        address: String,
+        /// The time it had.
+        limit_ms: u64,
+    },
+    /// The wrong token, or none.
+    #[error("{0} refuses the token")]
+    Refused(String),
+    /// One block at a time.
+    #[error("this manager is in a `runtime` block already: end it first, or use a manager of your own")]
+    BlockIsOpen,
+}

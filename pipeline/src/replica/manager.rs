@@ -1,0 +1,238 @@
+//! The replicas that belong together, the backend they use, and the block in which all of them are there.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
+
+use crate::replica::backend::{self, Backend, Local};
+use crate::replica::error::ReplicaError;
+use crate::replica::pool::{Declared, Pool};
+use crate::sync::Mutex;
+
+/// Which backend, and its options: `{"backend": "grpc", "url": "http://127.0.0.1:7433"}`.
+///
+/// ```
+/// let config: pipeline::Config = serde_json::from_str(r#"{"backend": "local"}"#).unwrap();
+/// assert_eq!(config, pipeline::Config::default());
+/// ```
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Config {
+    /// `local`, `grpc`, or what was registered.
+    #[serde(default = "local")]
+    pub backend: String,
+    /// What this backend wants to know.
+    #[serde(flatten)]
+    pub options: Map<String, Json>,
+}
+
+fn local() -> String {
+    "local".to_owned()
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::new("local")
+    }
+}
+
+impl Config {
+    /// This backend, without options.
+    pub fn new(backend: impl Into<String>) -> Self {
+        Config { backend: backend.into(), options: Map::new() }
+    }
+
+    /// One more option.
+    pub fn option(mut self, name: impl Into<String>, value: impl Into<Json>) -> Self {
+        self.options.insert(name.into(), value.into());
+        self
+    }
+
+    fn open(self) -> Result<Arc<dyn Backend>, ReplicaError> {
+        backend::by_name(&self.backend, &Json::Object(self.options))
+    }
+}
+
+/// A registry of replicas with one backend. There is a default one; an explicit one is a `static` of yours, named in
+/// `#[replica(n = 2, manager = &MINE)]`.
+pub struct Manager(Mutex<State>);
+
+struct State {
+    /// None is local.
+    backend: Option<Arc<dyn Backend>>,
+    block_is_open: bool,
+}
+
+static DEFAULT: Manager = Manager::new();
+
+impl Manager {
+    /// A manager with the local backend.
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Self {
+        Manager(Mutex::new(State { backend: None, block_is_open: false }))
+    }
+
+    /// The manager of replicas that name none.
+    pub fn standard() -> &'static Manager {
+        &DEFAULT
+    }
+
+    /// Uses this backend for what is deployed from now on.
+    pub fn configure(&self, config: Config) -> Result<(), ReplicaError> {
+        let backend = config.open()?;
+        self.0.with(|state| state.backend = Some(backend));
+        Ok(())
+    }
+
+    /// The replicas registered here, by their full names.
+    pub fn replicas(&'static self) -> Vec<&'static Pool> {
+        let declared = inventory::iter::<Declared>.into_iter().map(|declared| (declared.0)());
+        let mut mine = declared.filter(|pool| std::ptr::eq(pool.manager(), self)).collect::<Vec<_>>();
+        mine.sort_by_key(|pool| pool.spec().name);
+        mine
+    }
+
+    /// A replica by its full path, or by its short name if no other has it.
+    pub fn find(&'static self, name: &str) -> Result<&'static Pool, ReplicaError> {
+        let mut all = self.replicas();
+        let full = |pool: &&Pool| pool.spec().name == name;
+        let exact = all.iter().copied().filter(full).collect::<Vec<_>>();
+        if exact.is_empty() {
+            let known = names(&all);
+            all.retain(|pool| pool.spec().short_name() == name);
+            if all.is_empty() {
+                return Err(ReplicaError::Unknown { name: name.to_owned(), known });
+            }
+        } else {
+            all = exact;
+        }
+        match all.as_slice() {
+            [one] => Ok(one),
+            several => Err(ReplicaError::Ambiguous { name: name.to_owned(), candidates: names(several) }),
+        }
+    }
+
+    /// Makes the instances of every replica registered here, from what each remembers.
+    pub async fn deploy_all(&'static self) -> Result<(), ReplicaError> {
+        for pool in self.replicas() {
+            pool.deploy_remembered().await?;
+        }
+        Ok(())
+    }
+
+    /// Ends all instances. One that cannot be ended does not keep the others; the first such failure is returned.
+    pub async fn shutdown_all(&'static self) -> Result<(), ReplicaError> {
+        let mut result = Ok(());
+        for pool in self.replicas() {
+            result = result.and(pool.shutdown().await);
+        }
+        result
+    }
+
+    /// Runs `work` with every replica of this manager deployed by `config`, and ends them all when it is over: by a
+    /// result, an error, a panic or because it is dropped. Then the backend is what it was. See [`runtime`].
+    pub async fn runtime<F: Future>(&'static self, config: Config, work: F) -> Result<F::Output, ReplicaError> {
+        let block = Block::open(self, config.open()?)?;
+        self.deploy_all().await?;
+        let output = work.await;
+        block.close().await;
+        Ok(output)
+    }
+
+    pub(crate) fn backend(&self) -> Arc<dyn Backend> {
+        self.0.with(|state| state.backend.clone()).unwrap_or_else(|| Arc::new(Local))
+    }
+}
+
+fn names(pools: &[&Pool]) -> Vec<String> {
+    pools.iter().map(|pool| pool.spec().name.to_owned()).collect()
+}
+
+/// Runs `work` with every replica of the standard manager deployed first and shut down always.
+///
+/// One such block at a time has a manager; a second one is refused. What was deployed before it is shut down first, so
+/// that inside everything is where `config` says.
+///
+/// ```standalone_crate
+/// use pipeline::{Config, Context, Replica, ReplicaError, node, replica, runtime};
+///
+/// struct Greeter;
+///
+/// #[replica(n = 2)]
+/// impl Greeter {
+///     pub fn new() -> Self {
+///         Greeter
+///     }
+///
+///     pub fn greet(&self, name: String) -> String {
+///         format!("Hello {name}")
+///     }
+/// }
+///
+/// #[node]
+/// async fn welcome(name: String) -> Result<String, ReplicaError> {
+///     Greeter::get().await?.greet(name).await
+/// }
+///
+/// let config = Config::default(); // or `Config::new("grpc").option("url", …)`: nothing else changes
+/// let told = pipeline::block_on(runtime(config, async { welcome(Context::new("Ada".to_owned())).await }));
+/// assert_eq!(told.unwrap().unwrap().unwrap(), "Hello Ada");
+/// ```
+pub async fn runtime<F: Future>(config: Config, work: F) -> Result<F::Output, ReplicaError> {
+    Manager::standard().runtime(config, work).await
+}
+
+/// An open `runtime` block. However it ends, its instances end and the backend is what it was before.
+struct Block {
+    manager: &'static Manager,
+    before: Option<Arc<dyn Backend>>,
+    closed: bool,
+}
+
+impl Block {
+    fn open(manager: &'static Manager, backend: Arc<dyn Backend>) -> Result<Self, ReplicaError> {
+        let before = manager.0.with(|state| {
+            if std::mem::replace(&mut state.block_is_open, true) {
+                return Err(ReplicaError::BlockIsOpen);
+            }
+            Ok(state.backend.replace(backend))
+        })?;
+        let block = Block { manager, before, closed: false };
+        block.abandon();
+        Ok(block)
+    }
+
+    async fn close(mut self) {
+        // A server that is gone has no instances either; the work is done and its result counts.
+        if let Err(error) = self.manager.shutdown_all().await {
+            tracing::warn!(%error, "a replica could not be shut down");
+        }
+        self.closed = true;
+    }
+
+    /// Without waiting: local instances end here, others on a task of their own.
+    fn abandon(&self) {
+        for pool in self.manager.replicas() {
+            let (Some(backend), Ok(handle)) = (pool.forget(), tokio::runtime::Handle::try_current()) else { continue };
+            handle.spawn(async move {
+                if let Err(error) = backend.shutdown(pool.spec()).await {
+                    tracing::warn!(%error, "a replica could not be shut down");
+                }
+            });
+        }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if !self.closed {
+            self.abandon();
+        }
+        let before = self.before.take();
+        self.manager.0.with(|state| {
+            state.backend = before;
+            state.block_is_open = false;
+        });
+    }
+}
