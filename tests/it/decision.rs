@@ -139,6 +139,16 @@ on_both!(d4_07_the_model_is_a_setting_also_for_each_module, |medium| {
     assert_eq!(authorization, "Bearer test");
 });
 
+// D4.07: and one module may have a model of its own.
+on_both!(d4_07_a_module_may_have_a_model_of_its_own, |medium| {
+    let stub = Stub::start().await;
+    let setup = Setup::new(medium, &stub).voices(&["a", "b"]);
+    let app = setup.file("thinkd.toml", "[models.modules.\"submodule:a\"]\nmodel = \"tiny\"\n").start().await;
+    app.tell("hello").await;
+    assert_eq!(stub.request(voice("a")).await.model(), "tiny");
+    assert!(stub.all(|r| r.voice() != "a").iter().all(|request| request.model() == "stub"));
+});
+
 // Headers tell a proxy or a stub who asks in which thread.
 on_both!(requests_say_who_asks_in_which_thread, |medium| {
     let stub = Stub::start().await;

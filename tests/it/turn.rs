@@ -244,6 +244,19 @@ on_both!(t4_49_rounds_end_at_their_limit_with_a_visible_note, |medium| {
     assert_eq!(with(&app.public_log().await, &["failure"]).len(), 1);
 });
 
+// Model calls are a budget, too: of decision and voices together.
+on_both!(model_calls_of_a_turn_end_at_their_limit_with_a_visible_note, |medium| {
+    let stub = Stub::start().await;
+    stub.on(decision, call("ask", json!({ "submodule": "a", "question": "And?" })));
+    let setup = Setup::new(medium, &stub).voices(&["a"]).env("THINKD_BUDGET__MODEL_CALLS", 5);
+    let app = setup.env("THINKD_TURN__MAX_ROUNDS", 100).start().await;
+    assert!(app.tell("go").await.is_empty());
+    let log = app.public_log().await;
+    assert!(said(one(&log, &["failure", "budget"])).contains("model_calls"), "{}", story(&log));
+    assert!((5..=7).contains(&stub.requests().len()), "{} calls", stub.requests().len());
+    envelope::check_turns(&log, "main");
+});
+
 on_both!(tool_calls_of_a_turn_end_at_their_limit_with_a_visible_note, |medium| {
     let stub = Stub::start().await;
     let five = (1..5)
