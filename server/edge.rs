@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -23,6 +23,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use secrecy::SecretString;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
@@ -32,6 +33,7 @@ use crate::runtime::Runtime;
 
 pub mod asyncapi;
 pub mod auth;
+pub mod client;
 pub mod docs;
 pub mod follow;
 pub mod frame;
@@ -43,9 +45,12 @@ pub mod limits;
 mod linger;
 pub mod media;
 pub mod openapi;
+pub mod outgoing;
+pub mod pace;
 pub mod problem;
 pub mod seats;
-mod socket;
+pub mod socket;
+mod stall;
 pub mod ws;
 
 pub use auth::{Key, Role};
@@ -57,6 +62,7 @@ use limits::ms;
 use linger::Lingering;
 use problem::{Problem, Slug};
 use seats::Seats;
+use stall::Impatient;
 
 /// Connections that are no sockets, at a time.
 const PLAIN_CONNECTIONS: usize = 1000;
@@ -199,6 +205,7 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
         .header_read_timeout(ms(edge.limits.header_ms))
         .max_header_size(edge.limits.header_bytes)
         .max_headers(HEADERS);
+    let stream = Impatient::new(stream, ms(edge.limits.stall_ms));
     let connection = builder.serve_connection(TokioIo::new(stream), answer).with_upgrades();
     tokio::pin!(connection);
     let served = tokio::select! {
@@ -299,12 +306,18 @@ async fn tidy(request: Request, next: Next) -> Response {
     problem
 }
 
-/// Counts requests and marks every answer as what it says it is.
+/// Counts requests, and forbids browsers to take an answer for what it does not say it is.
 async fn count(request: Request, next: Next) -> Response {
+    let begin = Instant::now();
+    // A label for every word a client makes up would have no end.
+    let known = [Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE, Method::OPTIONS];
+    let method = if known.contains(request.method()) { request.method().to_string() } else { "other".to_owned() };
+    let path = request.extensions().get::<MatchedPath>().map_or("", |path| path.as_str()).to_owned();
     let mut response = next.run(request).await;
     let status = response.status().as_str().to_owned();
-    metrics::counter!("thinkd_http_requests_total", "status" => status).increment(1);
-    let headers = response.headers_mut();
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    metrics::counter!("thinkd_http_requests_total", "method" => method, "path" => path.clone(), "status" => status)
+        .increment(1);
+    metrics::histogram!("thinkd_http_seconds", "path" => path).record(begin.elapsed().as_secs_f64());
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }

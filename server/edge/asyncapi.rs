@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::frame;
+use super::{frame, outgoing};
 
 /// One type of frame.
 struct FrameKind {
@@ -103,14 +103,14 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
         "detail": "at least one of text, images and audio is needed",
     });
     vec![
-        kind::<frame::Hello>(
+        kind::<outgoing::Hello>(
             s,
             "hello",
             &[],
-            vec![json!({ "type": "hello", "protocol": frame::PROTOCOL, "version": "0.1.0", "space": "default",
+            vec![json!({ "type": "hello", "protocol": outgoing::PROTOCOL, "version": "0.1.0", "space": "default",
                          "epoch": EPOCH, "head": 120, "limits": { "frame_bytes": 8_388_608 } })],
         ),
-        kind::<frame::EventFrame>(
+        kind::<outgoing::EventFrame>(
             s,
             "event",
             &[],
@@ -119,40 +119,40 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
                 json!({ "type": "event", "event": event, "replay": true }),
             ],
         ),
-        kind::<frame::CaughtUp>(s, "caught_up", &[], vec![json!({ "type": "caught_up", "id": "2", "after": 120 })]),
-        kind::<frame::Ack>(
+        kind::<outgoing::CaughtUp>(s, "caught_up", &[], vec![json!({ "type": "caught_up", "id": "2", "after": 120 })]),
+        kind::<outgoing::Ack>(
             s,
             "ack",
             &[],
             vec![json!({ "type": "ack", "id": "1", "status": "started",
                          "events": [{ "event_id": UUID, "thread": "main", "seq": 121 }] })],
         ),
-        kind::<frame::Delta>(
+        kind::<outgoing::Delta>(
             s,
             "delta",
             &[],
             vec![json!({ "type": "delta", "thread": "main", "event_id": UUID, "at": 0, "text": "Hel" })],
         ),
-        kind::<frame::DeltaEnd>(
+        kind::<outgoing::DeltaEnd>(
             s,
             "delta_end",
             &[],
             vec![json!({ "type": "delta_end", "thread": "main", "event_id": UUID, "outcome": "stored" })],
         ),
-        kind::<frame::StatusFrame>(
+        kind::<outgoing::StatusFrame>(
             s,
             "status",
             &[],
             vec![json!({ "type": "status", "thread": "main", "status": "thinking", "queued": 0 })],
         ),
-        kind::<frame::ProblemFrame>(
+        kind::<outgoing::ProblemFrame>(
             s,
             "problem",
             &[],
             vec![json!({ "type": "problem", "id": "1", "problem": problem })],
         ),
-        kind::<frame::Pong>(s, "pong", &[], vec![json!({ "type": "pong", "after": 131 })]),
-        kind::<frame::Older>(
+        kind::<outgoing::Pong>(s, "pong", &[], vec![json!({ "type": "pong", "after": 131 })]),
+        kind::<outgoing::Older>(
             s,
             "response",
             &[],

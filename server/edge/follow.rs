@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use crate::event::Event;
@@ -119,6 +120,10 @@ impl Follow {
 
     /// A look at the tail, or a wait for it to grow. Nothing: look again.
     async fn live(&mut self) -> Option<Seen> {
+        // Hints that are there go first: pieces of a reply precede the reply.
+        if let Some(hint) = self.follower.hint().now_or_never() {
+            return self.wants(&hint).then_some(Seen::Hint(hint));
+        }
         match self.follower.after(self.cursor, STEP) {
             Tail::Behind => {
                 self.page = Some(self.read_page(None));

@@ -4,8 +4,9 @@
 use uuid::Uuid;
 
 use super::auth::Principal;
-use super::frame::{Ack, Said, Subscribe, Trigger};
+use super::frame::{Said, Subscribe, Trigger};
 use super::media;
+use super::outgoing::Ack;
 use super::problem::{Problem, Slug};
 use crate::event::{InputKind, Modality, Part};
 use crate::id::{InvalidId, Name, ThreadId};

@@ -17,8 +17,11 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// Bytes of the buffers of an idle socket.
-const BUFFER: usize = 4 << 10;
+use super::stall::Impatient;
+
+/// Bytes of the buffers of an idle socket. More to write than this is written at once, so that the buffer stays small.
+const READ_BUFFER: usize = 4 << 10;
+const WRITE_BUFFER: usize = 2 << 10;
 /// Most bytes that wait to be written: one frame of any size an event can have, and what else came meanwhile.
 const WRITE_MAX: usize = 64 << 20;
 /// How long a close frame may take to leave, and how long the other side may take to answer it.
@@ -101,25 +104,25 @@ pub struct Socket {
     stream: WebSocketStream<Metered>,
     /// Since when something waits to be written.
     unflushed: Option<Instant>,
-    /// How many frames wait to be written.
-    queued: u32,
+    /// How many answers to the client's frames wait to be written.
+    answers: u32,
 }
 
 impl Socket {
     /// The socket on an upgraded connection. Before `authenticated`, it reads at most `before` bytes (`None`: it is already).
     pub async fn new(upgraded: Upgraded, frame_bytes: usize, before: Option<usize>) -> Option<Self> {
-        let parts = upgraded.downcast::<TokioIo<TcpStream>>().ok()?;
+        let parts = upgraded.downcast::<TokioIo<Impatient>>().ok()?;
         let config = WebSocketConfig::default()
-            .read_buffer_size(BUFFER)
-            .write_buffer_size(BUFFER)
+            .read_buffer_size(READ_BUFFER)
+            .write_buffer_size(WRITE_BUFFER)
             .max_write_buffer_size(WRITE_MAX)
             .max_message_size(Some(frame_bytes))
             .max_frame_size(Some(frame_bytes));
         let left = before.map(|before| before.saturating_sub(parts.read_buf.len()));
-        let stream = Metered { stream: parts.io.into_inner(), left };
+        let stream = Metered { stream: parts.io.into_inner().into_inner(), left };
         let stream =
             WebSocketStream::from_partially_read(stream, parts.read_buf.to_vec(), Role::Server, Some(config)).await;
-        Some(Self { stream, unflushed: None, queued: 0 })
+        Some(Self { stream, unflushed: None, answers: 0 })
     }
 
     /// From now on the client may send as much as any.
@@ -132,14 +135,20 @@ impl Socket {
         self.unflushed
     }
 
-    /// How many frames wait to be written.
-    pub fn queued(&self) -> u32 {
-        self.queued
+    /// How many answers to the client's frames wait to be written.
+    pub fn answers(&self) -> u32 {
+        self.answers
     }
 
     /// Puts a text frame into the write buffer.
     pub fn put(&mut self, text: String) -> Result<(), End> {
         self.put_message(Message::text(text))
+    }
+
+    /// Puts the answer to one of the client's frames into the write buffer.
+    pub fn answer(&mut self, text: String) -> Result<(), End> {
+        self.answers += 1;
+        self.put(text)
     }
 
     /// Puts a ping into the write buffer.
@@ -149,7 +158,6 @@ impl Socket {
 
     fn put_message(&mut self, message: Message) -> Result<(), End> {
         self.touch();
-        self.queued += 1;
         self.stream.start_send_unpin(message).map_err(End::from)
     }
 
@@ -168,7 +176,7 @@ impl Socket {
             match self.stream.poll_flush_unpin(cx) {
                 Poll::Ready(Ok(())) => {
                     self.unflushed = None;
-                    self.queued = 0;
+                    self.answers = 0;
                     return Poll::Ready(Came::Flushed);
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Came::Over(error.into())),
@@ -212,7 +220,8 @@ impl Socket {
         }
         let stream = &mut self.stream.get_mut().stream;
         let _ = tokio::io::AsyncWriteExt::shutdown(stream).await;
-        let mut bytes = [0u8; 1024];
+        // On the heap: what a task could ever hold across a wait, it holds from its beginning.
+        let mut bytes = vec![0; 4096];
         while stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
     }
 }

@@ -2,8 +2,8 @@
 //! `THINKD_WRITE_CONTRACTS=1 cargo test --test it contracts` writes them anew.
 
 use serde_json::Value;
-use thinkd::edge::frame::{self, ServerFrame};
-use thinkd::edge::{Limits, asyncapi, openapi};
+use thinkd::edge::outgoing::ServerFrame;
+use thinkd::edge::{Limits, asyncapi, frame, openapi};
 
 fn is_fresh(path: &str, document: &str) {
     let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));

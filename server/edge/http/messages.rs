@@ -13,11 +13,12 @@ use super::{Caller, json_body};
 use crate::edge::Edge;
 use crate::edge::auth::Principal;
 use crate::edge::follow::{Follow, Seen};
-use crate::edge::frame::{self, Ack, ClientFrame, Framed};
+use crate::edge::frame::{self, ClientFrame, Framed};
 use crate::edge::input;
 use crate::edge::limits::ms;
+use crate::edge::outgoing::Ack;
 use crate::edge::problem::{Problem, Slug};
-use crate::event::{Event, tag};
+use crate::event::{Event, Modality, tag};
 use crate::id::{INTEGER_MAX, Seq, ThreadId};
 use crate::store::{self, Order, Query, Show, Store};
 use crate::time::Timestamp;
@@ -106,7 +107,8 @@ pub async fn post(
     let thread = ThreadId::parse(&thread)?;
     let (id, kind, said) = said(&thread, json_body(request, &edge).await?)?;
     // Followed from before it is stored: nothing that comes of it is missed.
-    let filter = Query { thread: Some(thread.clone()), show: Show::All, ..Query::default() };
+    let modality = Some(Modality::State);
+    let filter = Query { thread: Some(thread.clone()), modality, show: Show::All, ..Query::default() };
     let follow = match wait {
         Some(_) => Some(Follow::start(edge.runtime.store(), &who.space, filter, None).await?.0),
         None => None,
@@ -161,7 +163,7 @@ async fn handled(
         if is_done(&**edge.runtime.store(), who, thread, seq).await? {
             return Ok(true);
         }
-        // The row changes when a turn ends; other events need no look at it.
+        // A thread's row says more after state events alone: a turn ended, the thread ended.
         while let Seen::CaughtUp | Seen::Hint(_) = follow.next().await? {}
     }
 }

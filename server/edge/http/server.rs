@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::Caller;
-use crate::edge::frame::PROTOCOL;
+use crate::edge::outgoing::PROTOCOL;
 use crate::edge::problem::{Problem, Slug};
 use crate::edge::{Edge, Limits};
 use crate::id::Seq;

@@ -1,0 +1,385 @@
+//! A client that is in: its frames are acted on, events flow to it, until one of us ends it.
+//! Frames are acted on one after the other, so that what is said first is stored first; events flow meanwhile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use tokio::time::{Instant, sleep_until};
+use tokio_tungstenite::tungstenite::Message;
+
+use super::Edge;
+use super::auth::{Principal, Shown, user_name};
+use super::follow::{Follow, Seen};
+use super::frame::{self, ClientFrame, Framed, Subscribe};
+use super::input;
+use super::limits::ms;
+use super::outgoing::{self, Ack, CaughtUp, Hello, HelloLimits, Older, PROTOCOL, Pong, ProblemFrame, ServerFrame};
+use super::pace::Pace;
+use super::problem::{Problem, Slug};
+use super::socket::{Came, End, Socket};
+use super::ws::Entrance;
+use crate::event::Draft;
+use crate::id::{Seq, ThreadId};
+use crate::store::{Append, Query};
+
+/// Answers that may wait to be written before no more frames are read. Until then a client may send on without reading.
+const ANSWERS_WAITING: u32 = 64;
+/// Between two events about one socket's refused frames.
+const FAILURE_EVERY: Duration = Duration::from_secs(1);
+
+/// What work on a frame came to.
+enum Done {
+    Ack(Ack),
+    Refused(Option<String>, Problem),
+    Subscribed(Option<String>, Box<Follow>),
+    /// The log was told of a refused frame.
+    Noted,
+}
+
+type Work = BoxFuture<'static, Done>;
+
+/// A client that is in.
+pub struct Client {
+    edge: Arc<Edge>,
+    socket: Socket,
+    principal: Principal,
+    /// The first frame may be `<user>:…`, which only says who speaks.
+    may_name_itself: bool,
+    older: bool,
+    acknowledge: Option<String>,
+    follow: Option<Box<Follow>>,
+    /// The cursor of the last subscription, when there is none now.
+    cursor: Seq,
+    /// The `id` of the subscribe that is being replayed.
+    replaying: Option<String>,
+    /// What is done about the last frame; no other one is read meanwhile.
+    work: Option<Work>,
+    pace: Pace,
+    next_ping: Instant,
+    unanswered: u32,
+    next_failure: Instant,
+}
+
+impl Client {
+    /// The client that came in on this socket.
+    pub fn new(edge: Arc<Edge>, socket: Socket, entrance: Entrance) -> Self {
+        let now = Instant::now();
+        let limits = &edge.limits;
+        let pace = Pace::new(limits.frames_per_second, now);
+        let next_ping = now + ms(limits.ping_ms);
+        Self {
+            may_name_itself: edge.auth.is_open(),
+            socket,
+            principal: entrance.principal,
+            older: entrance.older,
+            acknowledge: entrance.acknowledge,
+            follow: None,
+            cursor: 0,
+            replaying: None,
+            work: None,
+            pace,
+            next_ping,
+            unanswered: 0,
+            next_failure: now,
+            edge,
+        }
+    }
+
+    /// Serves it to its end.
+    pub async fn run(&mut self) -> End {
+        match self.converse().await {
+            Err(end) => end,
+            Ok(never) => match never {},
+        }
+    }
+
+    /// Its socket, for the goodbye, and who it was.
+    pub fn leave(self) -> (Socket, Principal) {
+        (self.socket, self.principal)
+    }
+
+    async fn converse(&mut self) -> Result<std::convert::Infallible, End> {
+        self.greet().await?;
+        loop {
+            let read = self.work.is_none() && self.socket.answers() < ANSWERS_WAITING && self.pace.allows();
+            let show = self.socket.unflushed().is_none();
+            let wake = self.wake();
+            tokio::select! {
+                biased;
+                () = self.edge.drain.cancelled() => return Err(End::Close(1001, "going away; connect again")),
+                done = next(&mut self.work) => self.finish_work(done)?,
+                () = sleep_until(wake) => self.tick()?,
+                came = self.socket.turn(read) => self.came(came)?,
+                seen = follow(&mut self.follow), if show => self.show(seen.map_err(lost_log)?)?,
+            }
+        }
+    }
+
+    /// Says hello; from then on the whole space is followed.
+    async fn greet(&mut self) -> Result<(), End> {
+        self.edge.runtime.open(&self.principal.space).await.map_err(lost_log)?;
+        let follow = Follow::start(self.edge.runtime.store(), &self.principal.space, Query::default(), None).await;
+        let (follow, head) = follow.map_err(lost_log)?;
+        self.follow = Some(Box::new(follow));
+        if let Some(id) = self.acknowledge.take() {
+            self.say(&ServerFrame::Ack(Ack::ok(Some(id))))?;
+        }
+        self.say(&ServerFrame::Hello(Hello {
+            protocol: PROTOCOL.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            space: self.principal.space.to_string(),
+            epoch: head.epoch,
+            head: head.seq,
+            limits: HelloLimits { frame_bytes: self.edge.limits.frame_bytes },
+        }))
+    }
+
+    fn say(&mut self, frame: &ServerFrame) -> Result<(), End> {
+        self.socket.answer(frame.to_text())
+    }
+
+    /// When to wake up without anything happening.
+    fn wake(&self) -> Instant {
+        let stalled = self.socket.unflushed().map(|since| since + ms(self.edge.limits.stall_ms));
+        let paced = self.pace.again();
+        [stalled, paced].into_iter().flatten().fold(self.next_ping, Instant::min)
+    }
+
+    fn tick(&mut self) -> Result<(), End> {
+        let now = Instant::now();
+        let limits = &self.edge.limits;
+        if self.socket.unflushed().is_some_and(|since| since + ms(limits.stall_ms) <= now) {
+            return Err(End::Lost("it took nothing of what was sent to it"));
+        }
+        if self.next_ping <= now {
+            if self.unanswered >= limits.unanswered_pings {
+                return Err(End::Close(4408, "pings are not answered"));
+            }
+            self.next_ping = now + ms(limits.ping_ms);
+            self.unanswered += 1;
+            self.socket.ping()?;
+        }
+        self.pace.renew(now);
+        Ok(())
+    }
+
+    fn came(&mut self, came: Came) -> Result<(), End> {
+        let message = match came {
+            Came::Flushed => return Ok(()),
+            Came::Over(end) => return Err(end),
+            Came::Message(message) => message,
+        };
+        self.unanswered = 0;
+        self.pace.count(Instant::now());
+        match message {
+            Message::Text(text) => self.text(&text),
+            Message::Binary(_) => Err(End::Close(1003, "frames are text")),
+            Message::Close(_) => Err(End::Closed),
+            Message::Ping(_) => {
+                self.socket.touch();
+                Ok(())
+            }
+            Message::Pong(_) | Message::Frame(_) => Ok(()),
+        }
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), End> {
+        let Framed { id, frame } = frame::read(text, &self.edge.limits);
+        let may_name_itself = std::mem::take(&mut self.may_name_itself);
+        match frame {
+            Ok(frame) => self.act(id, frame),
+            Err(problem) if may_name_itself && problem.slug() == Slug::MalformedJson => match named(text) {
+                Some(user) => {
+                    self.principal.user = Some(user);
+                    Ok(())
+                }
+                None => self.refuse(id, problem),
+            },
+            Err(problem) => self.refuse(id, problem),
+        }
+    }
+
+    fn act(&mut self, id: Option<String>, frame: ClientFrame) -> Result<(), End> {
+        match frame {
+            ClientFrame::Input(kind, said) => {
+                let (runtime, who) = (self.edge.runtime.clone(), self.principal.clone());
+                self.start(id, async move |id| input::said(&runtime, &who, id, kind, said).await.map(Done::Ack))
+            }
+            ClientFrame::Trigger(trigger) => {
+                let (runtime, who) = (self.edge.runtime.clone(), self.principal.clone());
+                self.start(id, async move |id| input::trigger(&runtime, &who, id, trigger).await.map(Done::Ack))
+            }
+            ClientFrame::Subscribe(frame) => {
+                let (edge, who) = (self.edge.clone(), self.principal.clone());
+                self.start(id, async move |id| subscribe(&edge, &who, id, frame).await)
+            }
+            ClientFrame::Cancel(cancel) => {
+                let (runtime, space) = (self.edge.runtime.clone(), self.principal.space.clone());
+                self.start(id, async move |id| {
+                    let thread = input::thread(cancel.thread.as_deref())?;
+                    runtime.cancel(&space, &thread).await?;
+                    Ok(Done::Ack(Ack::ok(id)))
+                })
+            }
+            ClientFrame::Unsubscribe(_) => {
+                self.cursor = self.reached();
+                self.follow = None;
+                self.acknowledge(id)
+            }
+            ClientFrame::Ping(_) => {
+                self.acknowledge(id)?;
+                let after = self.reached();
+                self.say(&ServerFrame::Pong(Pong { after }))
+            }
+            ClientFrame::Auth(auth) => match self.edge.auth.decide(Shown::Secret(&auth.token)) {
+                Ok(same) if same.space == self.principal.space => self.acknowledge(id),
+                Ok(_) => {
+                    let detail = "this connection is of another space; open another one";
+                    self.refuse(id, Problem::new(Slug::Forbidden, detail))
+                }
+                Err(denied) => self.refuse(id, denied.into()),
+            },
+            ClientFrame::Approve(frame::Approve { approval, .. }) | ClientFrame::Deny(frame::Deny { approval, .. }) => {
+                self.refuse(id, unknown("approval", &approval))
+            }
+            ClientFrame::Answer(answer) => self.refuse(id, unknown("question", &answer.question)),
+        }
+    }
+
+    /// Begins what takes time; its outcome is told before the next frame is read.
+    fn start<F>(&mut self, id: Option<String>, work: impl FnOnce(Option<String>) -> F) -> Result<(), End>
+    where
+        F: Future<Output = Result<Done, Problem>> + Send + 'static,
+    {
+        let work = work(id.clone());
+        self.work = Some(Box::pin(async move { work.await.unwrap_or_else(|problem| Done::Refused(id, problem)) }));
+        Ok(())
+    }
+
+    fn finish_work(&mut self, done: Done) -> Result<(), End> {
+        self.work = None;
+        match done {
+            Done::Noted => Ok(()),
+            Done::Ack(ack) => {
+                // Inputs are always acknowledged; what has no events only when it asked to be.
+                if ack.id.is_some() || !ack.events.is_empty() { self.say(&ServerFrame::Ack(ack)) } else { Ok(()) }
+            }
+            Done::Refused(id, problem) => self.refuse(id, problem),
+            Done::Subscribed(id, follow) => {
+                self.older = false;
+                self.follow = Some(follow);
+                self.replaying = id.clone();
+                self.acknowledge(id)
+            }
+        }
+    }
+
+    fn acknowledge(&mut self, id: Option<String>) -> Result<(), End> {
+        if id.is_some() { self.say(&ServerFrame::Ack(Ack::ok(id))) } else { Ok(()) }
+    }
+
+    fn reached(&self) -> Seq {
+        self.follow.as_ref().map_or(self.cursor, |follow| follow.cursor())
+    }
+
+    fn show(&mut self, seen: Seen) -> Result<(), End> {
+        match seen {
+            Seen::Events { events, replay } => {
+                for shown in events {
+                    self.socket.put(outgoing::event_text(&shown, replay))?;
+                    if self.older {
+                        let user = self.principal.user.as_deref().unwrap_or_default();
+                        if let Some(older) = ServerFrame::older(&shown.event, user) {
+                            self.socket.put(older.to_text())?;
+                        }
+                    }
+                }
+                Ok(())
+            }
+            Seen::CaughtUp => {
+                let caught_up = CaughtUp { id: self.replaying.take(), after: self.reached() };
+                self.say(&ServerFrame::CaughtUp(caught_up))
+            }
+            Seen::Hint(hint) => self.socket.put(ServerFrame::hint(&hint).to_text()),
+        }
+    }
+
+    /// Says what is wrong with a frame, to the client and (at most once a second) in the log.
+    fn refuse(&mut self, id: Option<String>, problem: Problem) -> Result<(), End> {
+        metrics::counter!("thinkd_problems_total", "problem" => problem.slug().as_str()).increment(1);
+        let now = Instant::now();
+        if self.next_failure <= now && self.work.is_none() {
+            self.next_failure = now + FAILURE_EVERY;
+            self.work = Some(self.note(&problem));
+        }
+        if self.older {
+            self.say(&ServerFrame::Response(Older {
+                role: "system".into(),
+                user: self.principal.user.clone().unwrap_or_default(),
+                chat: vec![problem.detail.clone()],
+                timestamp: crate::time::now().seconds(),
+            }))?;
+        }
+        self.say(&ServerFrame::Problem(ProblemFrame { id, problem }))
+    }
+
+    fn note(&self, problem: &Problem) -> Work {
+        let detail = json!({ "problem": problem, "user": self.principal.user });
+        let what = format!("a frame was refused: {}", problem.detail);
+        let draft = Draft::client_failure(&ThreadId::default(), &what, detail);
+        let (store, space) = (self.edge.runtime.store().clone(), self.principal.space.clone());
+        Box::pin(async move {
+            if let Err(error) = store.append(Append::free(&space, vec![draft])).await {
+                tracing::warn!(%error, "a frame was refused, and the log cannot be told");
+            }
+            Done::Noted
+        })
+    }
+}
+
+/// The user that a first frame names which is no JSON: `<user>:…`. What begins like JSON is broken JSON.
+fn named(text: &str) -> Option<String> {
+    let is_json = text.trim_start().starts_with(['{', '[', '"']);
+    let text = if is_json { "" } else { text };
+    text.split_once(':').and_then(|(user, _)| user_name(user)).map(str::to_owned)
+}
+
+fn unknown(what: &str, id: &str) -> Problem {
+    let id: String = id.chars().take(60).collect();
+    Problem::new(Slug::NotFound, format!("there is no {what} {id:?}"))
+}
+
+fn lost_log(error: impl std::fmt::Display) -> End {
+    tracing::error!(%error, "a socket is closed because the log cannot be read");
+    End::Close(1001, "the log cannot be read now; connect again")
+}
+
+async fn next(work: &mut Option<Work>) -> Done {
+    match work {
+        Some(work) => work.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn follow(follow: &mut Option<Box<Follow>>) -> Result<Seen, crate::store::Error> {
+    match follow {
+        Some(follow) => follow.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn subscribe(edge: &Edge, who: &Principal, id: Option<String>, frame: Subscribe) -> Result<Done, Problem> {
+    let (filter, epoch) = input::subscription(&frame)?;
+    let (follow, head) = Follow::start(edge.runtime.store(), &who.space, filter, frame.after).await?;
+    if let Some(epoch) = epoch.filter(|epoch| *epoch != head.epoch) {
+        let detail = format!("the log is {} now, not {epoch}; read it anew (after 0)", head.epoch);
+        return Err(Problem::at(Slug::EpochChanged, "/epoch", detail));
+    }
+    if let Some(after) = frame.after.filter(|after| *after > head.seq) {
+        let detail = format!("after {after} is beyond the log's end, {}", head.seq);
+        return Err(Problem::at(Slug::CursorAhead, "/after", detail));
+    }
+    Ok(Done::Subscribed(id, Box::new(follow)))
+}

@@ -1,0 +1,274 @@
+//! The frames of the server: their shapes, and how they become text. Those of clients are in `frame.rs`.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::problem::Problem;
+use crate::event::{Event, tag};
+use crate::id::{Seq, ThreadId};
+use crate::runtime::Received;
+use crate::store::feed::{DeltaOutcome, Hint};
+use crate::store::{Placed, Shown, Status};
+
+/// The socket's protocol, as a subprotocol and in `hello`.
+pub const PROTOCOL: &str = "thinkd.v1";
+
+/// A frame of the server. Clients ignore types they do not know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ServerFrame {
+    /// The first one.
+    Hello(Hello),
+    /// An event that the subscription asks for.
+    Event(EventFrame),
+    /// The replay is over; what follows is live.
+    CaughtUp(CaughtUp),
+    /// A frame was taken; for inputs: after the commit.
+    Ack(Ack),
+    /// A piece of a reply to come: a hint.
+    Delta(Delta),
+    /// What became of a reply's pieces.
+    DeltaEnd(DeltaEnd),
+    /// A thread's status changed: a hint.
+    Status(StatusFrame),
+    /// A frame was refused; the connection lives.
+    Problem(ProblemFrame),
+    /// The answer to `ping`.
+    Pong(Pong),
+    /// A reply or problem for older clients, until their first `subscribe`.
+    Response(Older),
+}
+
+/// Who the client speaks to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Hello {
+    /// `thinkd.v1`.
+    pub protocol: String,
+    /// The server's version.
+    pub version: String,
+    /// The space the credential opens.
+    pub space: String,
+    /// This incarnation of the log.
+    pub epoch: Uuid,
+    /// The seq of the log's last event.
+    #[schema(value_type = i64)]
+    pub head: Seq,
+    /// What the server takes.
+    pub limits: HelloLimits,
+}
+
+/// What the server takes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HelloLimits {
+    /// Bytes of a frame.
+    pub frame_bytes: usize,
+}
+
+/// An event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EventFrame {
+    /// The event.
+    pub event: Event,
+    /// Present and true: stored before the subscription.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replay: bool,
+}
+
+/// The replay is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CaughtUp {
+    /// The subscribe's `id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The cursor reached.
+    #[schema(value_type = i64)]
+    pub after: Seq,
+}
+
+/// A frame was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Ack {
+    /// The frame's `id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The events that it became.
+    pub events: Vec<Placement>,
+    /// What became of it.
+    pub status: AckStatus,
+}
+
+/// Where an event is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Placement {
+    /// Its id.
+    pub event_id: Uuid,
+    /// Its thread.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// Its position in the log.
+    #[schema(value_type = i64)]
+    pub seq: Seq,
+}
+
+/// What became of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AckStatus {
+    /// A turn begins with it.
+    Started,
+    /// It waits for the next turn.
+    Queued,
+    /// It was there already.
+    Duplicate,
+    /// Done.
+    Ok,
+}
+
+/// A piece of a reply to come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Delta {
+    /// The thread that replies.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// The id the reply's event will have.
+    pub event_id: Uuid,
+    /// Where the piece begins, in Unicode scalars.
+    pub at: usize,
+    /// The piece.
+    pub text: String,
+}
+
+/// No more pieces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeltaEnd {
+    /// The thread.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// The reply's id.
+    pub event_id: Uuid,
+    /// What became of the pieces.
+    pub outcome: DeltaFate,
+}
+
+/// What became of a reply's pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DeltaFate {
+    /// The whole reply is an event.
+    Stored,
+    /// What was sent is an event, tagged `partial`.
+    Partial,
+    /// Forget them.
+    Discarded,
+}
+
+/// A thread's status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StatusFrame {
+    /// The thread.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// `idle`, `thinking`, `waiting`, `done`, `failed` or `stopped`.
+    pub status: String,
+    /// How many inputs wait.
+    pub queued: u32,
+}
+
+/// A refusal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ProblemFrame {
+    /// The frame's `id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// The answer to `ping`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Pong {
+    /// The cursor reached: everything up to it was shown, or is not asked for.
+    #[schema(value_type = i64)]
+    pub after: Seq,
+}
+
+/// A reply or problem in the older shape.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Older {
+    /// `assistant` for replies, `system` for problems.
+    pub role: String,
+    /// The client's user.
+    pub user: String,
+    /// What is said.
+    pub chat: Vec<String>,
+    /// Seconds since 1970.
+    pub timestamp: i64,
+}
+
+impl ServerFrame {
+    /// The frame as text.
+    pub fn to_text(&self) -> String {
+        // Maps with string keys and finite numbers: this cannot fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The frame of a hint.
+    pub fn hint(hint: &Hint) -> Self {
+        match hint.clone() {
+            Hint::Delta { thread, event_id, at, text } => Self::Delta(Delta { thread, event_id, at, text }),
+            Hint::DeltaEnd { thread, event_id, outcome } => {
+                let outcome = match outcome {
+                    DeltaOutcome::Stored => DeltaFate::Stored,
+                    DeltaOutcome::Partial => DeltaFate::Partial,
+                    DeltaOutcome::Discarded => DeltaFate::Discarded,
+                };
+                Self::DeltaEnd(DeltaEnd { thread, event_id, outcome })
+            }
+            Hint::Status { thread, status, queued } => Self::status(thread, status, queued),
+        }
+    }
+
+    fn status(thread: ThreadId, status: Status, queued: u32) -> Self {
+        Self::Status(StatusFrame { thread, status: status.as_str().to_owned(), queued })
+    }
+
+    /// A reply in the older shape, if the event is one.
+    pub fn older(event: &Event, user: &str) -> Option<Self> {
+        event.has(tag::RESPONSE).then(|| {
+            Self::Response(Older {
+                role: "assistant".into(),
+                user: user.to_owned(),
+                chat: vec![event.text().to_owned()],
+                timestamp: event.ts.seconds(),
+            })
+        })
+    }
+}
+
+/// The frame of an event: its JSON is there already.
+pub fn event_text(shown: &Shown, replay: bool) -> String {
+    let replay = if replay { r#","replay":true"# } else { "" };
+    format!(r#"{{"type":"event","event":{}{replay}}}"#, shown.json)
+}
+
+impl Ack {
+    /// Taken, and no event of it.
+    pub fn ok(id: Option<String>) -> Self {
+        Self { id, events: Vec::new(), status: AckStatus::Ok }
+    }
+
+    /// An input was stored.
+    pub fn stored(id: Option<String>, received: Received, placed: &[Placed]) -> Self {
+        let place = |placed: &Placed| {
+            let event = &placed.shown.event;
+            Placement { event_id: event.event_id, thread: event.thread.clone(), seq: event.seq }
+        };
+        let status = match received {
+            Received::Started => AckStatus::Started,
+            Received::Queued => AckStatus::Queued,
+            Received::Duplicate => AckStatus::Duplicate,
+        };
+        Self { id, events: placed.iter().map(place).collect(), status }
+    }
+}
