@@ -15,8 +15,10 @@ use crate::settings::{self, Flags, Invalid, Loaded, Settings};
 mod chat;
 pub mod client;
 mod events;
+mod keyboard;
 mod screen;
 mod store;
+mod wire;
 
 /// A server for minds that think in the open.
 #[derive(Debug, Parser)]

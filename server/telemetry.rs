@@ -10,12 +10,12 @@ use secrecy::{ExposeSecret, SecretString};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::model::openai::QUIET;
 use crate::settings::{Invalid, Log, LogFormat};
 
 /// Starts logging. A level that cannot be read is the caller's configuration error.
 pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<(), Invalid> {
-    // async-openai logs whole answers that it cannot read; we say it ourselves, shortly, as a failure event.
-    let filter = EnvFilter::try_new(format!("async_openai=off,{}", log.level))
+    let filter = EnvFilter::try_new(format!("{QUIET},{}", log.level))
         .map_err(|error| Invalid::new(format!("log.level {:?}: {error}", log.level)))?;
     // Short ones would hit innocent words; whoever has such a secret has none.
     let secrets = secrets.into_iter().filter(|secret| secret.expose_secret().len() >= 4).collect();

@@ -2,30 +2,20 @@
 //! where it appears is `screen`.
 
 use std::collections::VecDeque;
-use std::io::IsTerminal as _;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use futures_util::{SinkExt as _, StreamExt as _};
-use rustyline::DefaultEditor;
-use rustyline::error::ReadlineError;
-use secrecy::ExposeSecret as _;
-use serde::Deserialize;
+use anyhow::bail;
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
-use tokio::sync::mpsc;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
-use tokio_tungstenite::tungstenite::http::HeaderValue;
-use tokio_tungstenite::tungstenite::{self, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
 use super::client::{Server, Target};
 use super::events::{what, who};
-use super::screen::{Keyboard, Screen, Style};
+use super::keyboard::{self, Hands, Typed};
+use super::screen::{Screen, Style};
+use super::wire::{Socket, closed, connect, is_refusal, message, send};
+use crate::edge::frame::{DeltaFate, Placement, ProblemFrame, ServerFrame};
 use crate::event::{Event, Modality, tag};
 use crate::id::{Seq, ThreadId, fresh};
 use crate::settings::{Settings, environment};
@@ -65,62 +55,6 @@ const SILENCE: Duration = Duration::from_secs(65);
 /// Things said that may wait to be taken by the server.
 const UNSENT: usize = 100;
 
-/// What is typed, or comes through a pipe; and the word that the next line may be read. Between the two the terminal is as it was.
-struct Hands {
-    typed: mpsc::Receiver<Typed>,
-    next: SyncSender<()>,
-}
-
-/// What a person does.
-enum Typed {
-    Line(String),
-    Interrupt,
-    End,
-}
-
-/// What the server says, as far as a chat needs it.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Frame {
-    Hello {
-        head: Seq,
-        epoch: Uuid,
-    },
-    Event {
-        event: Box<Event>,
-    },
-    Ack {
-        id: Option<String>,
-        events: Vec<Acked>,
-    },
-    Delta {
-        thread: ThreadId,
-        event_id: Uuid,
-        at: usize,
-        text: String,
-    },
-    DeltaEnd {
-        event_id: Uuid,
-        outcome: String,
-    },
-    Status {
-        thread: ThreadId,
-        status: String,
-    },
-    Problem {
-        id: Option<String>,
-        problem: Value,
-    },
-    #[serde(other)]
-    Other,
-}
-
-#[derive(Debug, Deserialize)]
-struct Acked {
-    thread: ThreadId,
-    seq: Seq,
-}
-
 /// Why talking over one connection ended.
 enum Parted {
     /// The person left, or everything was answered.
@@ -129,14 +63,13 @@ enum Parted {
     Lost(String),
 }
 
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
-
 /// Talks until the person leaves or, from a pipe, all is answered.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let server = options.target.server(settings);
     let thread = ThreadId::parse(&options.thread)?;
     let user = options.user.clone().or_else(|| environment().remove("THINKD_USER"));
-    let (screen, hands) = start_reading(&server, &thread)?;
+    let greeting = format!("thinkd: {thread} at {}. /help says what can be done here.", server.base);
+    let (screen, hands) = keyboard::start(&greeting)?;
     let mut chat = Chat {
         is_live: screen.grows(),
         screen,
@@ -165,58 +98,6 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         bail!("not everything was answered");
     }
     Ok(())
-}
-
-/// Reads what is typed (or piped) in a thread of its own.
-fn start_reading(server: &Server, thread: &ThreadId) -> anyhow::Result<(Screen, Hands)> {
-    let (sender, typed) = mpsc::channel(1);
-    let (next, may_read) = std::sync::mpsc::sync_channel(1);
-    let hands = Hands { typed, next };
-    if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
-        std::thread::spawn(move || read(&sender, &may_read, pipe()));
-        return Ok((Screen::Plain, hands));
-    }
-    let mut editor = DefaultEditor::new()?;
-    let printer = editor.create_external_printer()?;
-    let keyboard = Arc::new(Keyboard::default());
-    let screen = Screen::terminal(printer, keyboard.clone());
-    super::say(format_args!("thinkd: {thread} at {}. /help says what can be done here.", server.base))?;
-    std::thread::spawn(move || read(&sender, &may_read, terminal(editor, keyboard)));
-    Ok((screen, hands))
-}
-
-/// Hands over line after line, each when the one before has been dealt with.
-fn read(sender: &mpsc::Sender<Typed>, may_read: &Receiver<()>, mut line: impl FnMut() -> Typed) {
-    loop {
-        let typed = line();
-        let is_end = matches!(typed, Typed::End);
-        if sender.blocking_send(typed).is_err() || is_end || may_read.recv().is_err() {
-            return;
-        }
-    }
-}
-
-fn pipe() -> impl FnMut() -> Typed {
-    let mut lines = std::io::stdin().lines().map_while(Result::ok).filter(|line| !line.trim().is_empty());
-    move || lines.next().map_or(Typed::End, Typed::Line)
-}
-
-fn terminal(mut editor: DefaultEditor, keyboard: Arc<Keyboard>) -> impl FnMut() -> Typed {
-    move || {
-        let width = editor.dimensions().map_or(80, |(columns, _)| usize::from(columns));
-        keyboard.width.store(width, Ordering::SeqCst);
-        let line = editor.readline("> ");
-        keyboard.entered.fetch_add(1, Ordering::SeqCst);
-        match line {
-            Ok(line) => {
-                // A history that cannot be kept is no reason to stop.
-                let _ = editor.add_history_entry(&line);
-                Typed::Line(line)
-            }
-            Err(ReadlineError::Interrupted) => Typed::Interrupt,
-            Err(_) => Typed::End,
-        }
-    }
 }
 
 /// A conversation, across connections.
@@ -306,7 +187,7 @@ impl Chat {
             tokio::select! {
                 said = tokio::time::timeout(SILENCE, socket.next()) => match said {
                     Ok(Some(Ok(Message::Text(text)))) => self.hear(&mut socket, &text).await?,
-                    Ok(Some(Ok(Message::Close(frame)))) => return closed(frame),
+                    Ok(Some(Ok(Message::Close(frame)))) => return closed(frame).map(Parted::Lost),
                     Ok(Some(Ok(_))) => {}
                     Ok(Some(Err(error))) => return Ok(Parted::Lost(error.to_string())),
                     Ok(None) => return Ok(Parted::Lost("closed".into())),
@@ -343,8 +224,7 @@ impl Chat {
             Typed::Line(line) => self.say(socket, line).await?,
         };
         if !leaves {
-            // A reader that is gone reads no more lines.
-            let _ = self.hands.next.try_send(());
+            self.hands.go_on();
         }
         Ok(leaves)
     }
@@ -412,19 +292,19 @@ impl Chat {
     }
 
     async fn hear(&mut self, socket: &mut Socket, text: &str) -> anyhow::Result<()> {
-        // The older frames, and whatever else a later server says, are not for us.
-        let frame = serde_json::from_str(text).unwrap_or(Frame::Other);
+        // What a later server says beside is not for us.
+        let Ok(frame) = serde_json::from_str(text) else { return Ok(()) };
         match frame {
-            Frame::Hello { head, epoch } => self.greet(socket, head, epoch).await?,
-            Frame::Event { event } => self.show(&event).await?,
-            Frame::Ack { id, events } => self.acknowledged(id.as_deref(), &events),
-            Frame::Delta { thread, event_id, at, text } if thread == self.thread => {
-                self.grow(event_id, at, &text).await?;
+            ServerFrame::Hello(hello) => self.greet(socket, hello.head, hello.epoch).await?,
+            ServerFrame::Event(shown) => self.show(&shown.event).await?,
+            ServerFrame::Ack(ack) => self.acknowledged(ack.id.as_deref(), &ack.events),
+            ServerFrame::Delta(delta) if delta.thread == self.thread => {
+                self.grow(delta.event_id, delta.at, &delta.text).await?;
             }
-            Frame::DeltaEnd { event_id, outcome } => self.grown(event_id, &outcome).await?,
-            Frame::Status { thread, status } if thread == self.thread => self.thinking = status == "thinking",
-            Frame::Problem { id, problem } => self.complain(id.as_deref(), &problem).await?,
-            Frame::Delta { .. } | Frame::Status { .. } | Frame::Other => {}
+            ServerFrame::DeltaEnd(end) => self.grown(end.event_id, end.outcome).await?,
+            ServerFrame::Status(status) if status.thread == self.thread => self.thinking = status.status == "thinking",
+            ServerFrame::Problem(refused) => self.complain(&refused).await?,
+            _ => {}
         }
         Ok(())
     }
@@ -447,7 +327,7 @@ impl Chat {
         Ok(())
     }
 
-    fn acknowledged(&mut self, id: Option<&str>, events: &[Acked]) {
+    fn acknowledged(&mut self, id: Option<&str>, events: &[Placement]) {
         let Some(id) = id.and_then(|id| Uuid::parse_str(id).ok()) else { return };
         self.unsent.retain(|(unsent, ..)| *unsent != id);
         let own = events.iter().filter(|event| event.thread == self.thread);
@@ -515,65 +395,20 @@ impl Chat {
         Ok(self.screen.grow(text).await?)
     }
 
-    async fn grown(&mut self, id: Uuid, outcome: &str) -> anyhow::Result<()> {
-        if outcome == "discarded" && self.growing.take_if(|(growing, _)| *growing == id).is_some() {
+    async fn grown(&mut self, id: Uuid, outcome: DeltaFate) -> anyhow::Result<()> {
+        if outcome == DeltaFate::Discarded && self.growing.take_if(|(growing, _)| *growing == id).is_some() {
             self.screen.end();
             self.screen.line(Style::Faint, "  (taken back)").await?;
         }
         Ok(())
     }
 
-    async fn complain(&mut self, id: Option<&str>, problem: &Value) -> anyhow::Result<()> {
-        let word = |name: &str| problem.get(name).and_then(Value::as_str).unwrap_or_default();
-        if let Some(id) = id.and_then(|id| Uuid::parse_str(id).ok()) {
+    async fn complain(&mut self, refused: &ProblemFrame) -> anyhow::Result<()> {
+        if let Some(id) = refused.id.as_deref().and_then(|id| Uuid::parse_str(id).ok()) {
             self.unsent.retain(|(unsent, ..)| *unsent != id);
         }
         self.failed = true;
-        Ok(self.screen.line(Style::Alarm, &format!("  {}: {}", word("title"), word("detail"))).await?)
-    }
-}
-
-fn message(id: Uuid, thread: &ThreadId, text: &str) -> Value {
-    json!({ "type": "message", "id": id, "event_id": id, "thread": thread, "text": text })
-}
-
-/// Sends a frame. A connection that does not take it is found lost by whoever reads from it.
-async fn send(socket: &mut Socket, frame: &Value) {
-    let _ = socket.send(Message::text(frame.to_string())).await;
-}
-
-async fn connect(server: &Server, user: Option<&str>) -> anyhow::Result<Socket> {
-    let mut request = server.socket().into_client_request().context("--url")?;
-    if let (Some(authorization), None) = (server.authorization(), user) {
-        let value =
-            HeaderValue::from_str(&authorization).context("the token has characters that no header may have")?;
-        request.headers_mut().insert("authorization", value);
-    }
-    let connecting = tokio_tungstenite::connect_async(request);
-    let (mut socket, _) = tokio::time::timeout(Duration::from_secs(10), connecting)
-        .await
-        .with_context(|| server.unreachable())?
-        .with_context(|| server.unreachable())?;
-    if let Some(user) = user {
-        // Only this form carries a name.
-        let token = server.token.as_ref().map_or("", |token| token.expose_secret());
-        socket.send(Message::text(format!("{user}:{token}"))).await?;
-    }
-    Ok(socket)
-}
-
-/// Whether the server was there and said no: trying again would not help.
-fn is_refusal(error: &anyhow::Error) -> bool {
-    let refusal = error.downcast_ref::<tungstenite::Error>();
-    matches!(refusal, Some(tungstenite::Error::Http(answer)) if answer.status().is_client_error())
-}
-
-fn closed(frame: Option<tungstenite::protocol::CloseFrame>) -> anyhow::Result<Parted> {
-    match frame {
-        Some(frame) if matches!(u16::from(frame.code), 4401 | 4403 | 4429) => {
-            bail!("the server refused the connection ({}): {}", frame.code, frame.reason)
-        }
-        Some(frame) => Ok(Parted::Lost(format!("closed, {}", frame.code))),
-        None => Ok(Parted::Lost("closed".into())),
+        let ProblemFrame { problem, .. } = refused;
+        Ok(self.screen.line(Style::Alarm, &format!("  {}: {}", problem.title, problem.detail)).await?)
     }
 }

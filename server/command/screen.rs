@@ -3,12 +3,13 @@
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use rustyline::ExternalPrinter;
 use tokio::sync::mpsc;
 use unicode_width::UnicodeWidthChar as _;
 
+use super::keyboard::Keyboard;
 use super::say;
 use crate::telemetry::escaped;
 
@@ -21,15 +22,6 @@ pub enum Style {
     Faint,
     /// Something is wrong.
     Alarm,
-}
-
-/// What the thread that reads the keyboard tells.
-#[derive(Debug, Default)]
-pub struct Keyboard {
-    /// How many lines were entered: each moves the cursor, so that what stood above can no longer be redrawn.
-    pub entered: AtomicU64,
-    /// How wide the terminal is.
-    pub width: AtomicUsize,
 }
 
 /// Where a chat appears.

@@ -20,6 +20,9 @@ use super::wire::{Events, Trouble, Wire};
 use super::{Content, Message, Model, Piece, Pieces, Prepared, Request, Role, ToolChoice, ToolSpec};
 use crate::failure::{Failure, FailureKind, Who};
 
+/// What is kept out of the log: the client library writes whole answers that it cannot read; we say it shortly, as a failure event.
+pub const QUIET: &str = "async_openai=off";
+
 /// How long an answer that has said why it ends is waited for, for its usage.
 const AFTER_FINISH: Duration = Duration::from_secs(1);
 

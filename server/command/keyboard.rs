@@ -1,0 +1,98 @@
+//! How a chat hears: lines typed in a terminal, or coming through a pipe, read in a thread of its own.
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+use tokio::sync::mpsc;
+
+use super::screen::Screen;
+
+/// What the thread that reads the keyboard tells.
+#[derive(Debug, Default)]
+pub struct Keyboard {
+    /// How many lines were entered: each moves the cursor, so that what stood above can no longer be redrawn.
+    pub entered: AtomicU64,
+    /// How wide the terminal is.
+    pub width: AtomicUsize,
+}
+
+/// What is typed, or comes through a pipe; and the word that the next line may be read. Between the two the terminal is as it was.
+pub struct Hands {
+    /// What comes.
+    pub typed: mpsc::Receiver<Typed>,
+    next: SyncSender<()>,
+}
+
+impl Hands {
+    /// What came is dealt with: the next line may be read.
+    pub fn go_on(&self) {
+        // A reader that is gone reads no more lines.
+        let _ = self.next.try_send(());
+    }
+}
+
+/// What a person does.
+pub enum Typed {
+    /// Says or commands something.
+    Line(String),
+    /// Presses Ctrl-C.
+    Interrupt,
+    /// Leaves, or the pipe ends.
+    End,
+}
+
+/// Reads what is typed (or piped) in a thread of its own.
+pub fn start(greeting: &str) -> anyhow::Result<(Screen, Hands)> {
+    let (sender, typed) = mpsc::channel(1);
+    let (next, may_read) = std::sync::mpsc::sync_channel(1);
+    let hands = Hands { typed, next };
+    if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+        std::thread::spawn(move || read(&sender, &may_read, pipe()));
+        return Ok((Screen::Plain, hands));
+    }
+    let mut editor = DefaultEditor::new()?;
+    let printer = editor.create_external_printer()?;
+    let keyboard = Arc::new(Keyboard::default());
+    let screen = Screen::terminal(printer, keyboard.clone());
+    super::say(greeting)?;
+    std::thread::spawn(move || read(&sender, &may_read, terminal(editor, keyboard)));
+    Ok((screen, hands))
+}
+
+/// Hands over line after line, each when the one before has been dealt with.
+fn read(sender: &mpsc::Sender<Typed>, may_read: &Receiver<()>, mut line: impl FnMut() -> Typed) {
+    loop {
+        let typed = line();
+        let is_end = matches!(typed, Typed::End);
+        if sender.blocking_send(typed).is_err() || is_end || may_read.recv().is_err() {
+            return;
+        }
+    }
+}
+
+fn pipe() -> impl FnMut() -> Typed {
+    let mut lines = std::io::stdin().lines().map_while(Result::ok).filter(|line| !line.trim().is_empty());
+    move || lines.next().map_or(Typed::End, Typed::Line)
+}
+
+fn terminal(mut editor: DefaultEditor, keyboard: Arc<Keyboard>) -> impl FnMut() -> Typed {
+    move || {
+        let width = editor.dimensions().map_or(80, |(columns, _)| usize::from(columns));
+        keyboard.width.store(width, Ordering::SeqCst);
+        let line = editor.readline("> ");
+        keyboard.entered.fetch_add(1, Ordering::SeqCst);
+        match line {
+            Ok(line) => {
+                // A history that cannot be kept is no reason to stop.
+                let _ = editor.add_history_entry(&line);
+                Typed::Line(line)
+            }
+            Err(ReadlineError::Interrupted) => Typed::Interrupt,
+            Err(_) => Typed::End,
+        }
+    }
+}
