@@ -106,3 +106,9 @@ pub enum Refusal {
     #[error("the condition did not hold after {0} times")]
     LimitReached(usize),
 }
+
+/// The text of a panic.
+pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Refusal {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    Refusal::Panicked(text.unwrap_or("no text").to_owned())
+}

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinSet, coop};
 use tracing::Instrument;
 
-use crate::error::{Cause, NodeExecutionError, Refusal};
+use crate::error::{Cause, NodeExecutionError, Refusal, panicked};
 use crate::hook::{Call, Next};
 use crate::node::{Node, Outcome, Output, Walk};
 use crate::run::{Birth, HERE, Here, Scope};
@@ -143,10 +143,7 @@ async fn through_hooks(call: Call, scope: Arc<Scope>) -> Outcome {
 
 /// A panic is a failure of the node it happened in, and of nothing else.
 async fn guarded(work: impl Future<Output = Outcome>) -> Outcome {
-    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-        Err(Arc::new(Refusal::Panicked(text.unwrap_or("no text").to_owned())))
-    })
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(Arc::new(panicked(&*panic))))
 }
 
 fn refused(target: &Node, refusal: Refusal) -> NodeExecutionError {

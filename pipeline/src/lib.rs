@@ -56,6 +56,8 @@ mod control;
 mod error;
 mod executor;
 mod graph;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod hook;
 mod journal;
 mod node;
@@ -73,6 +75,8 @@ pub use context::{Argument, Context, HasContext, Pending, Plain, Value};
 pub use control::repeat_until;
 pub use error::{Cause, NodeExecutionError, Refusal};
 pub use graph::{Graph, GraphNode, NodeState};
+#[cfg(feature = "grpc")]
+pub use grpc::server::{BoundServer, ReplicaServer};
 pub use hook::{Call, Hook, Next};
 pub use journal::{FileStore, Journal, JournalError, JournalStore, MemoryStore, Record};
 pub use node::{Outcome, Output};

@@ -75,6 +75,16 @@ pub enum ReplicaError {
     /// A pool of nothing.
     #[error("`{0}` cannot have 0 instances: shut it down instead")]
     NoInstances(String),
+    /// More than the server is willing to hold.
+    #[error("`{replica}` cannot have {n} instances: this server holds {limit} in all")]
+    TooMany {
+        /// The replica.
+        replica: String,
+        /// How many were asked for.
+        n: usize,
+        /// How many there may be, of all replicas and clients together.
+        limit: usize,
+    },
     /// No such backend.
     #[error("there is no backend `{name}`; there are: {}", known.join(", "))]
     UnknownBackend {

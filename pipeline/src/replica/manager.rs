@@ -1,5 +1,6 @@
 //! The replicas that belong together, the backend they use, and the block in which all of them are there.
 
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -13,11 +14,18 @@ use crate::sync::Mutex;
 
 /// Which backend, and its options: `{"backend": "grpc", "url": "http://127.0.0.1:7433"}`.
 ///
+/// | option of `grpc` | |
+/// | --- | --- |
+/// | `url` | `http://` or `https://`, with a port |
+/// | `token` | what the server wants to see |
+/// | `ca_file`, `domain` | the authority of its certificate, in PEM; the name in it, if it is not the one in `url` |
+/// | `connect_ms`, `call_ms` | how long a connection (5,000) and a call (60,000) may take |
+///
 /// ```
 /// let config: pipeline::Config = serde_json::from_str(r#"{"backend": "local"}"#).unwrap();
 /// assert_eq!(config, pipeline::Config::default());
 /// ```
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize)]
 pub struct Config {
     /// `local`, `grpc`, or what was registered.
     #[serde(default = "local")]
@@ -25,6 +33,14 @@ pub struct Config {
     /// What this backend wants to know.
     #[serde(flatten)]
     pub options: Map<String, Json>,
+}
+
+/// Names the options and keeps their values to itself: one may be a token.
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let options = self.options.keys().collect::<Vec<_>>();
+        f.debug_struct("Config").field("backend", &self.backend).field("options", &options).finish()
+    }
 }
 
 fn local() -> String {
@@ -49,7 +65,8 @@ impl Config {
         self
     }
 
-    fn open(self) -> Result<Arc<dyn Backend>, ReplicaError> {
+    /// The backend itself, for whoever wants it without a manager. An unknown name lists the known ones.
+    pub fn open(self) -> Result<Arc<dyn Backend>, ReplicaError> {
         backend::by_name(&self.backend, &Json::Object(self.options))
     }
 }

@@ -4,6 +4,7 @@
 mod asking;
 mod building;
 mod failing;
+mod grpc;
 mod hooks;
 mod model;
 mod once;

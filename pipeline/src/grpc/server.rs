@@ -1,0 +1,321 @@
+//! The server: holds instances for its clients, each client's apart from the others'.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Either, select};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tonic::body::Body;
+use tonic::codegen::{Service, http};
+use tonic::server::UnaryService;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Identity, Server, ServerTlsConfig};
+use tonic::{Request, Response, Status};
+
+use crate::grpc::wire::{Ask, Json, MESSAGE_BYTES_MAX, PATH, Reply};
+use crate::replica::backend::{Backend, Data, Instance, Local};
+use crate::replica::error::ReplicaError;
+use crate::replica::failed;
+use crate::replica::manager::Manager;
+use crate::replica::pool::Spec;
+use crate::sync::Mutex;
+
+/// How long calls that run may take to finish after the server was told to stop.
+const GRACE: Duration = Duration::from_secs(5);
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
+
+/// A server for the replicas of this program: those of a manager, built here, for whoever configures the backend `grpc`.
+///
+/// ```no_run
+/// use pipeline::{Manager, ReplicaServer};
+///
+/// # struct Tooling;
+/// #[pipeline::replica]
+/// impl Tooling {
+///     pub fn new() -> Self {
+///         Tooling
+///     }
+/// }
+///
+/// #[tokio::main]
+/// async fn main() -> std::io::Result<()> {
+///     let server = ReplicaServer::of(Manager::standard()).bind("127.0.0.1:7433").await?;
+///     server.serve(std::future::pending()).await
+/// }
+/// ```
+pub struct ReplicaServer {
+    manager: &'static Manager,
+    token: Option<String>,
+    identity: Option<Identity>,
+    instances_max: usize,
+    silent_for: Duration,
+}
+
+impl ReplicaServer {
+    /// Offers the replicas registered with this manager.
+    pub fn of(manager: &'static Manager) -> Self {
+        let silent_for = Duration::from_secs(3600);
+        ReplicaServer { manager, token: None, identity: None, instances_max: 1000, silent_for }
+    }
+
+    /// Only who shows this token is served. Needed to listen beyond this machine.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// Speaks TLS with this certificate and key, both PEM.
+    pub fn tls(mut self, certificate: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Self {
+        self.identity = Some(Identity::from_pem(certificate, key));
+        self
+    }
+
+    /// Holds at most this many instances, of all clients together; 1,000 if not said.
+    pub fn instances_max(mut self, limit: usize) -> Self {
+        self.instances_max = limit;
+        self
+    }
+
+    /// Ends the instances of a client that has not been heard of for this long; an hour if not said. A client that comes
+    /// back after it gets new ones.
+    pub fn silent_for(mut self, limit: Duration) -> Self {
+        self.silent_for = limit;
+        self
+    }
+
+    /// Listens, on loopback or with a token.
+    pub async fn bind(self, address: &str) -> io::Result<BoundServer> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        if !address.ip().is_loopback() && self.token.is_none() {
+            let text = format!("{address} can be reached by others: set a token, or listen on 127.0.0.1");
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+        Ok(BoundServer { server: self, listener, address })
+    }
+}
+
+/// A server that listens already.
+pub struct BoundServer {
+    server: ReplicaServer,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl BoundServer {
+    /// Where it listens: the port, if none was said.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop`; then finishes what runs, within five seconds. Every instance ends with it.
+    pub async fn serve(self, stop: impl Future<Output = ()> + Send) -> io::Result<()> {
+        let mut builder = Server::builder().http2_keepalive_interval(Some(SWEEP_EVERY));
+        if let Some(identity) = self.server.identity {
+            builder = builder.tls_config(ServerTlsConfig::new().identity(identity)).map_err(io::Error::other)?;
+        }
+        let desk = Arc::new(Desk {
+            manager: self.server.manager,
+            token: self.server.token,
+            instances_max: self.server.instances_max,
+            silent_for: self.server.silent_for,
+            sessions: Mutex::new(HashMap::new()),
+        });
+        let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
+        let (stopping, stopped) = oneshot::channel();
+        let stop = async {
+            stop.await;
+            let _ = stopping.send(()); // nobody there: it is over already
+        };
+        let serving = std::pin::pin!(builder.serve_with_incoming_shutdown(Front(desk.clone()), incoming, stop));
+        let limit = std::pin::pin!(async {
+            if stopped.await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            tokio::time::sleep(GRACE).await;
+        });
+        let sweeping = std::pin::pin!(desk.sweep());
+        match select(serving, select(limit, sweeping)).await {
+            Either::Left((served, _)) => served.map_err(io::Error::other),
+            Either::Right(_) => Ok(()),
+        }
+    }
+}
+
+/// What the server holds.
+struct Desk {
+    manager: &'static Manager,
+    token: Option<String>,
+    instances_max: usize,
+    silent_for: Duration,
+    sessions: Mutex<HashMap<String, Session>>,
+}
+
+struct Session {
+    heard: Instant,
+    instances: HashMap<&'static str, Vec<Arc<dyn Instance>>>,
+}
+
+impl Desk {
+    async fn answer(&self, ask: Ask) -> Reply {
+        match ask {
+            Ask::Scale { session, replica, arguments, n } => self.scale(session, &replica, arguments, n).await,
+            Ask::Call { session, replica, instance, method, arguments } => {
+                let instance = self.instance(&session, &replica, instance);
+                call(instance.ok_or_else(|| ReplicaError::NotDeployed(replica.clone()))?, &replica, method, arguments)
+                    .await
+            }
+            Ask::Shutdown { session, replica } => {
+                self.end(&session, &replica);
+                nothing()
+            }
+        }
+    }
+
+    async fn scale(&self, session: String, replica: &str, arguments: Data, n: usize) -> Reply {
+        let spec = self.manager.find(replica)?.spec();
+        if n == 0 {
+            return Err(ReplicaError::NoInstances(replica.to_owned()));
+        }
+        let existing = self.existing(&session, spec);
+        if self.held() - existing.len() + n > self.instances_max {
+            return Err(ReplicaError::TooMany { replica: replica.to_owned(), n, limit: self.instances_max });
+        }
+        let building = Local.scale(spec, &arguments, existing, n);
+        let instances = guarded(building, replica, "new").await?;
+        self.in_session(session, |session| session.instances.insert(spec.name, instances));
+        nothing()
+    }
+
+    fn held(&self) -> usize {
+        let of = |session: &Session| session.instances.values().map(Vec::len).sum::<usize>();
+        self.sessions.with(|sessions| sessions.values().map(of).sum())
+    }
+
+    fn existing(&self, session: &str, spec: &Spec) -> Vec<Arc<dyn Instance>> {
+        let existing = |session: &Session| session.instances.get(spec.name).cloned();
+        self.sessions.with(|sessions| sessions.get(session).and_then(existing).unwrap_or_default())
+    }
+
+    fn instance(&self, session: &str, replica: &str, instance: usize) -> Option<Arc<dyn Instance>> {
+        self.sessions.with(|sessions| {
+            let session = sessions.get_mut(session)?;
+            session.heard = Instant::now();
+            session.instances.get(replica)?.get(instance).cloned()
+        })
+    }
+
+    fn end(&self, session: &str, replica: &str) {
+        let ended = self.sessions.with(|sessions| {
+            let of = sessions.get_mut(session)?;
+            let ended = of.instances.remove(replica);
+            if of.instances.is_empty() {
+                sessions.remove(session);
+            }
+            ended
+        });
+        drop(ended); // not under the lock: their cleanup is not ours
+    }
+
+    fn in_session<R>(&self, session: String, change: impl FnOnce(&mut Session) -> R) {
+        let replaced = self.sessions.with(|sessions| {
+            let new = || Session { heard: Instant::now(), instances: HashMap::new() };
+            let session = sessions.entry(session).or_insert_with(new);
+            session.heard = Instant::now();
+            change(session)
+        });
+        drop(replaced);
+    }
+
+    /// Ends what belongs to clients that are gone.
+    async fn sweep(&self) {
+        loop {
+            tokio::time::sleep(SWEEP_EVERY.min(self.silent_for)).await;
+            let silent = self.sessions.with(|sessions| {
+                sessions.extract_if(|_, session| session.heard.elapsed() > self.silent_for).collect::<Vec<_>>()
+            });
+            drop(silent);
+        }
+    }
+
+    /// The token is compared whole, that the time taken tells nothing of it.
+    fn admits(&self, shown: Option<&str>) -> bool {
+        let Some(token) = &self.token else { return true };
+        let Some(shown) = shown.and_then(|shown| shown.strip_prefix("Bearer ")) else { return false };
+        let differing = token.bytes().zip(shown.bytes()).fold(0, |differing, (a, b)| differing | (a ^ b));
+        token.len() == shown.len() && std::hint::black_box(differing) == 0
+    }
+}
+
+async fn call(instance: Arc<dyn Instance>, replica: &str, method: String, arguments: Data) -> Reply {
+    if method.starts_with('_') {
+        return Err(ReplicaError::Private(method));
+    }
+    let calling = instance.call(method.clone(), arguments);
+    guarded(calling, replica, &method).await
+}
+
+/// A panic is a failure of the method, and not of the server.
+async fn guarded<T>(
+    work: impl Future<Output = Result<T, ReplicaError>>,
+    replica: &str,
+    method: &str,
+) -> Result<T, ReplicaError> {
+    let panicked = |panic: Box<dyn std::any::Any + Send>| Err(failed(replica, method, crate::error::panicked(&*panic)));
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(panicked)
+}
+
+fn nothing() -> Reply {
+    crate::replica::backend::answer("", "", &())
+}
+
+/// The one method of the service, as tonic's generated code would have it.
+#[derive(Clone)]
+struct Front(Arc<Desk>);
+
+impl Service<http::Request<Body>> for Front {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let front = self.clone();
+        Box::pin(async move {
+            if request.uri().path() != PATH {
+                return Ok(Status::unimplemented(format!("there is only {PATH}")).into_http());
+            }
+            // Before anything is read of what a stranger sends.
+            let shown = request.headers().get("authorization").and_then(|shown| shown.to_str().ok());
+            if !front.0.admits(shown) {
+                return Ok(Status::unauthenticated("the token is missing or wrong").into_http());
+            }
+            let mut grpc = tonic::server::Grpc::new(Json::<Reply, Ask>::new())
+                .max_decoding_message_size(MESSAGE_BYTES_MAX)
+                .max_encoding_message_size(MESSAGE_BYTES_MAX);
+            Ok(grpc.unary(front, request).await)
+        })
+    }
+}
+
+impl UnaryService<Ask> for Front {
+    type Response = Reply;
+    type Future = BoxFuture<'static, Result<Response<Reply>, Status>>;
+
+    fn call(&mut self, request: Request<Ask>) -> Self::Future {
+        let desk = self.0.clone();
+        Box::pin(async move { Ok(Response::new(desk.answer(request.into_inner()).await)) })
+    }
+}
