@@ -26,13 +26,11 @@ create table events (
     payload    text     not null,
     tags       text     not null,
     visibility smallint not null,
-    wakes      boolean  not null,
     primary key (space, seq)
 );
 
 create unique index events_id on events (space, event_id);
 create index events_ts on events (space, ts, seq);
-create index events_wakes on events (space, thread, seq) where wakes;
 
 create function refuse_change() returns trigger language plpgsql as $$
 begin

@@ -26,13 +26,11 @@ create table events (
     payload    text    not null,
     tags       text    not null,
     visibility integer not null,
-    wakes      integer not null,
     primary key (space, seq)
 ) strict, without rowid;
 
 create unique index events_id on events (space, event_id);
 create index events_ts on events (space, ts, seq);
-create index events_wakes on events (space, thread, seq) where wakes;
 
 create trigger events_stay before update on events begin
     select raise(abort, 'the log is append-only');

@@ -23,7 +23,15 @@ pub fn of(event: &Event) -> BTreeSet<String> {
         marks.extend(kinds.iter().map(|kind| format!("{scope}{kind}")));
         marks.insert(scope);
     }
+    if event.wakes() {
+        marks.insert(waking(&event.thread));
+    }
     marks
+}
+
+/// The mark of the events that wake a thread. All of them are visible to a decision.
+pub fn waking(thread: &ThreadId) -> String {
+    format!("{thread}!")
 }
 
 /// The runs that hold what a query asks for, besides what `covers` leaves to be checked event by event.

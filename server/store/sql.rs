@@ -127,12 +127,13 @@ macro_rules! store {
             }
 
             async fn queued(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<u32, Error> {
-                let text = "select count(*) from (select e.seq from threads t \
-                     cross join events e where t.space = $1 and t.thread = $2 \
-                     and e.space = $1 and e.thread = $2 and e.wakes and e.seq > t.handled limit $3) q";
+                let text = "select count(*) from (select seq from marks where space = $1 and mark = $3 \
+                     and visibility in (2, 3) and seq > (select handled from threads where space = $1 and thread = $2) \
+                     limit $4) q";
                 let waiting: i64 = sqlx::query_scalar(text)
                     .bind(space.as_str())
                     .bind(thread.as_str())
+                    .bind(super::marks::waking(thread))
                     .bind(i64::from(limit))
                     .fetch_one(&self.pool)
                     .await
@@ -171,17 +172,23 @@ macro_rules! store {
                 after: Option<&str>,
                 limit: u32,
             ) -> Result<Vec<super::Entry>, Error> {
-                // The empty text is a key, too, so "from the beginning" is a question of its own.
-                let text = concat!(
-                    "select ",
-                    sql::entry_columns!(),
-                    " from entries e where space = $1 and ($4 or key > $2) order by key limit $3"
-                );
+                // The empty text is a key, too: it comes first, but not after itself.
+                let text = match after {
+                    Some(_) => concat!(
+                        "select ",
+                        sql::entry_columns!(),
+                        " from entries e where space = $1 and key > $2 order by key limit $3"
+                    ),
+                    None => concat!(
+                        "select ",
+                        sql::entry_columns!(),
+                        " from entries e where space = $1 and key >= $2 order by key limit $3"
+                    ),
+                };
                 let rows: Vec<sql::EntryColumns> = sqlx::query_as(text)
                     .bind(space.as_str())
                     .bind(after.unwrap_or(""))
                     .bind(i64::from(limit))
-                    .bind(after.is_none())
                     .fetch_all(&self.pool)
                     .await
                     .map_err(sql::error)?;

@@ -32,9 +32,9 @@ pub(in crate::store) async fn put_events(connection: &mut PgConnection, rows: &[
     if rows.is_empty() {
         return Ok(());
     }
-    let text = "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility, wakes) \
+    let text = "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility) \
          select * from unnest($1::text[], $2::bigint[], $3::uuid[], $4::bigint[], $5::text[], $6::text[], $7::text[], \
-         $8::text[], $9::text[], $10::smallint[], $11::boolean[])";
+         $8::text[], $9::text[], $10::smallint[])";
     sqlx::query(text)
         .bind(rows.iter().map(|row| row.space.as_str()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.event.seq).collect::<Vec<_>>())
@@ -46,7 +46,6 @@ pub(in crate::store) async fn put_events(connection: &mut PgConnection, rows: &[
         .bind(rows.iter().map(|row| row.payload).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.tags.as_str()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.event.visibility() as i16).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.event.wakes()).collect::<Vec<_>>())
         .execute(connection)
         .await
         .map(|_| ())

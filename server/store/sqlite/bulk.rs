@@ -83,10 +83,9 @@ pub(in crate::store) async fn put_events(
     connection: &mut SqliteConnection,
     rows: &[EventRow<'_>],
 ) -> Result<(), Error> {
-    let head =
-        "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility, wakes)";
+    let head = "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility)";
     for chunk in chunks(rows) {
-        let mut insert = sqlx::query(inserting(head, chunk.len(), 11, ""));
+        let mut insert = sqlx::query(inserting(head, chunk.len(), 10, ""));
         for EventRow { space, event, payload, tags } in chunk {
             insert = insert
                 .bind(space.as_str())
@@ -98,8 +97,7 @@ pub(in crate::store) async fn put_events(
                 .bind(event.modality.as_str())
                 .bind(*payload)
                 .bind(tags.as_str())
-                .bind(event.visibility() as i16)
-                .bind(event.wakes());
+                .bind(event.visibility() as i16);
         }
         insert.execute(&mut *connection).await.map_err(sql::error)?;
     }

@@ -127,10 +127,10 @@ async fn rebuilding_makes_the_same_rows_from_the_log_alone() {
         execute(&medium, "delete from marks where mark = '#thought'").await;
         for check in [true, true, false] {
             let found = store.rebuild(check).await.unwrap().differences;
-            let expected =
-                ["threads default/main.a: differs", "entries default/tea: is missing", "marks: 48 rows instead of 49"];
+            let expected = ["threads default/main.a: differs", "entries default/tea: is missing", "marks"];
             assert_eq!(found.len(), expected.len(), "{found:?}");
             assert_eq!(found[..2], expected[..2]);
+            assert!(found[2].starts_with(expected[2]), "{found:?}");
         }
         assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());
         assert_eq!(store.threads(&space(), None, 100).await.unwrap(), threads);
