@@ -3,11 +3,13 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use secrecy::ExposeSecret as _;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::command::{client, say};
@@ -71,7 +73,7 @@ async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>) -> an
     };
     tokio::select! {
         gone = going => gone?,
-        signal = stop.signalled() => anyhow::bail!("{signal} again: stopped at once; what was under way is taken up at the next start"),
+        signal = stop.signalled_again() => anyhow::bail!("{signal} again: stopped at once; what was under way is taken up at the next start"),
     }
     match died {
         Some(Err(error)) => Err(error).context("the boundary failed"),
@@ -148,6 +150,17 @@ struct Stop {
 impl Stop {
     fn listen() -> io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// A signal that somebody means: one sent to a whole process group often comes twice at once.
+    async fn signalled_again(&mut self) -> &'static str {
+        let first = Instant::now();
+        loop {
+            let signal = self.signalled().await;
+            if first.elapsed() > Duration::from_secs(1) {
+                return signal;
+            }
+        }
     }
 
     async fn signalled(&mut self) -> &'static str {

@@ -15,7 +15,7 @@ use super::events::{what, who};
 use super::keyboard::{self, Hands, Typed};
 use super::screen::{Screen, Style};
 use super::wire::{Socket, closed, connect, is_refusal, message, send};
-use crate::edge::frame::{DeltaFate, Placement, ProblemFrame, ServerFrame};
+use crate::edge::outgoing::{DeltaFate, Placement, ProblemFrame, ServerFrame};
 use crate::event::{Event, Modality, tag};
 use crate::id::{Seq, ThreadId, fresh};
 use crate::settings::{Settings, environment};

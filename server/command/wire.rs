@@ -1,4 +1,4 @@
-//! The socket as a chat uses it: connecting, sending, and why it ended. The frames are the server's own (`edge::frame`).
+//! The socket as a chat uses it: connecting, sending, and why it ended. The frames are the server's own (`edge::outgoing`).
 
 use std::time::Duration;
 

@@ -273,6 +273,28 @@ async fn a_first_start_says_where_it_is_what_it_uses_and_how_to_say_hello() {
 }
 
 #[tokio::test]
+async fn no_secret_is_logged_however_much_is() {
+    let stub = Stub::start().await;
+    let setup = Setup::new(Medium::sqlite(), &stub).env("THINKD_LOG__LEVEL", "trace").env("THINKD_LOG__FORMAT", "json");
+    let setup = setup.env("OPENAI_API_KEY", "canary-api-key").env("THINKD_TOKEN", "canary-token-long");
+    let mut app = setup.start_bare().await;
+    app.authorize("Bearer canary-token-long");
+    app.tell("hello").await;
+    stub.on(any, status(401));
+    app.post("/threads/main/messages?wait=20", json!({ "text": "again" })).await;
+    app.authorize("Bearer canary-token-wrong");
+    app.get("/events").await.expect_problem(401, "unauthenticated");
+    assert_eq!(app.stop().await.code(), Some(0));
+    let said = app.output();
+    assert!(said.lines().count() > 20, "it was to be talkative: {said}");
+    for line in said.lines() {
+        assert!(!line.contains("canary-api-key") && !line.contains("canary-token-long"), "{line}");
+        let parsed: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(parsed["level"].is_string());
+    }
+}
+
+#[tokio::test]
 async fn a_signal_ends_the_server_in_order_with_exit_code_0() {
     let stub = Stub::start().await;
     let mut app = App::start(Medium::sqlite(), &stub).await;
