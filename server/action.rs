@@ -12,8 +12,20 @@ use crate::model::ToolCall;
 use crate::store::Blob;
 use crate::tool::{self, Desk, Effect, Output, Toolbox};
 
-/// Most bytes of a tool's output in its event; the whole is kept as a blob.
-const OUTPUT_BYTES_MAX: usize = 64 << 10;
+/// What one tool call may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest it may run.
+    pub time: Duration,
+    /// Most bytes of its output in its event; a longer one is kept whole as a blob.
+    pub output_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { time: Duration::from_secs(30), output_bytes: 64 << 10 }
+    }
+}
 
 /// A tool call as the turn knows it: every field present and bounded.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,15 +71,15 @@ impl Asked {
     }
 
     /// Runs it and returns the events it leaves after its action.
-    pub async fn run(&self, tools: &Toolbox, desk: &Desk, limit: Duration) -> Vec<Draft> {
+    pub async fn run(&self, tools: &Toolbox, desk: &Desk, limits: Limits) -> Vec<Draft> {
         let begin = Instant::now();
-        let outcome = self.outcome(tools, desk, limit).await;
+        let outcome = self.outcome(tools, desk, limits.time).await;
         let ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
         let call = Call { turn: desk.turn, by: &desk.by, tool: &self.tool, call_id: &self.call_id };
         match outcome {
             Ok(Output { mut drafts, value }) => {
                 if let Some(value) = value {
-                    let value = bounded(value, desk).await;
+                    let value = bounded(value, desk, limits.output_bytes).await;
                     drafts.push(Draft::result(&desk.thread, &call, value, ms));
                 }
                 drafts
@@ -97,15 +109,15 @@ impl Asked {
 }
 
 /// An output small enough for an event: too large a one becomes a blob, and its beginning says so.
-async fn bounded(value: Value, desk: &Desk) -> Value {
+async fn bounded(value: Value, desk: &Desk, most: usize) -> Value {
     let text = match &value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    if text.len() <= OUTPUT_BYTES_MAX {
+    if text.len() <= most {
         return value;
     }
-    let end = (0..=OUTPUT_BYTES_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let begin = text[..end].to_owned();
     let (bytes, mime) = (text.len(), "text/plain; charset=utf-8".to_owned());
     match desk.store.put_blob(&desk.space, Blob { mime, bytes: text.into() }).await {

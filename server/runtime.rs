@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use crate::action;
 use crate::call::Caller;
 use crate::event::{Draft, Event, InputKind, Part, Payload, tag};
 use crate::history;
@@ -116,8 +117,8 @@ pub struct Options {
     pub turn: turn::Options,
     /// What they may use up.
     pub budget: Budget,
-    /// The longest a tool call may take.
-    pub tool_timeout: Duration,
+    /// What one tool call may take.
+    pub tool_limits: action::Limits,
     /// Most inputs that may wait for one thread.
     pub queue_max: u32,
     /// Most submodules in a space.
@@ -135,7 +136,7 @@ impl Default for Options {
         Self {
             turn: turn::Options::default(),
             budget: Budget::default(),
-            tool_timeout: Duration::from_secs(30),
+            tool_limits: action::Limits::default(),
             queue_max: 100,
             submodules_max: 32,
             default_submodules: true,
@@ -186,7 +187,7 @@ impl Runtime {
             voice_tools: tools::submodule(&prompts),
             caller: Arc::new(Caller::new(store.clone(), model, prompts, history)),
             options: options.turn.clone(),
-            tool_limit: options.tool_timeout,
+            tool_limits: options.tool_limits,
             beside: tasks.clone(),
         };
         let runtime = Self(Arc::new(Inner {

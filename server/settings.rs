@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::action;
 use crate::edge::limits::ms;
 use crate::edge::{self, Key, Role};
 use crate::history;
@@ -218,7 +219,10 @@ impl Settings {
         runtime::Options {
             turn: self.turn.clone(),
             budget: self.budget.clone(),
-            tool_timeout: ms(self.tools.timeout_ms),
+            tool_limits: action::Limits {
+                time: ms(self.tools.timeout_ms),
+                output_bytes: self.limits.tool_output_bytes,
+            },
             queue_max: self.limits.waiting_inputs,
             submodules_max: self.limits.submodules,
             default_submodules: self.runtime.default_submodules,

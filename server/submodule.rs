@@ -2,13 +2,12 @@
 //! first. What it says becomes events; where and when they are appended is its caller's choice.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::action::Asked;
+use crate::action::{Asked, Limits};
 use crate::call::{Caller, Ended, Look, Place, Question};
 use crate::event::{Draft, Event, When, tag};
 use crate::failure::{Failure, FailureKind, Who};
@@ -86,8 +85,8 @@ pub struct Hearing {
     pub occasion: Occasion,
     /// When every voice must have spoken, late or not.
     pub until: Instant,
-    /// The longest one tool call may take.
-    pub tool_limit: Duration,
+    /// What one tool call may take.
+    pub tool_limits: Limits,
     /// Most calls one voice may make.
     pub rounds_max: u64,
     /// Ends everything.
@@ -210,7 +209,7 @@ async fn act(hearing: &Hearing, who: &Who, calls: &[Asked], before: Vec<Draft>) 
             store: hearing.caller.store().clone(),
         };
         drafts.extend(call.action(tools, &desk));
-        drafts.extend(call.run(tools, &desk, hearing.tool_limit).await);
+        drafts.extend(call.run(tools, &desk, hearing.tool_limits).await);
         let drafts = std::mem::take(&mut drafts);
         let stored = hearing.scribe.write_beside(drafts).await?;
         own.extend(stored.iter().map(|shown| &shown.event).filter(|event| is_own(event, who)).cloned());

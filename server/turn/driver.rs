@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{Next, Options, Pending, Turn};
-use crate::action::Asked;
+use crate::action::{Asked, Limits};
 use crate::call::{Caller, Ended, Place, Ready};
 use crate::decision::{Deciding, Streamed, decide};
 use crate::event::{Draft, TurnOutcome, Visibility, When};
@@ -36,8 +36,8 @@ pub struct Mind {
     pub voice_tools: Toolbox,
     /// How turns go.
     pub options: Options,
-    /// The longest a tool call may take.
-    pub tool_limit: Duration,
+    /// What one tool call may take.
+    pub tool_limits: Limits,
     /// Where late voices and follow-ups run on after their turn.
     pub beside: TaskTracker,
 }
@@ -291,7 +291,7 @@ impl Driver {
             }
             let done = tokio::select! {
                 biased;
-                done = call.run(&tools, &desk, self.mind.tool_limit) => done,
+                done = call.run(&tools, &desk, self.mind.tool_limits) => done,
                 () = self.stop.token.cancelled() => break,
             };
             drafts.extend(done);
@@ -328,7 +328,7 @@ impl Driver {
             } else if !allowed {
                 drafts.push(call.refused(&desk, &self.no_more_calls()));
             } else {
-                drafts.extend(call.run(&tools, &desk, self.mind.tool_limit).await);
+                drafts.extend(call.run(&tools, &desk, self.mind.tool_limits).await);
             }
             self.write(drafts).await?;
         }
@@ -405,7 +405,7 @@ impl Driver {
             look,
             occasion: occasion.clone(),
             until,
-            tool_limit: mind.tool_limit,
+            tool_limits: mind.tool_limits,
             rounds_max: mind.options.max_rounds.max(1),
             stop: stop.clone(),
         }

@@ -163,3 +163,22 @@ on_both!(tools_are_offered_with_strict_schemas, |medium| {
     app.tell("again").await;
     assert_eq!(stub.nth(1, decision).await.body["tools"], asked.body["tools"]);
 });
+
+// T4.52 A result that is too long for an event is kept whole as a blob; the event says so.
+on_both!(t4_52_an_output_beyond_the_limit_is_cut_in_its_event_and_whole_as_a_blob, |medium| {
+    let stub = Stub::start().await;
+    let note = format!("begin {} end", "ä".repeat(1000));
+    let put = call("state_put", json!({ "key": "long", "content": note, "related_keys": [] }));
+    stub.script(decision, [put, call("state_get", json!({ "key": "long" })), reply("Read.")]);
+    let app = Setup::new(medium, &stub).env("THINKD_LIMITS__TOOL_OUTPUT_BYTES", 1000).start().await;
+    app.tell("read it").await;
+    let log = app.public_log().await;
+    let output = |tool: &str| with(&log, &["result", tool])[0]["payload"]["output"].clone();
+    // Control: a short one stays as it is.
+    assert_eq!(output("tool:state_put"), json!({ "stored": "long" }));
+    let long = output("tool:state_get");
+    let begin = long["truncated"].as_str().unwrap();
+    assert!(begin.contains("begin") && begin.len() <= 1000 && !begin.contains(" end"), "{long}");
+    let whole = app.get(&format!("/blobs/{}", long["blob"].as_str().unwrap())).await.text;
+    assert!(whole.contains(&note) && long["bytes"] == whole.len(), "{whole}");
+});
