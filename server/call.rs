@@ -83,6 +83,20 @@ pub struct Ready {
     begin: Instant,
 }
 
+/// When an answer must be there, and the limit that this comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Until {
+    at: Instant,
+    ms: u64,
+}
+
+impl Until {
+    /// So many milliseconds from now.
+    pub fn ms(ms: u64) -> Self {
+        Self { at: Instant::now() + Duration::from_millis(ms), ms }
+    }
+}
+
 /// How a call ended.
 #[derive(Debug)]
 pub enum Ended {
@@ -182,18 +196,18 @@ impl Caller {
     pub async fn ask(
         &self,
         ready: &Ready,
-        until: Instant,
+        until: Until,
         stop: &CancellationToken,
         mut on_piece: impl FnMut(&Piece) + Send,
     ) -> Ended {
         let mut pieces = self.model.ask(ready.prepared.clone());
-        let late = tokio::time::sleep_until(until);
+        let late = tokio::time::sleep_until(until.at);
         tokio::pin!(late);
         loop {
             let piece = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ended::Stopped,
-                () = &mut late => return Ended::Failed(too_late(&ready.who, until.duration_since(ready.begin))),
+                () = &mut late => return Ended::Failed(too_late(&ready.who, until.ms)),
                 piece = pieces.next() => piece,
             };
             match piece {
@@ -394,8 +408,8 @@ impl Ready {
     }
 }
 
-fn too_late(who: &Who, limit: Duration) -> Failure {
-    Failure::new(FailureKind::Timeout, format!("{who} had no answer within {} ms", limit.as_millis())).retryable()
+fn too_late(who: &Who, ms: u64) -> Failure {
+    Failure::new(FailureKind::Timeout, format!("{who} had no answer within {ms} ms")).retryable()
 }
 
 fn tool_json(tool: &ToolSpec) -> Value {

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arriving::Arriving;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::call::{Caller, Ended, Look, Place, Question, Ready};
+use crate::call::{Caller, Ended, Look, Place, Question, Ready, Until};
 use crate::event::Event;
 use crate::failure::Who;
 use crate::history::positions;
@@ -43,7 +42,7 @@ pub struct Deciding {
     /// How good a model it gets.
     pub tier: Tier,
     /// When it must have answered.
-    pub until: Instant,
+    pub until: Until,
     /// Ends it.
     pub stop: CancellationToken,
 }

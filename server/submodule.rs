@@ -4,11 +4,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::{Asked, Limits};
-use crate::call::{Caller, Ended, Look, Place, Question};
+use crate::call::{Caller, Ended, Look, Place, Question, Until};
 use crate::event::{Draft, Event, When, tag};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::history::positions;
@@ -84,7 +83,7 @@ pub struct Hearing {
     /// What they are asked about.
     pub occasion: Occasion,
     /// When every voice must have spoken, late or not.
-    pub until: Instant,
+    pub until: Until,
     /// What one tool call may take.
     pub tool_limits: Limits,
     /// Most calls one voice may make.

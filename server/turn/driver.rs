@@ -1,6 +1,7 @@
 //! Does what the turn machine says, and writes down what came of it. Dull on purpose: every choice is the machine's.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,9 +13,9 @@ use tokio_util::task::TaskTracker;
 
 use super::{Next, Options, Pending, Turn};
 use crate::action::{Asked, Limits};
-use crate::call::{Caller, Ended, Place, Ready};
+use crate::call::{Caller, Ended, Place, Ready, Until};
 use crate::decision::{Deciding, Streamed, decide};
-use crate::event::{Draft, TurnOutcome, Visibility, When};
+use crate::event::{Draft, TurnOutcome, When, tag};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::id::Name;
 use crate::model::{Answer, Tier};
@@ -58,16 +59,21 @@ pub enum Why {
 pub struct Stop {
     token: CancellationToken,
     why: OnceLock<Why>,
+    over: AtomicBool,
 }
 
 impl Stop {
     /// A stop below `all`: when that is cancelled, the turn is left.
     pub fn new(all: &CancellationToken) -> Self {
-        Self { token: all.child_token(), why: OnceLock::new() }
+        Self { token: all.child_token(), why: OnceLock::new(), over: AtomicBool::new(false) }
     }
 
-    /// Stops the turn. The first reason counts.
+    /// Stops the turn. The first reason counts. A turn that is over cannot be stopped, nor what goes on beside it: its
+    /// lease is given back with its end, and must not be taken for lost.
     pub fn stop(&self, why: Why) {
+        if self.over.load(Ordering::Acquire) {
+            return;
+        }
         // A second reason changes nothing.
         let _ = self.why.set(why);
         self.token.cancel();
@@ -128,9 +134,9 @@ impl Driver {
     async fn listen(&mut self, names: Vec<Name>) -> Result<Option<TurnOutcome>, Lost> {
         let begin = Instant::now();
         let deadline = begin + Duration::from_millis(self.mind.options.submodule_timeout_ms);
-        let late = begin + Duration::from_millis(self.mind.options.late_timeout_ms);
+        let late = self.mind.options.late_timeout_ms.max(self.mind.options.submodule_timeout_ms);
         let occasion = Occasion::New { batch: self.turn.batch().to_vec() };
-        let hearing = self.hearing(occasion, late.max(deadline)).await?;
+        let hearing = self.hearing(occasion, Until::ms(late)).await?;
         let mut asked = Voices::default();
         let mut gone = Vec::new();
         for name in names {
@@ -164,7 +170,7 @@ impl Driver {
 
     /// A question of the decision, answered by one voice.
     async fn answer(&mut self, name: &Name, question: i64) -> Result<Option<TurnOutcome>, Lost> {
-        let until = Instant::now() + Duration::from_millis(self.mind.options.submodule_timeout_ms);
+        let until = Until::ms(self.mind.options.submodule_timeout_ms);
         let hearing = self.hearing(Occasion::Asked { question }, until).await?;
         let mut asked = Voices::default();
         let Some(voice) = self.voice(name) else {
@@ -195,7 +201,7 @@ impl Driver {
             repair,
             prompt: self.settings.prompt.clone(),
             tier: if self.settings.high_tier { Tier::High } else { Tier::Low },
-            until: Instant::now() + Duration::from_millis(self.mind.options.decision_timeout_ms),
+            until: Until::ms(self.mind.options.decision_timeout_ms),
             stop: self.stop.token.clone(),
         };
         let mut streamed = Streamed::default();
@@ -339,6 +345,7 @@ impl Driver {
     async fn end(&mut self, mut drafts: Vec<Draft>, outcome: TurnOutcome) -> Result<TurnOutcome, Lost> {
         let thread = &self.place.thread;
         drafts.push(Draft::turn_ended(thread, self.turn.number(), outcome, self.turn.upto()));
+        self.stop.over.store(true, Ordering::Release);
         let stored = self.scribe.close(drafts).await?;
         stored.iter().for_each(|shown| self.turn.apply(&shown.event));
         metrics::counter!("thinkd_turns_total", "outcome" => outcome.as_str()).increment(1);
@@ -351,7 +358,7 @@ impl Driver {
     fn follow_up(&self) {
         let decision = self.turn.decided().to_vec();
         let occasion = Occasion::FollowUp { batch: self.turn.batch().to_vec(), decision };
-        let until = Instant::now() + Duration::from_millis(self.mind.options.submodule_timeout_ms);
+        let until = Until::ms(self.mind.options.submodule_timeout_ms);
         let names = self.turn.voices().iter();
         let voices: Vec<_> =
             names.filter_map(|name| self.voice(name)).map(|v| Voice { own: vec![], rounds: 0, ..v }).collect();
@@ -385,7 +392,7 @@ impl Driver {
         Ok(stored.iter().map(|shown| shown.event.event_id).collect())
     }
 
-    async fn hearing(&self, occasion: Occasion, until: Instant) -> Result<Hearing, Lost> {
+    async fn hearing(&self, occasion: Occasion, until: Until) -> Result<Hearing, Lost> {
         let look = self.mind.caller.look(&self.place, submodule::SHOW).await.map_err(Lost::Store)?;
         Ok(self.hearing_with(occasion, until)(Arc::new(look)))
     }
@@ -393,7 +400,7 @@ impl Driver {
     fn hearing_with(
         &self,
         occasion: Occasion,
-        until: Instant,
+        until: Until,
     ) -> impl Fn(Arc<crate::call::Look>) -> Hearing + Send + use<> {
         let (mind, scribe, place) = (self.mind.clone(), self.scribe.clone(), self.place.clone());
         let stop = self.stop.token.clone();
@@ -508,12 +515,16 @@ impl Voices {
 /// What comes after the deadline is appended as late.
 async fn late_voices(mut asked: Voices, scribe: Arc<Scribe>, place: Place, turn: u64) {
     while let Some(spoken) = asked.next().await {
-        let drafts = drafts_of(spoken, &place, turn, When::InTime);
-        let late = |draft: Draft| {
-            if draft.preview().visibility() == Visibility::Debug { draft } else { draft.when(When::Late) }
-        };
-        write_beside(&scribe, drafts.into_iter().map(late).collect()).await;
+        let drafts = drafts_of(spoken, &place, turn, When::InTime).into_iter();
+        // That it was not heard in time stands in the log already; that it never came is in the record of its call.
+        let drafts = drafts.filter(|draft| !(is(draft, tag::FAILURE) && is(draft, "timeout")));
+        let late = |draft: Draft| if is(&draft, tag::DEBUG) { draft } else { draft.when(When::Late) };
+        write_beside(&scribe, drafts.map(late).collect()).await;
     }
+}
+
+fn is(draft: &Draft, tag: &str) -> bool {
+    draft.tags.iter().any(|t| t == tag)
 }
 
 async fn write_beside(scribe: &Scribe, drafts: Vec<Draft>) {
