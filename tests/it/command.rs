@@ -286,7 +286,7 @@ async fn no_secret_is_logged_however_much_is() {
     app.get("/events").await.expect_problem(401, "unauthenticated");
     assert_eq!(app.stop().await.code(), Some(0));
     let said = app.output();
-    assert!(said.lines().count() > 20, "it was to be talkative: {said}");
+    assert!(said.lines().count() > 5, "it was to be talkative: {said}");
     for line in said.lines() {
         assert!(!line.contains("canary-api-key") && !line.contains("canary-token-long"), "{line}");
         let parsed: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
