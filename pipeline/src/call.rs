@@ -81,7 +81,8 @@ pub trait Unrecordable {
     fn kind(&self) -> Kind;
 }
 
-impl<T: Value> Unrecordable for &Probe<T> {
+// Wider than `Value`, that of a value that is none the compiler says only that.
+impl<T: Send + Sync + 'static> Unrecordable for &Probe<T> {
     fn kind(&self) -> Kind {
         Kind::of::<T>(None)
     }

@@ -218,6 +218,10 @@ impl<T: Value> Argument<T> for &Context<T> {
     }
 }
 
+/// The kind of nothing. With it the compiler cannot conclude that an argument "must be" pending, and says what is wrong.
+#[doc(hidden)]
+pub enum NoKind {}
+
 /// At least one argument is a context: what every call of a node must have. There is no graph without one.
 #[diagnostic::on_unimplemented(
     message = "a node needs at least one `Context` among its arguments",
@@ -227,6 +231,7 @@ impl<T: Value> Argument<T> for &Context<T> {
 pub trait HasContext {}
 
 impl<Rest> HasContext for (Pending, Rest) {}
+impl<Rest> HasContext for (NoKind, Rest) {}
 impl<Rest: HasContext> HasContext for (Plain, Rest) {}
 
 /// A call of a node while its arguments are gathered.

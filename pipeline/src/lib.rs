@@ -42,12 +42,30 @@
 //!   a function over contexts, with `if`, `while`, helpers and recursion; [`repeat_until`] is such a function.
 //! - *Reading.* [`Context::data`], [`Context::run`] and `.await`; [`block_on`] and the blocking forms from sync code.
 //!   A failure is a [`NodeExecutionError`].
-//! - *Runs.* A [`Run`] gives every node [hooks](Hook).
+//! - *Runs.* A [`Run`] is a region of code with a name; every node called in it is seen by the run's [hooks](Hook).
+//!   [`Spans`], [`Stats`] and the [`Journal`] are hooks. By the journal a run that was cut off goes on where it was.
+//! - *Replicas.* [`macro@replica`] declares a service. [`Replica::get`] hands out its instances in turn; [`runtime`] has all
+//!   of them ready for a block of code; [`Config`] says where they live: in this process, or (feature `grpc`) with a
+//!   `ReplicaServer` in another. Pipelines do not notice.
+//!
+//! # What a read promises
+//!
+//! - *Parents before children, each node once*, from however many tasks its descendants are read at the same time: who
+//!   comes second joins the computation of who came first.
+//! - *Independent branches at the same time*, each on a task of its own. A chain alone stays on the reader's.
+//! - *A failure names its node*, and is not wrapped again on its way out of pipelines within pipelines. Nothing further
+//!   is started after it; what runs may finish, and is kept. The next read runs the failed node again, and what
+//!   depends on it. A panic is a failure.
+//! - *Dropping a read cancels it.* What nobody else waits for stops; a later read begins that anew and no more.
+//! - *No depth is too deep*: chains of ten thousand nodes, nodes that read within nodes a thousand deep.
+//!
+//! A value is kept as long as a context needs it, and a node takes its own copy: wrap what is large in an
+//! [`Arc`](std::sync::Arc), or let the node borrow (`documents: &[String]`).
 //!
 //! # What is absent
 //!
 //! No graph builder, no scheduler that lives on, no global state for pipelines. A context is a cell with parents; a
-//! read walks back from it.
+//! read walks back from it. A cycle cannot be written: a context exists only after those it is made from.
 
 mod blocking;
 mod call;
@@ -217,6 +235,10 @@ pub use replica::{Proxy, Replica};
 pub use run::Run;
 pub use spans::Spans;
 pub use stats::{NodeStats, Stats};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// What the attributes write; not for people.
 #[doc(hidden)]

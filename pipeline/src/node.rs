@@ -31,11 +31,11 @@ impl Output {
     }
 
     /// The value, if it is of this type.
-    pub fn get<T: Value>(&self) -> Option<&T> {
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.0.downcast_ref()
     }
 
-    pub(crate) fn shared<T: Value>(&self) -> Arc<T> {
+    pub(crate) fn shared<T: Send + Sync + 'static>(&self) -> Arc<T> {
         // A context's type is its node's; an answer from a hook is checked before it becomes a value.
         self.0.clone().downcast().unwrap_or_else(|_| unreachable!("a node holds another type than its context says"))
     }
@@ -73,7 +73,7 @@ pub struct Codec {
 }
 
 impl Kind {
-    pub(crate) fn of<T: Value>(codec: Option<Codec>) -> Self {
+    pub(crate) fn of<T: Send + Sync + 'static>(codec: Option<Codec>) -> Self {
         Kind { is: |output| output.get::<T>().is_some(), codec, transient: false }
     }
 }

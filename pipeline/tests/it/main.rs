@@ -3,6 +3,7 @@
 
 mod asking;
 mod building;
+mod examples;
 mod failing;
 mod grpc;
 mod hooks;
