@@ -21,7 +21,11 @@ pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let mut block = syn::parse2::<ItemImpl>(item)?;
     let service = Service::of(&mut block)?;
     let (declaration, dispatch, proxy) = (service.declaration(&settings), service.dispatch(), service.proxy());
-    Ok(quote! { #block #declaration #dispatch #proxy })
+    Ok(quote! {
+        #[allow(clippy::new_without_default)] // its constructor is for deployments
+        #block
+        #declaration #dispatch #proxy
+    })
 }
 
 impl Settings {
