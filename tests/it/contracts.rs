@@ -1,27 +1,25 @@
 //! The two contract documents: committed, fresh, and true to the frames and addresses that the server uses.
-//! `THINKD_WRITE_CONTRACTS=1 cargo test --test it contracts` writes them anew.
+//! `cargo run -- openapi` and `cargo run -- asyncapi` print them.
 
 use serde_json::Value;
 use thinkd::edge::outgoing::ServerFrame;
 use thinkd::edge::{Limits, asyncapi, frame, openapi};
 
-fn is_fresh(path: &str, document: &str) {
-    let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
-    if std::env::var_os("THINKD_WRITE_CONTRACTS").is_some() {
-        std::fs::write(&path, document).unwrap();
-    }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == document, "{path} is stale: THINKD_WRITE_CONTRACTS=1 cargo test --test it contracts");
+use crate::support::*;
+
+fn is_fresh(path: &str, document: &str, command: &str) {
+    let committed = std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap_or_default();
+    assert!(committed == document, "{path} is stale: cargo run -- {command} > {path}");
 }
 
 #[test]
 fn d4_01_the_asyncapi_document_is_committed_and_fresh() {
-    is_fresh("asyncapi.yaml", &asyncapi::document());
+    is_fresh("asyncapi.yaml", &asyncapi::document(), "asyncapi");
 }
 
 #[test]
 fn the_openapi_document_is_committed_and_fresh() {
-    is_fresh("openapi/openapi.json", &openapi::document());
+    is_fresh("openapi/openapi.json", &openapi::document(), "openapi");
 }
 
 #[test]
@@ -71,5 +69,35 @@ fn collect(value: &Value, references: &mut Vec<String>) {
         }
         Value::Array(items) => items.iter().for_each(|value| collect(value, references)),
         _ => {}
+    }
+}
+
+// Every operation of the document is served, every parameter it names is known, and no other.
+#[tokio::test]
+async fn every_operation_of_the_openapi_document_is_served_with_its_parameters() {
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let document = serde_json::to_value(openapi::value()).unwrap();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let place = path.replace(['{', '}'], "").replace("event_id", "00000000-0000-7000-8000-000000000000");
+            let place = place.replace("/threads/thread", "/threads/nobody.child");
+            let none = Vec::new();
+            let parameters = operation["parameters"].as_array().unwrap_or(&none);
+            let named = parameters.iter().filter(|parameter| parameter["in"] == "query");
+            for name in named.map(|parameter| parameter["name"].as_str().unwrap()).chain(["unheard-of"]) {
+                // A value that only parameters of any text take.
+                let request = app.request(&method.to_uppercase(), &format!("{place}?{name}=%21"));
+                let response = within("an answer", request.send()).await.unwrap();
+                let status = response.status();
+                // A stream has no end to wait for.
+                let text = if status.is_success() { String::new() } else { response.text().await.unwrap() };
+                let what = format!("{method} {path} {name}: {status} {text}");
+                assert!(status != 405 && !text.contains("nothing at this address"), "{what}");
+                if method == "get" && !matches!(path.as_str(), "/livez" | "/readyz" | "/metrics" | "/metadata") {
+                    assert_eq!(text.contains("is not known here"), name == "unheard-of", "{what}");
+                }
+            }
+        }
     }
 }
