@@ -19,7 +19,8 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status};
 
-const ROUNDS: usize = 15;
+/// Many short ones: on a shared machine a block should fit between two interruptions.
+const ROUNDS: usize = 101;
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -65,7 +66,7 @@ fn chain_of(n: usize) -> Context<u64> {
 
 /// A chain whose nodes are ready at once, and what tokio takes to switch to a task.
 async fn chain() {
-    const NODES: usize = 10_000;
+    const NODES: usize = 1000;
     // Spawned, as a pipeline would be: the benchmark's own thread is no worker.
     let read = async || assert_eq!(tokio::spawn(async { chain_of(NODES).await }).await.unwrap().unwrap(), NODES as u64);
     let spawn = async || {
@@ -146,7 +147,7 @@ impl Tool {
 }
 
 async fn local_call() {
-    const CALLS: usize = 100_000;
+    const CALLS: usize = 10_000;
     let (proxy, plain) = (Tool::get().await.unwrap(), Arc::new(Tool));
     let ours = async || {
         for _ in 0..CALLS {
@@ -179,7 +180,7 @@ async fn grpc_call() {
     let bare = bare_server().await;
 
     for at_once in [1, 32] {
-        const CALLS: usize = 2000;
+        const CALLS: usize = 320;
         let ours = async || {
             each(at_once, CALLS, || {
                 let (proxy, text) = (proxy.clone(), text.clone());
