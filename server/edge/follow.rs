@@ -67,7 +67,7 @@ impl Follow {
         after: Option<Seq>,
     ) -> Result<(Self, Head), store::Error> {
         // First the feed, then the head: whatever is committed between the two is in the tail.
-        let follower = store.feed().follow(space);
+        let follower = store.feed().follow(space, filter.thread.as_ref());
         let head = store.head(space).await?;
         let cursor = after.unwrap_or(head.seq);
         let follow = Self {
@@ -86,7 +86,8 @@ impl Follow {
 
     /// Everything up to here was handed on, or is not asked for.
     pub fn cursor(&self) -> Seq {
-        self.cursor
+        let is_live = self.replay_to.is_none() && self.page.is_none() && self.backlog.is_empty();
+        if is_live { self.follower.passed(self.cursor) } else { self.cursor }
     }
 
     /// What comes next. Cancel safe.
@@ -204,8 +205,7 @@ impl Follow {
     }
 
     fn wants(&self, hint: &Hint) -> bool {
-        let (Hint::Delta { thread, .. } | Hint::DeltaEnd { thread, .. } | Hint::Status { thread, .. }) = hint;
-        concerns(&self.filter, thread)
+        concerns(&self.filter, hint.thread())
     }
 }
 

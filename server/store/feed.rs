@@ -1,5 +1,6 @@
 //! Who is told after a commit. One bounded tail of committed events a space, shared; a reader is a cursor into it and pages
-//! from the store when it is behind. Hints (deltas, status) ride beside: never stored, dropped when nobody keeps up.
+//! from the store when it is behind. Readers of one thread share an ear: they sleep while other threads talk.
+//! Hints (deltas, status) ride beside: never stored, dropped when nobody keeps up.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,6 +45,14 @@ pub enum Hint {
     },
 }
 
+impl Hint {
+    /// The thread it is about.
+    pub fn thread(&self) -> &ThreadId {
+        let (Self::Delta { thread, .. } | Self::DeltaEnd { thread, .. } | Self::Status { thread, .. }) = self;
+        thread
+    }
+}
+
 /// What became of streamed pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeltaOutcome {
@@ -68,8 +77,8 @@ pub enum Tail {
 const TAIL_EVENTS: usize = 1024;
 /// Most bytes of JSON a tail keeps (one event may exceed it alone).
 const TAIL_BYTES: usize = 4 << 20;
-/// Hints a slow reader may be behind before it loses the oldest.
-const HINTS: usize = 256;
+/// Hints a slow reader may be behind before it loses the oldest: of a whole space, of a thread.
+const HINTS: (usize, usize) = (256, 64);
 
 /// Tells followers of a space what was committed to it. A space without followers costs nothing.
 #[derive(Default)]
@@ -78,32 +87,83 @@ pub struct Feed {
     spaces: Mutex<HashMap<Space, Arc<Channel>>>,
 }
 
+#[derive(Default)]
 struct Channel {
     // A plain mutex: held while a handful of pointers are copied, never across an await.
-    tail: Mutex<TailBuffer>,
+    told: Mutex<Told>,
+}
+
+/// What followers were told.
+#[derive(Default)]
+struct Told {
+    events: VecDeque<Arc<Shown>>,
+    bytes: usize,
+    last: Option<Seq>,
+    /// By what is listened to: a thread and all below it, or (`None`) everything.
+    ears: HashMap<Option<ThreadId>, Ear>,
+}
+
+/// What followers of the same hear.
+struct Ear {
+    /// Everything of concern after this is among `seqs`; `None`: nothing was told since the first of them came.
+    since: Option<Seq>,
+    /// The events of concern that are in the tail.
+    seqs: VecDeque<Seq>,
     head: watch::Sender<Seq>,
     hints: broadcast::Sender<Arc<Hint>>,
 }
 
-#[derive(Default)]
-struct TailBuffer {
-    events: VecDeque<Arc<Shown>>,
-    bytes: usize,
+impl Ear {
+    fn new(since: Option<Seq>, hints: usize) -> Self {
+        let ((head, _), (hints, _)) = (watch::channel(0), broadcast::channel(hints));
+        Self { since, seqs: VecDeque::new(), head, hints }
+    }
 }
 
-impl TailBuffer {
-    fn last(&self) -> Option<Seq> {
-        self.events.back().map(|shown| shown.event.seq)
-    }
+/// The ears that an event or hint of a thread concerns.
+fn concerned(thread: &ThreadId) -> impl Iterator<Item = Option<ThreadId>> {
+    [None, Some(thread.clone())].into_iter().chain(thread.ancestors().map(Some))
+}
 
-    fn push(&mut self, shown: Arc<Shown>) {
+impl Told {
+    /// Adds an event; ears that hear the first of theirs from `first` on are put to those to be woken.
+    fn push(&mut self, shown: Arc<Shown>, first: Seq, woken: &mut Vec<watch::Sender<Seq>>) {
+        let seq = shown.event.seq;
+        if self.last.is_none() {
+            self.ears.values_mut().for_each(|ear| ear.since = Some(seq - 1));
+        }
+        self.last = Some(seq);
+        for key in concerned(&shown.event.thread) {
+            if let Some(ear) = self.ears.get_mut(&key) {
+                if ear.seqs.back().is_none_or(|last| *last < first) {
+                    woken.push(ear.head.clone());
+                }
+                ear.seqs.push_back(seq);
+            }
+        }
         self.bytes += shown.json.len();
         self.events.push_back(shown);
         while self.events.len() > 1 && (self.events.len() > TAIL_EVENTS || self.bytes > TAIL_BYTES) {
-            if let Some(oldest) = self.events.pop_front() {
-                self.bytes -= oldest.json.len();
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some(oldest) = self.events.pop_front() else { return };
+        self.bytes -= oldest.json.len();
+        let seq = oldest.event.seq;
+        for key in concerned(&oldest.event.thread) {
+            if let Some(ear) = self.ears.get_mut(&key).filter(|ear| ear.seqs.front() == Some(&seq)) {
+                ear.seqs.pop_front();
+                ear.since = Some(seq);
             }
         }
+    }
+
+    /// The tail has no gaps: where an event is follows from the difference.
+    fn at(&self, seq: Seq) -> Option<&Arc<Shown>> {
+        let first = self.events.front()?.event.seq;
+        self.events.get(usize::try_from(seq - first).ok()?)
     }
 }
 
@@ -117,34 +177,31 @@ impl Feed {
     /// are missing (another server committed them); nothing was told, and the caller is to read them first.
     pub fn committed(&self, space: &Space, events: &[Arc<Shown>]) -> bool {
         let Some(channel) = lock(&self.spaces).get(space).cloned() else { return true };
-        let mut tail = lock(&channel.tail);
-        let mut last = tail.last();
-        for shown in events {
-            let seq = shown.event.seq;
-            match last {
-                Some(known) if seq <= known => continue,
-                Some(known) if seq > known + 1 => return false,
-                _ => tail.push(shown.clone()),
+        let mut told = lock(&channel.told);
+        let first = told.last.map_or(0, |last| last + 1);
+        let mut woken = Vec::new();
+        let mut is_whole = true;
+        for shown in events.iter().filter(|shown| shown.event.seq >= first) {
+            is_whole = told.last.is_none_or(|last| shown.event.seq == last + 1);
+            if !is_whole {
+                break;
             }
-            last = Some(seq);
+            told.push(shown.clone(), first, &mut woken);
         }
-        drop(tail);
-        if let Some(last) = last {
-            channel.head.send_if_modified(|head| {
-                last > *head && {
-                    *head = last;
-                    true
-                }
-            });
+        let last = told.last.unwrap_or(0);
+        // Nobody is woken to wait for the lock.
+        drop(told);
+        for head in woken {
+            head.send_replace(last);
         }
-        true
+        is_whole
     }
 
     /// The last seq that the followers of a space were told of; `None` where nobody follows or nothing came yet.
     pub fn told(&self, space: &Space) -> Option<Seq> {
         let channel = lock(&self.spaces).get(space).cloned()?;
-        let tail = lock(&channel.tail);
-        tail.last()
+        let told = lock(&channel.told);
+        told.last
     }
 
     /// The spaces somebody follows.
@@ -152,59 +209,71 @@ impl Feed {
         lock(&self.spaces).keys().cloned().collect()
     }
 
-    /// Passes a hint to those who follow the space now.
+    /// Passes a hint to those who follow its thread, or the space, now.
     pub fn hint(&self, space: &Space, hint: Hint) {
-        if let Some(channel) = lock(&self.spaces).get(space) {
-            // No receiver, no hint: that is what a hint is.
-            let _ = channel.hints.send(Arc::new(hint));
+        let Some(channel) = lock(&self.spaces).get(space).cloned() else { return };
+        let told = lock(&channel.told);
+        let hint = Arc::new(hint);
+        for key in concerned(hint.thread()) {
+            if let Some(ear) = told.ears.get(&key) {
+                // No receiver, no hint: that is what a hint is.
+                let _ = ear.hints.send(hint.clone());
+            }
         }
     }
 
-    /// Follows a space from now on. Follow first, then read the store, then ask `after`: nothing is missed.
-    pub fn follow(self: &Arc<Self>, space: &Space) -> Follower {
+    /// Follows a space from now on, or of it only a thread and all below. Follow first, then read the store, then ask `after`:
+    /// nothing is missed.
+    pub fn follow(self: &Arc<Self>, space: &Space, thread: Option<&ThreadId>) -> Follower {
         let mut spaces = lock(&self.spaces);
-        let channel = spaces.entry(space.clone()).or_insert_with(|| {
-            let (head, _) = watch::channel(0);
-            let (hints, _) = broadcast::channel(HINTS);
-            Arc::new(Channel { tail: Mutex::default(), head, hints })
-        });
-        Follower {
-            head: channel.head.subscribe(),
-            hints: channel.hints.subscribe(),
-            channel: channel.clone(),
-            space: space.clone(),
-            feed: self.clone(),
-        }
+        let channel = spaces.entry(space.clone()).or_default().clone();
+        let mut told = lock(&channel.told);
+        let since = told.last;
+        let hints = if thread.is_none() { HINTS.0 } else { HINTS.1 };
+        let ear = told.ears.entry(thread.cloned()).or_insert_with(|| Ear::new(since, hints));
+        let (head, hints) = (ear.head.subscribe(), ear.hints.subscribe());
+        drop(told);
+        Follower { head, hints, channel, space: space.clone(), thread: thread.cloned(), feed: self.clone() }
     }
 }
 
-/// A reader of one space's commits.
+/// A reader of one space's commits, or of a thread's.
 pub struct Follower {
     feed: Arc<Feed>,
     space: Space,
+    thread: Option<ThreadId>,
     channel: Arc<Channel>,
     head: watch::Receiver<Seq>,
     hints: broadcast::Receiver<Arc<Hint>>,
 }
 
 impl Follower {
-    /// What was committed after `seq`, as far as the tail reaches; at most `limit` events.
+    /// What of concern was committed after `seq`, as far as the tail reaches; at most `limit` events.
     pub fn after(&self, seq: Seq, limit: usize) -> Tail {
-        let tail = lock(&self.channel.tail);
-        match tail.events.front().map(|first| first.event.seq) {
+        let told = lock(&self.channel.told);
+        let Some(ear) = told.ears.get(&self.thread) else { return Tail::Events(Vec::new()) };
+        match ear.since {
             None => Tail::Events(Vec::new()),
-            Some(first) if first > seq + 1 => Tail::Behind,
-            Some(first) => {
-                // seq + 1 >= first, and the tail has no gaps: the position follows from the difference.
-                let skip = usize::try_from(seq + 1 - first).unwrap_or(usize::MAX);
-                Tail::Events(tail.events.iter().skip(skip).take(limit).cloned().collect())
+            Some(since) if since > seq => Tail::Behind,
+            Some(_) => {
+                let from = ear.seqs.partition_point(|of_concern| *of_concern <= seq);
+                Tail::Events(ear.seqs.range(from..).take(limit).filter_map(|seq| told.at(*seq).cloned()).collect())
             }
         }
     }
 
-    /// Waits until something was committed since the last call. Cancel safe.
+    /// How far a reader is that has read everything of concern up to `seq`: nothing of concern lies between.
+    pub fn passed(&self, seq: Seq) -> Seq {
+        let told = lock(&self.channel.told);
+        let Some(ear) = told.ears.get(&self.thread) else { return seq };
+        let is_complete = ear.since.is_some_and(|since| since <= seq);
+        let has_more = ear.seqs.back().is_some_and(|last| *last > seq);
+        if is_complete && !has_more { told.last.unwrap_or(seq).max(seq) } else { seq }
+    }
+
+    /// Waits until something of concern was committed since the last call. Cancel safe.
     pub async fn changed(&mut self) {
-        // The sender lives in the channel that `self` holds, so this cannot fail.
+        // The sender stays as long as its followers, so this cannot fail.
         let _ = self.head.changed().await;
     }
 
@@ -214,7 +283,7 @@ impl Follower {
             match self.hints.recv().await {
                 Ok(hint) => return hint,
                 Err(broadcast::error::RecvError::Lagged(_)) => {}
-                // The sender lives in the channel that `self` holds.
+                // The sender stays as long as its followers.
                 Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
             }
         }
@@ -239,8 +308,12 @@ impl Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         let mut spaces = lock(&self.feed.spaces);
+        let mut told = lock(&self.channel.told);
         // This follower's own receiver still counts.
-        if self.channel.head.receiver_count() <= 1 {
+        if told.ears.get(&self.thread).is_some_and(|ear| ear.head.receiver_count() <= 1) {
+            told.ears.remove(&self.thread);
+        }
+        if told.ears.is_empty() {
             spaces.remove(&self.space);
         }
     }

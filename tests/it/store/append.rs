@@ -307,7 +307,7 @@ async fn dropped_callers_undo_nothing() {
 async fn the_feed_tells_what_is_committed_in_order() {
     for medium in media().await {
         let store = open(&medium).await;
-        let mut follower = store.feed().follow(&space());
+        let mut follower = store.feed().follow(&space(), None);
         let writers = (0..8).map(|_| {
             let store = store.clone();
             tokio::spawn(async move {

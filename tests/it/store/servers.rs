@@ -53,7 +53,7 @@ async fn read_to(store: &Arc<dyn Store>, follower: &mut Follower, last: i64) -> 
 async fn followers_of_every_server_see_every_commit() {
     let Some((_medium, a, b)) = two().await else { return };
     append(&a, vec![draft("main", "before anybody follows", &[])]).await;
-    let (mut on_a, mut on_b) = (a.feed().follow(&space()), b.feed().follow(&space()));
+    let (mut on_a, mut on_b) = (a.feed().follow(&space(), None), b.feed().follow(&space(), None));
     let writers = [a.clone(), b.clone(), b.clone()].map(|store| {
         tokio::spawn(async move {
             for n in 0..40 {
