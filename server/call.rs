@@ -13,12 +13,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::{Draft, Event};
 use crate::failure::{Failure, FailureKind, Who};
-use crate::history::{self, Block, Window};
+use crate::history::{self, Block, Entry, Window};
 use crate::id::{Seq, Space, ThreadId};
 use crate::model::{Answer, Content, Message, Model, Piece, Prepared, Request, Role, Tier, ToolChoice, ToolSpec};
 use crate::prompt::{Prompts, Template};
 use crate::store::{self, Blob, Query, Show, Store, ThreadRow};
 use crate::time;
+use recent::Recent;
+
+mod recent;
 
 /// Prompts whose blobs are known to be stored; more than so many and the set starts anew.
 const KNOWN_MAX: usize = 4096;
@@ -42,8 +45,8 @@ pub struct Look {
     /// Which events.
     pub window: Window,
     /// The events, oldest first.
-    pub events: Vec<Event>,
-    /// The events as written.
+    pub entries: Vec<Arc<Entry>>,
+    /// The view as written.
     pub blocks: Vec<Block>,
 }
 
@@ -116,12 +119,13 @@ pub struct Caller {
     options: history::Options,
     // A plain mutex: held for a set look-up, never across an await.
     known: Mutex<HashSet<(Space, String)>>,
+    recent: Recent,
 }
 
 impl Caller {
     /// A caller on this store and model.
     pub fn new(store: Arc<dyn Store>, model: Arc<dyn Model>, prompts: Arc<Prompts>, options: history::Options) -> Self {
-        Self { store, model, prompts, options, known: Mutex::default() }
+        Self { store, model, prompts, options, known: Mutex::default(), recent: Recent::default() }
     }
 
     /// The prompts it asks with.
@@ -139,13 +143,41 @@ impl Caller {
         let row = self.store.thread(&place.space, &place.thread).await?;
         let row = row.ok_or_else(|| store::Error::Broken(format!("the thread {} has no row", place.thread)))?;
         let window = Window::over(&row, show, &self.options, time::now());
-        let mut events = match window.query(&place.thread) {
-            Some(query) => self.store.events(&place.space, &query).await?,
+        let entries = match window.query(&place.thread) {
+            Some(query) => self.entries(place, &window, query).await?,
             None => Vec::new(),
         };
-        events.reverse();
-        let blocks = self.write(&events, window.omitted, &self.options);
-        Ok(Look { row, window, events, blocks })
+        let blocks = history::joined(&entries, window.omitted, self.options.media, &self.prompts);
+        Ok(Look { row, window, entries, blocks })
+    }
+
+    /// What the window holds. Of what was shown before, only what came since is read.
+    async fn entries(&self, place: &Place, window: &Window, query: Query) -> Result<Vec<Arc<Entry>>, store::Error> {
+        if window.since.is_some() {
+            return self.read(&place.space, &query).await;
+        }
+        let key = (place.space.clone(), place.thread.clone(), window.show);
+        let take = usize::try_from(window.take).unwrap_or(usize::MAX);
+        let mut entries = match self.recent.before(&key, window.upto) {
+            Some((upto, mut entries)) => {
+                entries.extend(self.read(&place.space, &Query { after: Some(upto), ..query.clone() }).await?);
+                entries
+            }
+            None => Vec::new(),
+        };
+        if entries.len() < take {
+            entries = self.read(&place.space, &query).await?;
+        }
+        entries.drain(..entries.len().saturating_sub(take));
+        self.recent.keep(key, window.upto, entries.clone());
+        Ok(entries)
+    }
+
+    /// Events as written, oldest first, of a query for the newest.
+    async fn read(&self, space: &Space, query: &Query) -> Result<Vec<Arc<Entry>>, store::Error> {
+        let events = self.store.events(space, query).await?;
+        let entry = |event: &Event| Arc::new(Entry::of(event, self.options.event_chars, &self.prompts));
+        Ok(events.iter().rev().map(entry).collect())
     }
 
     fn write(&self, events: &[Event], omitted: u64, options: &history::Options) -> Vec<Block> {
@@ -165,9 +197,9 @@ impl Caller {
         let view = json!({
             "renderer": history::RENDERER,
             "show": if look.window.show == Show::Heard { "heard" } else { "visible" },
-            "from": look.events.first().map(|event| event.seq),
-            "upto": look.events.last().map(|event| event.seq),
-            "events": look.events.len(),
+            "from": look.entries.first().map(|entry| entry.seq),
+            "upto": look.entries.last().map(|entry| entry.seq),
+            "events": look.entries.len(),
             "omitted": look.window.omitted,
             "media": self.options.media,
             "event_chars": self.options.event_chars,

@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::call::{Caller, Ended, Look, Place, Question, Ready, Until};
-use crate::event::Event;
 use crate::failure::Who;
 use crate::history::positions;
 use crate::id::{self, Seq};
@@ -110,8 +109,8 @@ pub async fn decide(deciding: &Deciding, streamed: &mut Streamed) -> Result<(Rea
 fn question(deciding: &Deciding, look: &Look) -> Question {
     let prompts = deciding.caller.prompts();
     let last = deciding.batch.last().copied().unwrap_or(0);
-    let later = |event: &&Event| event.seq > last && event.wakes();
-    let later: Vec<Seq> = look.events.iter().filter(later).map(|event| event.seq).collect();
+    let later = look.entries.iter().filter(|entry| entry.seq > last && entry.wakes);
+    let later: Vec<Seq> = later.map(|entry| entry.seq).collect();
     let meanwhile = match later.as_slice() {
         [] => String::new(),
         seqs => prompts.decision_meanwhile.fill(&[("seqs", &positions(seqs))]),

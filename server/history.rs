@@ -2,6 +2,8 @@
 //! Pure. An event is always written the same way, and views are cut at block boundaries, so that what was sent once
 //! is a prefix of what is sent next.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -103,24 +105,55 @@ pub enum Block {
     },
 }
 
+/// An event as views show it: always the same, so it is written once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its position.
+    pub seq: Seq,
+    /// Whether it starts a turn.
+    pub wakes: bool,
+    line: String,
+    /// Hash and type of the image or sound it carries.
+    media: Option<(String, String)>,
+}
+
+impl Entry {
+    /// Writes an event; tool arguments and results are shortened to so many characters.
+    pub fn of(event: &Event, event_chars: usize, prompts: &Prompts) -> Self {
+        let line = line(event, event_chars, prompts);
+        Self { seq: event.seq, wakes: event.wakes(), line, media: blob(event) }
+    }
+
+    /// About how much memory it takes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.line.len()
+    }
+}
+
 /// Writes events (oldest first) as a transcript, media in their places.
 pub fn transcript(events: &[Event], omitted: u64, media: usize, event_chars: usize, prompts: &Prompts) -> Vec<Block> {
+    let entries = events.iter().map(|event| Arc::new(Entry::of(event, event_chars, prompts)));
+    joined(&Vec::from_iter(entries), omitted, media, prompts)
+}
+
+/// Entries (oldest first) as a transcript.
+pub fn joined(entries: &[Arc<Entry>], omitted: u64, media: usize, prompts: &Prompts) -> Vec<Block> {
     let mut blocks = vec![];
     let mut text = String::new();
     if omitted > 0 {
         text.push_str(&prompts.view_omitted.fill(&[("count", &omitted.to_string())]));
         text.push('\n');
     }
-    let with_media = events.iter().filter(|event| blob(event).is_some()).count();
+    let with_media = entries.iter().filter(|entry| entry.media.is_some()).count();
     let mut seen = 0;
-    for event in events {
-        text.push_str(&line(event, event_chars, prompts));
+    for entry in entries {
+        text.push_str(&entry.line);
         text.push('\n');
-        if let Some((sha256, mime)) = blob(event) {
+        if let Some((sha256, mime)) = &entry.media {
             seen += 1;
             if seen + media > with_media {
                 blocks.push(Block::Text(std::mem::take(&mut text)));
-                blocks.push(Block::Blob { sha256, mime });
+                blocks.push(Block::Blob { sha256: sha256.clone(), mime: mime.clone() });
             }
         }
     }

@@ -122,7 +122,7 @@ pub enum Order {
 }
 
 /// Which kinds of events a reader wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Show {
     /// All there are.
     All,
