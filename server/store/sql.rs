@@ -114,7 +114,7 @@ macro_rules! store {
                 let text = concat!(
                     "select ",
                     sql::thread_columns!(),
-                    " from threads where space = $1 and thread > $2 order by thread limit $3"
+                    " from threads where space = $1 and thread > $2 order by thread limit $3 + 0"
                 );
                 let rows: Vec<sql::ThreadColumns> = sqlx::query_as(text)
                     .bind(space.as_str())
@@ -129,7 +129,7 @@ macro_rules! store {
             async fn queued(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<u32, Error> {
                 let text = "select count(*) from (select seq from marks where space = $1 and mark = $3 \
                      and visibility in (2, 3) and seq > (select handled from threads where space = $1 and thread = $2) \
-                     limit $4) q";
+                     limit $4 + 0) q";
                 let waiting: i64 = sqlx::query_scalar(text)
                     .bind(space.as_str())
                     .bind(thread.as_str())
@@ -177,12 +177,12 @@ macro_rules! store {
                     Some(_) => concat!(
                         "select ",
                         sql::entry_columns!(),
-                        " from entries e where space = $1 and key > $2 order by key limit $3"
+                        " from entries e where space = $1 and key > $2 order by key limit $3 + 0"
                     ),
                     None => concat!(
                         "select ",
                         sql::entry_columns!(),
-                        " from entries e where space = $1 and key >= $2 order by key limit $3"
+                        " from entries e where space = $1 and key >= $2 order by key limit $3 + 0"
                     ),
                 };
                 let rows: Vec<sql::EntryColumns> = sqlx::query_as(text)
@@ -303,7 +303,8 @@ macro_rules! store {
 
         type Page = sqlx::QueryBuilder<$Db>;
 
-        /// A page that needs no full text: the first rows of the runs that hold what is asked for.
+        /// A page that needs no full text: the first rows of the runs that hold what is asked for. `limit $n + 0`, because SQLite
+        /// prepares a statement whose limit is a bare parameter anew every time.
         fn marked_page(space: &Space, query: &Query) -> Page {
             let limit = i64::from(query.limit.max(1));
             let covered = super::marks::covers(query);
@@ -327,10 +328,10 @@ macro_rules! store {
                 let (after, before) = sql::range(query);
                 page.push(" and m.seq > ").push_bind(after).push(" and m.seq < ").push_bind(before);
                 times(&mut page, "m.seq", space, query);
-                page.push(" order by m.seq").push(order).push(" limit ").push_bind(limit).push(") r").push(number);
+                page.push(" order by m.seq").push(order).push(" limit ").push_bind(limit).push(" + 0) r").push(number);
             }
             page.push(") m cross join events e where e.space = ").push_bind(space.as_str().to_owned());
-            page.push(" and e.seq = m.seq order by m.seq").push(order).push(" limit ").push_bind(limit);
+            page.push(" and e.seq = m.seq order by m.seq").push(order).push(" limit ").push_bind(limit).push(" + 0");
             page
         }
 

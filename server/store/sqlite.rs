@@ -26,7 +26,7 @@ use crate::time::Timestamp;
 
 mod bulk;
 
-pub(super) use bulk::{clear, put_blob, put_events, put_heads, put_marks, put_rest, put_threads};
+pub(super) use bulk::{clear, put_blob, put_events, put_heads, put_marks, put_rest, put_threads, put_words};
 
 /// How long one connection waits for another one's lock on the file.
 const BUSY: Duration = Duration::from_secs(5);
@@ -59,7 +59,12 @@ fn options(url: &str) -> Result<SqliteConnectOptions, Error> {
     if url.contains(":memory:") || options.get_filename().as_os_str().is_empty() {
         return Err(Error::Broken(format!("{url:?} names no file; use sqlite://FILE")));
     }
-    Ok(options.busy_timeout(BUSY).statement_cache_capacity(256).disable_statement_logging())
+    Ok(options
+        .busy_timeout(BUSY)
+        .statement_cache_capacity(256)
+        // A page is read in one go: its rows do not wait for one another.
+        .row_buffer_size(1024)
+        .disable_statement_logging())
 }
 
 pub(super) fn writing(url: &str) -> Result<SqliteConnectOptions, Error> {
@@ -168,7 +173,7 @@ impl Sqlite {
 
     async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
         let text = "select space, thread from threads \
-             where woken > handled and status not in ('done', 'failed', 'stopped') limit $1";
+             where woken > handled and status not in ('done', 'failed', 'stopped') limit $1 + 0";
         let rows: Vec<(String, String)> = sqlx::query_as(text)
             .bind(i64::from(limit) + stored(self.leases.len() as u64))
             .fetch_all(&self.pool)
@@ -202,7 +207,11 @@ impl Sqlite {
         page.push(" and e.space = ").push_bind(space.as_str().to_owned());
         page.push(" and e.seq = w.rowid - ").push_bind(base);
         conditions(&mut page, space, query);
-        page.push(" order by w.rowid").push(sql::order(query)).push(" limit ").push_bind(i64::from(query.limit.max(1)));
+        page.push(" order by w.rowid")
+            .push(sql::order(query))
+            .push(" limit ")
+            .push_bind(i64::from(query.limit.max(1)))
+            .push(" + 0");
         Ok(Some(page))
     }
 
@@ -341,20 +350,15 @@ impl Backend for Log {
     }
 
     async fn threads(&mut self, ids: &[(Space, ThreadId)]) -> Result<Vec<(Space, ThreadRow)>, Error> {
-        let mut rows = Vec::new();
-        let text = concat!("select ", sql::thread_columns!(), " from threads where space = $1 and thread = $2");
-        for (space, thread) in ids {
-            let row: Option<sql::ThreadColumns> = sqlx::query_as(text)
-                .bind(space.as_str())
-                .bind(thread.as_str())
-                .fetch_optional(&mut self.connection)
-                .await
-                .map_err(sql::error)?;
-            if let Some(row) = row {
-                rows.push((space.clone(), sql::thread(row)?));
-            }
-        }
-        Ok(rows)
+        let keys: Vec<(&str, &str)> = ids.iter().map(|(space, thread)| (space.as_str(), thread.as_str())).collect();
+        let text = concat!(
+            "select t.space, ",
+            sql::thread_columns!(),
+            " from json_each($1) k cross join threads t where t.space = k.value ->> 0 and t.thread = k.value ->> 1"
+        );
+        let rows: Vec<sql::PlacedThreadColumns> =
+            sqlx::query_as(text).bind(json(&keys)?).fetch_all(&mut self.connection).await.map_err(sql::error)?;
+        rows.into_iter().map(sql::placed_thread).collect()
     }
 
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
@@ -433,7 +437,7 @@ impl Log {
     async fn index_some(&mut self, space: &Space) -> Result<bool, Error> {
         let base = self.number(space).await? << SEQ_BITS;
         let text = "select seq, payload from events where space = $1 \
-             and seq > coalesce((select seq from indexed where space = $1), 0) order by seq limit $2";
+             and seq > coalesce((select seq from indexed where space = $1), 0) order by seq limit $2 + 0";
         let rows: Vec<(i64, String)> = sqlx::query_as(text)
             .bind(space.as_str())
             .bind(INDEX_EVENTS)
@@ -442,17 +446,12 @@ impl Log {
             .map_err(sql::error)?;
         let Some((last, _)) = rows.last() else { return Ok(false) };
         let last: Seq = *last;
+        let mut words = Vec::with_capacity(rows.len());
         for (seq, payload) in &rows {
-            let words = super::words::of(&sql::payload_text(payload)?);
-            if !words.is_empty() {
-                sqlx::query("insert into event_words (rowid, words) values ($1, $2)")
-                    .bind(base + seq)
-                    .bind(joined(words))
-                    .execute(&mut self.connection)
-                    .await
-                    .map_err(sql::error)?;
-            }
+            words.push((base + seq, joined(super::words::of(&sql::payload_text(payload)?))));
         }
+        words.retain(|(_, words)| !words.is_empty());
+        put_words(&mut self.connection, &words).await?;
         sqlx::query(
             "insert into indexed (space, seq) values ($1, $2) on conflict (space) do update set seq = excluded.seq",
         )

@@ -13,8 +13,8 @@ use crate::store::rows::Rows;
 use crate::store::sql::EventRow;
 use crate::store::{Blob, Entry, Error, ThreadRow, marks, rank};
 
-/// Rows of one insert.
-const CHUNKS: [usize; 4] = [128, 32, 8, 1];
+/// Rows of one insert. Every statement is a way to the connection's thread and back: few for any number of rows.
+const CHUNKS: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
 
 pub(in crate::store) async fn put_heads(
     connection: &mut SqliteConnection,
@@ -77,6 +77,21 @@ fn chunks<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
         rows = rest;
         Some(chunk)
     })
+}
+
+/// Adds texts, as their words, to the search index: row id and words.
+pub(in crate::store) async fn put_words(
+    connection: &mut SqliteConnection,
+    rows: &[(i64, String)],
+) -> Result<(), Error> {
+    for chunk in chunks(rows) {
+        let mut insert = sqlx::query(inserting("insert into event_words (rowid, words)", chunk.len(), 2, ""));
+        for (id, words) in chunk {
+            insert = insert.bind(*id).bind(words.as_str());
+        }
+        insert.execute(&mut *connection).await.map_err(sql::error)?;
+    }
+    Ok(())
 }
 
 pub(in crate::store) async fn put_events(
