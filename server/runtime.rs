@@ -225,12 +225,16 @@ impl Runtime {
             }
         }
         let id = event_id.unwrap_or_else(id::fresh);
-        let drafts = match content {
+        let mut drafts = match content {
             InputContent::Parts(kind, parts) => Draft::input(&thread, kind, parts, user.as_deref(), id),
             InputContent::Trigger(name, payload) => {
                 vec![Draft::trigger(&thread, &name, payload, user.as_deref()).with_id(id)]
             }
         };
+        if event_id.is_none() {
+            // Nobody asked for these ids, so the store need not look whether it has them.
+            drafts.iter_mut().for_each(|draft| draft.event_id = None);
+        }
         let Appended::Stored(placed) = self.0.store.append(Append::free(&space, drafts)).await? else {
             return Err(Refused::Unprocessable("the input was dropped by the store".into()));
         };
