@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) {
     }
     client.block_on(long_thread(arguments, &stub, &file));
     starts(arguments, &stub, &format!("{filled} events"), &folder, Some((&file, &floor_file)));
-    let program = std::fs::metadata(env!("CARGO_BIN_EXE_thinkd")).unwrap().len();
+    let program = std::fs::metadata(process::program()).unwrap().len();
     println!("the program is {:.1} MB", program as f64 / 1e6);
 }
 

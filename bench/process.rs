@@ -24,6 +24,11 @@ pub fn floor() -> Option<PathBuf> {
     Some(Path::new(&folder).join("floor")).filter(|path| path.exists())
 }
 
+/// The thinkd that is measured: this tree's, or the one that THINKD_BINARY names.
+pub fn program() -> PathBuf {
+    std::env::var_os("THINKD_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_thinkd").into(), PathBuf::from)
+}
+
 /// A folder that goes when this does.
 pub struct Folder(pub PathBuf);
 
@@ -95,7 +100,7 @@ impl Server {
     /// Starts thinkd on a file, and returns at once.
     pub fn spawn_thinkd(file: &Path, stub: &Stub, shape: Shape) -> Self {
         let address = free_address();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
+        let mut command = Command::new(program());
         command.env_clear().env("OPENAI_BASE_URL", stub.url()).env("OPENAI_API_KEY", "stub");
         command.current_dir(file.parent().unwrap());
         command.args(["--listen", &address, "--database", &format!("sqlite://{}", file.display())]);
