@@ -198,7 +198,7 @@ impl Server {
 
     /// Stops it, and waits for its end.
     pub fn stop(mut self) {
-        drop(Command::new("kill").arg(self.pid().to_string()).status());
+        drop(Command::new("sh").args(["-c", &format!("kill {}", self.pid())]).status());
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_secs(20) && self.child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(5));

@@ -214,7 +214,8 @@ impl App {
     /// `kill -TERM`, without waiting.
     pub fn terminate(&self) {
         let pid = self.process.as_ref().unwrap().child.id();
-        let sent = Command::new("kill").args(["-TERM", &pid.to_string()]).status().unwrap();
+        // The shell's own: a bare machine has no other.
+        let sent = Command::new("sh").args(["-c", &format!("kill -TERM {pid}")]).status().unwrap();
         assert!(sent.success());
     }
 
