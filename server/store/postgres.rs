@@ -106,6 +106,10 @@ impl Postgres {
         Ok(Self { pool, writer, feed, epoch, options, project, watch: Mutex::new(tasks) })
     }
 
+    async fn reader(&self) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, Error> {
+        self.pool.acquire().await.map_err(sql::error)
+    }
+
     async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error> {
         // The second `nextval` is drawn with the row locked: numbers grow in the order of the takings.
         let text = "insert into leases (space, thread, number, until) \

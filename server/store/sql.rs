@@ -39,7 +39,7 @@ pub(super) fn range(query: &Query) -> (Seq, Seq) {
     (query.after.unwrap_or(0), query.before.unwrap_or(Seq::MAX))
 }
 
-/// Stamps the `Store` for a pool. The type has `pool`, `writer`, `feed`, `epoch`, `project`, and for what differs:
+/// Stamps the `Store` for a database. The type has `writer`, `feed`, `epoch`, `project`, and for what differs: `reader`,
 /// `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `sound`, `shut`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
@@ -56,7 +56,7 @@ macro_rules! store {
             async fn head(&self, space: &Space) -> Result<super::Head, Error> {
                 let seq: Option<i64> = sqlx::query_scalar("select head from spaces where space = $1")
                     .bind(space.as_str())
-                    .fetch_optional(&self.pool)
+                    .fetch_optional(&mut *self.reader().await?)
                     .await
                     .map_err(sql::error)?;
                 Ok(super::Head { seq: seq.unwrap_or(0), epoch: self.epoch })
@@ -78,7 +78,7 @@ macro_rules! store {
                     }
                 };
                 let rows: Vec<sql::EventColumns> =
-                    page.build_query_as().fetch_all(&self.pool).await.map_err(sql::error)?;
+                    page.build_query_as().fetch_all(&mut *self.reader().await?).await.map_err(sql::error)?;
                 rows.into_iter().map(sql::event).collect()
             }
 
@@ -88,7 +88,7 @@ macro_rules! store {
                 let row: Option<sql::EventColumns> = sqlx::query_as(text)
                     .bind(space.as_str())
                     .bind(event_id)
-                    .fetch_optional(&self.pool)
+                    .fetch_optional(&mut *self.reader().await?)
                     .await
                     .map_err(sql::error)?;
                 row.map(sql::event).transpose()
@@ -99,7 +99,7 @@ macro_rules! store {
                 let row: Option<sql::ThreadColumns> = sqlx::query_as(text)
                     .bind(space.as_str())
                     .bind(thread.as_str())
-                    .fetch_optional(&self.pool)
+                    .fetch_optional(&mut *self.reader().await?)
                     .await
                     .map_err(sql::error)?;
                 row.map(sql::thread).transpose()
@@ -120,7 +120,7 @@ macro_rules! store {
                     .bind(space.as_str())
                     .bind(after.map_or("", ThreadId::as_str))
                     .bind(i64::from(limit))
-                    .fetch_all(&self.pool)
+                    .fetch_all(&mut *self.reader().await?)
                     .await
                     .map_err(sql::error)?;
                 rows.into_iter().map(sql::thread).collect()
@@ -135,7 +135,7 @@ macro_rules! store {
                     .bind(thread.as_str())
                     .bind(super::marks::waking(thread))
                     .bind(i64::from(limit))
-                    .fetch_one(&self.pool)
+                    .fetch_one(&mut *self.reader().await?)
                     .await
                     .map_err(sql::error)?;
                 Ok(u32::try_from(waiting).unwrap_or(limit))
@@ -149,7 +149,7 @@ macro_rules! store {
                 let rows: Vec<sql::SubmoduleColumns> =
                     sqlx::query_as("select name, prompt, updated from submodules where space = $1 order by name")
                         .bind(space.as_str())
-                        .fetch_all(&self.pool)
+                        .fetch_all(&mut *self.reader().await?)
                         .await
                         .map_err(sql::error)?;
                 rows.into_iter().map(sql::submodule).collect()
@@ -160,7 +160,7 @@ macro_rules! store {
                 let row: Option<sql::EntryColumns> = sqlx::query_as(text)
                     .bind(space.as_str())
                     .bind(key)
-                    .fetch_optional(&self.pool)
+                    .fetch_optional(&mut *self.reader().await?)
                     .await
                     .map_err(sql::error)?;
                 row.map(sql::entry).transpose()
@@ -189,7 +189,7 @@ macro_rules! store {
                     .bind(space.as_str())
                     .bind(after.unwrap_or(""))
                     .bind(i64::from(limit))
-                    .fetch_all(&self.pool)
+                    .fetch_all(&mut *self.reader().await?)
                     .await
                     .map_err(sql::error)?;
                 rows.into_iter().map(sql::entry).collect()
@@ -246,7 +246,7 @@ macro_rules! store {
                     sqlx::query_as("select mime, bytes from blobs where space = $1 and sha256 = $2")
                         .bind(space.as_str())
                         .bind(sha256)
-                        .fetch_optional(&self.pool)
+                        .fetch_optional(&mut *self.reader().await?)
                         .await
                         .map_err(sql::error)?;
                 Ok(row.map(|(mime, bytes)| super::Blob { mime, bytes: bytes.into() }))
@@ -258,7 +258,7 @@ macro_rules! store {
 
             async fn ping(&self) -> Result<(), Error> {
                 self.sound()?;
-                let answer: Result<i32, _> = sqlx::query_scalar("select 1").fetch_one(&self.pool).await;
+                let answer: Result<i32, _> = sqlx::query_scalar("select 1").fetch_one(&mut *self.reader().await?).await;
                 answer.map(|_| ()).map_err(sql::error)
             }
 
@@ -277,7 +277,7 @@ macro_rules! store {
                 loop {
                     let indexed: Option<i64> = sqlx::query_scalar("select seq from indexed where space = $1")
                         .bind(space.as_str())
-                        .fetch_optional(&self.pool)
+                        .fetch_optional(&mut *self.reader().await?)
                         .await
                         .map_err(sql::error)?;
                     if indexed.unwrap_or(0) >= head {

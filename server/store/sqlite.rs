@@ -9,9 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use sqlx::migrate::Migrator;
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 use uuid::Uuid;
 
@@ -23,8 +21,10 @@ use super::{Blob, Entry, Error, Fence, Options, Project, Query, ThreadRow};
 use crate::event::Event;
 use crate::id::{Seq, Space, ThreadId};
 use crate::time::Timestamp;
+use readers::{Reader, Readers};
 
 mod bulk;
+mod readers;
 
 pub(super) use bulk::{clear, put_blob, put_events, put_heads, put_marks, put_rest, put_threads, put_words};
 
@@ -37,7 +37,7 @@ const SEQ_BITS: u32 = 40;
 
 /// The store in one file.
 pub(super) struct Sqlite {
-    pool: SqlitePool,
+    readers: Readers,
     writer: Writer,
     feed: Arc<Feed>,
     epoch: Uuid,
@@ -72,6 +72,8 @@ pub(super) fn writing(url: &str) -> Result<SqliteConnectOptions, Error> {
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
+        // The same few pages change again and again: the longer they stay in the journal, the seldomer they are copied.
+        .pragma("wal_autocheckpoint", "4000")
         .pragma("journal_size_limit", "67108864")
         .pragma("cache_size", "-16384")
         .pragma("temp_store", "memory"))
@@ -145,17 +147,23 @@ impl Sqlite {
         let options = writing(url)?;
         let (mut connection, lock) = open_alone(url).await?;
         let (epoch, incarnation) = opened(&mut connection).await?;
-        let pool = SqlitePoolOptions::new()
-            .max_connections(settings.connections.max(1))
-            .acquire_timeout(ACQUIRE)
-            .test_before_acquire(false)
-            .connect_lazy_with(reading(url)?);
+        let readers = Readers::new(reading(url)?, settings.connections);
         let leases = Arc::new(Leases::new(incarnation << 32));
         let feed = Arc::new(Feed::default());
         let broken = Broken::default();
-        let backend = Log { connection, leases: leases.clone(), numbers: BTreeMap::new(), broken: broken.clone() };
+        let backend = Log {
+            connection,
+            leases: leases.clone(),
+            heads: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            broken: broken.clone(),
+        };
         let writer = Writer::start(backend, feed.clone(), project);
-        Ok(Self { pool, writer, feed, epoch, project, leases, options, broken, _lock: lock })
+        Ok(Self { readers, writer, feed, epoch, project, leases, options, broken, _lock: lock })
+    }
+
+    async fn reader(&self) -> Result<Reader<'_>, Error> {
+        self.readers.take().await
     }
 
     async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error> {
@@ -176,7 +184,7 @@ impl Sqlite {
              where woken > handled and status not in ('done', 'failed', 'stopped') limit $1 + 0";
         let rows: Vec<(String, String)> = sqlx::query_as(text)
             .bind(i64::from(limit) + stored(self.leases.len() as u64))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.reader().await?)
             .await
             .map_err(sql::error)?;
         let mut waiting = Vec::new();
@@ -193,7 +201,7 @@ impl Sqlite {
     async fn text_page(&self, space: &Space, words: &[String], query: &Query) -> Result<Option<Page>, Error> {
         let number: Option<i64> = sqlx::query_scalar("select number from spaces where space = $1")
             .bind(space.as_str())
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.reader().await?)
             .await
             .map_err(sql::error)?;
         let Some(number) = number else { return Ok(None) };
@@ -226,7 +234,7 @@ impl Sqlite {
             .bind(all_of(words))
             .bind(space.as_str())
             .bind(super::rank::CANDIDATES)
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.reader().await?)
             .await
             .map_err(sql::error)?;
         rows.into_iter().map(sql::entry).collect()
@@ -245,7 +253,7 @@ impl Sqlite {
     }
 
     async fn shut(&self) {
-        self.pool.close().await;
+        self.readers.close().await;
     }
 }
 
@@ -306,6 +314,8 @@ struct Log {
     connection: SqliteConnection,
     broken: Broken,
     leases: Arc<Leases>,
+    /// Where the logs end, as far as known.
+    heads: BTreeMap<Space, Position>,
     /// The spaces' numbers, as far as known.
     numbers: BTreeMap<Space, i64>,
 }
@@ -323,6 +333,10 @@ impl Backend for Log {
     async fn heads(&mut self, spaces: &BTreeSet<Space>) -> Result<BTreeMap<Space, Position>, Error> {
         let mut heads = BTreeMap::new();
         for space in spaces {
+            if let Some(head) = self.heads.get(space) {
+                heads.insert(space.clone(), *head);
+                continue;
+            }
             let row: Option<(i64, i64)> = sqlx::query_as("select head, ts from spaces where space = $1")
                 .bind(space.as_str())
                 .fetch_optional(&mut self.connection)
@@ -367,7 +381,10 @@ impl Backend for Log {
         put_events(connection, &plan.event_rows()?).await?;
         put_marks(connection, plan.placed()).await?;
         put_threads(connection, &plan.rows.threads).await?;
-        put_rest(connection, &plan.rows).await
+        put_rest(connection, &plan.rows).await?;
+        // Only this connection moves them; a rollback forgets them.
+        self.heads.extend(plan.heads.iter().map(|(space, head)| (space.clone(), *head)));
+        Ok(())
     }
 
     async fn commit(&mut self) -> Result<(), Error> {
@@ -375,6 +392,7 @@ impl Backend for Log {
     }
 
     async fn rollback(&mut self) {
+        self.heads.clear();
         // It fails where no transaction is open (SQLite ends one itself when the disk is full); then nothing is to be undone.
         let _ = self.run("rollback").await;
     }

@@ -1,0 +1,88 @@
+//! A few connections that read. Not sqlx's pool: that one asks a connection after every use whether it still lives, which for a
+//! thread of this process costs as much as a query.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Connection};
+use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use super::{ACQUIRE, sql};
+use crate::store::Error;
+
+type Shared = Arc<tokio::sync::Mutex<SqliteConnection>>;
+
+/// The connections, opened as they are needed.
+pub(super) struct Readers {
+    options: SqliteConnectOptions,
+    places: Semaphore,
+    // A plain mutex: held to take or put back one, never across an await.
+    idle: Mutex<Vec<Shared>>,
+}
+
+/// A connection for one query; it goes back when this is dropped. A query that nobody waits for any more ends by itself.
+pub(super) struct Reader<'a> {
+    connection: OwnedMutexGuard<SqliteConnection>,
+    readers: &'a Readers,
+    _place: SemaphorePermit<'a>,
+}
+
+impl Readers {
+    pub fn new(options: SqliteConnectOptions, most: u32) -> Self {
+        let places = Semaphore::new(usize::try_from(most.max(1)).unwrap_or(1));
+        Self { options, places, idle: Mutex::default() }
+    }
+
+    /// Waits for a connection, for a while.
+    pub async fn take(&self) -> Result<Reader<'_>, Error> {
+        let place = match timeout(ACQUIRE, self.places.acquire()).await {
+            Ok(Ok(place)) => place,
+            Ok(Err(_)) => return Err(Error::Unavailable("the store is closed".into())),
+            Err(_) => return Err(Error::Unavailable("all connections are busy".into())),
+        };
+        let idle = self.lock().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => Arc::new(tokio::sync::Mutex::new(self.options.connect().await.map_err(sql::error)?)),
+        };
+        Ok(Reader { connection: connection.lock_owned().await, readers: self, _place: place })
+    }
+
+    /// Closes those that are not in use; the others are dropped with the store.
+    pub async fn close(&self) {
+        self.places.close();
+        let idle = std::mem::take(&mut *self.lock());
+        for connection in idle.into_iter().filter_map(Arc::into_inner) {
+            if let Err(error) = connection.into_inner().close().await {
+                tracing::warn!(%error, "a connection that reads was not closed in order");
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Shared>> {
+        // A panic while this short lock was held left nothing half done.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        self.readers.lock().push(OwnedMutexGuard::mutex(&self.connection).clone());
+    }
+}
+
+impl Deref for Reader<'_> {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Reader<'_> {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.connection
+    }
+}
