@@ -66,6 +66,7 @@ async fn make_threads(file: &Path, threads: usize) {
     for numbers in Vec::from_iter(0..threads).chunks(2000) {
         log.append(Append::free(&Space::default(), numbers.iter().map(ended).collect())).await.unwrap();
     }
+    process::indexed(&log, "sleepers").await;
     log.close().await;
 }
 

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
+use thinkd::event::Draft;
+use thinkd::id::{Space, ThreadId};
 use thinkd::projection;
-use thinkd::store::{self, Store};
+use thinkd::store::{self, Append, Query, Store};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
@@ -217,6 +219,14 @@ impl Drop for Server {
 pub async fn log(file: &Path) -> Arc<dyn Store> {
     let url = format!("sqlite://{}", file.display());
     store::open(&url, store::Options::default(), projection::project).await.unwrap()
+}
+
+/// Waits for the log's search index: appends a word that nobody else says, until it is found.
+pub async fn indexed(log: &Arc<dyn Store>, word: &str) {
+    let said = Draft::reply(&ThreadId::default(), 1, "c0.0", word, false);
+    log.append(Append::free(&Space::default(), vec![said])).await.unwrap();
+    let query = Query { text: Some(word.to_owned()), limit: 1, ..Query::default() };
+    while log.events(&Space::default(), &query).await.unwrap().is_empty() {}
 }
 
 /// An HTTP client; `get` on the same one reuses its connection.
