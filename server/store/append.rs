@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::feed::Feed;
 use super::rows::Rows;
-use super::sql::EventRow;
+use super::sql::{EventRow, Writes};
 use super::{Append, Appended, Blob, Error, Fence, Placed, Project, Shown, ThreadRow};
 use crate::event::{Draft, Event, Meta};
 use crate::id::{Seq, Space, ThreadId};
@@ -62,7 +62,7 @@ pub(super) trait Backend: Send + 'static {
     ) -> impl Future<Output = Result<Vec<(Space, ThreadRow)>, Error>> + Send;
     fn write(&mut self, plan: &Plan) -> impl Future<Output = Result<(), Error>> + Send;
     fn commit(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
-    /// Undoes the transaction, or at least sees to it that the next one starts afresh.
+    /// Undoes the transaction, if one is open, or at least sees to it that the next one starts afresh.
     fn rollback(&mut self) -> impl Future<Output = ()> + Send;
     /// The transaction is over; these leases were given back in it.
     fn settled(&mut self, released: &[Fence]);
@@ -414,6 +414,12 @@ struct Written {
     payload: String,
 }
 
+impl Written {
+    fn row(&self) -> Result<EventRow<'_>, Error> {
+        EventRow::of(&self.space, &self.shown.event, &self.payload)
+    }
+}
+
 /// Everything one transaction writes.
 pub(super) struct Plan {
     events: Vec<Written>,
@@ -445,14 +451,16 @@ impl Plan {
         })
     }
 
-    /// The events as rows, in order.
-    pub fn event_rows(&self) -> Result<Vec<EventRow<'_>>, Error> {
-        self.events.iter().map(|it| EventRow::of(&it.space, &it.shown.event, &it.payload)).collect()
-    }
-
-    /// The events and their spaces, in order.
-    pub fn placed(&self) -> impl Iterator<Item = (&Space, &Event)> {
-        self.events.iter().map(|it| (&it.space, &it.shown.event))
+    /// The rows of all that has bulk: everything but submodules and entries.
+    pub fn writes(&self) -> Result<Writes<'_>, Error> {
+        let mut writes = Writes {
+            heads: self.heads.iter().map(|(space, head)| (space, *head)).collect(),
+            events: self.events.iter().map(Written::row).collect::<Result<_, _>>()?,
+            threads: self.rows.threads.iter().map(|((space, _), row)| (space, row)).collect(),
+            ..Writes::default()
+        };
+        writes.mark(self.events.iter().map(|it| (&it.space, &it.shown.event)));
+        Ok(writes)
     }
 
     fn is_empty(&self) -> bool {

@@ -8,7 +8,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{ConnectOptions, Connection};
 
 use super::append::Position;
-use super::sql::{self, EventRow};
+use super::sql::{self, EventRow, Writes};
 use super::{Error, Project, postgres, sqlite};
 
 /// Copies events and blobs from one open connection to another; how many events.
@@ -22,13 +22,15 @@ macro_rules! copy {
             let Some((space, event, _)) = page.last() else { break };
             after = (space.to_string(), event.seq);
             let rows = page.iter().map(|(space, event, payload)| EventRow::of(space, event, payload));
-            $to::put_events(target, &rows.collect::<Result<Vec<_>, _>>()?).await?;
+            let writes = Writes { events: rows.collect::<Result<_, _>>()?, ..Writes::default() };
+            $to::put(target, &writes).await?;
             for (space, event, _) in &page {
                 heads.insert(space.clone(), Position { seq: event.seq, ts: event.ts });
             }
             events += page.len() as u64;
         }
-        $to::put_heads(target, &heads).await?;
+        let heads = heads.iter().map(|(space, head)| (space, *head)).collect();
+        $to::put(target, &Writes { heads, ..Writes::default() }).await?;
         let mut after = (String::new(), String::new());
         while let Some((space, sha256, blob)) = $from::read_blob(source, &after).await? {
             $to::put_blob(target, &space, &sha256, &blob).await?;

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::append::json;
-use super::{Entry, Error, Status, SubmoduleRow, ThreadRow};
+use super::append::{Position, json};
+use super::{Entry, Error, Status, SubmoduleRow, ThreadRow, marks};
 use crate::event::{Event, Meta, Modality, Source};
 use crate::id::{Name, Space, ThreadId};
 use crate::time::Timestamp;
@@ -143,5 +143,29 @@ pub(super) struct EventRow<'a> {
 impl<'a> EventRow<'a> {
     pub fn of(space: &'a Space, event: &'a Event, payload: &'a str) -> Result<Self, Error> {
         Ok(Self { space, event, payload, tags: json(&event.meta.tags)? })
+    }
+}
+
+/// A mark as its row has it.
+pub(super) type MarkRow<'a> = (&'a str, String, i16, i64);
+
+/// Rows that are written together.
+#[derive(Default)]
+pub(super) struct Writes<'a> {
+    pub heads: Vec<(&'a Space, Position)>,
+    pub events: Vec<EventRow<'a>>,
+    /// In the order of their key: neighbours share pages.
+    pub marks: Vec<MarkRow<'a>>,
+    pub threads: Vec<(&'a Space, &'a ThreadRow)>,
+}
+
+impl<'a> Writes<'a> {
+    /// The marks of these events.
+    pub fn mark(&mut self, events: impl Iterator<Item = (&'a Space, &'a Event)>) {
+        for (space, event) in events {
+            let level = event.visibility() as i16;
+            self.marks.extend(marks::of(event).into_iter().map(|mark| (space.as_str(), mark, level, event.seq)));
+        }
+        self.marks.sort_unstable();
     }
 }

@@ -24,7 +24,7 @@ use crate::time::Timestamp;
 mod bulk;
 mod watch;
 
-pub(super) use bulk::{clear, put_blob, put_events, put_heads, put_marks, put_rest, put_threads};
+pub(super) use bulk::{clear, put, put_blob, put_rest};
 use watch::Watch;
 
 /// How long anybody waits for a connection.
@@ -392,20 +392,8 @@ impl Backend for Log {
 
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
         let connection = self.connection()?;
-        put_heads(connection, &plan.heads).await?;
-        put_events(connection, &plan.event_rows()?).await?;
-        put_marks(connection, plan.placed()).await?;
-        put_threads(connection, &plan.rows.threads).await?;
-        put_rest(connection, &plan.rows).await?;
-        if plan.released.is_empty() {
-            return Ok(());
-        }
-        let text = "update leases l set number = nextval('fences'), until = '-infinity' \
-             from unnest($1::text[], $2::text[], $3::bigint[]) f (space, thread, number) \
-             where l.space = f.space and l.thread = f.thread and l.number = f.number";
-        let (spaces, threads, numbers) = columns(&plan.released);
-        let release = sqlx::query(text).bind(spaces).bind(threads).bind(numbers);
-        release.execute(connection).await.map(|_| ()).map_err(sql::error)
+        bulk::put_and_release(connection, &plan.writes()?, &plan.released).await?;
+        put_rest(connection, &plan.rows).await
     }
 
     async fn commit(&mut self) -> Result<(), Error> {

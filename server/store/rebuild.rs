@@ -151,12 +151,18 @@ macro_rules! rebuild {
                     log.take(space, event, project);
                 }
                 if !check {
-                    put_marks(connection, page.iter().map(|(space, event, _)| (space, event))).await?;
+                    let mut writes = sql::Writes::default();
+                    writes.mark(page.iter().map(|(space, event, _)| (space, event)));
+                    put(connection, &writes).await?;
                 }
             }
             if !check {
-                put_heads(connection, &log.heads).await?;
-                put_threads(connection, &log.rows.threads).await?;
+                let writes = sql::Writes {
+                    heads: log.heads.iter().map(|(space, head)| (space, *head)).collect(),
+                    threads: log.rows.threads.iter().map(|((space, _), row)| (space, row)).collect(),
+                    ..sql::Writes::default()
+                };
+                put(connection, &writes).await?;
                 put_rest(connection, &log.rows).await?;
             }
             Ok(tables.against(log))

@@ -26,7 +26,7 @@ use readers::{Reader, Readers};
 mod bulk;
 mod readers;
 
-pub(super) use bulk::{clear, put_blob, put_events, put_heads, put_marks, put_rest, put_threads, put_words};
+pub(super) use bulk::{clear, put, put_blob, put_rest, put_words};
 
 /// How long one connection waits for another one's lock on the file.
 const BUSY: Duration = Duration::from_secs(5);
@@ -151,13 +151,7 @@ impl Sqlite {
         let leases = Arc::new(Leases::new(incarnation << 32));
         let feed = Arc::new(Feed::default());
         let broken = Broken::default();
-        let backend = Log {
-            connection,
-            leases: leases.clone(),
-            heads: BTreeMap::new(),
-            numbers: BTreeMap::new(),
-            broken: broken.clone(),
-        };
+        let backend = Log::new(connection, leases.clone(), broken.clone());
         let writer = Writer::start(backend, feed.clone(), project);
         Ok(Self { readers, writer, feed, epoch, project, leases, options, broken, _lock: lock })
     }
@@ -309,21 +303,60 @@ impl Broken {
     }
 }
 
-/// The connection that writes.
+/// The connection that writes. Nobody else does, so what it wrote last need not be read again.
 struct Log {
     connection: SqliteConnection,
     broken: Broken,
     leases: Arc<Leases>,
-    /// Where the logs end, as far as known.
-    heads: BTreeMap<Space, Position>,
     /// The spaces' numbers, as far as known.
     numbers: BTreeMap<Space, i64>,
+    /// Where the logs end and the threads' rows, as this connection wrote them last; a rollback forgets them.
+    heads: BTreeMap<Space, Position>,
+    threads: BTreeMap<(Space, ThreadId), ThreadRow>,
+}
+
+/// Heads and threads that are remembered.
+const REMEMBERED: usize = 1024;
+
+impl Log {
+    fn new(connection: SqliteConnection, leases: Arc<Leases>, broken: Broken) -> Self {
+        let (numbers, heads, threads) = Default::default();
+        Self { connection, broken, leases, numbers, heads, threads }
+    }
+
+    async fn run(&mut self, text: &'static str) -> Result<(), Error> {
+        let result = sqlx::query(text).execute(&mut self.connection).await;
+        result.map(|_| ()).inspect_err(|error| self.broken.note(error)).map_err(sql::error)
+    }
+
+    async fn head(&mut self, space: &Space) -> Result<Option<Position>, Error> {
+        if let Some(head) = self.heads.get(space) {
+            return Ok(Some(*head));
+        }
+        let row: Option<(i64, i64)> = sqlx::query_as("select head, ts from spaces where space = $1")
+            .bind(space.as_str())
+            .fetch_optional(&mut self.connection)
+            .await
+            .map_err(sql::error)?;
+        Ok(row.map(|(seq, ts)| Position { seq, ts: Timestamp::from_micros(ts) }))
+    }
+
+    fn remember(&mut self, plan: &Plan) {
+        if self.heads.len() + plan.heads.len() > REMEMBERED {
+            self.heads.clear();
+        }
+        self.heads.extend(plan.heads.iter().map(|(space, head)| (space.clone(), *head)));
+        if self.threads.len() + plan.rows.threads.len() > REMEMBERED {
+            self.threads.clear();
+        }
+        self.threads.extend(plan.rows.threads.iter().map(|(key, row)| (key.clone(), row.clone())));
+    }
 }
 
 impl Backend for Log {
     async fn begin(&mut self) -> Result<(), Error> {
-        self.broken.check()?;
-        self.run("begin immediate").await
+        // What is read needs no transaction, since nobody else writes; what is written has one (`put_alone`).
+        self.broken.check()
     }
 
     async fn held(&mut self, fences: &[Fence]) -> Result<HashSet<Fence>, Error> {
@@ -333,17 +366,8 @@ impl Backend for Log {
     async fn heads(&mut self, spaces: &BTreeSet<Space>) -> Result<BTreeMap<Space, Position>, Error> {
         let mut heads = BTreeMap::new();
         for space in spaces {
-            if let Some(head) = self.heads.get(space) {
-                heads.insert(space.clone(), *head);
-                continue;
-            }
-            let row: Option<(i64, i64)> = sqlx::query_as("select head, ts from spaces where space = $1")
-                .bind(space.as_str())
-                .fetch_optional(&mut self.connection)
-                .await
-                .map_err(sql::error)?;
-            if let Some((seq, ts)) = row {
-                heads.insert(space.clone(), Position { seq, ts: Timestamp::from_micros(ts) });
+            if let Some(head) = self.head(space).await? {
+                heads.insert(space.clone(), head);
             }
         }
         Ok(heads)
@@ -364,35 +388,38 @@ impl Backend for Log {
     }
 
     async fn threads(&mut self, ids: &[(Space, ThreadId)]) -> Result<Vec<(Space, ThreadRow)>, Error> {
-        let keys: Vec<(&str, &str)> = ids.iter().map(|(space, thread)| (space.as_str(), thread.as_str())).collect();
+        let (known, unknown): (Vec<_>, Vec<_>) = ids.iter().partition(|key| self.threads.contains_key(key));
+        let known = known.into_iter().map(|key| (key.0.clone(), self.threads[key].clone()));
+        let mut threads: Vec<(Space, ThreadRow)> = known.collect();
+        if unknown.is_empty() {
+            return Ok(threads);
+        }
         let text = concat!(
             "select t.space, ",
             sql::thread_columns!(),
             " from json_each($1) k cross join threads t where t.space = k.value ->> 0 and t.thread = k.value ->> 1"
         );
         let rows: Vec<sql::PlacedThreadColumns> =
-            sqlx::query_as(text).bind(json(&keys)?).fetch_all(&mut self.connection).await.map_err(sql::error)?;
-        rows.into_iter().map(sql::placed_thread).collect()
+            sqlx::query_as(text).bind(json(&unknown)?).fetch_all(&mut self.connection).await.map_err(sql::error)?;
+        for row in rows {
+            threads.push(sql::placed_thread(row)?);
+        }
+        Ok(threads)
     }
 
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
-        let connection = &mut self.connection;
-        put_heads(connection, &plan.heads).await?;
-        put_events(connection, &plan.event_rows()?).await?;
-        put_marks(connection, plan.placed()).await?;
-        put_threads(connection, &plan.rows.threads).await?;
-        put_rest(connection, &plan.rows).await?;
-        // Only this connection moves them; a rollback forgets them.
-        self.heads.extend(plan.heads.iter().map(|(space, head)| (space.clone(), *head)));
+        bulk::put_alone(&mut self.connection, &plan.writes()?, &plan.rows, &self.broken).await?;
+        self.remember(plan);
         Ok(())
     }
 
     async fn commit(&mut self) -> Result<(), Error> {
-        self.run("commit").await
+        Ok(())
     }
 
     async fn rollback(&mut self) {
         self.heads.clear();
+        self.threads.clear();
         // It fails where no transaction is open (SQLite ends one itself when the disk is full); then nothing is to be undone.
         let _ = self.run("rollback").await;
     }
@@ -402,10 +429,11 @@ impl Backend for Log {
     }
 
     async fn index(&mut self, space: &Space) -> Result<bool, Error> {
-        self.begin().await?;
+        self.broken.check()?;
+        self.run("begin immediate").await?;
         let result = self.index_some(space).await;
         match result {
-            Ok(_) => self.commit().await?,
+            Ok(_) => self.run("commit").await?,
             Err(_) => self.rollback().await,
         }
         result
@@ -434,11 +462,6 @@ impl Backend for Log {
 }
 
 impl Log {
-    async fn run(&mut self, text: &'static str) -> Result<(), Error> {
-        let result = sqlx::query(text).execute(&mut self.connection).await;
-        result.map(|_| ()).inspect_err(|error| self.broken.note(error)).map_err(sql::error)
-    }
-
     async fn number(&mut self, space: &Space) -> Result<i64, Error> {
         if let Some(number) = self.numbers.get(space) {
             return Ok(*number);

@@ -1,119 +1,104 @@
 //! Many rows in one statement: columns go as arrays, `unnest` makes them rows again.
 
-use std::collections::BTreeMap;
+use sqlx::Arguments;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgArguments, PgConnection};
 
-use sqlx::postgres::PgConnection;
-
-use super::{json, sql, stored, vector};
-use crate::event::Event;
-use crate::id::{Space, ThreadId};
-use crate::store::append::Position;
+use super::{columns, json, sql, stored, vector};
+use crate::id::Space;
 use crate::store::rows::Rows;
-use crate::store::sql::EventRow;
-use crate::store::{Blob, Entry, Error, ThreadRow, marks, rank};
+use crate::store::sql::Writes;
+use crate::store::{Blob, Entry, Error, Fence, ThreadRow, rank};
 
-pub(in crate::store) async fn put_heads(
-    connection: &mut PgConnection,
-    heads: &BTreeMap<Space, Position>,
-) -> Result<(), Error> {
-    let text = "insert into spaces (space, head, ts) select * from unnest($1::text[], $2::bigint[], $3::bigint[]) \
-         on conflict (space) do update set head = excluded.head, ts = excluded.ts";
-    sqlx::query(text)
-        .bind(heads.keys().map(Space::as_str).collect::<Vec<_>>())
-        .bind(heads.values().map(|head| head.seq).collect::<Vec<_>>())
-        .bind(heads.values().map(|head| head.ts.micros()).collect::<Vec<_>>())
-        .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
+/// Everything in one statement, one trip: each part is as it would be alone.
+const PUT: &str = concat!(
+    "with h as (insert into spaces (space, head, ts) select * from unnest($1::text[], $2::bigint[], $3::bigint[]) ",
+    "on conflict (space) do update set head = excluded.head, ts = excluded.ts), ",
+    "e as (insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility) ",
+    "select * from unnest($4::text[], $5::bigint[], $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::text[], ",
+    "$11::text[], $12::text[], $13::smallint[])), ",
+    "m as (insert into marks (space, mark, visibility, seq) ",
+    "select * from unnest($14::text[], $15::text[], $16::smallint[], $17::bigint[])), ",
+    "t as (insert into threads (space, ",
+    sql::thread_columns!(),
+    ") select * from unnest($18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[], $23::bigint[], ",
+    "$24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[], $29::bigint[], $30::bigint[], ",
+    "$31::bigint[], $32::bigint[]) on conflict (space, thread) do update set settings = excluded.settings, ",
+    "status = excluded.status, head = excluded.head, woken = excluded.woken, handled = excluded.handled, ",
+    "turn = excluded.turn, visible = excluded.visible, heard = excluded.heard, ",
+    "self_messages = excluded.self_messages, model_calls = excluded.model_calls, tokens = excluded.tokens, ",
+    "updated = excluded.updated) ",
+    "update leases l set number = nextval('fences'), until = '-infinity' ",
+    "from unnest($33::text[], $34::text[], $35::bigint[]) f (space, thread, number) ",
+    "where l.space = f.space and l.thread = f.thread and l.number = f.number"
+);
+
+pub(in crate::store) async fn put(connection: &mut PgConnection, writes: &Writes<'_>) -> Result<(), Error> {
+    put_and_release(connection, writes, &[]).await
 }
 
-pub(in crate::store) async fn put_events(connection: &mut PgConnection, rows: &[EventRow<'_>]) -> Result<(), Error> {
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let text = "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility) \
-         select * from unnest($1::text[], $2::bigint[], $3::uuid[], $4::bigint[], $5::text[], $6::text[], $7::text[], \
-         $8::text[], $9::text[], $10::smallint[])";
-    sqlx::query(text)
-        .bind(rows.iter().map(|row| row.space.as_str()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.event.seq).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.event.event_id).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.event.ts.micros()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.event.thread.as_str()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.event.source.as_str()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.event.modality.as_str()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.payload).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.tags.as_str()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.event.visibility() as i16).collect::<Vec<_>>())
-        .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
+/// Writes rows and gives leases back.
+pub(super) async fn put_and_release(
+    connection: &mut PgConnection,
+    writes: &Writes<'_>,
+    released: &[Fence],
+) -> Result<(), Error> {
+    let arguments = arguments(writes, released).map_err(|error| Error::Broken(error.to_string()))?;
+    sqlx::query_with(PUT, arguments).execute(connection).await.map(|_| ()).map_err(sql::error)
 }
 
-pub(in crate::store) async fn put_marks<'a>(
-    connection: &mut PgConnection,
-    events: impl Iterator<Item = (&'a Space, &'a Event)>,
-) -> Result<(), Error> {
-    let mut rows: Vec<(&str, String, i16, i64)> = Vec::new();
-    for (space, event) in events {
-        let level = event.visibility() as i16;
-        rows.extend(marks::of(event).into_iter().map(|mark| (space.as_str(), mark, level, event.seq)));
-    }
-    // In the order of the key: neighbours share pages.
-    rows.sort_unstable();
-    let text = "insert into marks (space, mark, visibility, seq) \
-         select * from unnest($1::text[], $2::text[], $3::smallint[], $4::bigint[])";
-    sqlx::query(text)
-        .bind(rows.iter().map(|row| row.0).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.1.as_str()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.2).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.3).collect::<Vec<_>>())
-        .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
+fn arguments(writes: &Writes<'_>, released: &[Fence]) -> Result<PgArguments, BoxDynError> {
+    let mut arguments = PgArguments::default();
+    let heads = &writes.heads;
+    arguments.add(heads.iter().map(|(space, _)| space.as_str()).collect::<Vec<_>>())?;
+    arguments.add(heads.iter().map(|(_, head)| head.seq).collect::<Vec<_>>())?;
+    arguments.add(heads.iter().map(|(_, head)| head.ts.micros()).collect::<Vec<_>>())?;
+    let events = &writes.events;
+    arguments.add(events.iter().map(|row| row.space.as_str()).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.seq).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.event_id).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.ts.micros()).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.thread.as_str()).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.source.as_str()).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.modality.as_str()).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.payload).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.tags.as_str()).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.visibility() as i16).collect::<Vec<_>>())?;
+    let marks = &writes.marks;
+    arguments.add(marks.iter().map(|row| row.0).collect::<Vec<_>>())?;
+    arguments.add(marks.iter().map(|row| row.1.as_str()).collect::<Vec<_>>())?;
+    arguments.add(marks.iter().map(|row| row.2).collect::<Vec<_>>())?;
+    arguments.add(marks.iter().map(|row| row.3).collect::<Vec<_>>())?;
+    add_threads(&mut arguments, &writes.threads)?;
+    let (spaces, threads, numbers) = columns(released);
+    arguments.add(spaces)?;
+    arguments.add(threads)?;
+    arguments.add(numbers)?;
+    Ok(arguments)
 }
 
-pub(in crate::store) async fn put_threads(
-    connection: &mut PgConnection,
-    threads: &BTreeMap<(Space, ThreadId), ThreadRow>,
-) -> Result<(), Error> {
-    if threads.is_empty() {
-        return Ok(());
+fn add_threads(arguments: &mut PgArguments, rows: &[(&Space, &ThreadRow)]) -> Result<(), BoxDynError> {
+    arguments.add(rows.iter().map(|(space, _)| space.as_str()).collect::<Vec<_>>())?;
+    arguments.add(rows.iter().map(|(_, row)| row.thread.as_str()).collect::<Vec<_>>())?;
+    arguments.add(rows.iter().map(|(_, row)| row.settings.to_string()).collect::<Vec<_>>())?;
+    arguments.add(rows.iter().map(|(_, row)| row.status.as_str()).collect::<Vec<_>>())?;
+    let numbers: [fn(&ThreadRow) -> i64; 11] = [
+        |row| row.head,
+        |row| row.woken,
+        |row| row.handled,
+        |row| stored(row.turn),
+        |row| stored(row.visible),
+        |row| stored(row.heard),
+        |row| i64::from(row.self_messages),
+        |row| stored(row.model_calls),
+        |row| stored(row.tokens),
+        |row| row.created.micros(),
+        |row| row.updated.micros(),
+    ];
+    for number in numbers {
+        arguments.add(rows.iter().map(|(_, row)| number(row)).collect::<Vec<_>>())?;
     }
-    let text = concat!(
-        "insert into threads (space, ",
-        sql::thread_columns!(),
-        ") select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], ",
-        "$8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], ",
-        "$15::bigint[]) on conflict (space, thread) do update set settings = excluded.settings, status = excluded.status, ",
-        "head = excluded.head, woken = excluded.woken, handled = excluded.handled, turn = excluded.turn, ",
-        "visible = excluded.visible, heard = excluded.heard, self_messages = excluded.self_messages, ",
-        "model_calls = excluded.model_calls, tokens = excluded.tokens, updated = excluded.updated"
-    );
-    let rows = || threads.values();
-    sqlx::query(text)
-        .bind(threads.keys().map(|(space, _)| space.as_str()).collect::<Vec<_>>())
-        .bind(rows().map(|row| row.thread.as_str()).collect::<Vec<_>>())
-        .bind(rows().map(|row| row.settings.to_string()).collect::<Vec<_>>())
-        .bind(rows().map(|row| row.status.as_str()).collect::<Vec<_>>())
-        .bind(rows().map(|row| row.head).collect::<Vec<_>>())
-        .bind(rows().map(|row| row.woken).collect::<Vec<_>>())
-        .bind(rows().map(|row| row.handled).collect::<Vec<_>>())
-        .bind(rows().map(|row| stored(row.turn)).collect::<Vec<_>>())
-        .bind(rows().map(|row| stored(row.visible)).collect::<Vec<_>>())
-        .bind(rows().map(|row| stored(row.heard)).collect::<Vec<_>>())
-        .bind(rows().map(|row| i64::from(row.self_messages)).collect::<Vec<_>>())
-        .bind(rows().map(|row| stored(row.model_calls)).collect::<Vec<_>>())
-        .bind(rows().map(|row| stored(row.tokens)).collect::<Vec<_>>())
-        .bind(rows().map(|row| row.created.micros()).collect::<Vec<_>>())
-        .bind(rows().map(|row| row.updated.micros()).collect::<Vec<_>>())
-        .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
+    Ok(())
 }
 
 pub(in crate::store) async fn put_rest(connection: &mut PgConnection, rows: &Rows) -> Result<(), Error> {

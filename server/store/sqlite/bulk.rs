@@ -1,34 +1,19 @@
 //! Many rows in few statements: inserts of several rows each, of few sizes, so that few statements are prepared.
 
-use std::collections::BTreeMap;
+use sqlx::error::BoxDynError;
+use sqlx::sqlite::{SqliteArguments, SqliteConnection};
+use sqlx::{Arguments, AssertSqlSafe};
 
-use sqlx::AssertSqlSafe;
-use sqlx::sqlite::SqliteConnection;
-
-use super::{joined, json, sql, stored};
-use crate::event::Event;
-use crate::id::{Space, ThreadId};
-use crate::store::append::Position;
+use super::{Broken, joined, json, sql, stored};
+use crate::id::Space;
 use crate::store::rows::Rows;
-use crate::store::sql::EventRow;
-use crate::store::{Blob, Entry, Error, ThreadRow, marks, rank};
+use crate::store::sql::{EventRow, Writes};
+use crate::store::{Blob, Entry, Error, rank};
 
 /// Rows of one insert. Every statement is a way to the connection's thread and back: few for any number of rows.
 const CHUNKS: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
-
-pub(in crate::store) async fn put_heads(
-    connection: &mut SqliteConnection,
-    heads: &BTreeMap<Space, Position>,
-) -> Result<(), Error> {
-    let text = "insert into spaces (space, head, ts, number) \
-         select $1, $2, $3, coalesce(max(number), 0) + 1 from spaces where true \
-         on conflict (space) do update set head = excluded.head, ts = excluded.ts";
-    for (space, head) in heads {
-        let insert = sqlx::query(text).bind(space.as_str()).bind(head.seq).bind(head.ts.micros());
-        insert.execute(&mut *connection).await.map_err(sql::error)?;
-    }
-    Ok(())
-}
+/// So many events still go in one trip, begin and commit included: what is prepared for them is used again.
+const JOINED: usize = 4;
 
 /// Removes everything that is derived from the log.
 pub(in crate::store) async fn clear(connection: &mut SqliteConnection) -> Result<(), Error> {
@@ -63,10 +48,159 @@ pub(in crate::store) async fn put_blob(
         .map_err(sql::error)
 }
 
+/// Writes rows, in a transaction that is open already.
+pub(in crate::store) async fn put(connection: &mut SqliteConnection, writes: &Writes<'_>) -> Result<(), Error> {
+    let mut trips = Trips::new(is_small(writes));
+    trips.rows(writes)?;
+    trips.run(connection).await.map_err(sql::error)
+}
+
+/// Writes rows in a transaction of their own. Where they are few, all of it is one trip to the connection's thread.
+pub(super) async fn put_alone(
+    connection: &mut SqliteConnection,
+    writes: &Writes<'_>,
+    rest: &Rows,
+    broken: &Broken,
+) -> Result<(), Error> {
+    let has_rest = !rest.submodules.is_empty() || !rest.entries.is_empty();
+    let mut trips = Trips::new(is_small(writes) && !has_rest);
+    trips.next("begin immediate");
+    trips.rows(writes)?;
+    if has_rest {
+        trips.run(connection).await.map_err(sql::error)?;
+        put_rest(connection, rest).await?;
+        trips = Trips::new(false);
+    }
+    trips.next("commit");
+    trips.run(connection).await.inspect_err(|error| broken.note(error)).map_err(sql::error)
+}
+
+fn is_small(writes: &Writes<'_>) -> bool {
+    writes.events.len() <= JOINED && writes.threads.len() <= JOINED
+}
+
+/// Statements on their way: one a trip, or all in one.
+struct Trips {
+    joined: bool,
+    list: Vec<(String, SqliteArguments)>,
+}
+
+impl Trips {
+    fn new(joined: bool) -> Self {
+        Self { joined, list: Vec::new() }
+    }
+
+    /// One more statement; its arguments are to be added, in order, before the next one.
+    fn next(&mut self, text: &str) -> &mut SqliteArguments {
+        if !self.joined || self.list.is_empty() {
+            self.list.push(Default::default());
+        }
+        let last = self.list.len() - 1;
+        let (texts, arguments) = &mut self.list[last];
+        texts.push_str(text);
+        texts.push(';');
+        arguments
+    }
+
+    async fn run(self, connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        for (text, arguments) in self.list {
+            sqlx::query_with(AssertSqlSafe(text), arguments).execute(&mut *connection).await?;
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, writes: &Writes<'_>) -> Result<(), Error> {
+        let mut all = || {
+            self.heads(writes)?;
+            self.events(writes)?;
+            self.marks(writes)?;
+            self.threads(writes)
+        };
+        all().map_err(|error: BoxDynError| Error::Broken(error.to_string()))
+    }
+
+    fn heads(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        let text = "insert into spaces (space, head, ts, number) \
+             select ?, ?, ?, coalesce(max(number), 0) + 1 from spaces where true \
+             on conflict (space) do update set head = excluded.head, ts = excluded.ts";
+        for (space, head) in &writes.heads {
+            let arguments = self.next(text);
+            arguments.add(space.as_str())?;
+            arguments.add(head.seq)?;
+            arguments.add(head.ts.micros())?;
+        }
+        Ok(())
+    }
+
+    fn events(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        let head = "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility)";
+        for chunk in chunks(&writes.events) {
+            let arguments = self.next(&inserting(head, chunk.len(), 10));
+            for EventRow { space, event, payload, tags } in chunk {
+                arguments.add(space.as_str())?;
+                arguments.add(event.seq)?;
+                arguments.add(event.event_id)?;
+                arguments.add(event.ts.micros())?;
+                arguments.add(event.thread.as_str())?;
+                arguments.add(event.source.as_str())?;
+                arguments.add(event.modality.as_str())?;
+                arguments.add(*payload)?;
+                arguments.add(tags.as_str())?;
+                arguments.add(event.visibility() as i16)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn marks(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        for chunk in chunks(&writes.marks) {
+            let text = inserting("insert into marks (space, mark, visibility, seq)", chunk.len(), 4);
+            let arguments = self.next(&text);
+            for (space, mark, level, seq) in chunk {
+                arguments.add(*space)?;
+                arguments.add(mark.as_str())?;
+                arguments.add(*level)?;
+                arguments.add(*seq)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn threads(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        let head = concat!("insert or replace into threads (space, ", sql::thread_columns!(), ")");
+        for chunk in chunks(&writes.threads) {
+            let arguments = self.next(&inserting(head, chunk.len(), 15));
+            for (space, row) in chunk {
+                arguments.add(space.as_str())?;
+                arguments.add(row.thread.as_str())?;
+                arguments.add(row.settings.to_string())?;
+                arguments.add(row.status.as_str())?;
+                let numbers = [
+                    row.head,
+                    row.woken,
+                    row.handled,
+                    stored(row.turn),
+                    stored(row.visible),
+                    stored(row.heard),
+                    i64::from(row.self_messages),
+                    stored(row.model_calls),
+                    stored(row.tokens),
+                    row.created.micros(),
+                    row.updated.micros(),
+                ];
+                for number in numbers {
+                    arguments.add(number)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// `insert …` for `rows` rows of `columns` placeholders.
-fn inserting(head: &str, rows: usize, columns: usize, tail: &str) -> AssertSqlSafe<String> {
+fn inserting(head: &str, rows: usize, columns: usize) -> String {
     let row = format!("({})", vec!["?"; columns].join(","));
-    AssertSqlSafe(format!("{head} values {}{tail}", vec![row; rows].join(",")))
+    format!("{head} values {}", vec![row; rows].join(","))
 }
 
 /// Cuts rows into chunks of few sizes, so that few statements are prepared.
@@ -85,86 +219,10 @@ pub(in crate::store) async fn put_words(
     rows: &[(i64, String)],
 ) -> Result<(), Error> {
     for chunk in chunks(rows) {
-        let mut insert = sqlx::query(inserting("insert into event_words (rowid, words)", chunk.len(), 2, ""));
+        let text = inserting("insert into event_words (rowid, words)", chunk.len(), 2);
+        let mut insert = sqlx::query(AssertSqlSafe(text));
         for (id, words) in chunk {
             insert = insert.bind(*id).bind(words.as_str());
-        }
-        insert.execute(&mut *connection).await.map_err(sql::error)?;
-    }
-    Ok(())
-}
-
-pub(in crate::store) async fn put_events(
-    connection: &mut SqliteConnection,
-    rows: &[EventRow<'_>],
-) -> Result<(), Error> {
-    let head = "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility)";
-    for chunk in chunks(rows) {
-        let mut insert = sqlx::query(inserting(head, chunk.len(), 10, ""));
-        for EventRow { space, event, payload, tags } in chunk {
-            insert = insert
-                .bind(space.as_str())
-                .bind(event.seq)
-                .bind(event.event_id)
-                .bind(event.ts.micros())
-                .bind(event.thread.as_str())
-                .bind(event.source.as_str())
-                .bind(event.modality.as_str())
-                .bind(*payload)
-                .bind(tags.as_str())
-                .bind(event.visibility() as i16);
-        }
-        insert.execute(&mut *connection).await.map_err(sql::error)?;
-    }
-    Ok(())
-}
-
-pub(in crate::store) async fn put_marks<'a>(
-    connection: &mut SqliteConnection,
-    events: impl Iterator<Item = (&'a Space, &'a Event)>,
-) -> Result<(), Error> {
-    let mut rows: Vec<(&str, String, i16, i64)> = Vec::new();
-    for (space, event) in events {
-        let level = event.visibility() as i16;
-        rows.extend(marks::of(event).into_iter().map(|mark| (space.as_str(), mark, level, event.seq)));
-    }
-    // In the order of the key: neighbours share pages.
-    rows.sort_unstable();
-    for chunk in chunks(&rows) {
-        let mut insert = sqlx::query(inserting("insert into marks (space, mark, visibility, seq)", chunk.len(), 4, ""));
-        for (space, mark, level, seq) in chunk {
-            insert = insert.bind(*space).bind(mark.as_str()).bind(*level).bind(*seq);
-        }
-        insert.execute(&mut *connection).await.map_err(sql::error)?;
-    }
-    Ok(())
-}
-
-pub(in crate::store) async fn put_threads(
-    connection: &mut SqliteConnection,
-    threads: &BTreeMap<(Space, ThreadId), ThreadRow>,
-) -> Result<(), Error> {
-    let rows = Vec::from_iter(threads);
-    for chunk in chunks(&rows) {
-        let head = concat!("insert or replace into threads (space, ", sql::thread_columns!(), ")");
-        let mut insert = sqlx::query(inserting(head, chunk.len(), 15, ""));
-        for ((space, thread), row) in chunk {
-            insert = insert
-                .bind(space.as_str())
-                .bind(thread.as_str())
-                .bind(row.settings.to_string())
-                .bind(row.status.as_str())
-                .bind(row.head)
-                .bind(row.woken)
-                .bind(row.handled)
-                .bind(stored(row.turn))
-                .bind(stored(row.visible))
-                .bind(stored(row.heard))
-                .bind(i64::from(row.self_messages))
-                .bind(stored(row.model_calls))
-                .bind(stored(row.tokens))
-                .bind(row.created.micros())
-                .bind(row.updated.micros());
         }
         insert.execute(&mut *connection).await.map_err(sql::error)?;
     }
