@@ -10,6 +10,8 @@ pub struct Arguments {
     pub parts: Vec<String>,
     /// Rounds of every comparison.
     pub rounds: usize,
+    /// Of the turns only those cases: `b-64-0` is shape b, 64 conversations, 0 ms.
+    pub case: Option<String>,
     /// Seconds of a measured block.
     pub secs: f64,
     /// Events of the largest log.
@@ -23,13 +25,15 @@ pub struct Arguments {
 impl Arguments {
     pub fn read() -> Self {
         let all: Vec<String> = std::env::args().skip(1).collect();
-        let number = |name: &str, default: f64| {
+        let value = |name: &str| {
             let at = all.iter().position(|argument| argument == name);
-            at.and_then(|at| all.get(at + 1)).map_or(default, |text| text.parse().expect("a number"))
+            at.and_then(|at| all.get(at + 1))
         };
+        let number = |name: &str, default: f64| value(name).map_or(default, |text| text.parse().expect("a number"));
         let is_value = |at: usize| at > 0 && all[at - 1].starts_with("--") && all[at - 1] != "--bench";
         let parts = (0..all.len()).filter(|at| !all[*at].starts_with("--") && !is_value(*at));
         Self {
+            case: value("--case").cloned(),
             rounds: number("--rounds", 5.0) as usize,
             secs: number("--secs", 2.0),
             events: number("--events", 1_000_000.0) as usize,

@@ -8,7 +8,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use thinkd::event::{Draft, TurnOutcome, When};
 use thinkd::failure::Who;
 use thinkd::id::{Name, Space, ThreadId};
-use thinkd::store::{Append, Query, Store};
+use thinkd::store::{Append, Store};
 
 use crate::figures::{Arguments, client, median, since};
 use crate::process::{self, Folder, Server, Shape, http};

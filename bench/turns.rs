@@ -39,12 +39,19 @@ pub fn run(arguments: &Arguments) {
     let folder = Folder::new();
     let client = client();
     for shape in [Shape::A, Shape::B] {
+        let wanted = |(of, conversations, delay): &(Shape, usize, u64)| {
+            let name = format!("{}-{conversations}-{delay}", of.name());
+            *of == shape && arguments.case.as_ref().is_none_or(|case| *case == name)
+        };
+        if !CASES.iter().any(wanted) {
+            continue;
+        }
         let thinkd = client.block_on(Server::thinkd(&folder.file(&format!("{}.db", shape.name())), &stub, shape));
         let floor = process::floor().map(|program| {
             let file = folder.file(&format!("floor-{}.db", shape.name()));
             client.block_on(Server::floor(&program, &file, &stub, shape))
         });
-        for (_, conversations, delay) in CASES.into_iter().filter(|(wanted, ..)| *wanted == shape) {
+        for (_, conversations, delay) in CASES.into_iter().filter(wanted) {
             stub.delay(delay);
             client.block_on(case(arguments, &stub, (&thinkd, floor.as_ref()), conversations, delay));
         }
