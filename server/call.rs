@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +16,7 @@ use crate::history::{self, Block, Entry, Window};
 use crate::id::{Seq, Space, ThreadId};
 use crate::model::{Answer, Content, Message, Model, Piece, Prepared, Request, Role, Tier, ToolChoice, ToolSpec};
 use crate::prompt::{Prompts, Template};
-use crate::store::{self, Blob, Query, Show, Store, ThreadRow};
+use crate::store::{self, Blob, Query, Show, Store, ThreadRow, sha256};
 use crate::time;
 use recent::Recent;
 
@@ -188,8 +187,8 @@ impl Caller {
     pub async fn prepare(&self, place: &Place, look: &Look, question: &Question) -> Result<Ready, store::Error> {
         let request = self.request(place, look.blocks.clone(), question, &self.options).await?;
         let prepared = self.model.prepare(&request);
-        let tools =
-            serde_json::to_string(&question.tools.iter().map(tool_json).collect::<Vec<_>>()).unwrap_or_default();
+        // Texts and schemas: nothing that JSON cannot say.
+        let tools = serde_json::to_string(&question.tools).unwrap_or_default();
         let prompt = match &question.prompt {
             Some(prompt) => Some(self.keep(&place.space, prompt).await?),
             None => None,
@@ -217,7 +216,7 @@ impl Caller {
             ("round".to_owned(), Value::from(question.round)),
             ("model".to_owned(), Value::from(prepared.model.as_str())),
             ("parameters".to_owned(), prepared.parameters.clone()),
-            ("request_sha256".to_owned(), Value::from(hex(&prepared.body))),
+            ("request_sha256".to_owned(), Value::from(sha256(&prepared.body))),
             ("view".to_owned(), view),
         ]);
         Ok(Ready { prepared, who: question.who.clone(), record, begin: Instant::now() })
@@ -302,7 +301,7 @@ impl Caller {
 
     /// Keeps a text as a blob, once, and returns its hash.
     async fn keep(&self, space: &Space, text: &str) -> Result<String, store::Error> {
-        let key = (space.clone(), hex(text.as_bytes()));
+        let key = (space.clone(), sha256(text.as_bytes()));
         if self.lock_known().contains(&key) {
             return Ok(key.1);
         }
@@ -333,7 +332,7 @@ impl Caller {
         let question = self.recorded_question(space, record, &view).await?;
         let blocks = self.write(&events, number("omitted"), &options);
         let prepared = self.model.prepare(&self.request(&place, blocks, &question, &options).await?);
-        let exact = record.payload.get("request_sha256").and_then(Value::as_str) == Some(&hex(&prepared.body));
+        let exact = record.payload.get("request_sha256").and_then(Value::as_str) == Some(&sha256(&prepared.body));
         let body: Value = serde_json::from_slice(&prepared.body).unwrap_or_default();
         let recorded = |key: &str| record.payload.get(key).cloned();
         Ok(json!({
@@ -346,7 +345,7 @@ impl Caller {
         let values = view.get("values").and_then(Value::as_array).into_iter().flatten();
         let value = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
         let has_prompt = view.get("prompt").is_some_and(|prompt| !prompt.is_null());
-        let tools: Vec<Value> = serde_json::from_str(&self.kept(space, view, "tools").await?).unwrap_or_default();
+        let tools: Vec<ToolSpec> = serde_json::from_str(&self.kept(space, view, "tools").await?).unwrap_or_default();
         let only = view.get("only").and_then(Value::as_str);
         Ok(Question {
             who: who(record),
@@ -357,7 +356,7 @@ impl Caller {
             values: values.filter_map(value).collect(),
             prompt: if has_prompt { Some(self.kept(space, view, "prompt").await?) } else { None },
             own: self.own_events(space, &record.thread, view).await?,
-            tools: tools.iter().filter_map(tool_of).collect(),
+            tools: tools.into(),
             choice: only.map_or(ToolChoice::Auto, |name| ToolChoice::Only(name.to_owned())),
             tier: if view.get("tier").and_then(Value::as_str) == Some("high") { Tier::High } else { Tier::Low },
         })
@@ -444,26 +443,9 @@ fn too_late(who: &Who, ms: u64) -> Failure {
     Failure::new(FailureKind::Timeout, format!("{who} had no answer within {ms} ms")).retryable()
 }
 
-fn tool_json(tool: &ToolSpec) -> Value {
-    json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters })
-}
-
-fn tool_of(tool: &Value) -> Option<ToolSpec> {
-    Some(ToolSpec {
-        name: tool.get("name")?.as_str()?.to_owned(),
-        description: tool.get("description")?.as_str()?.to_owned(),
-        parameters: tool.get("parameters")?.clone(),
-    })
-}
-
 /// Who made a recorded call.
 fn who(record: &Event) -> Who {
     let module = record.tag_value("call:").unwrap_or_default();
     let voice = module.strip_prefix("submodule:").and_then(|name| crate::id::Name::parse(name).ok());
     voice.map_or(Who::Decision, Who::Submodule)
-}
-
-/// SHA-256 as 64 hex digits.
-fn hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::failure::{Failure, Who};
@@ -55,7 +56,7 @@ pub struct Message {
 }
 
 /// A tool as the model is told of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// Its name.
     pub name: String,

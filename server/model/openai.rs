@@ -2,6 +2,7 @@
 //! Here: what may be configured, the bytes of a request, and the course of a call (tries, time limits, pieces).
 //! One exchange over the network is in `wire.rs`; how answers are read, in `answer.rs`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -214,21 +215,62 @@ impl Model for OpenAi {
 /// What would be sent with these options.
 pub(super) fn prepare(options: &Options, request: &Request) -> Prepared {
     let parameters = options.parameters(request);
-    let mut body = parameters.clone();
-    body.insert("model".into(), options.model.as_str().into());
-    body.insert("messages".into(), request.messages.iter().map(message).collect());
-    let tools: Vec<Value> = offered(request).map(|tool| function(tool, options.strict_tools)).collect();
+    let mut body: BTreeMap<&str, Member<'_>> = BTreeMap::new();
+    body.extend(parameters.iter().map(|(name, value)| (name.as_str(), Member::Parameter(value))));
+    body.insert("model", Member::Model(&options.model));
+    body.insert("messages", Member::Messages(request.messages.iter().map(message).collect()));
+    let tools: Vec<_> = offered(request).map(|tool| function(tool, options.strict_tools)).collect();
     if !tools.is_empty() {
-        body.insert("tools".into(), tools.into());
+        body.insert("tools", Member::Tools(tools));
     }
+    // Texts, numbers and maps of those: nothing that JSON cannot say. An empty body would be refused as no JSON.
+    let body = serde_json::to_vec(&body).unwrap_or_default();
     Prepared {
         thread: request.thread.clone(),
         module: request.module.clone(),
         tier: request.tier,
         model: options.model.clone(),
         parameters: parameters.into(),
-        body: Bytes::from(Value::from(body).to_string()),
+        body: Bytes::from(body),
     }
+}
+
+/// A member of the request body. The body is written as it is borrowed: a view is long, and most of what is said does not change.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Member<'a> {
+    Parameter(&'a Value),
+    Model(&'a str),
+    Messages(Vec<Said<'a>>),
+    Tools(Vec<Offered<'a>>),
+}
+
+#[derive(Serialize)]
+struct Said<'a> {
+    content: Words<'a>,
+    role: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Words<'a> {
+    Text(&'a str),
+    Parts(Vec<Value>),
+}
+
+#[derive(Serialize)]
+struct Offered<'a> {
+    function: Function<'a>,
+    r#type: &'static str,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    description: &'a str,
+    name: &'a str,
+    parameters: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
 }
 
 /// The tools a request may call. One that must call a certain tool is shown no other: servers that know no more than
@@ -240,17 +282,17 @@ fn offered(request: &Request) -> impl Iterator<Item = &ToolSpec> {
     })
 }
 
-fn message(message: &Message) -> Value {
+fn message(message: &Message) -> Said<'_> {
     let role = match message.role {
         Role::System => "system",
         Role::User => "user",
     };
     // Plain text where it is only that: the one form that every server reads.
     let content = match message.content.as_slice() {
-        [Content::Text(text)] => text.as_str().into(),
-        parts => parts.iter().map(part).collect::<Value>(),
+        [Content::Text(text)] => Words::Text(text),
+        parts => Words::Parts(parts.iter().map(part).collect()),
     };
-    json!({ "role": role, "content": content })
+    Said { content, role }
 }
 
 fn part(content: &Content) -> Value {
@@ -278,12 +320,10 @@ fn audio_format(kind: &str) -> &str {
     }
 }
 
-fn function(tool: &ToolSpec, strict: bool) -> Value {
-    let mut function = json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters });
-    if strict {
-        function["strict"] = true.into();
-    }
-    json!({ "type": "function", "function": function })
+fn function(tool: &ToolSpec, strict: bool) -> Offered<'_> {
+    let ToolSpec { name, description, parameters } = tool;
+    let function = Function { description, name, parameters, strict: strict.then_some(true) };
+    Offered { function, r#type: "function" }
 }
 
 /// One call under way.

@@ -235,8 +235,7 @@ macro_rules! store {
             }
 
             async fn put_blob(&self, space: &Space, blob: super::Blob) -> Result<String, Error> {
-                use sha2::Digest;
-                let sha256 = crate::store::hex(&sha2::Sha256::digest(&blob.bytes));
+                let sha256 = super::sha256(&blob.bytes);
                 self.writer.put_blob(space, sha256.clone(), blob).await?;
                 Ok(sha256)
             }
