@@ -7,6 +7,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
@@ -15,7 +16,7 @@ use super::feed::Feed;
 use super::rows::Rows;
 use super::sql::{EventRow, Writes};
 use super::{Append, Appended, Blob, Error, Fence, Placed, Project, Shown, ThreadRow};
-use crate::event::{Draft, Event, Meta};
+use crate::event::{Draft, Event, Meta, Modality, Payload, Source};
 use crate::id::{Seq, Space, ThreadId};
 use crate::time::Timestamp;
 
@@ -29,12 +30,12 @@ const GROUP_BYTES: usize = 4 << 20;
 const GATHER: Duration = Duration::from_micros(500);
 /// How long a commit may take. Its future may be dropped then: the task lives on and the connection is not used again as it is.
 const COMMIT: Duration = Duration::from_secs(30);
-/// How long the writer is idle before it goes on with the search index.
+/// How long the writer is idle before it goes on with the index of words and tags.
 const IDLE: Duration = Duration::from_millis(30);
-/// Events added to the search index in one commit.
+/// Events added to the index in one commit.
 pub(super) const INDEX_EVENTS: i64 = 512;
-/// After so many events without a pause the search index gets its turn.
-const INDEX_LAG: usize = 8192;
+/// After so many events without a pause the index gets its turn.
+const INDEX_LAG: usize = 4096;
 
 /// Where a space's log ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,9 +67,9 @@ pub(super) trait Backend: Send + 'static {
     fn rollback(&mut self) -> impl Future<Output = ()> + Send;
     /// The transaction is over; these leases were given back in it.
     fn settled(&mut self, released: &[Fence]);
-    /// Adds some events to the search index, in a transaction of its own. True: there are more.
+    /// Adds some events to the index of words and tags, in a transaction of its own. True: there are more.
     fn index(&mut self, space: &Space) -> impl Future<Output = Result<bool, Error>> + Send;
-    /// Spaces whose search index trails.
+    /// Spaces whose index trails.
     fn behind(&mut self) -> impl Future<Output = Result<Vec<Space>, Error>> + Send;
     fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> impl Future<Output = Result<(), Error>> + Send;
     /// A space's log grew. Not told: its followers miss events that another server committed before.
@@ -81,7 +82,7 @@ pub(super) trait Backend: Send + 'static {
 struct Ready {
     id: Uuid,
     given: bool,
-    payload: String,
+    payload: Box<RawValue>,
     draft: Draft,
 }
 
@@ -98,7 +99,7 @@ struct Item {
 enum Command {
     Append(Item),
     Blob(Space, String, Blob, oneshot::Sender<Result<(), Error>>),
-    Index(Space),
+    Index(Space, oneshot::Sender<Result<(), Error>>),
     Close(oneshot::Sender<()>),
 }
 
@@ -116,7 +117,8 @@ impl Writer {
     /// Starts the writer task over a database.
     pub fn start(backend: impl Backend, feed: Arc<Feed>, project: Project) -> Self {
         let (queue, commands) = mpsc::channel(QUEUE);
-        let task = Task { backend, feed, project, commands, behind: BTreeSet::new(), urgent: false, unindexed: 0 };
+        let (behind, waiting) = Default::default();
+        let task = Task { backend, feed, project, commands, behind, waiting, unindexed: 0 };
         tokio::spawn(task.run());
         Self { queue }
     }
@@ -134,9 +136,11 @@ impl Writer {
         answered.await.map_err(|_| gone())?
     }
 
-    /// Asks for the search index of a space now.
+    /// Returns when the index of a space has all that was appended before.
     pub async fn index(&self, space: &Space) -> Result<(), Error> {
-        self.queue.send(Command::Index(space.clone())).await.map_err(|_| gone())
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(Command::Index(space.clone(), answer)).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
     }
 
     /// Returns when everything sent before is done and the connection is closed.
@@ -154,8 +158,8 @@ impl Item {
         let mut bytes = 0;
         let mut drafts = Vec::with_capacity(append.drafts.len());
         for draft in append.drafts {
-            let payload = json(&draft.payload)?;
-            bytes += payload.len();
+            let payload = raw(&draft.payload)?;
+            bytes += payload.get().len();
             // Every draft gets its id before the first try, so that a second one finds what the first one may have stored.
             let given = draft.event_id.is_some();
             drafts.push(Ready { id: draft.event_id.unwrap_or_else(crate::id::fresh), given, payload, draft });
@@ -166,12 +170,39 @@ impl Item {
 
 /// A committed event as the feed and its readers have it.
 pub(super) fn shown(event: Event) -> Result<Arc<Shown>, Error> {
-    let json = json(&event)?.into_boxed_str();
+    let payload = raw(&event.payload)?;
+    shown_with(event, &payload)
+}
+
+fn shown_with(event: Event, payload: &RawValue) -> Result<Arc<Shown>, Error> {
+    /// An event, its payload written already.
+    #[derive(serde::Serialize)]
+    struct Written<'a> {
+        event_id: Uuid,
+        ts: Timestamp,
+        source: Source,
+        modality: Modality,
+        payload: &'a RawValue,
+        meta: &'a Meta,
+        thread: &'a ThreadId,
+        seq: Seq,
+    }
+    let Event { event_id, ts, source, modality, payload: _, meta, thread, seq } = &event;
+    let (event_id, ts, source, modality, seq) = (*event_id, *ts, *source, *modality, *seq);
+    let json = json(&Written { event_id, ts, source, modality, payload, meta, thread, seq })?.into_boxed_str();
     Ok(Arc::new(Shown { event, json }))
 }
 
+fn raw(payload: &Payload) -> Result<Box<RawValue>, Error> {
+    to_raw_value(payload).map_err(unwritable)
+}
+
+fn unwritable(error: serde_json::Error) -> Error {
+    Error::Broken(format!("cannot be written as JSON: {error}"))
+}
+
 pub(super) fn json(value: &impl serde::Serialize) -> Result<String, Error> {
-    serde_json::to_string(value).map_err(|error| Error::Broken(format!("cannot be written as JSON: {error}")))
+    serde_json::to_string(value).map_err(unwritable)
 }
 
 struct Task<B> {
@@ -179,10 +210,10 @@ struct Task<B> {
     feed: Arc<Feed>,
     project: Project,
     commands: mpsc::Receiver<Command>,
-    /// Spaces whose search index may trail.
+    /// Spaces whose index may trail.
     behind: BTreeSet<Space>,
-    /// Somebody waits for the index.
-    urgent: bool,
+    /// Who waits for the index of which space.
+    waiting: BTreeMap<Space, Vec<oneshot::Sender<Result<(), Error>>>>,
     /// Events appended since the index had its turn.
     unindexed: usize,
 }
@@ -192,12 +223,12 @@ impl<B: Backend> Task<B> {
         match self.backend.behind().await {
             Ok(spaces) => self.behind.extend(spaces),
             Err(error) => {
-                tracing::warn!(%error, "the search index cannot be looked at; it goes on with the next event")
+                tracing::warn!(%error, "the index cannot be looked at; it goes on with the next event")
             }
         }
         let mut last = 1;
         let closed = loop {
-            if self.urgent || self.unindexed > INDEX_LAG {
+            if !self.waiting.is_empty() || self.unindexed > INDEX_LAG {
                 self.index().await;
             }
             let command = match self.next().await {
@@ -225,13 +256,13 @@ impl<B: Backend> Task<B> {
         closed.map(|answer| answer.send(()));
     }
 
-    /// The next command; meanwhile, when there is none, the search index.
+    /// The next command; meanwhile, when there is none, the index.
     async fn next(&mut self) -> Option<Command> {
         loop {
             if self.behind.is_empty() {
                 return self.commands.recv().await;
             }
-            let idle = if self.urgent { Duration::ZERO } else { IDLE };
+            let idle = if self.waiting.is_empty() { IDLE } else { Duration::ZERO };
             match timeout_at(Instant::now() + idle, self.commands.recv()).await {
                 Ok(command) => return command,
                 Err(_) => self.index().await,
@@ -246,28 +277,30 @@ impl<B: Backend> Task<B> {
                 // The caller may be gone; the blob is stored all the same.
                 let _ = answer.send(result);
             }
-            Command::Index(space) => {
-                self.behind.insert(space);
-                self.urgent = true;
+            Command::Index(space, answer) => {
+                self.behind.insert(space.clone());
+                self.waiting.entry(space).or_default().push(answer);
             }
             Command::Append(_) | Command::Close(_) => {}
         }
     }
 
+    /// Some more of the index: of a space that somebody waits for, or else of any that trails.
     async fn index(&mut self) {
         self.unindexed = 0;
-        let Some(space) = self.behind.first().cloned() else {
-            self.urgent = false;
+        let Some(space) = self.waiting.keys().next().or(self.behind.first()).cloned() else { return };
+        let result = self.backend.index(&space).await;
+        if matches!(result, Ok(true)) {
             return;
-        };
-        let more = self.backend.index(&space).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, space = space.as_str(), "the search index stays behind until the next event");
-            false
-        });
-        if !more {
-            self.behind.remove(&space);
         }
-        self.urgent &= !self.behind.is_empty();
+        self.behind.remove(&space);
+        if let Err(error) = &result {
+            tracing::warn!(%error, space = space.as_str(), "the index stays behind until the next event");
+        }
+        for answer in self.waiting.remove(&space).into_iter().flatten() {
+            // Whoever waited may be gone.
+            let _ = answer.send(result.clone().map(|_| ()));
+        }
     }
 
     /// What waits already, and whoever comes back at once from the last commit; up to the first other command.
@@ -410,13 +443,12 @@ fn answer_one(item: Item, outcome: Result<Appended, Error>) {
 struct Written {
     space: Space,
     shown: Arc<Shown>,
-    /// Its payload as JSON.
-    payload: String,
+    payload: Box<RawValue>,
 }
 
 impl Written {
     fn row(&self) -> Result<EventRow<'_>, Error> {
-        EventRow::of(&self.space, &self.shown.event, &self.payload)
+        EventRow::of(&self.space, &self.shown.event, self.payload.get())
     }
 }
 
@@ -509,7 +541,7 @@ impl Plan {
         *head = Position { seq: head.seq + 1, ts: head.ts.max(self.now) };
         let event = ready.stamped(*head);
         self.rows.apply(space, &event, project);
-        let shown = shown(event)?;
+        let shown = shown_with(event, &ready.payload)?;
         self.known.insert((space.clone(), ready.id), shown.clone());
         self.events.push(Written { space: space.clone(), shown: shown.clone(), payload: ready.payload.clone() });
         Ok(Placed { shown, duplicate: false })

@@ -1,12 +1,14 @@
 //! What the databases' columns mean: from rows to values and back.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::append::{Position, json};
-use super::{Entry, Error, Status, SubmoduleRow, ThreadRow, marks};
+use super::{Entry, Error, Status, SubmoduleRow, ThreadRow, marks, words};
 use crate::event::{Event, Meta, Modality, Source};
-use crate::id::{Name, Space, ThreadId};
+use crate::id::{Name, Seq, Space, ThreadId};
 use crate::time::Timestamp;
 
 macro_rules! event_columns {
@@ -25,7 +27,12 @@ macro_rules! entry_columns {
         "e.key, e.content, e.related_keys, e.owner, e.updated"
     };
 }
-pub(super) use {entry_columns, event_columns, thread_columns};
+macro_rules! index_columns {
+    () => {
+        "e.seq, e.thread, e.source, e.modality, e.tags, e.visibility, e.payload"
+    };
+}
+pub(super) use {entry_columns, event_columns, index_columns, thread_columns};
 
 pub(super) type EventColumns = (i64, Uuid, i64, String, String, String, String, String);
 pub(super) type ThreadColumns = (String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
@@ -111,7 +118,7 @@ pub(super) fn placed_thread(columns: PlacedThreadColumns) -> Result<(Space, Thre
 }
 
 /// `payload.text` of an event's payload column. Read here: Postgres cannot take a NUL out of JSON.
-pub(super) fn payload_text(payload: &str) -> Result<String, Error> {
+fn payload_text(payload: &str) -> Result<String, Error> {
     #[derive(serde::Deserialize)]
     struct Text {
         #[serde(default)]
@@ -149,6 +156,45 @@ impl<'a> EventRow<'a> {
 /// A mark as its row has it.
 pub(super) type MarkRow<'a> = (&'a str, String, i16, i64);
 
+/// What the index that trails the log has of an event.
+pub(super) struct Indexed {
+    pub seq: Seq,
+    pub level: i16,
+    pub marks: BTreeSet<String>,
+    pub words: BTreeSet<String>,
+}
+
+/// The columns of an event that the index is made of.
+pub(super) type IndexColumns = (i64, String, String, String, String, i16, String);
+
+impl Indexed {
+    pub fn of(event: &Event) -> Self {
+        let text = event.payload.get("text").and_then(Value::as_str).unwrap_or_default();
+        Self {
+            seq: event.seq,
+            level: event.visibility() as i16,
+            marks: marks::trailing(&event.thread, &event.meta.tags, event.source, event.modality),
+            words: words::of(text),
+        }
+    }
+
+    pub fn read(columns: IndexColumns) -> Result<Self, Error> {
+        let (seq, thread, source, modality, tags, level, payload) = columns;
+        let source = Source::parse(&source).ok_or_else(|| unreadable(source))?;
+        let modality = Modality::parse(&modality).ok_or_else(|| unreadable(modality))?;
+        let marks = marks::trailing(&thread_id(thread)?, &parse::<Vec<String>>(&tags)?, source, modality);
+        Ok(Self { seq, level, marks, words: words::of(&payload_text(&payload)?) })
+    }
+}
+
+/// The marks of these events, in the order of their key.
+pub(super) fn trailing_marks<'a>(space: &'a Space, events: &[Indexed]) -> Vec<MarkRow<'a>> {
+    let marks = |it: &Indexed| it.marks.iter().map(|mark| (space.as_str(), mark.clone(), it.level, it.seq)).collect();
+    let mut rows: Vec<MarkRow<'a>> = events.iter().flat_map(|it| -> Vec<_> { marks(it) }).collect();
+    rows.sort_unstable();
+    rows
+}
+
 /// Rows that are written together.
 #[derive(Default)]
 pub(super) struct Writes<'a> {
@@ -160,11 +206,11 @@ pub(super) struct Writes<'a> {
 }
 
 impl<'a> Writes<'a> {
-    /// The marks of these events.
+    /// The marks that are written with these events.
     pub fn mark(&mut self, events: impl Iterator<Item = (&'a Space, &'a Event)>) {
         for (space, event) in events {
             let level = event.visibility() as i16;
-            self.marks.extend(marks::of(event).into_iter().map(|mark| (space.as_str(), mark, level, event.seq)));
+            self.marks.extend(marks::places(event).into_iter().map(|mark| (space.as_str(), mark, level, event.seq)));
         }
         self.marks.sort_unstable();
     }

@@ -1,6 +1,7 @@
 //! Where an event is to be found: under its marks. A mark is a scope (the space, its thread, below an ancestor) alone or
 //! with one of the event's tags; under each mark the events stand sorted by who may see them, then by seq. So a page is
-//! the first rows of a few sorted runs, whatever is asked and however long the log is.
+//! the first rows of a few sorted runs, whatever is asked and however long the log is. Scopes are written with the event;
+//! the others, which are many, trail the log with the full-text index, and who asks for them waits for it.
 
 use std::collections::BTreeSet;
 
@@ -8,25 +9,22 @@ use super::{Query, Show};
 use crate::event::{Event, Modality, Source, Visibility, tag};
 use crate::id::ThreadId;
 
-/// The marks of an event.
-pub fn of(event: &Event) -> BTreeSet<String> {
-    let kinds: BTreeSet<String> = event
-        .meta
-        .tags
-        .iter()
-        .map(|tag| format!("#{}", tag.to_lowercase()))
-        .chain(source(event.source))
-        .chain(modality(event.modality))
-        .collect();
-    let mut marks = BTreeSet::new();
-    for scope in scopes(&event.thread) {
-        marks.extend(kinds.iter().map(|kind| format!("{scope}{kind}")));
-        marks.insert(scope);
-    }
-    if event.wakes() {
-        marks.insert(waking(&event.thread));
-    }
-    marks
+/// The marks that are written with an event.
+pub fn places(event: &Event) -> BTreeSet<String> {
+    let waking = event.wakes().then(|| waking(&event.thread));
+    scopes(&event.thread).chain(waking).collect()
+}
+
+/// The marks that trail it.
+pub fn trailing(thread: &ThreadId, tags: &[String], from: Source, kind: Modality) -> BTreeSet<String> {
+    let tags = tags.iter().map(|tag| format!("#{}", tag.to_lowercase()));
+    let kinds: BTreeSet<String> = tags.chain(source(from)).chain(modality(kind)).collect();
+    scopes(thread).flat_map(|scope| kinds.iter().map(move |kind| format!("{scope}{kind}"))).collect()
+}
+
+/// Whether a query needs marks that trail.
+pub fn trail(query: &Query) -> bool {
+    kinds(query) != [""]
 }
 
 /// The mark of the events that wake a thread. All of them are visible to a decision.

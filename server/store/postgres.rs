@@ -24,7 +24,7 @@ use crate::time::Timestamp;
 mod bulk;
 mod watch;
 
-pub(super) use bulk::{clear, put, put_blob, put_rest};
+pub(super) use bulk::{clear, put, put_blob, put_index, put_rest};
 use watch::Watch;
 
 /// How long anybody waits for a connection.
@@ -219,6 +219,15 @@ impl Postgres {
         Ok(())
     }
 
+    fn known_thread(&self, _: &Space, _: &ThreadId) -> Option<ThreadRow> {
+        // Other servers write, too.
+        None
+    }
+
+    fn renewed(&self) {
+        // Nothing is remembered.
+    }
+
     async fn shut(&self) {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
         self.pool.close().await;
@@ -239,7 +248,7 @@ fn all_of(words: &[String]) -> String {
 }
 
 /// A tsvector without positions.
-pub(super) fn vector(words: BTreeSet<String>) -> String {
+pub(super) fn vector(words: &BTreeSet<String>) -> String {
     words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ")
 }
 
@@ -299,31 +308,22 @@ impl Log {
             .fetch_one(&mut *connection)
             .await
             .map_err(sql::error)?;
-        let text = "select seq, payload from events where space = $1 and seq > $2 order by seq limit $3";
-        let rows: Vec<(i64, String)> = sqlx::query_as(text)
+        let text = concat!(
+            "select ",
+            sql::index_columns!(),
+            " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3"
+        );
+        let rows: Vec<sql::IndexColumns> = sqlx::query_as(text)
             .bind(space.as_str())
             .bind(done)
             .bind(INDEX_EVENTS)
             .fetch_all(&mut *connection)
             .await
             .map_err(sql::error)?;
-        let Some((last, _)) = rows.last() else { return Ok(false) };
-        let (mut seqs, mut vectors) = (Vec::new(), Vec::new());
-        for (seq, payload) in &rows {
-            let words = super::words::of(&sql::payload_text(payload)?);
-            if !words.is_empty() {
-                seqs.push(*seq);
-                vectors.push(vector(words));
-            }
-        }
-        let text = "insert into event_words (space, seq, words) \
-             select $1, k.seq, k.words::tsvector from unnest($2::bigint[], $3::text[]) k (seq, words) \
-             on conflict do nothing";
-        let insert = sqlx::query(text).bind(space.as_str()).bind(seqs).bind(vectors);
-        insert.execute(&mut *connection).await.map_err(sql::error)?;
-        let moved = sqlx::query("update indexed set seq = $2 where space = $1").bind(space.as_str()).bind(last);
-        moved.execute(connection).await.map_err(sql::error)?;
-        Ok(rows.len() as i64 == INDEX_EVENTS)
+        let more = rows.len() as i64 == INDEX_EVENTS;
+        let events: Vec<_> = rows.into_iter().map(sql::Indexed::read).collect::<Result<_, _>>()?;
+        put_index(connection, space, &events).await?;
+        Ok(more)
     }
 }
 

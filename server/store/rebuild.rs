@@ -7,7 +7,7 @@ use super::append::Position;
 use super::rows::Rows;
 use super::{Project, Rebuilt, marks};
 use crate::event::Event;
-use crate::id::Space;
+use crate::id::{Seq, Space};
 
 /// Events read at a time.
 pub(super) const PAGE: i64 = 1000;
@@ -20,6 +20,8 @@ pub(super) struct Derived {
     pub heads: BTreeMap<Space, Position>,
     pub rows: Rows,
     pub marks: i64,
+    /// How far the index has come.
+    pub indexed: BTreeMap<Space, Seq>,
     pub events: u64,
 }
 
@@ -28,7 +30,10 @@ impl Derived {
     pub fn take(&mut self, space: &Space, event: &Event, project: Project) {
         self.events += 1;
         self.heads.insert(space.clone(), Position { seq: event.seq, ts: event.ts });
-        self.marks += i64::try_from(marks::of(event).len()).unwrap_or(i64::MAX);
+        let Event { thread, meta, source, modality, seq, .. } = event;
+        let is_indexed = self.indexed.get(space).is_some_and(|upto| seq <= upto);
+        let trailing = if is_indexed { marks::trailing(thread, &meta.tags, *source, *modality).len() } else { 0 };
+        self.marks += i64::try_from(marks::places(event).len() + trailing).unwrap_or(i64::MAX);
         self.rows.apply(space, event, project);
     }
 
@@ -73,7 +78,7 @@ fn differ<K: Ord, V: PartialEq, N: Display>(
     }
 }
 
-/// Stamps, for a connection: `read_events`, `read_blob`, `remake`, and the store's `rebuild_rows`, which needs `alone` (a
+/// Stamps, for a connection (that has `put`, `put_rest`, `put_index`, `clear`): `read_events`, `read_blob`, `remake`, and the store's `rebuild_rows`, which needs `alone` (a
 /// connection inside a transaction that sees one state, and, to change it, shares it with nobody).
 macro_rules! rebuild {
     ($Store:ident, $Connection:ty) => {
@@ -82,6 +87,7 @@ macro_rules! rebuild {
                 let mut connection = self.alone(check).await?;
                 let rebuilt = remake(&mut connection, self.project, check).await?;
                 sqlx::query("commit").execute(&mut connection).await.map_err(sql::error)?;
+                self.renewed();
                 // What was to be done is done; how the connection ends changes nothing.
                 let _ = connection.close().await;
                 Ok(rebuilt)
@@ -141,7 +147,8 @@ macro_rules! rebuild {
             if !check {
                 clear(connection).await?;
             }
-            let mut log = super::rebuild::Derived::default();
+            let indexed = tables.indexed.clone();
+            let mut log = super::rebuild::Derived { indexed, ..Default::default() };
             let mut after = (String::new(), 0);
             loop {
                 let page = read_events(connection, &after).await?;
@@ -154,6 +161,10 @@ macro_rules! rebuild {
                     let mut writes = sql::Writes::default();
                     writes.mark(page.iter().map(|(space, event, _)| (space, event)));
                     put(connection, &writes).await?;
+                    for part in page.chunk_by(|one, next| one.0 == next.0) {
+                        let events: Vec<_> = part.iter().map(|(_, event, _)| sql::Indexed::of(event)).collect();
+                        put_index(connection, &part[0].0, &events).await?;
+                    }
                 }
             }
             if !check {
@@ -201,6 +212,13 @@ macro_rules! rebuild {
             for (space, key, content, related_keys, owner, updated) in rows {
                 let row = sql::entry((key, content, related_keys, owner, updated))?;
                 derived.rows.entries.insert((sql::space(space)?, row.key.clone()), Some(row));
+            }
+            let rows: Vec<(String, i64)> = sqlx::query_as("select space, seq from indexed")
+                .fetch_all(&mut *connection)
+                .await
+                .map_err(sql::error)?;
+            for (space, seq) in rows {
+                derived.indexed.insert(sql::space(space)?, seq);
             }
             derived.marks =
                 sqlx::query_scalar("select count(*) from marks").fetch_one(connection).await.map_err(sql::error)?;

@@ -7,8 +7,8 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use super::{Error, Query};
 use crate::id::Seq;
 
-/// How long a full-text query waits for the index to reach the log's head.
-pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
+/// How long a query waits for the index to reach the log's end.
+pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
 pub(super) use super::columns::*;
 
@@ -40,7 +40,8 @@ pub(super) fn range(query: &Query) -> (Seq, Seq) {
 }
 
 /// Stamps the `Store` for a database. The type has `writer`, `feed`, `epoch`, `project`, and for what differs: `reader`,
-/// `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `sound`, `shut`.
+/// `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `known_thread`, `renewed`,
+/// `sound`, `shut`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
@@ -64,7 +65,12 @@ macro_rules! store {
 
             async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error> {
                 let mut page = match &query.text {
-                    None => marked_page(space, query),
+                    None => {
+                        if super::marks::trail(query) {
+                            self.await_index(space).await?;
+                        }
+                        marked_page(space, query)
+                    }
                     Some(text) => {
                         let words = super::words::asked(text);
                         if words.is_empty() {
@@ -95,6 +101,9 @@ macro_rules! store {
             }
 
             async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<super::ThreadRow>, Error> {
+                if let Some(row) = self.known_thread(space, thread) {
+                    return Ok(Some(row));
+                }
                 let text = concat!("select ", sql::thread_columns!(), " from threads where space = $1 and thread = $2");
                 let row: Option<sql::ThreadColumns> = sqlx::query_as(text)
                     .bind(space.as_str())
@@ -268,34 +277,22 @@ macro_rules! store {
         }
 
         impl $Store {
-            /// Waits until the search index has reached the log's head of now, for a while.
+            /// Waits until the index has reached the log's end of now. An index that is far behind (the log was written by a server
+            /// that did not live to index it) is worth asking again, but no wrong answer.
             async fn await_index(&self, space: &Space) -> Result<(), Error> {
-                let head = super::Store::head(self, space).await?.seq;
-                let until = tokio::time::Instant::now() + sql::INDEX_WAIT;
-                let mut asked = false;
-                loop {
-                    let indexed: Option<i64> = sqlx::query_scalar("select seq from indexed where space = $1")
-                        .bind(space.as_str())
-                        .fetch_optional(&mut *self.reader().await?)
-                        .await
-                        .map_err(sql::error)?;
-                    if indexed.unwrap_or(0) >= head {
-                        return Ok(());
-                    }
-                    if tokio::time::Instant::now() >= until {
-                        tracing::warn!(
-                            space = space.as_str(),
-                            head,
-                            indexed,
-                            "full text answers before its index is complete"
-                        );
-                        return Ok(());
-                    }
-                    if !asked {
-                        self.writer.index(space).await?;
-                        asked = true;
-                    }
-                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                let text = "select 1 from spaces s left join indexed i on i.space = s.space \
+                     where s.space = $1 and s.head > coalesce(i.seq, 0)";
+                let behind: Option<i32> = sqlx::query_scalar(text)
+                    .bind(space.as_str())
+                    .fetch_optional(&mut *self.reader().await?)
+                    .await
+                    .map_err(sql::error)?;
+                if behind.is_none() {
+                    return Ok(());
+                }
+                match tokio::time::timeout(sql::INDEX_WAIT, self.writer.index(space)).await {
+                    Ok(indexed) => indexed,
+                    Err(_) => Err(Error::Unavailable("the index is being made anew; ask again in a moment".into())),
                 }
             }
         }

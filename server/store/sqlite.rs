@@ -19,14 +19,16 @@ use super::leases::Leases;
 use super::sql::{self, stored};
 use super::{Blob, Entry, Error, Fence, Options, Project, Query, ThreadRow};
 use crate::event::Event;
-use crate::id::{Seq, Space, ThreadId};
+use crate::id::{Space, ThreadId};
 use crate::time::Timestamp;
+use known::Known;
 use readers::{Reader, Readers};
 
 mod bulk;
+mod known;
 mod readers;
 
-pub(super) use bulk::{clear, put, put_blob, put_rest, put_words};
+pub(super) use bulk::{clear, put, put_blob, put_index, put_rest};
 
 /// How long one connection waits for another one's lock on the file.
 const BUSY: Duration = Duration::from_secs(5);
@@ -45,6 +47,7 @@ pub(super) struct Sqlite {
     leases: Arc<Leases>,
     options: SqliteConnectOptions,
     broken: Broken,
+    known: Known,
     /// Locked as long as this store lives.
     _lock: File,
 }
@@ -151,9 +154,10 @@ impl Sqlite {
         let leases = Arc::new(Leases::new(incarnation << 32));
         let feed = Arc::new(Feed::default());
         let broken = Broken::default();
-        let backend = Log::new(connection, leases.clone(), broken.clone());
+        let known = Known::default();
+        let backend = Log { connection, broken: broken.clone(), leases: leases.clone(), known: known.clone() };
         let writer = Writer::start(backend, feed.clone(), project);
-        Ok(Self { readers, writer, feed, epoch, project, leases, options, broken, _lock: lock })
+        Ok(Self { readers, writer, feed, epoch, project, leases, options, broken, known, _lock: lock })
     }
 
     async fn reader(&self) -> Result<Reader<'_>, Error> {
@@ -246,6 +250,15 @@ impl Sqlite {
         self.broken.check()
     }
 
+    fn known_thread(&self, space: &Space, thread: &ThreadId) -> Option<ThreadRow> {
+        self.known.thread(&(space.clone(), thread.clone()))
+    }
+
+    /// Rows were made anew.
+    fn renewed(&self) {
+        self.known.forget();
+    }
+
     async fn shut(&self) {
         self.readers.close().await;
     }
@@ -275,8 +288,8 @@ fn all_of(words: &[String]) -> String {
     words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" AND ")
 }
 
-fn joined(words: BTreeSet<String>) -> String {
-    Vec::from_iter(words).join(" ")
+fn joined<'a>(words: impl Iterator<Item = &'a String>) -> String {
+    words.map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
 /// Set when the disk did not confirm a write: nobody knows what it holds then, and asking again may be answered wrongly.
@@ -308,30 +321,18 @@ struct Log {
     connection: SqliteConnection,
     broken: Broken,
     leases: Arc<Leases>,
-    /// The spaces' numbers, as far as known.
-    numbers: BTreeMap<Space, i64>,
-    /// Where the logs end and the threads' rows, as this connection wrote them last; a rollback forgets them.
-    heads: BTreeMap<Space, Position>,
-    threads: BTreeMap<(Space, ThreadId), ThreadRow>,
+    known: Known,
 }
 
-/// Heads and threads that are remembered.
-const REMEMBERED: usize = 1024;
-
 impl Log {
-    fn new(connection: SqliteConnection, leases: Arc<Leases>, broken: Broken) -> Self {
-        let (numbers, heads, threads) = Default::default();
-        Self { connection, broken, leases, numbers, heads, threads }
-    }
-
     async fn run(&mut self, text: &'static str) -> Result<(), Error> {
         let result = sqlx::query(text).execute(&mut self.connection).await;
         result.map(|_| ()).inspect_err(|error| self.broken.note(error)).map_err(sql::error)
     }
 
     async fn head(&mut self, space: &Space) -> Result<Option<Position>, Error> {
-        if let Some(head) = self.heads.get(space) {
-            return Ok(Some(*head));
+        if let Some(head) = self.known.head(space) {
+            return Ok(Some(head));
         }
         let row: Option<(i64, i64)> = sqlx::query_as("select head, ts from spaces where space = $1")
             .bind(space.as_str())
@@ -339,17 +340,6 @@ impl Log {
             .await
             .map_err(sql::error)?;
         Ok(row.map(|(seq, ts)| Position { seq, ts: Timestamp::from_micros(ts) }))
-    }
-
-    fn remember(&mut self, plan: &Plan) {
-        if self.heads.len() + plan.heads.len() > REMEMBERED {
-            self.heads.clear();
-        }
-        self.heads.extend(plan.heads.iter().map(|(space, head)| (space.clone(), *head)));
-        if self.threads.len() + plan.rows.threads.len() > REMEMBERED {
-            self.threads.clear();
-        }
-        self.threads.extend(plan.rows.threads.iter().map(|(key, row)| (key.clone(), row.clone())));
     }
 }
 
@@ -388,9 +378,13 @@ impl Backend for Log {
     }
 
     async fn threads(&mut self, ids: &[(Space, ThreadId)]) -> Result<Vec<(Space, ThreadRow)>, Error> {
-        let (known, unknown): (Vec<_>, Vec<_>) = ids.iter().partition(|key| self.threads.contains_key(key));
-        let known = known.into_iter().map(|key| (key.0.clone(), self.threads[key].clone()));
-        let mut threads: Vec<(Space, ThreadRow)> = known.collect();
+        let (mut threads, mut unknown) = (Vec::new(), Vec::new());
+        for key in ids {
+            match self.known.thread(key) {
+                Some(row) => threads.push((key.0.clone(), row)),
+                None => unknown.push(key),
+            }
+        }
         if unknown.is_empty() {
             return Ok(threads);
         }
@@ -409,7 +403,7 @@ impl Backend for Log {
 
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
         bulk::put_alone(&mut self.connection, &plan.writes()?, &plan.rows, &self.broken).await?;
-        self.remember(plan);
+        self.known.take(plan);
         Ok(())
     }
 
@@ -418,8 +412,7 @@ impl Backend for Log {
     }
 
     async fn rollback(&mut self) {
-        self.heads.clear();
-        self.threads.clear();
+        self.known.forget();
         // It fails where no transaction is open (SQLite ends one itself when the disk is full); then nothing is to be undone.
         let _ = self.run("rollback").await;
     }
@@ -462,45 +455,22 @@ impl Backend for Log {
 }
 
 impl Log {
-    async fn number(&mut self, space: &Space) -> Result<i64, Error> {
-        if let Some(number) = self.numbers.get(space) {
-            return Ok(*number);
-        }
-        let number: i64 = sqlx::query_scalar("select number from spaces where space = $1")
-            .bind(space.as_str())
-            .fetch_one(&mut self.connection)
-            .await
-            .map_err(sql::error)?;
-        self.numbers.insert(space.clone(), number);
-        Ok(number)
-    }
-
     async fn index_some(&mut self, space: &Space) -> Result<bool, Error> {
-        let base = self.number(space).await? << SEQ_BITS;
-        let text = "select seq, payload from events where space = $1 \
-             and seq > coalesce((select seq from indexed where space = $1), 0) order by seq limit $2 + 0";
-        let rows: Vec<(i64, String)> = sqlx::query_as(text)
+        let text = concat!(
+            "select ",
+            sql::index_columns!(),
+            " from events e where e.space = $1 and e.seq > coalesce((select seq from indexed where space = $1), 0)",
+            " order by e.seq limit $2 + 0"
+        );
+        let rows: Vec<sql::IndexColumns> = sqlx::query_as(text)
             .bind(space.as_str())
             .bind(INDEX_EVENTS)
             .fetch_all(&mut self.connection)
             .await
             .map_err(sql::error)?;
-        let Some((last, _)) = rows.last() else { return Ok(false) };
-        let last: Seq = *last;
-        let mut words = Vec::with_capacity(rows.len());
-        for (seq, payload) in &rows {
-            words.push((base + seq, joined(super::words::of(&sql::payload_text(payload)?))));
-        }
-        words.retain(|(_, words)| !words.is_empty());
-        put_words(&mut self.connection, &words).await?;
-        sqlx::query(
-            "insert into indexed (space, seq) values ($1, $2) on conflict (space) do update set seq = excluded.seq",
-        )
-        .bind(space.as_str())
-        .bind(last)
-        .execute(&mut self.connection)
-        .await
-        .map_err(sql::error)?;
-        Ok(rows.len() as i64 == INDEX_EVENTS)
+        let more = rows.len() as i64 == INDEX_EVENTS;
+        let events: Vec<_> = rows.into_iter().map(sql::Indexed::read).collect::<Result<_, _>>()?;
+        put_index(&mut self.connection, space, &events).await?;
+        Ok(more)
     }
 }

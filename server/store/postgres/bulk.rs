@@ -7,7 +7,7 @@ use sqlx::postgres::{PgArguments, PgConnection};
 use super::{columns, json, sql, stored, vector};
 use crate::id::Space;
 use crate::store::rows::Rows;
-use crate::store::sql::Writes;
+use crate::store::sql::{Indexed, Writes, trailing_marks};
 use crate::store::{Blob, Entry, Error, Fence, ThreadRow, rank};
 
 /// Everything in one statement, one trip: each part is as it would be alone.
@@ -101,6 +101,37 @@ fn add_threads(arguments: &mut PgArguments, rows: &[(&Space, &ThreadRow)]) -> Re
     Ok(())
 }
 
+/// The index in one statement: words, marks, and how far it has come. Another server's marks may be there already.
+const PUT_INDEX: &str = "with w as (insert into event_words (space, seq, words) \
+     select $1, k.seq, k.words::tsvector from unnest($2::bigint[], $3::text[]) k (seq, words) on conflict do nothing), \
+     m as (insert into marks (space, mark, visibility, seq) \
+     select $1, k.mark, k.visibility, k.seq from unnest($4::text[], $5::smallint[], $6::bigint[]) \
+     k (mark, visibility, seq) on conflict do nothing) \
+     insert into indexed (space, seq) values ($1, $7) on conflict (space) do update set seq = excluded.seq";
+
+/// Adds events, which follow one another, to the index.
+pub(in crate::store) async fn put_index(
+    connection: &mut PgConnection,
+    space: &Space,
+    events: &[Indexed],
+) -> Result<(), Error> {
+    let Some(last) = events.last() else { return Ok(()) };
+    let with_words = || events.iter().filter(|event| !event.words.is_empty());
+    let marks = trailing_marks(space, events);
+    sqlx::query(PUT_INDEX)
+        .bind(space.as_str())
+        .bind(with_words().map(|event| event.seq).collect::<Vec<_>>())
+        .bind(with_words().map(|event| vector(&event.words)).collect::<Vec<_>>())
+        .bind(marks.iter().map(|row| row.1.as_str()).collect::<Vec<_>>())
+        .bind(marks.iter().map(|row| row.2).collect::<Vec<_>>())
+        .bind(marks.iter().map(|row| row.3).collect::<Vec<_>>())
+        .bind(last.seq)
+        .execute(connection)
+        .await
+        .map(|_| ())
+        .map_err(sql::error)
+}
+
 pub(in crate::store) async fn put_rest(connection: &mut PgConnection, rows: &Rows) -> Result<(), Error> {
     for ((space, name), row) in &rows.submodules {
         sql::put_submodule!(connection, space, name, row);
@@ -128,7 +159,7 @@ async fn put_entry(connection: &mut PgConnection, space: &Space, entry: &Entry) 
         .bind(json(&entry.related_keys)?)
         .bind(&entry.owner)
         .bind(entry.updated.micros())
-        .bind(vector(rank::entry_words(&entry.key, &entry.content, &entry.related_keys)))
+        .bind(vector(&rank::entry_words(&entry.key, &entry.content, &entry.related_keys)))
         .execute(connection)
         .await
         .map(|_| ())

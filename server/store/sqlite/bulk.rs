@@ -4,10 +4,10 @@ use sqlx::error::BoxDynError;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 use sqlx::{Arguments, AssertSqlSafe};
 
-use super::{Broken, joined, json, sql, stored};
+use super::{Broken, SEQ_BITS, joined, json, sql, stored};
 use crate::id::Space;
 use crate::store::rows::Rows;
-use crate::store::sql::{EventRow, Writes};
+use crate::store::sql::{EventRow, Indexed, MarkRow, Writes, trailing_marks};
 use crate::store::{Blob, Entry, Error, rank};
 
 /// Rows of one insert. Every statement is a way to the connection's thread and back: few for any number of rows.
@@ -113,7 +113,7 @@ impl Trips {
         let mut all = || {
             self.heads(writes)?;
             self.events(writes)?;
-            self.marks(writes)?;
+            self.marks("insert into marks", &writes.marks)?;
             self.threads(writes)
         };
         all().map_err(|error: BoxDynError| Error::Broken(error.to_string()))
@@ -152,15 +152,28 @@ impl Trips {
         Ok(())
     }
 
-    fn marks(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
-        for chunk in chunks(&writes.marks) {
-            let text = inserting("insert into marks (space, mark, visibility, seq)", chunk.len(), 4);
+    fn marks(&mut self, insert: &str, rows: &[MarkRow<'_>]) -> Result<(), BoxDynError> {
+        for chunk in chunks(rows) {
+            let text = inserting(&format!("{insert} (space, mark, visibility, seq)"), chunk.len(), 4);
             let arguments = self.next(&text);
             for (space, mark, level, seq) in chunk {
                 arguments.add(*space)?;
                 arguments.add(mark.as_str())?;
                 arguments.add(*level)?;
                 arguments.add(*seq)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Row ids are the space's number and the seq.
+    fn words(&mut self, base: i64, events: &[Indexed]) -> Result<(), BoxDynError> {
+        let rows: Vec<_> = events.iter().filter(|event| !event.words.is_empty()).collect();
+        for chunk in chunks(&rows) {
+            let arguments = self.next(&inserting("insert into event_words (rowid, words)", chunk.len(), 2));
+            for event in chunk {
+                arguments.add(base + event.seq)?;
+                arguments.add(joined(event.words.iter()))?;
             }
         }
         Ok(())
@@ -213,20 +226,30 @@ fn chunks<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// Adds texts, as their words, to the search index: row id and words.
-pub(in crate::store) async fn put_words(
+/// Adds events, which follow one another, to the index.
+pub(in crate::store) async fn put_index(
     connection: &mut SqliteConnection,
-    rows: &[(i64, String)],
+    space: &Space,
+    events: &[Indexed],
 ) -> Result<(), Error> {
-    for chunk in chunks(rows) {
-        let text = inserting("insert into event_words (rowid, words)", chunk.len(), 2);
-        let mut insert = sqlx::query(AssertSqlSafe(text));
-        for (id, words) in chunk {
-            insert = insert.bind(*id).bind(words.as_str());
-        }
-        insert.execute(&mut *connection).await.map_err(sql::error)?;
-    }
-    Ok(())
+    let Some(last) = events.last() else { return Ok(()) };
+    let number: i64 = sqlx::query_scalar("select number from spaces where space = $1")
+        .bind(space.as_str())
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(sql::error)?;
+    let mut trips = Trips::new(false);
+    let mut all = || {
+        trips.words(number << SEQ_BITS, events)?;
+        trips.marks("insert or ignore into marks", &trailing_marks(space, events))?;
+        let text =
+            "insert into indexed (space, seq) values (?, ?) on conflict (space) do update set seq = excluded.seq";
+        let arguments = trips.next(text);
+        arguments.add(space.as_str())?;
+        arguments.add(last.seq)
+    };
+    all().map_err(|error: BoxDynError| Error::Broken(error.to_string()))?;
+    trips.run(connection).await.map_err(sql::error)
 }
 
 pub(in crate::store) async fn put_rest(connection: &mut SqliteConnection, rows: &Rows) -> Result<(), Error> {
@@ -268,7 +291,7 @@ async fn put_entry(
         .fetch_one(&mut *connection)
         .await
         .map_err(sql::error)?;
-    let words = joined(rank::entry_words(key, &entry.content, &entry.related_keys));
+    let words = joined(rank::entry_words(key, &entry.content, &entry.related_keys).iter());
     let insert = sqlx::query("insert into entry_words (rowid, words) values ($1, $2)").bind(number).bind(words);
     insert.execute(connection).await.map(|_| ()).map_err(sql::error)
 }

@@ -122,6 +122,8 @@ async fn rebuilding_makes_the_same_rows_from_the_log_alone() {
         let sound = store.rebuild(true).await.unwrap();
         assert_eq!((sound.events, sound.differences), (10, vec![]));
         let threads = store.threads(&space(), None, 100).await.unwrap();
+        let tagged = store::Query { tags: vec!["thought".into()], limit: 5, ..store::Query::default() };
+        assert_eq!(store.events(&space(), &tagged).await.unwrap().len(), 1);
         execute(&medium, "update threads set handled = 99 where thread = 'main.a'").await;
         execute(&medium, "delete from entries where key = 'tea'").await;
         execute(&medium, "delete from marks where mark = '#thought'").await;
@@ -135,6 +137,7 @@ async fn rebuilding_makes_the_same_rows_from_the_log_alone() {
         assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());
         assert_eq!(store.threads(&space(), None, 100).await.unwrap(), threads);
         assert_eq!(store.search_entries(&space(), "green", 5).await.unwrap().len(), 1);
+        assert_eq!(store.events(&space(), &tagged).await.unwrap().len(), 1);
         let query = store::Query { text: Some("grüsse".into()), limit: 5, ..store::Query::default() };
         assert_eq!(store.events(&space(), &query).await.unwrap().len(), 1, "the search index is made anew, too");
         append(&store, vec![input("main", "on")]).await;

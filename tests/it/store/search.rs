@@ -59,6 +59,27 @@ async fn full_text_waits_for_its_index() {
     }
 }
 
+/// Tags trail the log, too: a question by tag or kind sees what was stored before it, a moment ago or long ago.
+#[tokio::test]
+async fn tags_wait_for_their_index() {
+    for medium in media().await {
+        let store = open(&medium).await;
+        let all = (0..1500).map(|n| draft("main.a", "said", if n % 100 == 7 { &["seven", "said"] } else { &["said"] }));
+        append(&store, all.collect()).await;
+        let seqs = |events: Vec<Event>| events.iter().map(|event| event.seq).collect::<Vec<_>>();
+        let sevens = Query { tags: vec!["seven".into()], limit: 3, ..Query::default() };
+        assert_eq!(seqs(store.events(&space(), &sevens).await.unwrap()), [1408, 1308, 1208]);
+        append(&store, vec![draft("main.a", "late", &["seven"]), input("main", "hello")]).await;
+        for thread in [None, Some(thread("main.a"))] {
+            let query = Query { thread, ..sevens.clone() };
+            assert_eq!(seqs(store.events(&space(), &query).await.unwrap())[0], 1501);
+        }
+        let users = Query { source: Some(thinkd::event::Source::User), limit: 3, ..Query::default() };
+        assert_eq!(seqs(store.events(&space(), &users).await.unwrap()), [1502]);
+        store.close().await;
+    }
+}
+
 fn keys(entries: &[Entry]) -> Vec<&str> {
     entries.iter().map(|entry| entry.key.as_str()).collect()
 }
