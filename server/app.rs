@@ -141,6 +141,9 @@ fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Result<
     say(format_args!("  say hello  {program} chat{url}"))
 }
 
+/// SIGXFSZ, wherever thinkd runs.
+const FILE_TOO_LARGE: i32 = 25;
+
 /// The signals that stop a server.
 struct Stop {
     terminate: Signal,
@@ -149,6 +152,8 @@ struct Stop {
 
 impl Stop {
     fn listen() -> io::Result<Self> {
+        // A file that may not grow any more (`ulimit -f`, a quota) is an error of a write, as a full disk is, not the end.
+        let _ = signal(SignalKind::from_raw(FILE_TOO_LARGE))?;
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 

@@ -24,7 +24,7 @@ pub enum Lost {
 pub struct Scribe {
     store: Arc<dyn Store>,
     fence: Fence,
-    // Held across the first append only, so that nothing of the turn can come before its beginning.
+    // Held across the first append only, so that nothing of the turn can come before its beginning; kept until that is stored.
     opening: Mutex<Option<Draft>>,
     closed: AtomicBool,
 }
@@ -58,19 +58,22 @@ impl Scribe {
         fence: Option<Fence>,
         release: bool,
     ) -> Result<Vec<Arc<Shown>>, Lost> {
-        let mut opening = self.opening.lock().await;
-        let first = fence.is_some() && opening.is_some();
-        if first {
-            drafts.splice(0..0, opening.take());
+        let opening = self.opening.lock().await;
+        let begins = fence.is_some() && opening.is_some();
+        if begins {
+            drafts.splice(0..0, opening.clone());
         }
-        let _until_appended = first.then_some(opening);
+        let begun = begins.then_some(opening);
         if drafts.is_empty() {
             return Ok(Vec::new());
         }
         let drafts = drafts.into_iter().map(Draft::without_nul).collect();
         let append = Append { space: self.fence.space.clone(), drafts, fence, release };
         match self.store.append(append).await? {
-            Appended::Stored(placed) => Ok(placed.into_iter().map(|p| p.shown).collect()),
+            Appended::Stored(placed) => {
+                begun.into_iter().for_each(|mut opening| *opening = None);
+                Ok(placed.into_iter().map(|p| p.shown).collect())
+            }
             Appended::Stale => Err(Lost::Stale),
         }
     }

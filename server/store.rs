@@ -486,7 +486,7 @@ pub trait Store: Send + Sync + 'static {
     /// Makes all derived rows anew from the log and says where they differed; with `check` nothing is changed.
     async fn rebuild(&self, check: bool) -> Result<Rebuilt, Error>;
 
-    /// Whether the database answers.
+    /// Whether the database answers, and takes what is written.
     async fn ping(&self) -> Result<(), Error>;
 
     /// Finishes what is under way and lets the database go.

@@ -15,7 +15,7 @@ use super::follow::{Follow, Seen};
 use super::frame::{self, ClientFrame, Framed, Subscribe};
 use super::input;
 use super::limits::ms;
-use super::outgoing::{self, Ack, CaughtUp, Hello, HelloLimits, Older, PROTOCOL, Pong, ProblemFrame, ServerFrame};
+use super::outgoing::{self, Ack, CaughtUp, Hello, HelloLimits, PROTOCOL, Pong, ProblemFrame, ServerFrame};
 use super::pace::Pace;
 use super::problem::{Problem, Slug};
 use super::socket::{Came, End, Socket};
@@ -280,6 +280,10 @@ impl Client {
         if id.is_some() { self.say(&ServerFrame::Ack(Ack::ok(id))) } else { Ok(()) }
     }
 
+    fn user(&self) -> &str {
+        self.principal.user.as_deref().unwrap_or_default()
+    }
+
     fn reached(&self) -> Seq {
         self.follow.as_ref().map_or(self.cursor, |follow| follow.cursor())
     }
@@ -289,11 +293,10 @@ impl Client {
             Seen::Events { events, replay } => {
                 for shown in events {
                     self.socket.put(outgoing::event_text(&shown, replay))?;
-                    if self.older {
-                        let user = self.principal.user.as_deref().unwrap_or_default();
-                        if let Some(older) = ServerFrame::older(&shown.event, user) {
-                            self.socket.put(older.to_text())?;
-                        }
+                    if self.older
+                        && let Some(older) = ServerFrame::older(&shown.event, self.user())
+                    {
+                        self.socket.put(older.to_text())?;
                     }
                 }
                 Ok(())
@@ -302,7 +305,15 @@ impl Client {
                 let caught_up = CaughtUp { id: self.replaying.take(), after: self.reached() };
                 self.say(&ServerFrame::CaughtUp(caught_up))
             }
-            Seen::Hint(hint) => self.socket.put(ServerFrame::hint(&hint).to_text()),
+            Seen::Hint(hint) => {
+                let frame = ServerFrame::hint(&hint);
+                if self.older
+                    && let ServerFrame::Problem(trouble) = &frame
+                {
+                    self.socket.put(ServerFrame::older_problem(&trouble.problem, self.user()).to_text())?;
+                }
+                self.socket.put(frame.to_text())
+            }
         }
     }
 
@@ -315,12 +326,7 @@ impl Client {
             self.work = Some(self.note(&problem));
         }
         if self.older {
-            self.say(&ServerFrame::Response(Older {
-                role: "system".into(),
-                user: self.principal.user.clone().unwrap_or_default(),
-                chat: vec![problem.detail.clone()],
-                timestamp: crate::time::now().seconds(),
-            }))?;
+            self.say(&ServerFrame::older_problem(&problem, self.user()))?;
         }
         self.say(&ServerFrame::Problem(ProblemFrame { id, problem }))
     }

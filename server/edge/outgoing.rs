@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::problem::Problem;
+use super::problem::{Problem, Slug};
 use crate::event::{Event, tag};
 use crate::id::{Seq, ThreadId};
 use crate::runtime::Received;
@@ -32,7 +32,7 @@ pub enum ServerFrame {
     DeltaEnd(DeltaEnd),
     /// A thread's status changed: a hint.
     Status(StatusFrame),
-    /// A frame was refused; the connection lives.
+    /// A frame was refused, or (without an `id`) a thread cannot go on now; the connection lives.
     Problem(ProblemFrame),
     /// The answer to `ping`.
     Pong(Pong),
@@ -226,11 +226,25 @@ impl ServerFrame {
                 Self::DeltaEnd(DeltaEnd { thread, event_id, outcome })
             }
             Hint::Status { thread, status, queued } => Self::status(thread, status, queued),
+            Hint::Trouble { thread, text } => {
+                let problem = Problem::new(Slug::Unavailable, format!("thread {thread}: {text}"));
+                Self::Problem(ProblemFrame { id: None, problem })
+            }
         }
     }
 
     fn status(thread: ThreadId, status: Status, queued: u32) -> Self {
         Self::Status(StatusFrame { thread, status: status.as_str().to_owned(), queued })
+    }
+
+    /// A problem in the older shape.
+    pub fn older_problem(problem: &Problem, user: &str) -> Self {
+        Self::Response(Older {
+            role: "system".into(),
+            user: user.to_owned(),
+            chat: vec![problem.detail.clone()],
+            timestamp: crate::time::now().seconds(),
+        })
     }
 
     /// A reply in the older shape, if the event is one.

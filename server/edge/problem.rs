@@ -204,7 +204,10 @@ impl From<store::Error> for Problem {
             store::Error::Conflict(_) => Self::new(Slug::EventConflict, error.to_string()),
             store::Error::Unavailable(_) | store::Error::Broken(_) => {
                 tracing::error!(%error, "a request met a store that fails");
-                Self::new(Slug::Unavailable, "the log cannot be reached now; nothing was stored; try again")
+                Self::new(
+                    Slug::Unavailable,
+                    "the log cannot be read or written now; try again later: what is sent with an event_id is stored once, however often it is sent",
+                )
             }
         }
     }

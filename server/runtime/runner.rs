@@ -12,7 +12,8 @@ use crate::event::{Draft, Event, TurnOutcome, tag};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::scribe::{Lost, Scribe};
-use crate::store::{self, Fence, Order, Query, Show, Status, ThreadRow};
+use crate::store::feed::Hint;
+use crate::store::{self, Append, Fence, Order, Query, Show, Status, ThreadRow};
 use crate::thread::Settings;
 use crate::turn::Turn;
 use crate::turn::driver::{Driver, Stop, Why};
@@ -24,6 +25,20 @@ enum Looked {
     /// Nothing to do, or somebody else does it.
     Nothing,
 }
+
+/// What failures of the store left behind, to be put right before the thread goes on.
+#[derive(Default)]
+struct Trouble {
+    /// What is not in the log yet.
+    unsaid: Option<store::Error>,
+    /// A lease that could not be given back.
+    held: Option<Fence>,
+    /// How often a turn was begun in vain.
+    tries: u32,
+}
+
+/// So often is a turn begun when the store fails in the middle of it: every time, models are asked again.
+const TRIES: u32 = 5;
 
 /// Most events read at once to find a batch or take up a turn, and most such pages.
 const PAGE: u32 = 500;
@@ -49,17 +64,20 @@ impl Runtime {
     /// Runs a thread's turns until it has nothing to do.
     async fn look_after(self, key: (Space, ThreadId)) {
         const PAUSE: Duration = Duration::from_millis(50);
-        let (mut pause, mut woken) = (PAUSE, true);
+        let (mut pause, mut woken, mut trouble) = (PAUSE, true, Trouble::default());
         loop {
             if let Some(active) = lock(&self.0.active).get_mut(&key) {
                 active.again = false;
             }
-            let looked = self.look(&key, woken).await;
+            let looked = self.look(&key, woken, &mut trouble).await;
             if looked.is_ok() {
-                pause = PAUSE;
+                (pause, trouble) = (PAUSE, Trouble::default());
             }
             if let Err(error) = &looked {
                 tracing::warn!(space = %key.0, thread = %key.1, %error, "the thread could not be run; it is tried again");
+                if trouble.unsaid.replace(error.clone()).is_none() {
+                    self.tell_of_trouble(&key);
+                }
                 tokio::select! {
                     () = self.0.all.cancelled() => {}
                     () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_secs(5)),
@@ -77,9 +95,10 @@ impl Runtime {
     }
 
     /// `woken`: there most likely is something to do, so the lease comes first; otherwise a look at the row does.
-    async fn look(&self, key: &(Space, ThreadId), woken: bool) -> Result<Looked, store::Error> {
+    async fn look(&self, key: &(Space, ThreadId), woken: bool, trouble: &mut Trouble) -> Result<Looked, store::Error> {
         let (space, thread) = key;
         let store = &self.0.store;
+        self.put_right(key, trouble).await?;
         if !woken && self.waiting_row(space, thread).await?.is_none() {
             return Ok(Looked::Nothing);
         }
@@ -95,16 +114,55 @@ impl Runtime {
             active.stop = Some(stop.clone());
         }
         self.hint_status(space, thread, Status::Thinking, 0);
-        let looked = self.take_turn(&row, fence.clone(), stop).await;
+        let looked = self.take_turn(&row, fence.clone(), stop, trouble.tries).await;
         lock(&self.0.leases).remove(&fence);
         if let Some(active) = lock(&self.0.active).get_mut(key) {
             active.stop = None;
         }
-        if !matches!(looked, Ok(Looked::Worked)) {
-            store.release(&fence).await?;
+        match &looked {
+            Ok(Looked::Worked) => {}
+            Ok(Looked::Nothing) => trouble.held = Some(fence),
+            Err(error) => {
+                trouble.held = Some(fence);
+                // What the database refuses it will refuse again.
+                let lasting = if matches!(error, store::Error::Unavailable(_)) { 0 } else { TRIES };
+                trouble.tries = lasting.max(trouble.tries + 1);
+            }
         }
-        self.hint_status(space, thread, Status::Idle, 0);
+        self.give_back(trouble).await?;
+        if looked.is_ok() {
+            self.hint_status(space, thread, Status::Idle, 0);
+        }
         looked
+    }
+
+    async fn give_back(&self, trouble: &mut Trouble) -> Result<(), store::Error> {
+        if let Some(fence) = &trouble.held {
+            self.0.store.release(fence).await?;
+            trouble.held = None;
+        }
+        Ok(())
+    }
+
+    /// Says in the log what went wrong, before a model is asked again: a store that cannot take this cannot take a turn.
+    async fn put_right(&self, (space, thread): &(Space, ThreadId), trouble: &mut Trouble) -> Result<(), store::Error> {
+        self.give_back(trouble).await?;
+        // After so many the thread cannot even be read, and the log need not be filled with it.
+        if trouble.unsaid.is_some() && trouble.tries <= TRIES {
+            let text = "the log could not be read or written while the thread was run; it goes on where it was";
+            let failure = Failure::new(FailureKind::Store, text).retryable();
+            let failure = Draft::failure(thread, None, &Who::Core, &failure);
+            self.0.store.append(Append::free(space, vec![failure])).await?;
+        }
+        trouble.unsaid = None;
+        Ok(())
+    }
+
+    /// Tells those who wait for the thread.
+    fn tell_of_trouble(&self, (space, thread): &(Space, ThreadId)) {
+        let text =
+            "the log cannot be read or written now; what was acknowledged is kept, and the thread goes on when it can";
+        self.0.store.feed().hint(space, Hint::Trouble { thread: thread.clone(), text: text.into() });
     }
 
     /// The thread's row, if it has something to do.
@@ -113,7 +171,13 @@ impl Runtime {
         Ok(row.filter(|row| row.woken > row.handled && !row.status.is_final()))
     }
 
-    async fn take_turn(&self, row: &ThreadRow, fence: Fence, stop: Arc<Stop>) -> Result<Looked, store::Error> {
+    async fn take_turn(
+        &self,
+        row: &ThreadRow,
+        fence: Fence,
+        stop: Arc<Stop>,
+        tries: u32,
+    ) -> Result<Looked, store::Error> {
         let place = Place { space: fence.space.clone(), thread: row.thread.clone(), turn: 0 };
         let settings = Settings::of(&row.settings);
         let mut voices = self.0.store.submodules(&fence.space).await?;
@@ -140,6 +204,9 @@ impl Runtime {
             return self.silence(&scribe, &place, turn.upto()).await;
         }
         let upto = turn.upto();
+        if tries >= TRIES {
+            return self.give_up(&scribe, &place, upto).await;
+        }
         let driver = Driver {
             mind: self.0.mind.clone(),
             scribe: scribe.clone(),
@@ -181,7 +248,18 @@ impl Runtime {
         );
         let failure =
             Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }));
-        let failure = Draft::failure(&place.thread, Some(place.turn), &Who::Core, &failure);
+        self.fail(scribe, place, upto, &failure).await
+    }
+
+    /// Ends a turn that the store does not take, visibly.
+    async fn give_up(&self, scribe: &Scribe, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
+        let text =
+            "the turn is given up: the log did not take what it led to, and would not if models were asked again";
+        self.fail(scribe, place, upto, &Failure::new(FailureKind::Store, text)).await
+    }
+
+    async fn fail(&self, scribe: &Scribe, place: &Place, upto: Seq, failure: &Failure) -> Result<Looked, store::Error> {
+        let failure = Draft::failure(&place.thread, Some(place.turn), &Who::Core, failure);
         let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Failed, upto);
         match scribe.close(vec![failure, ended]).await {
             Ok(_) => Ok(Looked::Worked),

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::value::{RawValue, to_raw_value};
@@ -74,6 +75,8 @@ pub(super) trait Backend: Send + 'static {
     fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> impl Future<Output = Result<(), Error>> + Send;
     /// A space's log grew. Not told: its followers miss events that another server committed before.
     fn committed(&mut self, space: &Space, told: bool);
+    /// Writes something that nobody reads.
+    fn touch(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
     fn close(self) -> impl Future<Output = ()> + Send;
 }
 
@@ -100,6 +103,7 @@ enum Command {
     Append(Item),
     Blob(Space, String, Blob, oneshot::Sender<Result<(), Error>>),
     Index(Space, oneshot::Sender<Result<(), Error>>),
+    Probe(oneshot::Sender<Result<(), Error>>),
     Close(oneshot::Sender<()>),
 }
 
@@ -107,6 +111,8 @@ enum Command {
 #[derive(Clone)]
 pub(super) struct Writer {
     queue: mpsc::Sender<Command>,
+    /// The last write failed.
+    failing: Arc<AtomicBool>,
 }
 
 fn gone() -> Error {
@@ -117,10 +123,12 @@ impl Writer {
     /// Starts the writer task over a database.
     pub fn start(backend: impl Backend, feed: Arc<Feed>, project: Project) -> Self {
         let (queue, commands) = mpsc::channel(QUEUE);
-        let (behind, waiting) = Default::default();
-        let task = Task { backend, feed, project, commands, behind, waiting, unindexed: 0 };
+        let (behind, waiting, failing) = Default::default();
+        let writer = Self { queue, failing };
+        let failing = writer.failing.clone();
+        let task = Task { backend, feed, project, commands, failing, behind, waiting, unindexed: 0 };
         tokio::spawn(task.run());
-        Self { queue }
+        writer
     }
 
     pub async fn append(&self, append: Append) -> Result<Appended, Error> {
@@ -140,6 +148,16 @@ impl Writer {
     pub async fn index(&self, space: &Space) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
         self.queue.send(Command::Index(space.clone(), answer)).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+
+    /// Whether writing works: known from the last write; when that failed, tried.
+    pub async fn sound(&self) -> Result<(), Error> {
+        if !self.failing.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(Command::Probe(answer)).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
     }
 
@@ -210,6 +228,7 @@ struct Task<B> {
     feed: Arc<Feed>,
     project: Project,
     commands: mpsc::Receiver<Command>,
+    failing: Arc<AtomicBool>,
     /// Spaces whose index may trail.
     behind: BTreeSet<Space>,
     /// Who waits for the index of which space.
@@ -274,12 +293,24 @@ impl<B: Backend> Task<B> {
         match command {
             Command::Blob(space, sha256, blob, answer) => {
                 let result = self.backend.put_blob(&space, &sha256, &blob).await;
+                self.failing.store(result.is_err(), Ordering::Release);
                 // The caller may be gone; the blob is stored all the same.
                 let _ = answer.send(result);
             }
             Command::Index(space, answer) => {
                 self.behind.insert(space.clone());
                 self.waiting.entry(space).or_default().push(answer);
+            }
+            // Who asked has waited long enough: whoever comes next asks anew.
+            Command::Probe(answer) if answer.is_closed() => {}
+            Command::Probe(answer) => {
+                let result = self.backend.touch().await;
+                if result.is_err() {
+                    self.backend.rollback().await;
+                }
+                self.failing.store(result.is_err(), Ordering::Release);
+                // Nobody may wait for the answer any more.
+                let _ = answer.send(result);
             }
             Command::Append(_) | Command::Close(_) => {}
         }
@@ -295,6 +326,7 @@ impl<B: Backend> Task<B> {
         }
         self.behind.remove(&space);
         if let Err(error) = &result {
+            self.backend.rollback().await;
             tracing::warn!(%error, space = space.as_str(), "the index stays behind until the next event");
         }
         for answer in self.waiting.remove(&space).into_iter().flatten() {
@@ -364,6 +396,7 @@ impl<B: Backend> Task<B> {
             Ok(result) => result,
             Err(_) => Err(Error::Unavailable("the database does not answer".into())),
         };
+        self.failing.store(result.is_err(), Ordering::Release);
         match result {
             Ok(plan) => {
                 self.backend.settled(&plan.released);

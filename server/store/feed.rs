@@ -43,13 +43,24 @@ pub enum Hint {
         /// How many inputs wait.
         queued: u32,
     },
+    /// A thread cannot go on now, and will when it can.
+    Trouble {
+        /// The thread.
+        thread: ThreadId,
+        /// What is wrong, for people.
+        text: String,
+    },
 }
 
 impl Hint {
     /// The thread it is about.
     pub fn thread(&self) -> &ThreadId {
-        let (Self::Delta { thread, .. } | Self::DeltaEnd { thread, .. } | Self::Status { thread, .. }) = self;
-        thread
+        match self {
+            Self::Delta { thread, .. }
+            | Self::DeltaEnd { thread, .. }
+            | Self::Status { thread, .. }
+            | Self::Trouble { thread, .. } => thread,
+        }
     }
 }
 

@@ -445,6 +445,11 @@ impl Backend for Log {
         }
     }
 
+    async fn touch(&mut self) -> Result<(), Error> {
+        self.connected().await?;
+        self.run("update log set incarnation = incarnation + 1").await
+    }
+
     async fn close(self) {
         let Some(connection) = self.connection else { return };
         if let Err(error) = connection.close().await {

@@ -267,7 +267,8 @@ macro_rules! store {
             async fn ping(&self) -> Result<(), Error> {
                 self.sound()?;
                 let answer: Result<i32, _> = sqlx::query_scalar("select 1").fetch_one(&mut *self.reader().await?).await;
-                answer.map(|_| ()).map_err(sql::error)
+                answer.map_err(sql::error)?;
+                self.writer.sound().await
             }
 
             async fn close(&self) {

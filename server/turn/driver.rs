@@ -212,9 +212,9 @@ impl Driver {
                 let mut drafts = vec![ready.record(&self.place, &ended, json!({}))];
                 drafts.extend(self.cut_off(&streamed, round));
                 drafts.push(self.failure(&Who::Decision, failure));
-                let outcome = self.end(drafts, TurnOutcome::Failed).await?;
-                self.end_stream(&mut streamed, DeltaOutcome::Partial);
-                Ok(Some(outcome))
+                let outcome = self.end(drafts, TurnOutcome::Failed).await;
+                self.end_stream(&mut streamed, partial(&outcome));
+                outcome.map(Some)
             }
             Ended::Stopped => {
                 let why = self.stop.why().unwrap_or(Why::Leave);
@@ -224,9 +224,9 @@ impl Driver {
                 }
                 let mut drafts = vec![ready.record(&self.place, &ended, json!({}))];
                 drafts.extend(self.cut_off(&streamed, round));
-                let outcome = self.stopped(why, drafts).await?;
-                self.end_stream(&mut streamed, DeltaOutcome::Partial);
-                Ok(Some(outcome))
+                let outcome = self.stopped(why, drafts).await;
+                self.end_stream(&mut streamed, partial(&outcome));
+                outcome.map(Some)
             }
         }
     }
@@ -541,6 +541,11 @@ fn drafts_of(spoken: Result<Spoken, (Name, JoinError)>, place: &Place, turn: u64
             vec![Draft::failure(&place.thread, Some(turn), &Who::Submodule(name), &failure).when(when)]
         }
     }
+}
+
+/// What readers were shown of a reply that was cut off: stored as far as it came, unless the store failed.
+fn partial(ended: &Result<TurnOutcome, Lost>) -> DeltaOutcome {
+    if ended.is_ok() { DeltaOutcome::Partial } else { DeltaOutcome::Discarded }
 }
 
 fn removed() -> Failure {

@@ -27,6 +27,7 @@ mod resume;
 mod settings;
 mod state;
 mod store;
+mod store_faults;
 mod support;
 mod tools;
 mod tools_schema;

@@ -116,15 +116,19 @@ pub async fn post(
     let ack = input::said(&edge.runtime, &who, id, kind, said).await?;
     let Some((limit_ms, follow)) = wait.zip(follow) else { return Ok(accepted(ack)) };
     let seq = ack.events.last().map_or(0, |placed| placed.seq);
-    let handled = tokio::select! {
-        handled = tokio::time::timeout(ms(limit_ms), handled(&edge, &who, &thread, seq, follow)) => handled.ok(),
+    let outcome = tokio::select! {
+        outcome = tokio::time::timeout(ms(limit_ms), outcome(&**edge.runtime.store(), &who, &thread, seq, follow)) => outcome.ok(),
         () = edge.drain.cancelled() => None,
     };
-    if !handled.transpose()?.unwrap_or(false) {
-        return Ok(accepted(ack));
-    }
-    let responses = Some(responses(&**edge.runtime.store(), &who, &thread, seq).await?);
-    Ok(axum::Json(Posted { ack, responses }).into_response())
+    Ok(match outcome {
+        Some(Ok(responses)) => axum::Json(Posted { ack, responses: Some(responses) }).into_response(),
+        None => accepted(ack),
+        // The input is stored: a log that cannot be read now changes nothing about that.
+        Some(Err(error)) => {
+            tracing::warn!(%error, %thread, "what became of an input cannot be read");
+            accepted(ack)
+        }
+    })
 }
 
 fn accepted(ack: Ack) -> Response {
@@ -151,21 +155,19 @@ fn said(thread: &ThreadId, members: serde_json::Map<String, serde_json::Value>) 
     }
 }
 
-/// Waits until the thread has handled what is at `seq` and is idle. False: it cannot be told.
-async fn handled(
-    edge: &Edge,
+/// Waits until the thread has handled what is at `seq` and is idle: the responses since.
+async fn outcome(
+    store: &dyn Store,
     who: &Principal,
     thread: &ThreadId,
     seq: Seq,
     mut follow: Follow,
-) -> Result<bool, Problem> {
-    loop {
-        if is_done(&**edge.runtime.store(), who, thread, seq).await? {
-            return Ok(true);
-        }
+) -> Result<Vec<Event>, store::Error> {
+    while !is_done(store, who, thread, seq).await? {
         // A thread's row says more after state events alone: a turn ended, the thread ended.
         while let Seen::CaughtUp | Seen::Hint(_) = follow.next().await? {}
     }
+    responses(store, who, thread, seq).await
 }
 
 async fn is_done(store: &dyn Store, who: &Principal, thread: &ThreadId, seq: Seq) -> Result<bool, store::Error> {

@@ -261,6 +261,11 @@ impl App {
         self.setup.medium.url()
     }
 
+    /// Postgres: the URL of another database on the same server, and this one's name.
+    pub fn admin(&self) -> Option<(&str, &str)> {
+        self.setup.medium.admin()
+    }
+
     /// Requests of this client carry this `Authorization` from now on.
     pub fn authorize(&mut self, header: &str) {
         self.credentials = Some(header.to_owned());

@@ -84,6 +84,11 @@ impl Medium {
         self.folder.path()
     }
 
+    /// Postgres: the URL of another database on the same server, and this one's name.
+    pub fn admin(&self) -> Option<(&str, &str)> {
+        self.drop_on.as_ref().map(|(admin, name)| (admin.as_str(), name.as_str()))
+    }
+
     /// Whether it is Postgres.
     pub fn is_postgres(&self) -> bool {
         self.drop_on.is_some()

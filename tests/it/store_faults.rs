@@ -1,0 +1,169 @@
+//! The database fails while a mind thinks: a full disk, a server that is away, a row that is refused. Nothing acknowledged is lost,
+//! who waits is told, the turn goes on where it was. Every `on_both!` is two `#[tokio::test]`s, one a database.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
+
+use crate::support::*;
+
+/// From now on nothing can be written: no file may grow, or no connection is taken.
+async fn fail(app: &App) {
+    limit_files(app, "0:").await;
+    connections(app, false).await;
+}
+
+/// As it was.
+async fn mend(app: &App) {
+    limit_files(app, "unlimited:").await;
+    connections(app, true).await;
+}
+
+/// SQLite: what a full disk is to a program, for this one alone, and as often as a test likes.
+async fn limit_files(app: &App, limit: &str) {
+    if app.database().starts_with("sqlite") {
+        let (pid, limit) = (app.pid().to_string(), format!("--fsize={limit}"));
+        assert!(Command::new("prlimit").args(["--pid", &pid, &limit]).status().unwrap().success());
+    }
+}
+
+/// Postgres: the server lets nobody in, and drops who is in.
+async fn connections(app: &App, allowed: bool) {
+    let Some((admin, name)) = app.admin() else { return };
+    let mut admin = PgConnection::connect(admin).await.unwrap();
+    let texts = [
+        format!("alter database {name} allow_connections {allowed}"),
+        format!("select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"),
+    ];
+    for text in &texts[..if allowed { 1 } else { 2 }] {
+        admin.execute(sqlx::AssertSqlSafe(text.clone())).await.unwrap();
+    }
+}
+
+/// Not everywhere is there a program that sets another one's limits.
+fn can_fail(medium: &Medium) -> bool {
+    let can = medium.is_postgres() || Command::new("prlimit").output().is_ok();
+    if !can {
+        eprintln!("no prlimit here (Debian: util-linux): tests with a full disk did not run");
+    }
+    can
+}
+
+async fn ready(app: &App) -> u16 {
+    app.get("/readyz").await.status
+}
+
+async fn until_ready(app: &App, status: u16) {
+    within(&format!("readiness {status}"), async {
+        while ready(app).await != status {
+            tokio::time::sleep(ms(20)).await;
+        }
+    })
+    .await;
+}
+
+on_both!(d4_57_a_store_that_fails_in_the_middle_of_a_turn_is_said_and_the_turn_goes_on, |medium| {
+    if !can_fail(&medium) {
+        return;
+    }
+    let stub = Stub::start().await;
+    let held = Gate::new();
+    stub.script(decision, [reply("lost on the way").held(&held)]);
+    let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
+    let mut socket = app.socket().await;
+    let acknowledged = socket.say("go").await["events"][0].clone();
+    stub.request(decision).await;
+    assert_eq!(ready(&app).await, 200, "control: so far all is well");
+    let waiting = app.request("POST", "/threads/other/messages?wait=20").json(&json!({ "text": "and you?" }));
+    let waiting = tokio::spawn(http::send(waiting));
+    socket.event("the other's reply", |e| e["thread"] == "other" && has(e, "response")).await;
+    waiting.await.unwrap().expect(200);
+
+    fail(&app).await;
+    held.open();
+    let told = socket.problem().await;
+    assert!(told["type"] == "/problems/unavailable" && told["detail"].to_string().contains("main"), "{told}");
+    until_ready(&app, 503).await;
+    app.post("/threads/main/messages", json!({ "text": "not now" })).await.expect_problem(503, "unavailable");
+    let refused = socket.ask(json!({ "type": "message", "text": "nor on a socket" })).await;
+    assert_eq!(refused["problem"]["type"], "/problems/unavailable", "{refused}");
+    // Tried again several times meanwhile, but no model is asked before the log can take its answer.
+    tokio::time::sleep(ms(1000)).await;
+    assert_eq!(stub.count(|r| r.thread == "main" && r.is_decision()), 1);
+    assert_eq!(ready(&app).await, 503, "as long as it lasts");
+
+    mend(&app).await;
+    let response = socket.response().await;
+    assert_eq!(said(&response), "ok: go");
+    until_ready(&app, 200).await;
+    let log = app.public_log().await;
+    let of_main: Vec<Value> = log.iter().filter(|e| e["thread"] == "main").cloned().collect();
+    assert_eq!(one(&of_main, &["input"])["event_id"], acknowledged["event_id"], "what was refused is not there");
+    let failure = one(&of_main, &["failure"]);
+    assert!(has(failure, "store") && has(failure, "core"), "{failure}");
+    assert_eq!((&failure["payload"]["kind"], &failure["payload"]["retryable"]), (&json!("store"), &json!(true)));
+    one(&of_main, &["turn", "started"]);
+    socket.turn_ended().await;
+    assert_eq!(stub.count(|r| r.thread == "main" && r.is_comment()), 1, "what is recorded is not asked again");
+    assert_eq!(stub.count(|r| r.thread == "main" && r.is_decision()), 2);
+    assert_eq!(said(&app.tell("again").await[0]), "ok: again");
+    envelope::check_turns(&app.public_log().await, "main");
+    envelope::check_log(&app.log().await);
+});
+
+// A reader who waits over HTTP is told that the input is stored, not that it failed.
+on_both!(d4_57_who_waits_for_an_answer_keeps_the_ack_when_the_store_fails, |medium| {
+    if !can_fail(&medium) {
+        return;
+    }
+    let stub = Stub::start().await;
+    let held = Gate::new();
+    stub.script(decision, [reply("lost on the way").held(&held)]);
+    let app = Setup::new(medium, &stub).start().await;
+    let waiting = app.request("POST", "/threads/main/messages?wait=3").json(&json!({ "text": "go" }));
+    let waiting = tokio::spawn(http::send(waiting));
+    stub.request(decision).await;
+    fail(&app).await;
+    held.open();
+    let answer = waiting.await.unwrap().expect(202);
+    mend(&app).await;
+    let id = answer["events"][0]["event_id"].as_str().unwrap().to_owned();
+    until_ready(&app, 200).await;
+    assert_eq!(said(&app.event(&id).await), "go");
+});
+
+// What the database refuses for good ends the turn; it is not asked for again and again.
+on_both!(d4_57_what_the_database_refuses_ends_the_turn_visibly, |medium| {
+    let stub = Stub::start().await;
+    stub.on(|r| r.says("poison"), reply("poison"));
+    let app = Setup::new(medium, &stub).start().await;
+    assert_eq!(said(&app.tell("hello").await[0]), "ok: hello", "control: nothing is refused");
+    if app.database().starts_with("sqlite") {
+        let mut connection = SqliteConnection::connect(app.database()).await.unwrap();
+        let text = "create trigger refuse before insert on events when new.payload like '%\"call_id\"%poison%' \
+                    begin select raise(abort, 'refused'); end";
+        connection.execute(text).await.unwrap();
+    } else {
+        let mut connection = PgConnection::connect(app.database()).await.unwrap();
+        connection
+            .execute("create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$")
+            .await
+            .unwrap();
+        let text = "create trigger refuse before insert on events for each row \
+                    when (new.payload like '%\"call_id\"%poison%') execute function refuse()";
+        connection.execute(text).await.unwrap();
+    }
+    assert!(app.tell("drink the poison").await.is_empty());
+    let log = app.public_log().await;
+    let end = *with(&log, &["turn", "ended"]).last().unwrap();
+    assert_eq!(end["payload"]["outcome"], "failed", "{}", story(&log));
+    assert!(with(&log, &["failure", "store"]).iter().any(|e| said(e).contains("given up")), "{}", story(&log));
+    let asked = stub.count(|r| r.is_decision() && r.says("poison"));
+    assert!(asked <= 2, "the decision was asked {asked} times");
+    assert!(with(&log, &["response"]).iter().all(|event| said(event) != "poison"));
+    stub.clear();
+    assert_eq!(said(&app.tell("water").await[0]), "ok: water", "the mind goes on");
+    assert_eq!(ready(&app).await, 200);
+    envelope::check_turns(&app.public_log().await, "main");
+});
