@@ -211,7 +211,8 @@ impl Runtime {
         let Input { space, thread, user, event_id, content } = input;
         self.open(&space).await?;
         let row = self.0.store.thread(&space, &thread).await?;
-        let busy = self.is_active(&space, &thread) || row.as_ref().is_some_and(|row| row.woken > row.handled);
+        // As the log says: who has seen a turn end is not told that it still runs.
+        let busy = row.as_ref().is_some_and(|row| row.woken > row.handled);
         let settings = row.as_ref().map(|row| Settings::of(&row.settings)).unwrap_or_default();
         let policy = settings.policy.unwrap_or(self.0.options.turn.policy);
         if let Err(refused) = self.admit(&space, &thread, row.as_ref(), busy, policy).await {
@@ -365,10 +366,6 @@ impl Runtime {
     async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<ThreadRow, Refused> {
         let row = self.0.store.thread(space, thread).await?;
         row.ok_or_else(|| Refused::NotFound(format!("thread {thread}")))
-    }
-
-    fn is_active(&self, space: &Space, thread: &ThreadId) -> bool {
-        lock(&self.0.active).contains_key(&(space.clone(), thread.clone()))
     }
 
     fn stop_turn(&self, space: &Space, thread: &ThreadId, why: Why) -> bool {
