@@ -12,6 +12,7 @@ pub mod app;
 pub mod db;
 pub mod envelope;
 pub mod http;
+pub mod schema;
 pub mod socket;
 pub mod stub;
 pub mod watchdog;

@@ -23,12 +23,12 @@ pub struct Entry {
     /// Keys it is related to.
     pub related_keys: Vec<String>,
     /// What is said about it.
-    pub metadata: Metadata,
+    pub metadata: About,
 }
 
 /// What is said about a note.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Metadata {
+pub struct About {
     /// When it was last written.
     #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
     pub updated_at: Timestamp,
@@ -39,7 +39,7 @@ pub struct Metadata {
 
 impl From<store::Entry> for Entry {
     fn from(entry: store::Entry) -> Self {
-        let metadata = Metadata { updated_at: entry.updated, owner: entry.owner };
+        let metadata = About { updated_at: entry.updated, owner: entry.owner };
         Self { key: entry.key, content: entry.content, related_keys: entry.related_keys, metadata }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use super::within;
+use super::{schema, within};
 
 /// The client all tests share the settings of; made anew for each, since its connections belong to one runtime.
 pub fn client() -> reqwest::Client {
@@ -61,11 +61,16 @@ impl Reply {
 /// Sends a request and reads the answer to its end.
 pub async fn send(request: reqwest::RequestBuilder) -> Reply {
     within("an HTTP answer", async {
-        let response = request.send().await.unwrap();
+        let (client, request) = request.build_split();
+        let request = request.unwrap();
+        let (method, path) = (request.method().to_string(), request.url().path().to_owned());
+        let response = client.execute(request).await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = response.bytes().await.unwrap();
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        Reply { status, headers, body: serde_json::from_slice(&bytes).unwrap_or_default(), text }
+        let reply = Reply { status, headers, body: serde_json::from_slice(&bytes).unwrap_or_default(), text };
+        schema::check_answer(&method, &path, status, reply.header("content-type"), &reply.body);
+        reply
     })
     .await
 }

@@ -1,6 +1,6 @@
 //! A client of the WebSocket: sends frames, waits for frames. Frames that were not waited for are kept, in order.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -11,12 +11,14 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
-use super::{PATIENCE, within};
+use super::{PATIENCE, schema, within};
 
 /// One connection.
 pub struct Socket {
     stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
     waiting: VecDeque<Value>,
+    /// Frames sent with an `id`: those that are taken must be as described.
+    sent: HashMap<String, Value>,
     /// Every frame that came, in order.
     pub seen: Vec<Value>,
     /// The close code, once closed with one.
@@ -44,11 +46,16 @@ impl Socket {
         }
         let connected = within("a WebSocket", connect_async_with_config(request, None, true)).await;
         let (stream, _) = connected.unwrap_or_else(|error| panic!("cannot connect to {url}: {error}"));
-        Self { stream, waiting: VecDeque::new(), seen: Vec::new(), code: None, next_id: 0 }
+        Self { stream, waiting: VecDeque::new(), sent: HashMap::new(), seen: Vec::new(), code: None, next_id: 0 }
     }
 
     /// Sends text as it is.
     pub async fn send_text(&mut self, text: &str) {
+        if let Ok(frame) = serde_json::from_str::<Value>(text)
+            && let Some(id) = frame["id"].as_str()
+        {
+            self.sent.insert(id.to_owned(), frame);
+        }
         within("room to send", self.stream.send(Message::text(text))).await.unwrap();
     }
 
@@ -57,8 +64,11 @@ impl Socket {
         within("room to send", self.stream.send(message)).await.unwrap();
     }
 
-    /// Sends a frame.
+    /// Sends a frame. Only one with an `id` may be other than described: it must be refused then.
     pub async fn send(&mut self, frame: Value) {
+        if frame["id"].is_null() {
+            schema::check_frame(&frame);
+        }
         self.send_text(&frame.to_string()).await;
     }
 
@@ -130,6 +140,10 @@ impl Socket {
             match self.stream.next().await {
                 Some(Ok(Message::Text(text))) => {
                     let frame: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("not JSON: {text}"));
+                    schema::check_frame(&frame);
+                    if let Some(taken) = frame["id"].as_str().filter(|_| frame["type"] == "ack") {
+                        self.sent.get(taken).into_iter().for_each(schema::check_frame);
+                    }
                     self.seen.push(frame.clone());
                     self.waiting.push_back(frame);
                     return Came::Frame;
