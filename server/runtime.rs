@@ -188,6 +188,7 @@ impl Runtime {
             caller: Arc::new(Caller::new(store.clone(), model, prompts, history)),
             options: options.turn.clone(),
             tool_limits: options.tool_limits,
+            self_messages: options.budget.self_messages,
             beside: tasks.clone(),
         };
         let runtime = Self(Arc::new(Inner {

@@ -55,7 +55,7 @@ impl Default for Options {
 pub struct Budget {
     /// Model calls a turn, besides the one with which each voice comments and follows up.
     pub model_calls: u64,
-    /// Turns in a row that a thread may start by its own messages alone.
+    /// Messages in a row that a thread may send itself, before something comes from outside.
     pub self_messages: u64,
 }
 

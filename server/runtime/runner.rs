@@ -244,7 +244,7 @@ impl Runtime {
     async fn silence(&self, scribe: &Scribe, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
         let limit = self.0.options.budget.self_messages;
         let text = format!(
-            "the thread has started {limit} turns in a row by messages to itself (budget.self_messages); it waits for something from outside"
+            "the thread has sent itself more than {limit} messages in a row (budget.self_messages); it waits for something from outside"
         );
         let failure =
             Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }));

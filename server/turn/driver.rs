@@ -24,7 +24,8 @@ use crate::store::SubmoduleRow;
 use crate::store::feed::DeltaOutcome;
 use crate::submodule::{self, Hearing, Occasion, Spoken, Voice, speak};
 use crate::thread::Settings;
-use crate::tool::{Desk, Effect, Toolbox};
+use crate::tool::{Desk, Effect, Toolbox, Typed as _};
+use crate::tools::think::Think;
 
 /// What all turns share.
 #[derive(Clone)]
@@ -39,6 +40,8 @@ pub struct Mind {
     pub options: Options,
     /// What one tool call may take.
     pub tool_limits: Limits,
+    /// Most messages of a thread to itself in a row.
+    pub self_messages: u64,
     /// Where late voices and follow-ups run on after their turn.
     pub beside: TaskTracker,
 }
@@ -286,12 +289,11 @@ impl Driver {
         let first = self.turn.calls_made();
         for (index, call) in calls.into_iter().enumerate() {
             let desk = self.desk(&call, streamed.event_id(index));
-            if !self.turn.may_call(first + index as u64) {
-                drafts.extend(call.action(&tools, &desk));
-                drafts.push(call.refused(&desk, &self.no_more_calls()));
+            drafts.extend(call.action(&tools, &desk));
+            if let Some(limit) = self.limit(&call, first + index as u64, &drafts).await? {
+                drafts.push(call.refused(&desk, &limit));
                 continue;
             }
-            drafts.extend(call.action(&tools, &desk));
             if call.effect(&tools) != Effect::Events {
                 kept.extend(self.write(std::mem::take(&mut drafts)).await?);
             }
@@ -320,7 +322,7 @@ impl Driver {
     async fn act_again(&mut self, pending: Vec<Pending>) -> Result<Option<TurnOutcome>, Lost> {
         let tools = self.mind.decision_tools.clone();
         for call in pending {
-            let (begun, allowed) = (call.begun, self.turn.may_call(call.number));
+            let (begun, number) = (call.begun, call.number);
             let arguments = match call.arguments {
                 Value::String(text) => Err(text),
                 other => Ok(other),
@@ -331,8 +333,8 @@ impl Driver {
                 if begun { Vec::new() } else { call.action(&tools, &desk).into_iter().collect() };
             if begun && call.effect(&tools) == Effect::Outside {
                 drafts.push(call.refused(&desk, &unknown(&call.tool)));
-            } else if !allowed {
-                drafts.push(call.refused(&desk, &self.no_more_calls()));
+            } else if let Some(limit) = self.limit(&call, number, &drafts).await? {
+                drafts.push(call.refused(&desk, &limit));
             } else {
                 drafts.extend(call.run(&tools, &desk, self.mind.tool_limits).await);
             }
@@ -460,10 +462,25 @@ impl Driver {
         self.failure(&Who::Submodule(name.clone()), &Failure::new(FailureKind::Timeout, text).retryable())
     }
 
-    fn no_more_calls(&self) -> Failure {
-        let limit = self.mind.options.max_tool_calls;
-        let text = format!("not run: the turn has used up its {limit} tool calls (turn.max_tool_calls)");
-        Failure::new(FailureKind::Budget, text)
+    /// The limit that a call meets, if it meets one. `drafts` are about to be appended before it.
+    async fn limit(&self, call: &Asked, number: u64, drafts: &[Draft]) -> Result<Option<Failure>, Lost> {
+        if !self.turn.may_call(number) {
+            let limit = self.mind.options.max_tool_calls;
+            let text = format!("not run: the turn has used up its {limit} tool calls (turn.max_tool_calls)");
+            return Ok(Some(Failure::new(FailureKind::Budget, text)));
+        }
+        if call.tool != Think::NAME {
+            return Ok(None);
+        }
+        let row = self.mind.caller.store().thread(&self.place.space, &self.place.thread).await.map_err(Lost::Store)?;
+        let stored = row.map_or(0, |row| u64::from(row.self_messages));
+        let ahead = drafts.iter().filter(|draft| is(draft, tag::THOUGHT)).count() as u64;
+        let limit = self.mind.self_messages;
+        let text = format!(
+            "not sent: the thread has sent itself {limit} messages in a row, and may send no more before something comes from \
+             outside (budget.self_messages)"
+        );
+        Ok((stored + ahead >= limit).then(|| Failure::new(FailureKind::Budget, text)))
     }
 
     fn drafts_of(&self, spoken: Result<Spoken, (Name, JoinError)>) -> Vec<Draft> {

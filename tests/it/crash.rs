@@ -220,6 +220,27 @@ on_both!(a_turn_is_taken_up_where_it_was_after_a_crash, |medium| {
     envelope::check_log(&app.log().await);
 });
 
+// A crash does not give a turn its tool calls anew.
+on_both!(t4_49_the_limit_of_tool_calls_holds_over_a_crash, |medium| {
+    let stub = Stub::start().await;
+    let look = |n: u32| json!({ "key": format!("{n}") });
+    let two = call("state_get", look(1)).and("state_get", look(2));
+    stub.script(decision, [two.clone(), reply("never").never(), two.and("state_get", look(3))]);
+    let mut app = Setup::new(medium, &stub).env("THINKD_TURN__MAX_TOOL_CALLS", 3).start().await;
+    let mut socket = app.socket().await;
+    socket.say("go").await;
+    stub.nth(1, decision).await;
+    app.restart().await;
+    idle(&app).await;
+    let log = app.public_log().await;
+    let results = with(&log, &["result", "tool:state_get"]);
+    let refused: Vec<bool> = results.iter().map(|event| said(event).contains("max_tool_calls")).collect();
+    assert_eq!(refused, [false, false, false, true, true], "two before the crash, one after it: {}", story(&log));
+    let ended = one(&log, &["turn", "ended"]);
+    assert_eq!(ended["payload"]["outcome"], "failed", "{}", story(&log));
+    envelope::check_log(&app.log().await);
+});
+
 // A crash while the voices speak: those that have spoken are not asked again.
 on_both!(voices_that_have_spoken_are_not_asked_again_after_a_crash, |medium| {
     let stub = Stub::start().await;

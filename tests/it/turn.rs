@@ -217,11 +217,28 @@ on_both!(thinking_without_end_is_ended_by_a_budget, |medium| {
     let app = App::start(medium, &stub).await;
     app.tell("go").await;
     let log = app.public_log().await;
-    assert_eq!(stub.count(decision), 33, "one turn for the input, 32 of its own");
-    let failure = one(&log, &["failure", "budget"]);
-    assert!(said(failure).contains("32"), "it names the limit: {failure}");
+    assert_eq!(with(&log, &["thought"]).len(), 32);
+    assert_eq!(with(&log, &["turn", "started"]).len(), 33, "one turn for the input, 32 of its own");
+    let refused = with(&log, &["result", "tool:think", "failure"]);
+    assert!(said(refused[0]).contains("32"), "it names the limit: {}", refused[0]);
+    assert_eq!(refused.len(), 6, "the decision may do something else, until its rounds are used up: {}", story(&log));
+    assert_eq!(with(&log, &["turn", "ended"]).last().unwrap()["payload"]["outcome"], "failed");
     assert_eq!(said(&app.tell("stop it").await[0]), "ok: stop it");
     envelope::check_turns(&app.public_log().await, "main");
+});
+
+// Several thoughts in one answer are counted one by one, and the decision can still speak.
+on_both!(thoughts_of_one_answer_are_counted_one_by_one, |medium| {
+    let stub = Stub::start().await;
+    let thought = |n: u32| json!({ "thought": format!("Thought {n}.") });
+    let three = call("think", thought(1)).and("think", thought(2)).and("think", thought(3));
+    stub.script(decision, [three, reply("Two are enough.")]);
+    let app = Setup::new(medium, &stub).env("THINKD_BUDGET__SELF_MESSAGES", 2).start().await;
+    assert_eq!(said(&app.tell("go").await[0]), "Two are enough.");
+    let log = app.public_log().await;
+    assert_eq!(with(&log, &["thought"]).into_iter().map(said).collect::<Vec<_>>(), ["Thought 1.", "Thought 2."]);
+    one(&log, &["result", "tool:think", "failure"]);
+    envelope::check_turns(&log, "main");
 });
 
 // T4.49

@@ -54,6 +54,29 @@ on_both!(d4_28_voices_come_change_and_go_without_a_restart_and_stay_over_one, |m
     assert!(with(&log, &["state", "set:submodule"]).len() >= 4, "each change is an event: {}", story(&log));
 });
 
+// A mind that nobody has furnished yet begins with the voices that are built in: once.
+on_both!(a_new_space_begins_with_the_default_voices, |medium| {
+    let stub = Stub::start().await;
+    // An empty variable is as good as none: this is the default.
+    let setup = Setup::new(medium, &stub).env("THINKD_RUNTIME__DEFAULT_SUBMODULES", "");
+    let mut app = setup.start_bare().await;
+    let names = async |app: &App| {
+        let rows = app.get("/submodules").await.expect(200)["items"].as_array().unwrap().clone();
+        assert!(rows.iter().all(|row| row["prompt"].as_str().is_some_and(|prompt| prompt.len() > 40)), "{rows:?}");
+        rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&app).await, ["critic", "memory", "understanding", "warmth"]);
+    app.tell("hello").await;
+    assert_eq!(stub.count(Request::is_comment), 4);
+    app.delete("/submodules/critic").await.expect(204);
+    app.restart().await;
+    assert_eq!(names(&app).await, ["memory", "understanding", "warmth"], "what was removed does not come back");
+    assert_eq!(with(&app.public_log().await, &["state", "set:submodule"]).len(), 5);
+    // Control: switched off, a mind begins with none.
+    let bare = Setup::new(Medium::sqlite(), &stub).env("THINKD_RUNTIME__DEFAULT_SUBMODULES", false).start_bare().await;
+    assert!(names(&bare).await.is_empty());
+});
+
 // T4.56
 on_both!(t4_56_a_second_voice_of_a_name_an_empty_prompt_and_odd_names_are_refused, |medium| {
     let stub = Stub::start().await;
