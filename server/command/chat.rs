@@ -182,8 +182,9 @@ impl Chat {
             if !self.is_live && self.ended && self.is_idle() {
                 return Ok(Parted::Done);
             }
-            // From a pipe one thing is said after the other; a person may interrupt.
-            let may_type = self.epoch.is_some() && !self.ended && (self.is_live || self.is_idle());
+            // From a pipe one thing is said after the other; a person may interrupt, but not outrun the server.
+            let may_type = if self.is_live { self.unsent.len() < UNSENT } else { self.is_idle() };
+            let may_type = may_type && self.epoch.is_some() && !self.ended;
             tokio::select! {
                 said = tokio::time::timeout(SILENCE, socket.next()) => match said {
                     Ok(Some(Ok(Message::Text(text)))) => self.hear(&mut socket, &text).await?,

@@ -185,6 +185,38 @@ async fn a_chat_in_a_terminal_streams_above_the_line_that_is_being_typed() {
     assert_eq!(with(&log, &["input"]).len(), 3, "each thing is said once: {}", story(&log));
 }
 
+// Lines that come faster than they are read, as a paste does in a terminal that does not say that it is one.
+#[tokio::test]
+async fn lines_pasted_into_a_chat_are_all_said() {
+    if !std::path::Path::new("/usr/bin/script").exists() {
+        println!("no script(1) here: the chat was not tried in a terminal");
+        return;
+    }
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let mut typist = Typist::sit_down(&app, "");
+    typist.sees("> ").await;
+    let lines: Vec<String> = (0..60).map(|n| format!("line {n} of what was copied elsewhere")).collect();
+    // Three breaths: some of it finds the editor reading, some the terminal as it was.
+    for part in lines.chunks(20) {
+        typist.types(&(part.join("\r") + "\r")).await;
+        tokio::time::sleep(ms(30)).await;
+    }
+    let inputs = async || {
+        let log = app.public_log().await;
+        with(&log, &["input"]).into_iter().map(|event| said(event).to_owned()).collect::<Vec<_>>()
+    };
+    within("every line", async {
+        while inputs().await.len() < lines.len() {
+            tokio::time::sleep(ms(50)).await;
+        }
+    })
+    .await;
+    assert_eq!(inputs().await, lines, "each once, in order");
+    typist.types("/quit\r").await;
+    assert!(within("the end of the chat", typist.child.wait()).await.unwrap().success());
+}
+
 // D4.11 D4.26: the list, rendered as lines, says who said what, in which order.
 #[tokio::test]
 async fn d4_11_the_log_reads_as_lines() {
