@@ -19,6 +19,7 @@ use crate::model::metered::metered;
 use crate::model::offline::Offline;
 use crate::model::openai::{self, OpenAi};
 use crate::model::{Model, Models};
+use crate::pipelines::Pipelines;
 use crate::projection::project;
 use crate::prompt::Prompts;
 use crate::runtime::Runtime;
@@ -27,28 +28,31 @@ use crate::store::{self, Store};
 use crate::telemetry;
 
 /// Serves until a signal, or until a part dies.
-pub fn serve(settings: &Settings) -> anyhow::Result<()> {
+pub fn serve(settings: &Settings, pipelines: Pipelines) -> anyhow::Result<()> {
     settings.check()?;
+    pipelines.check().map_err(Invalid::new)?;
     telemetry::start_log(&settings.log, settings.secrets())?;
     let prompts = Prompts::load(settings.prompts.as_deref()).map_err(|error| Invalid::new(error.to_string()))?;
     let model = model(&settings.models)?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = threads.block_on(run(settings, prompts, model));
+    let outcome = threads.block_on(run(settings, prompts, model, pipelines));
     // Everything that matters has been waited for.
     threads.shutdown_background();
     outcome
 }
 
 /// Starts from the bottom up, waits, stops from the top down.
-async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>) -> anyhow::Result<()> {
+async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipelines: Pipelines) -> anyhow::Result<()> {
     // First of all: a signal that comes while starting is not lost.
     let mut stop = Stop::listen()?;
     let metrics = telemetry::start_metrics()?;
     tokio::spawn(telemetry::keep_metrics_small(metrics.clone()));
     let store = open_store(settings).await?;
     let listener = listen(settings.listen).await?;
-    let about = About { database: shown_url(settings.database.expose_secret()), model: model.name() };
-    let runtime = Runtime::start(store.clone(), model, Arc::new(prompts), settings.history.clone(), settings.runtime());
+    let database = shown_url(settings.database.expose_secret());
+    let about = About { database, model: model.name(), pipelines: pipelines.names() };
+    let options = settings.runtime(pipelines);
+    let runtime = Runtime::start(store.clone(), model, Arc::new(prompts), settings.history.clone(), options);
     greet(settings, listener.local_addr()?, &about)?;
 
     let shutdown = CancellationToken::new();
@@ -115,17 +119,18 @@ async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
 struct About {
     database: String,
     model: String,
+    pipelines: String,
 }
 
 impl About {
     fn lines(self) -> Vec<(&'static str, String)> {
-        vec![("database", self.database), ("model", self.model)]
+        vec![("database", self.database), ("model", self.model), ("pipelines", self.pipelines)]
     }
 }
 
 /// Says where it listens, what it uses, and how to say hello.
 fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Result<()> {
-    let About { database, model } = about;
+    let About { database, model, .. } = about;
     if settings.log.format == LogFormat::Json {
         tracing::info!(%address, database, model, "thinkd listens");
         return Ok(());

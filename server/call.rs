@@ -446,6 +446,7 @@ fn too_late(who: &Who, ms: u64) -> Failure {
 /// Who made a recorded call.
 fn who(record: &Event) -> Who {
     let module = record.tag_value("call:").unwrap_or_default();
-    let voice = module.strip_prefix("submodule:").and_then(|name| crate::id::Name::parse(name).ok());
-    voice.map_or(Who::Decision, Who::Submodule)
+    let named = |kind: &str| module.strip_prefix(kind).and_then(|name| crate::id::Name::parse(name).ok());
+    let voice = named("submodule:").map(Who::Submodule);
+    voice.or_else(|| named("pipeline:").map(Who::Pipeline)).unwrap_or(Who::Decision)
 }

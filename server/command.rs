@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 
 use crate::app;
 use crate::edge;
+use crate::pipelines::Pipelines;
 use crate::settings::{self, Flags, Invalid, Loaded, Settings};
 
 mod chat;
@@ -64,12 +65,12 @@ enum Command {
     Asyncapi,
 }
 
-/// Reads the command line and does what it says.
-pub fn run() -> ExitCode {
+/// Reads the command line and does what it says; a server it starts has these pipelines.
+pub fn run(pipelines: Pipelines) -> ExitCode {
     // TLS has no default of its own here: every client in this process uses this one. It can be set once, and is.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let line = Line::parse();
-    match dispatch(line) {
+    match dispatch(line, pipelines) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -79,10 +80,10 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn dispatch(line: Line) -> anyhow::Result<()> {
+fn dispatch(line: Line, pipelines: Pipelines) -> anyhow::Result<()> {
     let Loaded { settings, sources } = Settings::load(&line.flags, &settings::environment())?;
     match line.command.unwrap_or(Command::Serve) {
-        Command::Serve => app::serve(&settings),
+        Command::Serve => app::serve(&settings, pipelines),
         Command::Config => {
             say(settings.to_toml(&sources).trim_end())?;
             Ok(settings.check()?)

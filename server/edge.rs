@@ -99,7 +99,7 @@ pub struct Parts {
     pub runtime: Runtime,
     /// The collected metrics, as text at `/metrics`.
     pub metrics: PrometheusHandle,
-    /// For `/metadata`: database and models, one line each, without secrets.
+    /// For `/metadata`: database, models and pipelines, one line each, without secrets.
     pub about: Vec<(&'static str, String)>,
 }
 

@@ -12,6 +12,10 @@ use crate::failure::{Failure, Who};
 use crate::id::{Name, Seq, ThreadId};
 use crate::time::Timestamp;
 
+mod run;
+
+pub use run::{Held, RunKey, RunOutcome};
+
 /// Where an event comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -165,6 +169,12 @@ pub mod tag {
     pub const STATE: &str = "state";
     pub const CLIENT: &str = "client";
     pub const MESSAGE: &str = "message";
+    pub const RUN: &str = "run";
+    pub const NODE: &str = "node";
+    pub const FINISHED: &str = "finished";
+    pub const FAILED: &str = "failed";
+    pub const RESUMED: &str = "resumed";
+    pub const CANCEL: &str = "cancel";
 }
 
 /// Who may see an event, from nobody who does not ask to everybody. The numbers are stored.

@@ -22,6 +22,8 @@ pub enum FailureKind {
     Budget,
     /// An effect may or may not have happened.
     OutcomeUnknown,
+    /// A node of a pipeline failed.
+    Node,
     /// The store failed.
     Store,
     /// A defect of ours (a panic), contained.
@@ -37,6 +39,7 @@ impl fmt::Display for FailureKind {
             Self::Interpreter => "interpreter",
             Self::Budget => "budget",
             Self::OutcomeUnknown => "outcome_unknown",
+            Self::Node => "node",
             Self::Store => "store",
             Self::Internal => "internal",
         })
@@ -52,17 +55,20 @@ pub enum Who {
     Submodule(Name),
     /// A tool, by the name the model used.
     Tool(String),
+    /// A pipeline, by name.
+    Pipeline(Name),
     /// The core itself.
     Core,
 }
 
 impl fmt::Display for Who {
-    /// `decision`, `submodule:<name>`, `tool:<name>`, `core`: the tag, and the `module` of call records.
+    /// `decision`, `submodule:<name>`, `tool:<name>`, `pipeline:<name>`, `core`: the tag, and the `module` of call records.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Decision => f.write_str("decision"),
             Self::Submodule(name) => write!(f, "submodule:{name}"),
             Self::Tool(name) => write!(f, "tool:{name}"),
+            Self::Pipeline(name) => write!(f, "pipeline:{name}"),
             Self::Core => f.write_str("core"),
         }
     }

@@ -31,6 +31,9 @@ impl InvalidId {
     }
 }
 
+/// What the threads of pipelines' runs are below. No thread itself.
+const RUNS: &str = "runs";
+
 const NAME_RULE: &str = "use 1 to 32 of a-z, 0-9, _ and -";
 const THREAD_RULE: &str = "use names of 1 to 32 of a-z, 0-9, _ and -, joined by dots, 255 characters in all";
 
@@ -111,6 +114,22 @@ impl ThreadId {
     /// Whether this is `root` or below it.
     pub fn is_within(&self, root: &Self) -> bool {
         self.0.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+
+    /// The thread of a pipeline's run: `runs.<32 hex digits>`.
+    pub fn of_run(run: Uuid) -> Self {
+        Self(format!("{RUNS}.{}", run.simple()))
+    }
+
+    /// The run that has this thread, if it is one's.
+    pub fn run(&self) -> Option<Uuid> {
+        let (runs, run) = self.0.split_once('.')?;
+        (runs == RUNS && run.len() == 32).then(|| Uuid::try_parse(run).ok()).flatten()
+    }
+
+    /// Whether it is where runs of pipelines are, and nothing else.
+    pub fn is_of_runs(&self) -> bool {
+        self.0.strip_prefix(RUNS).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
     /// The id as text.

@@ -2,7 +2,7 @@
 //! Pure; where rows are kept is the store's business.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::event::{Event, TurnOutcome, Visibility, tag};
 use crate::id::Name;
@@ -22,6 +22,8 @@ pub fn project(event: &Event) -> (ThreadChange, Option<Change>) {
     let mut other = None;
     if event.has(tag::TURN) {
         turn(event, &mut thread);
+    } else if event.has(tag::RUN) {
+        run(event, &mut thread);
     } else if event.tag_value("call:").is_some() {
         thread.model_calls = 1;
         thread.tokens = tokens(event);
@@ -42,6 +44,21 @@ fn turn(event: &Event, thread: &mut ThreadChange) {
         if outcome != Some(TurnOutcome::Interrupted) {
             thread.handled = event.payload.get("handled").and_then(Value::as_i64);
         }
+    }
+}
+
+/// A run is a thread with one turn. It has no mailbox: its beginning wakes it, its end is the thread's.
+fn run(event: &Event, thread: &mut ThreadChange) {
+    if event.has(tag::STARTED) {
+        thread.woken = Some(event.seq);
+        thread.settings = Some(json!({ "pipeline": event.payload.get("pipeline") }));
+    } else if event.has(tag::ENDED) {
+        thread.handled = Some(event.seq);
+        thread.status = Some(match event.payload.get("outcome").and_then(Value::as_str) {
+            Some("done") => Status::Done,
+            Some("failed") => Status::Failed,
+            _ => Status::Stopped,
+        });
     }
 }
 

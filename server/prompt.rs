@@ -144,6 +144,8 @@ prompts! {
         decision_turn("decision_turn.md", ["batch", "meanwhile"]): "Ends the decision's view.",
         decision_meanwhile("decision_meanwhile.md", ["seqs"]): "Names what came after the turn began.",
         decision_repair("decision_repair.md", ["batch", "meanwhile"]): "Ends the view of a repair call.",
+        summary_part("summary_part.md", []): "What the pipeline `summary` asks of each part.",
+        summary_join("summary_join.md", []): "What it asks to make one of several digests.",
         view_omitted("view_omitted.md", ["count"]): "Stands for what was left out.",
         view_cut("view_cut.md", ["all", "seq", "shown"]): "Marks a shortened text.",
     }

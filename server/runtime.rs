@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -17,6 +18,7 @@ use crate::event::{Draft, Event, InputKind, Part, Payload, tag};
 use crate::history;
 use crate::id::{self, Name, Space, ThreadId};
 use crate::model::Model;
+use crate::pipelines::{self, Pipelines};
 use crate::prompt::Prompts;
 use crate::store::feed::Hint;
 use crate::store::{self, Append, Appended, Fence, Placed, Query, Show, Status, Store, ThreadRow};
@@ -29,6 +31,9 @@ pub use crate::thread::Policy;
 
 mod operate;
 mod runner;
+mod runs;
+
+pub use runs::{NewRun, Run};
 
 /// Something from outside for a thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,6 +85,11 @@ pub enum Refused {
     /// Too many inputs wait.
     #[error("{0} inputs wait for the thread already; send again when some have had their turn")]
     QueueFull(u32),
+    /// Too many runs of pipelines at a time.
+    #[error(
+        "this server works on {0} runs of pipelines already (pipelines.at_once); start it again when one has ended"
+    )]
+    TooManyRuns(u32),
     /// A limit on how many there may be.
     #[error("there may be at most {limit} {what}")]
     TooMany {
@@ -125,6 +135,10 @@ pub struct Options {
     pub submodules_max: u32,
     /// Whether a new space begins with the voices of `prompts/submodules`.
     pub default_submodules: bool,
+    /// The pipelines there are.
+    pub pipelines: Pipelines,
+    /// What a run of one may use up.
+    pub pipeline_limits: pipelines::Limits,
     /// How long a lease on a thread lasts unless it is renewed.
     pub lease: Duration,
     /// How often to look for threads that wait and nobody runs.
@@ -140,6 +154,8 @@ impl Default for Options {
             queue_max: 100,
             submodules_max: 32,
             default_submodules: true,
+            pipelines: Pipelines::default(),
+            pipeline_limits: pipelines::Limits::default(),
             lease: Duration::from_secs(10),
             scan: Duration::from_secs(3),
         }
@@ -159,6 +175,8 @@ struct Inner {
     leases: Mutex<HashMap<Fence, Arc<Stop>>>,
     opened: Mutex<HashSet<Space>>,
     tasks: TaskTracker,
+    /// Places for runs of pipelines.
+    places: Arc<Semaphore>,
     all: CancellationToken,
     draining: AtomicBool,
 }
@@ -170,6 +188,8 @@ struct Active {
     again: bool,
     /// The turn that runs.
     stop: Option<Arc<Stop>>,
+    /// The place of a run that was started here.
+    place: Option<OwnedSemaphorePermit>,
 }
 
 impl Runtime {
@@ -194,6 +214,7 @@ impl Runtime {
         let runtime = Self(Arc::new(Inner {
             store,
             mind,
+            places: Arc::new(Semaphore::new(options.pipeline_limits.at_once as usize)),
             options,
             active: Mutex::default(),
             leases: Mutex::default(),
@@ -258,6 +279,11 @@ impl Runtime {
         busy: bool,
         policy: Policy,
     ) -> Result<(), Refused> {
+        if thread.is_of_runs() {
+            return Err(Refused::Unprocessable(format!(
+                "{thread} is kept for runs of pipelines, which take no messages"
+            )));
+        }
         let Some(row) = row else {
             // A conversation of its own is created by its first message; below another thread, that one must exist.
             return match thread.parent() {
@@ -282,7 +308,11 @@ impl Runtime {
 
     /// Cancels the turn that runs in a thread, down to the provider's connection. False: none ran here.
     pub async fn cancel(&self, space: &Space, thread: &ThreadId) -> Result<bool, Refused> {
-        self.known_thread(space, thread).await?;
+        let row = self.known_thread(space, thread).await?;
+        if thread.is_of_runs() && !row.status.is_final() {
+            self.cancel_run(space, thread, None).await?;
+            return Ok(true);
+        }
         Ok(self.stop_turn(space, thread, Why::Cancel))
     }
 

@@ -15,6 +15,7 @@ use crate::edge::{self, Key, Role};
 use crate::history;
 use crate::id::Name;
 use crate::model::openai;
+use crate::pipelines::{self, Pipelines};
 use crate::runtime;
 use crate::turn;
 
@@ -54,6 +55,8 @@ pub struct Settings {
     pub tools: Tools,
     /// What ends a mind that does not end by itself.
     pub budget: turn::Budget,
+    /// What a run of a pipeline may use up.
+    pub pipelines: pipelines::Limits,
     /// How threads are given to servers.
     pub runtime: Running,
     /// How much, how many, how long.
@@ -76,6 +79,7 @@ impl Default for Settings {
             history: history::Options::default(),
             tools: Tools::default(),
             budget: turn::Budget::default(),
+            pipelines: pipelines::Limits::default(),
             runtime: Running::default(),
             limits: edge::Limits::default(),
             log: Log::default(),
@@ -102,7 +106,7 @@ pub struct Models {
     /// The one that turns text into vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<openai::Options>,
-    /// Models of single modules: `decision`, `submodule:<name>`.
+    /// Models of single modules: `decision`, `submodule:<name>`, `pipeline:<name>`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub modules: BTreeMap<String, openai::Options>,
 }
@@ -207,6 +211,9 @@ impl Settings {
             ("history.block", self.history.block),
             ("runtime.lease_ms", self.runtime.lease_ms),
             ("runtime.scan_ms", self.runtime.scan_ms),
+            ("pipelines.at_once", self.pipelines.at_once.into()),
+            ("pipelines.nodes", self.pipelines.nodes),
+            ("pipelines.time_ms", self.pipelines.time_ms),
         ];
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return invalid(format!("{key} = 0 would stop everything: it must be at least 1"));
@@ -214,8 +221,8 @@ impl Settings {
         self.models.check()
     }
 
-    /// What the runtime is to know.
-    pub fn runtime(&self) -> runtime::Options {
+    /// What the runtime is to know; the pipelines are the program's.
+    pub fn runtime(&self, pipelines: Pipelines) -> runtime::Options {
         runtime::Options {
             turn: self.turn.clone(),
             budget: self.budget.clone(),
@@ -226,6 +233,8 @@ impl Settings {
             queue_max: self.limits.waiting_inputs,
             submodules_max: self.limits.submodules,
             default_submodules: self.runtime.default_submodules,
+            pipelines,
+            pipeline_limits: self.pipelines.clone(),
             lease: ms(self.runtime.lease_ms),
             scan: ms(self.runtime.scan_ms),
         }
@@ -272,7 +281,9 @@ impl Models {
 
     fn check(&self) -> Result<(), Invalid> {
         if let Some(name) = self.modules.keys().find(|name| !is_module(name)) {
-            return invalid(format!("[models.modules.{name:?}]: a module is decision or submodule:<name>"));
+            return invalid(format!(
+                "[models.modules.{name:?}]: a module is decision, submodule:<name> or pipeline:<name>"
+            ));
         }
         let has_model = self.low.is_some() || self.high.is_some() || !self.modules.is_empty();
         if has_model || (self.base_url.is_none() && self.api_key.is_none()) {
@@ -286,7 +297,8 @@ impl Models {
 }
 
 fn is_module(name: &str) -> bool {
-    name == "decision" || name.strip_prefix("submodule:").is_some_and(|name| Name::parse(name).is_ok())
+    let named = name.strip_prefix("submodule:").or_else(|| name.strip_prefix("pipeline:"));
+    name == "decision" || named.is_some_and(|name| Name::parse(name).is_ok())
 }
 
 // --- how single values are read and written

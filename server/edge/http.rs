@@ -24,6 +24,7 @@ pub mod cursor;
 pub mod events;
 pub mod messages;
 pub mod params;
+pub mod pipelines;
 pub mod server;
 pub mod state;
 pub mod stream;
@@ -49,6 +50,10 @@ pub(super) fn router() -> Router<Arc<Edge>> {
         .route("/submodules/{name}", axum::routing::patch(submodules::change).delete(submodules::remove))
         .route("/state", get(state::list))
         .route("/state/{*key}", get(state::one))
+        .route("/pipelines", get(pipelines::list))
+        .route("/pipelines/{name}", post(pipelines::start))
+        .route("/pipelines/{name}/runs/{run}", get(pipelines::one))
+        .route("/pipelines/{name}/runs/{run}/cancel", post(pipelines::cancel))
         .route("/blobs", post(blobs::upload))
         .route("/blobs/{sha256}", get(blobs::one))
         .route("/prompt-views/{event_id}", get(events::prompt_view))

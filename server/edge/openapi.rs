@@ -5,7 +5,7 @@ use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, PathItem, Ref, RefOr, ResponseBuilder};
 
-use super::http::{blobs, events, messages, server, state, stream, submodules, threads};
+use super::http::{blobs, events, messages, pipelines, server, state, stream, submodules, threads};
 use super::problem::{Pointed, Problem};
 
 #[derive(OpenApi)]
@@ -16,7 +16,7 @@ use super::problem::{Pointed, Problem};
         messages::list, messages::post,
         threads::list, threads::create, threads::one, threads::cancel, threads::end,
         submodules::list, submodules::create, submodules::change, submodules::remove,
-        state::list, state::one, blobs::upload, blobs::one,
+        state::list, state::one, pipelines::list, pipelines::start, pipelines::one, pipelines::cancel, blobs::upload, blobs::one,
         server::livez, server::readyz, server::metrics, server::metadata,
     ),
     components(schemas(Problem, Pointed)),
@@ -26,6 +26,7 @@ use super::problem::{Pointed, Problem};
         (name = "threads", description = "What thinks"),
         (name = "submodules", description = "The voices"),
         (name = "state", description = "The notes that modules keep"),
+        (name = "pipelines", description = "Functions that run on a JSON input"),
         (name = "blobs", description = "Media"),
         (name = "server", description = "The server itself"),
     )

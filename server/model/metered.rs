@@ -46,6 +46,7 @@ fn module_kind(module: &Who) -> &'static str {
         Who::Decision => "decision",
         Who::Submodule(_) => "submodule",
         Who::Tool(_) => "tool",
+        Who::Pipeline(_) => "pipeline",
         Who::Core => "core",
     }
 }

@@ -46,6 +46,7 @@ impl Model for Offline {
         let (text, calls) = match &prepared.module {
             Who::Submodule(_) if heard.replied => (String::new(), Vec::new()),
             Who::Submodule(name) => (remark(name.as_str(), &heard.said), Vec::new()),
+            Who::Pipeline(_) => (extract(&transcript), Vec::new()),
             _ if can_reply(&view) => (String::new(), vec![reply(&heard)]),
             _ => (announcement(&heard), Vec::new()),
         };
@@ -147,6 +148,14 @@ fn announcement(heard: &Heard) -> String {
          To have real answers, start me with THINKD_MODEL and OPENAI_API_KEY set, and OPENAI_BASE_URL for a server of \
          your own; or write them into thinkd.toml under [models.low]."
     )
+}
+
+/// What the offline model makes of a text that a pipeline gives it: how long it is, how it begins and ends.
+fn extract(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let (first, last) = (lines.first().copied().unwrap_or_default(), lines.last().copied().unwrap_or_default());
+    let (count, first, last) = (lines.len(), quote(first), quote(last));
+    format!("(offline) {count} lines; the first: “{first}”; the last: “{last}”")
 }
 
 /// One dry remark of a voice, which differs from voice to voice; nothing where there is nothing to remark.

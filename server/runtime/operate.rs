@@ -16,6 +16,10 @@ impl Runtime {
         if row.status.is_final() {
             return Err(Refused::Ended(thread.clone()));
         }
+        if thread.is_of_runs() {
+            self.cancel_run(space, thread, None).await?;
+            return self.known_thread(space, thread).await;
+        }
         let change = json!({ "status": Status::Stopped.as_str() });
         let ended = Draft::changed(thread, "thread", thread.as_str(), change);
         self.0.store.append(Append::free(space, vec![ended])).await?;
@@ -43,7 +47,7 @@ impl Runtime {
                 None => ThreadId::parse(label.as_str()),
             };
             let thread = thread.map_err(|error| Refused::Unprocessable(error.to_string()))?;
-            if self.0.store.thread(space, &thread).await?.is_some() {
+            if thread.is_of_runs() || self.0.store.thread(space, &thread).await?.is_some() {
                 continue;
             }
             // Two who create the same id at once: the id of the event is made from it, so that one of them finds it taken.

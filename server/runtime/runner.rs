@@ -19,9 +19,9 @@ use crate::turn::Turn;
 use crate::turn::driver::{Driver, Stop, Why};
 
 /// What looking after a thread came to.
-enum Looked {
-    /// A turn was run: look again.
-    Worked,
+pub(super) enum Looked {
+    /// A turn was run, after which the thread is this: look again.
+    Worked(Status),
     /// Nothing to do, or somebody else does it.
     Nothing,
 }
@@ -38,7 +38,16 @@ struct Trouble {
 }
 
 /// So often is a turn begun when the store fails in the middle of it: every time, models are asked again.
-const TRIES: u32 = 5;
+pub(super) const TRIES: u32 = 5;
+
+/// What a turn that ended like this comes to. One that was left is as if its lease were lost.
+pub(super) fn looked(ended: Result<Status, Lost>) -> Result<Looked, store::Error> {
+    match ended {
+        Ok(status) => Ok(Looked::Worked(status)),
+        Err(Lost::Stale) => Ok(Looked::Nothing),
+        Err(Lost::Store(error)) => Err(error),
+    }
+}
 
 /// Most events read at once to find a batch or take up a turn, and most such pages.
 const PAGE: u32 = 500;
@@ -47,16 +56,20 @@ const PAGES_MAX: usize = 200;
 impl Runtime {
     /// Sees to it that somebody looks after a thread.
     pub(super) fn wake(&self, space: Space, thread: ThreadId) {
+        self.wake_with((space, thread), Active::default());
+    }
+
+    /// The same, with what there is for it.
+    pub(super) fn wake_with(&self, key: (Space, ThreadId), new: Active) {
         if self.0.draining.load(Ordering::Acquire) {
             return;
         }
-        let key = (space, thread);
         let mut active = lock(&self.0.active);
         if let Some(active) = active.get_mut(&key) {
             active.again = true;
             return;
         }
-        active.insert(key.clone(), Active::default());
+        active.insert(key.clone(), new);
         drop(active);
         self.0.tasks.spawn(self.clone().look_after(key));
     }
@@ -120,7 +133,7 @@ impl Runtime {
             active.stop = None;
         }
         match &looked {
-            Ok(Looked::Worked) => {}
+            Ok(Looked::Worked(_)) => {}
             Ok(Looked::Nothing) => trouble.held = Some(fence),
             Err(error) => {
                 trouble.held = Some(fence);
@@ -130,8 +143,10 @@ impl Runtime {
             }
         }
         self.give_back(trouble).await?;
-        if looked.is_ok() {
-            self.hint_status(space, thread, Status::Idle, 0);
+        match looked {
+            Ok(Looked::Worked(status)) => self.hint_status(space, thread, status, 0),
+            Ok(Looked::Nothing) => self.hint_status(space, thread, Status::Idle, 0),
+            Err(_) => {}
         }
         looked
     }
@@ -180,6 +195,9 @@ impl Runtime {
     ) -> Result<Looked, store::Error> {
         let place = Place { space: fence.space.clone(), thread: row.thread.clone(), turn: 0 };
         let settings = Settings::of(&row.settings);
+        if settings.pipeline.is_some() {
+            return self.take_run(row, fence, stop, tries).await;
+        }
         let mut voices = self.0.store.submodules(&fence.space).await?;
         if let Some(heard) = &settings.submodules {
             voices.retain(|voice| heard.contains(&voice.name));
@@ -220,11 +238,7 @@ impl Runtime {
             Ok(ended) => ended,
             Err(broke) => self.broke(&scribe, &place, upto, &broke.to_string()).await,
         };
-        match ended {
-            Ok(Some(_)) => Ok(Looked::Worked),
-            Ok(None) | Err(Lost::Stale) => Ok(Looked::Nothing),
-            Err(Lost::Store(error)) => Err(error),
-        }
+        looked(ended.and_then(|ended| ended.map(|_| Status::Idle).ok_or(Lost::Stale)))
     }
 
     /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
@@ -261,11 +275,7 @@ impl Runtime {
     async fn fail(&self, scribe: &Scribe, place: &Place, upto: Seq, failure: &Failure) -> Result<Looked, store::Error> {
         let failure = Draft::failure(&place.thread, Some(place.turn), &Who::Core, failure);
         let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Failed, upto);
-        match scribe.close(vec![failure, ended]).await {
-            Ok(_) => Ok(Looked::Worked),
-            Err(Lost::Stale) => Ok(Looked::Nothing),
-            Err(Lost::Store(error)) => Err(error),
-        }
+        looked(scribe.close(vec![failure, ended]).await.map(|_| Status::Idle))
     }
 
     /// The turn that was begun and not ended, as far as it came.
@@ -306,7 +316,7 @@ impl Runtime {
     }
 
     /// Reads the thread's events after `handled`, up to its head.
-    async fn each_after(
+    pub(super) async fn each_after(
         &self,
         space: &Space,
         row: &ThreadRow,

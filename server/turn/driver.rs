@@ -82,6 +82,17 @@ impl Stop {
         self.token.cancel();
     }
 
+    /// Waits until it is stopped.
+    pub async fn stopped(&self) -> Why {
+        self.token.cancelled().await;
+        self.why().unwrap_or(Why::Leave)
+    }
+
+    /// Cancelled when it is stopped.
+    pub fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+
     fn why(&self) -> Option<Why> {
         self.token.is_cancelled().then(|| self.why.get().copied().unwrap_or(Why::Leave))
     }

@@ -20,6 +20,7 @@ mod history_http;
 mod machine;
 mod media;
 mod model;
+mod pipelines;
 mod prompt_cache;
 mod properties;
 mod real_model;

@@ -58,7 +58,8 @@ pub async fn upload(
 /// One blob. A browser is told to run nothing of it and to take it for nothing else.
 #[utoipa::path(get, path = "/blobs/{sha256}", operation_id = "get_blob", tag = "blobs",
     params(("sha256" = String, Path, description = "64 hex digits")),
-    responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>, description = "the bytes, as their own type")))]
+    responses((status = 200, description = "the bytes, as their own type; a value of a pipeline as JSON",
+        content((Vec<u8> = "application/octet-stream"), (serde_json::Value = "application/json")))))]
 pub async fn one(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,

@@ -135,7 +135,8 @@ fn accepted(ack: Ack) -> Response {
     (StatusCode::ACCEPTED, axum::Json(Posted { ack, responses: None })).into_response()
 }
 
-fn wait(params: &mut Params, most_ms: u64) -> Result<Option<u64>, Problem> {
+/// `wait`: seconds to wait for what comes of it; as milliseconds.
+pub fn wait(params: &mut Params, most_ms: u64) -> Result<Option<u64>, Problem> {
     let Some(text) = params.one("wait")? else { return Ok(None) };
     let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=most_ms as f64 / 1000.0).contains(seconds));
     let detail = || Problem::parameter("wait", format!("a number of seconds from 0 to {}", most_ms / 1000));
@@ -161,13 +162,25 @@ async fn outcome(
     who: &Principal,
     thread: &ThreadId,
     seq: Seq,
-    mut follow: Follow,
+    follow: Follow,
 ) -> Result<Vec<Event>, store::Error> {
+    handled(store, who, thread, seq, follow).await?;
+    responses(store, who, thread, seq).await
+}
+
+/// Waits until the thread has handled what is at `seq` and is idle, or has ended.
+pub async fn handled(
+    store: &dyn Store,
+    who: &Principal,
+    thread: &ThreadId,
+    seq: Seq,
+    mut follow: Follow,
+) -> Result<(), store::Error> {
     while !is_done(store, who, thread, seq).await? {
         // A thread's row says more after state events alone: a turn ended, the thread ended.
         while let Seen::CaughtUp | Seen::Hint(_) = follow.next().await? {}
     }
-    responses(store, who, thread, seq).await
+    Ok(())
 }
 
 async fn is_done(store: &dyn Store, who: &Principal, thread: &ThreadId, seq: Seq) -> Result<bool, store::Error> {

@@ -68,7 +68,7 @@ pub struct Metadata {
     /// How much, how many, how long.
     #[schema(value_type = Object)]
     pub limits: Limits,
-    /// Database and models, one line each.
+    /// Database, models and pipelines, one line each.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub about: BTreeMap<&'static str, String>,

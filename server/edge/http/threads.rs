@@ -62,9 +62,19 @@ pub struct Used {
 }
 
 /// What kind of process a thread is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
+    /// It talks with people.
+    Conversation,
+    /// It is a run of a pipeline: `POST /pipelines/{name}` makes these.
+    Pipeline,
+}
+
+/// What kind of process is created here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NewKind {
     /// It talks with people.
     #[default]
     Conversation,
@@ -74,12 +84,14 @@ impl From<ThreadRow> for Thread {
     fn from(row: ThreadRow) -> Self {
         let busy = row.status == Status::Idle && row.woken > row.handled;
         let status = if busy { Status::Thinking } else { row.status };
-        let title = Settings::of(&row.settings).title;
+        let Settings { title, pipeline, .. } = Settings::of(&row.settings);
+        let kind = if pipeline.is_some() { Kind::Pipeline } else { Kind::Conversation };
         Self {
-            parent: row.thread.parent(),
+            // What runs are below is a place, no thread.
+            parent: row.thread.parent().filter(|_| kind == Kind::Conversation),
             id: row.thread,
             title,
-            kind: Kind::Conversation,
+            kind,
             status: status.as_str().to_owned(),
             waiting_for: None,
             head: row.head,
@@ -141,7 +153,7 @@ pub struct CreateThread {
     pub title: Option<String>,
     /// What kind of process it is.
     #[serde(default)]
-    pub kind: Kind,
+    pub kind: NewKind,
     /// What the decision is told besides its own prompt.
     pub prompt: Option<String>,
     /// The voices it hears; all when absent.
@@ -169,6 +181,7 @@ impl CreateThread {
         let submodules = self.submodules.map(|names| names.into_iter().map(|text| name(text, "/submodules")).collect());
         let settings = Settings {
             title: self.title,
+            pipeline: None,
             prompt: self.prompt,
             submodules: submodules.transpose()?,
             policy: self.policy,

@@ -18,6 +18,7 @@ pub struct Setup {
     env: BTreeMap<String, String>,
     voices: Vec<String>,
     arguments: Vec<String>,
+    program: PathBuf,
 }
 
 /// A running (or killed) server and its database.
@@ -48,7 +49,8 @@ impl Setup {
 
     /// A server on this database with nothing else configured.
     pub fn offline(medium: Medium) -> Self {
-        let setup = Self { medium, env: BTreeMap::new(), voices: Vec::new(), arguments: Vec::new() };
+        let program = env!("CARGO_BIN_EXE_thinkd").into();
+        let setup = Self { medium, env: BTreeMap::new(), voices: Vec::new(), arguments: Vec::new(), program };
         let url = setup.medium.url().to_owned();
         let setup = setup.env("DATABASE_URL", url).env("THINKD_LISTEN", "127.0.0.1:0");
         setup.env("THINKD_RUNTIME__DEFAULT_SUBMODULES", false)
@@ -84,9 +86,16 @@ impl Setup {
         self
     }
 
+    /// Another program than thinkd's own, such as this test binary itself, told by its arguments what to do.
+    #[must_use]
+    pub fn program(mut self, program: PathBuf) -> Self {
+        self.program = program;
+        self
+    }
+
     /// The program with this setup, not yet started.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
+        let mut command = Command::new(&self.program);
         command.args(&self.arguments).env_clear().envs(&self.env).current_dir(self.medium.folder());
         command.env("HOME", self.medium.folder()).env("RUST_BACKTRACE", "1");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -239,6 +248,26 @@ impl App {
     /// Another environment from the next start on.
     pub fn set_env(&mut self, name: &str, value: impl ToString) {
         self.setup.env.insert(name.to_owned(), value.to_string());
+    }
+
+    /// Another program from the next start on.
+    pub fn set_program(&mut self, program: PathBuf, arguments: &[&str]) {
+        self.setup.program = program;
+        self.setup.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+    }
+
+    /// Another server on the same database (on Postgres).
+    pub async fn beside(&self) -> Self {
+        let Setup { env, arguments, program, .. } = &self.setup;
+        let medium = self.setup.medium.beside();
+        let setup = Setup {
+            medium,
+            env: env.clone(),
+            voices: Vec::new(),
+            arguments: arguments.clone(),
+            program: program.clone(),
+        };
+        setup.start_bare().await
     }
 
     /// What the program printed in this run.

@@ -69,6 +69,16 @@ impl Medium {
         Some(Self { folder: Folder::new(), url: server.url(&name), drop_on: Some((server.url("postgres"), name)) })
     }
 
+    /// The same database, for another server, which the first one outlives.
+    pub fn beside(&self) -> Self {
+        Self { folder: Folder::new(), url: self.url.clone(), drop_on: None }
+    }
+
+    /// Whether several servers can share it.
+    pub fn is_shared(&self) -> bool {
+        self.url.starts_with("postgres")
+    }
+
     /// All there are here, each empty.
     pub async fn each() -> Vec<Self> {
         [Some(Self::sqlite()), Self::postgres().await].into_iter().flatten().collect()

@@ -1,0 +1,19 @@
+//! thinkd with a pipeline of one's own: `curl -d '{"input":"hello"}' -H content-type:application/json
+//! 'localhost:2953/pipelines/shout?wait=5'`.
+
+use pipeline::{Context, NodeExecutionError, node};
+use thinkd::pipelines::{self, Host};
+
+#[node]
+async fn louder(text: String) -> String {
+    text.to_uppercase()
+}
+
+/// Pending when it returns: the server reads it, and each node is an event.
+async fn shout(text: Context<String>, _: Host) -> Result<Context<String>, NodeExecutionError> {
+    Ok(louder(text))
+}
+
+fn main() -> std::process::ExitCode {
+    thinkd::command::run(pipelines::built_in().with("shout", "Says it louder.", shout))
+}

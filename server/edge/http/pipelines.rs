@@ -1,0 +1,245 @@
+//! `/pipelines`: which there are, running one, and what became of a run.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::params::Params;
+use super::{Caller, Json, Page, cursor, messages};
+use crate::edge::Edge;
+use crate::edge::auth::Principal;
+use crate::edge::follow::Follow;
+use crate::edge::input;
+use crate::edge::limits::ms;
+use crate::edge::problem::{Problem, Slug};
+use crate::event::{Modality, Payload};
+use crate::id::{Name, ThreadId};
+use crate::runtime;
+use crate::store::{self, Query, Show};
+use crate::time::Timestamp;
+
+/// A pipeline.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Pipeline {
+    /// Its name.
+    #[schema(value_type = String, example = "summary")]
+    pub name: Name,
+    /// What it does.
+    pub about: String,
+    /// JSON Schema of its input.
+    #[schema(value_type = Object)]
+    pub input: Value,
+}
+
+/// The pipelines by name.
+#[utoipa::path(get, path = "/pipelines", operation_id = "list_pipelines", tag = "pipelines",
+    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
+    responses((status = 200, body = Page<Pipeline>)))]
+pub async fn list(
+    State(edge): State<Arc<Edge>>,
+    _caller: Caller,
+    mut params: Params,
+) -> Result<axum::Json<Page<Pipeline>>, Problem> {
+    let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
+    params.end()?;
+    let after = at.map(|at| cursor::read("pipelines", &at)).transpose()?.unwrap_or_default();
+    let mut all = edge.runtime.pipelines().filter(|pipeline| pipeline.name.as_str() > after.as_str());
+    let items: Vec<Pipeline> = all
+        .by_ref()
+        .take(limit)
+        .map(|pipeline| Pipeline {
+            name: pipeline.name.clone(),
+            about: pipeline.about.clone(),
+            input: pipeline.input.clone(),
+        })
+        .collect();
+    let more = all.next().is_some();
+    let next = items.last().filter(|_| more).map(|last| cursor::write("pipelines", last.name.as_str()));
+    Ok(axum::Json(Page { items, next }))
+}
+
+/// A run to be.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StartRun {
+    /// As the pipeline's schema says; null when absent.
+    #[serde(default)]
+    #[schema(example = json!({ "thread": "main" }))]
+    pub input: Value,
+    /// A UUID of the caller's, so that a repeated request starts nothing: it becomes the run's id.
+    pub event_id: Option<String>,
+}
+
+/// A run of a pipeline.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Run {
+    /// Its id.
+    pub id: Uuid,
+    /// Its pipeline.
+    #[schema(value_type = String, example = "summary")]
+    pub pipeline: Name,
+    /// The thread that has its events.
+    #[schema(value_type = String, example = "runs.0193b6c27c2e7aaa80000123456789ab")]
+    pub thread: ThreadId,
+    /// What it does.
+    pub status: RunStatus,
+    /// What came of it, once it is `done`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// In place of a large output: the blob that has it, as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_blob: Option<Value>,
+    /// Why it `failed`: kind, text, retryable, detail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Value>,
+    /// When it was started.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
+    pub started_at: Timestamp,
+    /// When it ended.
+    #[schema(value_type = Option<String>)]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// What a run does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RunStatus {
+    /// It has not ended.
+    Running,
+    /// It has an output.
+    Done,
+    /// It has a failure.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl From<runtime::Run> for Run {
+    fn from(run: runtime::Run) -> Self {
+        let ended_at = run.ended.as_ref().map(|event| event.ts);
+        let mut ended = run.ended.map(|event| event.payload).unwrap_or_default();
+        let status = status(ended_at.map(|_| &ended));
+        Self {
+            id: run.key.id,
+            thread: run.key.thread(),
+            pipeline: run.key.pipeline,
+            status,
+            output: ended.remove("output"),
+            output_blob: ended.remove("output_blob"),
+            failure: ended.remove("failure"),
+            started_at: run.started.ts,
+            ended_at,
+        }
+    }
+}
+
+fn status(ended: Option<&Payload>) -> RunStatus {
+    match ended.map(|payload| payload.get("outcome").and_then(Value::as_str).unwrap_or_default()) {
+        None => RunStatus::Running,
+        Some("done") => RunStatus::Done,
+        Some("failed") => RunStatus::Failed,
+        Some(_) => RunStatus::Cancelled,
+    }
+}
+
+/// Runs a pipeline on an input.
+#[utoipa::path(post, path = "/pipelines/{name}", operation_id = "start_run", tag = "pipelines",
+    params(
+        ("name" = String, Path, description = "the pipeline's name"),
+        ("wait" = Option<f64>, Query, minimum = 0, description = "seconds to wait for its end"),
+    ),
+    request_body = StartRun,
+    responses(
+        (status = 200, body = Run, description = "it has ended"),
+        (status = 202, body = Run, description = "it runs"),
+    ))]
+pub async fn start(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+    mut params: Params,
+    Json(body): Json<StartRun>,
+) -> Result<Response, Problem> {
+    let wait = messages::wait(&mut params, edge.limits.wait_ms)?;
+    params.end()?;
+    let name = Name::parse(&name)?;
+    let pipeline = edge.runtime.pipeline(&name)?;
+    pipeline.check(&body.input).map_err(|wrong| Problem::at(Slug::InvalidFrame, "/input", wrong))?;
+    let id = body.event_id.as_deref().map(|text| input::uuid(text, "/event_id")).transpose()?;
+    let new = runtime::NewRun {
+        space: who.space.clone(),
+        pipeline: name.clone(),
+        input: body.input,
+        id,
+        user: who.user.clone(),
+    };
+    let mut run = edge.runtime.start_run(new).await?;
+    if let Some(limit_ms) = wait.filter(|_| run.ended.is_none()) {
+        tokio::select! {
+            // It was started: a log that cannot be read now changes nothing about that.
+            ended = tokio::time::timeout(ms(limit_ms), ended(&edge, &who, &run)) => if let Ok(Err(error)) = ended {
+                tracing::warn!(%error, run = %run.key.id, "what became of a run cannot be read");
+            },
+            () = edge.drain.cancelled() => {}
+        }
+        run = edge.runtime.run(&who.space, &name, run.key.id).await.unwrap_or(run);
+    }
+    let place = format!("/pipelines/{name}/runs/{}", run.key.id);
+    let status = if run.ended.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((status, [(header::LOCATION, place)], axum::Json(Run::from(run))).into_response())
+}
+
+/// Waits until the run's thread has come to its end.
+async fn ended(edge: &Edge, who: &Principal, run: &runtime::Run) -> Result<(), store::Error> {
+    let store = edge.runtime.store();
+    let thread = run.key.thread();
+    let filter =
+        Query { thread: Some(thread.clone()), modality: Some(Modality::State), show: Show::All, ..Query::default() };
+    // Followed first, then looked at: an end that came before is seen, too.
+    let follow = Follow::start(store, &who.space, filter, None).await?.0;
+    messages::handled(&**store, who, &thread, run.started.seq, follow).await
+}
+
+fn parse(name: &str, run: &str) -> Result<(Name, Uuid), Problem> {
+    Ok((Name::parse(name)?, input::uuid(run, "/run")?))
+}
+
+/// What became of a run.
+#[utoipa::path(get, path = "/pipelines/{name}/runs/{run}", operation_id = "get_run", tag = "pipelines",
+    params(("name" = String, Path, description = "the pipeline's name"), ("run" = String, Path, description = "the run's id")),
+    responses((status = 200, body = Run)))]
+pub async fn one(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path((name, run)): Path<(String, String)>,
+    params: Params,
+) -> Result<axum::Json<Run>, Problem> {
+    params.end()?;
+    let (name, id) = parse(&name, &run)?;
+    Ok(axum::Json(edge.runtime.run(&who.space, &name, id).await?.into()))
+}
+
+/// Cancels a run; its end follows, wherever it runs.
+#[utoipa::path(post, path = "/pipelines/{name}/runs/{run}/cancel", operation_id = "cancel_run", tag = "pipelines",
+    params(("name" = String, Path, description = "the pipeline's name"), ("run" = String, Path, description = "the run's id")),
+    responses((status = 202, body = Run, description = "it is told to end")))]
+pub async fn cancel(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path((name, run)): Path<(String, String)>,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.end()?;
+    let (name, id) = parse(&name, &run)?;
+    let run = edge.runtime.run(&who.space, &name, id).await?;
+    edge.runtime.cancel_run(&who.space, &run.key.thread(), who.user.as_deref()).await?;
+    let run = edge.runtime.run(&who.space, &name, id).await?;
+    Ok((StatusCode::ACCEPTED, axum::Json(Run::from(run))).into_response())
+}

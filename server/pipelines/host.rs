@@ -1,0 +1,116 @@
+//! What a pipeline has to work with: the log, and a model to ask. Every call of the model leaves its record in the run's thread.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::call::{Caller, Ended, Look, Place, Question, Ready, Until};
+use crate::event::{Event, RunKey};
+use crate::failure::{Failure, FailureKind};
+use crate::history::Window;
+use crate::id::{Space, ThreadId};
+use crate::model::{Tier, ToolChoice};
+use crate::prompt::{Prompts, Template};
+use crate::store::{self, Append, Query, Show, ThreadRow};
+
+/// The server, for the nodes of one run. Cheap to clone; given to nodes as an argument.
+#[derive(Clone)]
+pub struct Host(Arc<Parts>);
+
+struct Parts {
+    caller: Arc<Caller>,
+    run: RunKey,
+    space: Space,
+    ask_ms: u64,
+    /// Where calls end that their run no longer waits for.
+    beside: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Host {
+    /// What a run gets. One answer of a model may take `ask_ms`; `stop` ends what is asked.
+    pub fn new(
+        caller: Arc<Caller>,
+        run: RunKey,
+        space: Space,
+        ask_ms: u64,
+        beside: TaskTracker,
+        stop: CancellationToken,
+    ) -> Self {
+        Self(Arc::new(Parts { caller, run, space, ask_ms, beside, stop }))
+    }
+
+    /// The prompts that come with the server.
+    pub fn prompts(&self) -> &Prompts {
+        self.0.caller.prompts()
+    }
+
+    /// A thread's row.
+    pub async fn thread(&self, thread: &ThreadId) -> Result<ThreadRow, Failure> {
+        let row = self.0.caller.store().thread(&self.0.space, thread).await.map_err(failed)?;
+        row.ok_or_else(|| Failure::new(FailureKind::Node, format!("there is no thread {thread}")))
+    }
+
+    /// A page of the log.
+    pub async fn events(&self, query: &Query) -> Result<Vec<Event>, Failure> {
+        self.0.caller.store().events(&self.0.space, query).await.map_err(failed)
+    }
+
+    /// Asks a model to do something with a text. When nobody waits any more, the call is stopped.
+    pub async fn ask(&self, tier: Tier, instructions: &str, text: &str) -> Result<String, Failure> {
+        let ready = self.ready(tier, instructions, text).await?;
+        let stop = self.0.stop.child_token();
+        let _stopped_when_dropped = stop.clone().drop_guard();
+        // A task of its own: a call that is stopped has cost something, too, and leaves its record.
+        let ended = self.0.beside.spawn(self.clone().call(ready, stop)).await;
+        match ended.unwrap_or_else(|broke| Err(Failure::new(FailureKind::Internal, broke.to_string())))? {
+            Ended::Answered(answer) if answer.text.trim().is_empty() => {
+                Err(Failure::new(FailureKind::Model, "the model answered nothing").retryable())
+            }
+            Ended::Answered(answer) => Ok(answer.text),
+            Ended::Failed(failure) => Err(failure),
+            // The run is being dropped, perhaps to go on elsewhere: this must not be taken for a node's failure.
+            Ended::Stopped => std::future::pending().await,
+        }
+    }
+
+    async fn call(self, ready: Ready, stop: CancellationToken) -> Result<Ended, Failure> {
+        let ended = self.0.caller.ask(&ready, Until::ms(self.0.ask_ms), &stop, |_| {}).await;
+        let record = ready.record(&self.place(), &ended, json!({ "run": self.0.run.id }));
+        let append = Append::free(&self.0.space, vec![record.without_nul()]);
+        self.0.caller.store().append(append).await.map_err(failed)?;
+        Ok(ended)
+    }
+
+    async fn ready(&self, tier: Tier, instructions: &str, text: &str) -> Result<Ready, Failure> {
+        let question = Question {
+            who: self.0.run.who(),
+            purpose: "node",
+            round: 0,
+            system: instructions.to_owned(),
+            tail: Template::parse(""),
+            values: Vec::new(),
+            prompt: Some(text.to_owned()),
+            own: Vec::new(),
+            tools: Arc::from([]),
+            choice: ToolChoice::Auto,
+            tier,
+        };
+        // What it sees of the log is in the text: the view itself holds no event.
+        let window = Window { show: Show::Visible, upto: 0, take: 0, omitted: 0, since: None };
+        let row = self.thread(&self.0.run.thread()).await?;
+        let look = Look { row, window, entries: Vec::new(), blocks: Vec::new() };
+        self.0.caller.prepare(&self.place(), &look, &question).await.map_err(failed)
+    }
+
+    /// A run is its thread's only turn.
+    fn place(&self) -> Place {
+        Place { space: self.0.space.clone(), thread: self.0.run.thread(), turn: 1 }
+    }
+}
+
+fn failed(error: store::Error) -> Failure {
+    Failure::new(FailureKind::Store, error.to_string()).retryable()
+}

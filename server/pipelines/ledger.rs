@@ -1,0 +1,263 @@
+//! What a run leaves in the log, and what the log knows of it: node events, and their values in place of a second run.
+//! Written with the hooks of `pipeline`; its core knows nothing of it.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use async_trait::async_trait;
+use pipeline::{Call, Hook, Journal, JournalStore, Next, NodeExecutionError, Outcome, Record, Run};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::Limits;
+use super::past::Past;
+use crate::event::{Draft, Held, RunKey};
+use crate::failure::{Failure, FailureKind};
+use crate::id::{self, Space};
+use crate::scribe::{Lost, Scribe};
+use crate::store::{self, Blob, Store};
+
+/// The longest JSON text of one value.
+const VALUE_MAX: usize = 16 << 20;
+/// How deep a value may be nested: what is stored must be readable, and readers have limits.
+const DEPTH_MAX: usize = 64;
+/// How long the name of a node may be in an event, in characters.
+const NODE_MAX: usize = 200;
+
+/// Puts values where they have room: into events, or into blobs.
+#[derive(Clone)]
+pub struct Values {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// The space.
+    pub space: Space,
+    /// Most bytes of a value in an event.
+    pub event_bytes: usize,
+}
+
+/// Why a value was not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum NotKept {
+    /// It never will be.
+    #[error("{0}")]
+    Unfit(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+impl Values {
+    /// A value as an event can have it.
+    pub async fn hold(&self, value: Value) -> Result<Held, NotKept> {
+        if !is_flat(&value, DEPTH_MAX) {
+            return Err(NotKept::Unfit(format!("a value is nested deeper than {DEPTH_MAX}")));
+        }
+        let text = value.to_string();
+        if text.len() > VALUE_MAX {
+            let bytes = text.len();
+            return Err(NotKept::Unfit(format!("a value has at most {VALUE_MAX} bytes as JSON; this one has {bytes}")));
+        }
+        // An event cannot hold a NUL; a value is to come back as it was.
+        if text.len() <= self.event_bytes && !text.contains("\\u0000") {
+            return Ok(Held::Here(value));
+        }
+        let bytes = text.len() as u64;
+        let blob = Blob { mime: "application/json".into(), bytes: text.into() };
+        Ok(Held::Blob { sha256: self.store.put_blob(&self.space, blob).await?, bytes })
+    }
+
+    /// The value that an event has or names.
+    pub async fn load(&self, held: Held) -> Result<Value, store::Error> {
+        let sha256 = match held {
+            Held::Here(value) => return Ok(value),
+            Held::Blob { sha256, .. } => sha256,
+        };
+        let blob = self.store.blob(&self.space, &sha256).await?;
+        let value = blob.and_then(|blob| serde_json::from_slice(&blob.bytes).ok());
+        value.ok_or_else(|| store::Error::Broken(format!("the value {sha256} is gone or cannot be read")))
+    }
+}
+
+fn is_flat(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Array(items) => depth > 0 && items.iter().all(|item| is_flat(item, depth - 1)),
+        Value::Object(members) => depth > 0 && members.values().all(|member| is_flat(member, depth - 1)),
+        _ => true,
+    }
+}
+
+/// The book of one run. Clones share it.
+#[derive(Clone)]
+pub struct Ledger(Arc<Book>);
+
+struct Book {
+    run: RunKey,
+    scribe: Scribe,
+    values: Values,
+    limits: Limits,
+    /// How many nodes were started, in earlier lives of the run too.
+    nodes: AtomicU64,
+    /// By place: the event that has the node's value.
+    // A plain mutex: held for a look-up, never across an await.
+    records: Mutex<HashMap<String, Uuid>>,
+    lost: OnceLock<Lost>,
+    closed: CancellationToken,
+}
+
+impl Ledger {
+    /// A book that goes on where the past ends.
+    pub fn new(run: RunKey, scribe: Scribe, values: Values, limits: Limits, past: &Past) -> Self {
+        let (nodes, records) = (AtomicU64::new(past.nodes), Mutex::new(past.records.clone()));
+        let (lost, closed) = (OnceLock::new(), CancellationToken::new());
+        Self(Arc::new(Book { run, scribe, values, limits, nodes, records, lost, closed }))
+    }
+
+    /// The run with its hooks: failures are seen outermost, also the journal's own; starts innermost, where a body really runs.
+    pub fn hooked(&self) -> Run {
+        Run::new(self.0.run.id.to_string())
+            .hook(Failures(self.clone()))
+            .hook(Journal::new(self.clone()))
+            .hook(Starts(self.clone()))
+    }
+
+    /// Writes what is not a node's. Does not return when the run is lost.
+    pub async fn write(&self, draft: Draft) {
+        if let Err(lost) = self.0.scribe.write(vec![draft]).await {
+            self.lose::<()>(lost).await;
+        }
+    }
+
+    /// The values of this run's space.
+    pub fn values(&self) -> &Values {
+        &self.0.values
+    }
+
+    /// Writes the end, and gives the lease back.
+    pub async fn close(&self, drafts: Vec<Draft>) -> Result<(), Lost> {
+        self.0.scribe.close(drafts).await.map(drop)
+    }
+
+    /// Waits until the run cannot go on here: the lease is another's, or the store failed.
+    pub async fn lost(&self) -> Lost {
+        self.0.closed.cancelled().await;
+        match self.0.lost.get() {
+            Some(Lost::Store(error)) => Lost::Store(error.clone()),
+            _ => Lost::Stale,
+        }
+    }
+
+    /// A run that cannot write must not go on, nor take this for a node's failure: it stands still until it is dropped.
+    async fn lose<T>(&self, lost: Lost) -> T {
+        // The first reason counts.
+        let _ = self.0.lost.set(lost);
+        self.0.closed.cancel();
+        std::future::pending().await
+    }
+
+    fn records(&self) -> MutexGuard<'_, HashMap<String, Uuid>> {
+        // A panic while this short lock was held left nothing half done.
+        self.0.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn found<T>(&self, outcome: Result<T, store::Error>) -> T {
+        match outcome {
+            Ok(value) => value,
+            Err(error) => self.lose(Lost::Store(error)).await,
+        }
+    }
+}
+
+/// Reads and writes the log: the record of a node is its `finished` event.
+#[async_trait]
+impl JournalStore for Ledger {
+    async fn find(&self, _: &str, place: &str) -> io::Result<Option<Record>> {
+        let Some(id) = self.records().get(place).copied() else { return Ok(None) };
+        let values = &self.0.values;
+        let event = self.found(values.store.event(&values.space, id).await).await;
+        let Some(event) = event else { return Ok(None) };
+        let node = event.payload.get("node").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let held = Held::of(&event.payload, "value").unwrap_or(Held::Here(Value::Null));
+        let value = self.found(values.load(held).await).await;
+        Ok(Some(Record { place: place.to_owned(), node, value }))
+    }
+
+    async fn keep(&self, _: &str, record: Record) -> io::Result<()> {
+        let held = match self.0.values.hold(record.value).await {
+            Ok(held) => held,
+            Err(NotKept::Unfit(why)) => return Err(io::Error::other(why)),
+            Err(NotKept::Store(error)) => self.lose(Lost::Store(error)).await,
+        };
+        let id = id::fresh();
+        self.write(self.0.run.node_finished(&record.node, &record.place, Some(held)).with_id(id)).await;
+        self.records().insert(record.place, id);
+        Ok(())
+    }
+}
+
+/// Says of every node that failed why.
+struct Failures(Ledger);
+
+#[async_trait]
+impl Hook for Failures {
+    async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
+        let outcome = next.run().await;
+        if let Err(cause) = &outcome {
+            let (book, place) = (&self.0, call.place().unwrap_or_default());
+            book.write(book.0.run.node_failed(&named(call), place, &failure(&**cause))).await;
+        }
+        outcome
+    }
+}
+
+/// Says of every body that it runs, within the limit.
+struct Starts(Ledger);
+
+#[async_trait]
+impl Hook for Starts {
+    async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
+        let (book, place, node) = (&self.0, call.place().unwrap_or_default(), named(call));
+        let limit = book.0.limits.nodes;
+        if book.0.nodes.fetch_add(1, Ordering::Relaxed) >= limit {
+            let text = format!("a run starts at most {limit} nodes (pipelines.nodes)");
+            let detail = json!({ "limit": limit, "key": "pipelines.nodes" });
+            return Err(Arc::new(Failure::new(FailureKind::Budget, text).with(detail)));
+        }
+        book.write(book.0.run.node_started(&node, place)).await;
+        let outcome = next.run().await;
+        // What is to be recorded is said to be finished by its record.
+        if outcome.is_ok() && call.is_transient() {
+            book.write(book.0.run.node_finished(&node, place, None)).await;
+        }
+        outcome
+    }
+}
+
+fn named(call: &Call) -> String {
+    call.node().chars().take(NODE_MAX).collect()
+}
+
+/// An error of a node or a pipeline as a failure: of the kind it was, in its words.
+pub fn failure(error: &(dyn Error + 'static)) -> Failure {
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        return failure.clone();
+    }
+    let inner = error.downcast_ref::<NodeExecutionError>().map(|error| failure(error.cause()));
+    let text = shortened(error.to_string());
+    match inner {
+        Some(inner) => Failure { text, ..inner },
+        None => Failure::new(FailureKind::Node, text),
+    }
+}
+
+/// Errors quote what they are about, at any length.
+fn shortened(text: String) -> String {
+    const MOST: usize = 4000;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}… ({} bytes in all)", &text[..end], text.len()),
+        None => text,
+    }
+}

@@ -1,0 +1,144 @@
+//! The pipeline `summary`: map and reduce over a thread. Parts are digested at the same time, digests are joined in groups
+//! until one is left.
+
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+use pipeline::{Context, NodeExecutionError, node};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Host;
+use crate::event::Event;
+use crate::failure::{Failure, FailureKind};
+use crate::history::{Block, Entry, joined};
+use crate::id::{Seq, ThreadId};
+use crate::model::Tier;
+use crate::store::{Order, Query, Show};
+
+/// Most events of a thread that are summed up; older ones are left out, and the summary says so.
+const EVENTS_MAX: u32 = 2000;
+/// About how many bytes of the log a model reads at once.
+const PART_BYTES: usize = 24 << 10;
+/// How many digests are joined at once.
+const GROUP: usize = 8;
+
+/// What to sum up.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    /// The thread.
+    thread: String,
+    /// Only what came after this position.
+    #[serde(default)]
+    after: Option<Seq>,
+    /// Only what came before this position.
+    #[serde(default)]
+    before: Option<Seq>,
+}
+
+/// A thread as it was when it was read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Parts {
+    /// Whether older events were left out.
+    cut: bool,
+    parts: Vec<Part>,
+}
+
+/// Some events in a row.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Part {
+    from: Seq,
+    upto: Seq,
+    text: String,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Summary {
+    /// The summary.
+    summary: String,
+    /// The first and the last position it is about.
+    from: Seq,
+    upto: Seq,
+    /// Whether there are older events that it is not about.
+    cut: bool,
+    /// How many parts were digested.
+    parts: usize,
+}
+
+/// The pipeline.
+pub async fn summary(wanted: Context<Wanted>, host: Host) -> Result<Context<Summary>, NodeExecutionError> {
+    let read = read(wanted, host.clone());
+    let Parts { cut, parts } = read.data().await?;
+    let digests: Vec<_> = parts.iter().map(|part| digest(Context::new(part.clone()), host.clone())).collect();
+    let mut digests = try_join_all(digests.iter().map(Context::data)).await?;
+    while digests.len() > 1 {
+        let groups: Vec<_> =
+            digests.chunks(GROUP).map(|group| join(Context::new(group.to_vec()), host.clone())).collect();
+        digests = try_join_all(groups.iter().map(Context::data)).await?;
+    }
+    let (from, upto) = (parts.first().map_or(0, |part| part.from), parts.last().map_or(0, |part| part.upto));
+    let summary = digests.into_iter().next().unwrap_or_default();
+    Ok(Context::new(Summary { summary, from, upto, cut, parts: parts.len() }))
+}
+
+/// The thread as it is now, in parts.
+#[node(name = "read")]
+async fn read(wanted: Wanted, host: Host) -> Result<Parts, Failure> {
+    let thread = ThreadId::parse(&wanted.thread).map_err(|error| Failure::new(FailureKind::Node, error.to_string()))?;
+    host.thread(&thread).await?;
+    let query = Query {
+        thread: Some(thread.clone()),
+        show: Show::Visible,
+        after: wanted.after,
+        before: wanted.before,
+        order: Order::Descending,
+        limit: EVENTS_MAX + 1,
+        ..Query::default()
+    };
+    let mut events = host.events(&query).await?;
+    let cut = events.len() > EVENTS_MAX as usize;
+    events.truncate(EVENTS_MAX as usize);
+    events.reverse();
+    if events.is_empty() {
+        return Err(Failure::new(FailureKind::Node, format!("there is nothing to sum up in {thread}")));
+    }
+    Ok(Parts { cut, parts: parts(&events, &host) })
+}
+
+fn parts(events: &[Event], host: &Host) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for event in events {
+        let line = written(event, host);
+        match parts.last_mut() {
+            Some(part) if part.text.len() + line.len() <= PART_BYTES => {
+                part.text.push_str(&line);
+                part.upto = event.seq;
+            }
+            _ => parts.push(Part { from: event.seq, upto: event.seq, text: line }),
+        }
+    }
+    parts
+}
+
+fn written(event: &Event, host: &Host) -> String {
+    let entry = Arc::new(Entry::of(event, usize::MAX, host.prompts()));
+    let text = |block| match block {
+        Block::Text(text) => Some(text),
+        Block::Blob { .. } => None,
+    };
+    joined(&[entry], 0, 0, host.prompts()).into_iter().filter_map(text).collect()
+}
+
+#[node]
+async fn digest(part: Part, host: Host) -> Result<String, Failure> {
+    let instructions = host.prompts().summary_part.source();
+    host.ask(Tier::Low, &instructions, &part.text).await
+}
+
+#[node]
+async fn join(digests: Vec<String>, host: Host) -> Result<String, Failure> {
+    let instructions = host.prompts().summary_join.source();
+    host.ask(Tier::Low, &instructions, &digests.join("\n\n")).await
+}

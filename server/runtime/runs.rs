@@ -1,0 +1,291 @@
+//! Runs of pipelines. A run is a thread whose only turn is the pipeline: the same lease, the same search for what waits, so it is
+//! taken up again after a crash by one server, and there does not repeat what its log has.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
+use uuid::Uuid;
+
+use super::runner::{Looked, TRIES, looked};
+use super::{Active, Refused, Runtime, lock};
+use crate::event::{Event, Held, RunKey, RunOutcome, tag};
+use crate::failure::{Failure, FailureKind};
+use crate::id::{self, Name, Space, ThreadId};
+use crate::pipelines::ledger::{self, Ledger, NotKept, Values};
+use crate::pipelines::past::Past;
+use crate::pipelines::{Host, Pipeline, Worked};
+use crate::scribe::{Lost, Scribe};
+use crate::store::{self, Append, Appended, Fence, Query, Show, Status, ThreadRow};
+use crate::turn::driver::{Mind, Stop, Why};
+
+/// How often a run is taken up again: one that ends its server each time must not do so for ever.
+const RESUMES_MAX: u64 = 16;
+
+/// A run to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewRun {
+    /// The space, from the credential.
+    pub space: Space,
+    /// The pipeline.
+    pub pipeline: Name,
+    /// Its input.
+    pub input: Value,
+    /// The client's idempotency key: the id of the run.
+    pub id: Option<Uuid>,
+    /// Who starts it, as far as known.
+    pub user: Option<String>,
+}
+
+/// A run as its log has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Which.
+    pub key: RunKey,
+    /// How it began.
+    pub started: Event,
+    /// How it ended.
+    pub ended: Option<Event>,
+}
+
+impl Runtime {
+    /// Starts a run. Returns after the commit.
+    pub async fn start_run(&self, new: NewRun) -> Result<Run, Refused> {
+        let NewRun { space, pipeline, input, id, user } = new;
+        self.pipeline(&pipeline)?;
+        let known = match id {
+            Some(id) => self.0.store.event(&space, id).await?.is_some(),
+            None => false,
+        };
+        // A repeated start is answered as the first time, however many runs there are by now.
+        let place = if known { None } else { Some(self.place()?) };
+        let key = RunKey { id: id.unwrap_or_else(id::fresh), pipeline };
+        let input = self.values(&space).hold(input).await.map_err(|error| match error {
+            NotKept::Unfit(why) => Refused::Unprocessable(why),
+            NotKept::Store(error) => Refused::Store(error),
+        })?;
+        let started = key.started(input, user.as_deref());
+        let Appended::Stored(placed) = self.0.store.append(Append::free(&space, vec![started])).await? else {
+            return Err(Refused::Unprocessable("the run was dropped by the store".into()));
+        };
+        let Some(placed) = placed.into_iter().find(|placed| !placed.duplicate) else {
+            return self.run(&space, &key.pipeline, key.id).await;
+        };
+        self.wake_with((space, key.thread()), Active { place, ..Active::default() });
+        Ok(Run { key, started: placed.shown.event.clone(), ended: None })
+    }
+
+    /// A run of this pipeline.
+    pub async fn run(&self, space: &Space, pipeline: &Name, id: Uuid) -> Result<Run, Refused> {
+        let started = self.0.store.event(space, id).await?;
+        let found = started.and_then(|event| Some((RunKey::begun_by(&event)?, event)));
+        let (key, started) = found
+            .filter(|(key, _)| key.pipeline == *pipeline)
+            .ok_or_else(|| Refused::NotFound(format!("run {id} of the pipeline {pipeline}")))?;
+        let ended = self.last(space, &key.thread(), tag::ENDED).await?;
+        Ok(Run { key, started, ended })
+    }
+
+    /// Cancels a run, wherever it runs: that is an event, which its server sees.
+    pub async fn cancel_run(&self, space: &Space, thread: &ThreadId, user: Option<&str>) -> Result<(), Refused> {
+        let row = self.known_thread(space, thread).await?;
+        if row.status.is_final() {
+            return Err(Refused::Ended(thread.clone()));
+        }
+        let begun = match thread.run() {
+            Some(id) => self.0.store.event(space, id).await?,
+            None => None,
+        };
+        let key = begun.and_then(|event| RunKey::begun_by(&event));
+        let key = key.ok_or_else(|| Refused::NotFound(format!("run {thread}")))?;
+        self.0.store.append(Append::free(space, vec![key.cancel(user)])).await?;
+        self.stop_turn(space, thread, Why::Cancel);
+        self.wake(space.clone(), thread.clone());
+        Ok(())
+    }
+
+    /// The pipeline of that name.
+    pub fn pipeline(&self, name: &Name) -> Result<&Arc<Pipeline>, Refused> {
+        self.0.options.pipelines.get(name).ok_or_else(|| Refused::NotFound(format!("pipeline {name}")))
+    }
+
+    /// All pipelines, by name.
+    pub fn pipelines(&self) -> impl Iterator<Item = &Arc<Pipeline>> {
+        self.0.options.pipelines.all()
+    }
+
+    fn place(&self) -> Result<OwnedSemaphorePermit, Refused> {
+        self.0.places.clone().try_acquire_owned().map_err(|full| match full {
+            TryAcquireError::NoPermits | TryAcquireError::Closed => {
+                metrics::counter!("thinkd_limit_total", "limit" => "pipelines.at_once").increment(1);
+                Refused::TooManyRuns(self.0.options.pipeline_limits.at_once)
+            }
+        })
+    }
+
+    fn values(&self, space: &Space) -> Values {
+        let event_bytes = self.0.options.tool_limits.output_bytes;
+        Values { store: self.0.store.clone(), space: space.clone(), event_bytes }
+    }
+
+    /// The newest event of a run's thread with this tag.
+    async fn last(&self, space: &Space, thread: &ThreadId, tag: &str) -> Result<Option<Event>, store::Error> {
+        let query = Query { thread: Some(thread.clone()), tags: vec![tag.to_owned()], limit: 1, ..Query::default() };
+        Ok(self.0.store.events(space, &query).await?.into_iter().next())
+    }
+
+    /// A run's turn: from where its log leaves off to its end, or until it is left.
+    pub(super) async fn take_run(
+        &self,
+        row: &ThreadRow,
+        fence: Fence,
+        stop: Arc<Stop>,
+        tries: u32,
+    ) -> Result<Looked, store::Error> {
+        let Some(_seat) = self.seat(&fence, &stop).await else { return Ok(Looked::Nothing) };
+        let mut past = Past::default();
+        self.each_after(&fence.space, row, Show::Public, |event| {
+            past.apply(&event);
+            true
+        })
+        .await?;
+        let Some((key, input)) = past.started.take() else {
+            tracing::error!(thread = %row.thread, "a run without a beginning is left alone");
+            return Ok(Looked::Nothing);
+        };
+        let scribe = Scribe::new(self.0.store.clone(), fence.clone(), None);
+        let limits = self.0.options.pipeline_limits.clone();
+        let ledger = Ledger::new(key.clone(), scribe, self.values(&fence.space), limits, &past);
+        if tries >= TRIES {
+            return looked(close(&key, &ledger, RunOutcome::Failed(not_taken())).await);
+        }
+        let came_to = tokio::select! {
+            // What ends a run from outside must not look like its own end.
+            biased;
+            why = stop.stopped() => match why {
+                Why::Leave => Err(Lost::Stale),
+                Why::Cancel | Why::Interrupt => Ok(RunOutcome::Cancelled),
+            },
+            lost = ledger.lost() => Err(lost),
+            () = self.asked_to_cancel(&fence.space, &row.thread) => Ok(RunOutcome::Cancelled),
+            outcome = self.work(&key, input, &past, &ledger, &stop) => outcome,
+        };
+        match came_to {
+            Ok(outcome) => looked(close(&key, &ledger, outcome).await),
+            Err(lost) => looked(Err(lost)),
+        }
+    }
+
+    /// A place to work at; held until the run ends or is left. One that was started here has it already, one that was cut off
+    /// elsewhere waits for it, its lease renewed. To be cancelled it needs none.
+    async fn seat(&self, fence: &Fence, stop: &Stop) -> Option<Option<OwnedSemaphorePermit>> {
+        let key = (fence.space.clone(), fence.thread.clone());
+        let place = lock(&self.0.active).get_mut(&key).and_then(|active| active.place.take());
+        if place.is_some() {
+            return Some(place);
+        }
+        tokio::select! {
+            place = self.0.places.clone().acquire_owned() => Some(place.ok()),
+            why = stop.stopped() => (why != Why::Leave).then_some(None),
+            () = self.asked_to_cancel(&fence.space, &fence.thread) => Some(None),
+        }
+    }
+
+    /// Works on a run until it has an outcome.
+    async fn work(
+        &self,
+        key: &RunKey,
+        input: Held,
+        past: &Past,
+        ledger: &Ledger,
+        stop: &Stop,
+    ) -> Result<RunOutcome, Lost> {
+        let pipeline = match self.0.options.pipelines.get(&key.pipeline) {
+            _ if past.cancel => return Ok(RunOutcome::Cancelled),
+            _ if past.resumed >= RESUMES_MAX => return Ok(RunOutcome::Failed(never_ends())),
+            Some(pipeline) => pipeline,
+            None => {
+                let text = format!("there is no pipeline {} any more", key.pipeline);
+                return Ok(RunOutcome::Failed(Failure::new(FailureKind::Node, text)));
+            }
+        };
+        if past.begun {
+            ledger.write(key.resumed(past.resumed + 1)).await;
+        }
+        let values = ledger.values();
+        let host = self.host(key, &values.space, stop);
+        let worked = ledger.hooked().scope(pipeline.start(values.load(input).await?, host));
+        let most = self.0.options.pipeline_limits.time_ms;
+        let left = Duration::from_millis(most).saturating_sub(past.spent());
+        match tokio::time::timeout(left, AssertUnwindSafe(worked).catch_unwind()).await {
+            Ok(Ok(worked)) => Ok(outcome(worked, values).await?),
+            Ok(Err(_)) => {
+                let text = format!("the pipeline {} panicked", key.pipeline);
+                Ok(RunOutcome::Failed(Failure::new(FailureKind::Internal, text)))
+            }
+            Err(_) => Ok(RunOutcome::Failed(too_long(most))),
+        }
+    }
+
+    fn host(&self, key: &RunKey, space: &Space, stop: &Stop) -> Host {
+        let Mind { caller, beside, options, .. } = &self.0.mind;
+        let ask_ms = options.decision_timeout_ms;
+        Host::new(caller.clone(), key.clone(), space.clone(), ask_ms, beside.clone(), stop.token().clone())
+    }
+
+    /// Waits until somebody asks, perhaps at another server, for the run's end. Who asks here stops it at once besides.
+    async fn asked_to_cancel(&self, space: &Space, thread: &ThreadId) {
+        loop {
+            tokio::time::sleep(self.0.options.scan).await;
+            match self.last(space, thread, tag::CANCEL).await {
+                Ok(Some(_)) => return,
+                Ok(None) => {}
+                Err(error) => tracing::warn!(%error, %thread, "could not see whether a run is to be cancelled"),
+            }
+        }
+    }
+}
+
+async fn outcome(worked: Worked, values: &Values) -> Result<RunOutcome, store::Error> {
+    let output = match worked {
+        Ok(output) => output,
+        Err(error) => return Ok(RunOutcome::Failed(ledger::failure(&*error))),
+    };
+    match values.hold(output).await {
+        Ok(output) => Ok(RunOutcome::Done(output)),
+        Err(NotKept::Unfit(why)) => Ok(RunOutcome::Failed(Failure::new(FailureKind::Node, why))),
+        Err(NotKept::Store(error)) => Err(error),
+    }
+}
+
+async fn close(key: &RunKey, ledger: &Ledger, outcome: RunOutcome) -> Result<Status, Lost> {
+    let labels = [("pipeline", key.pipeline.to_string()), ("outcome", outcome.as_str().to_owned())];
+    let status = match outcome {
+        RunOutcome::Done(_) => Status::Done,
+        RunOutcome::Failed(_) => Status::Failed,
+        RunOutcome::Cancelled => Status::Stopped,
+    };
+    ledger.close(key.ended(outcome)).await?;
+    metrics::counter!("thinkd_pipeline_runs_total", &labels).increment(1);
+    Ok(status)
+}
+
+fn not_taken() -> Failure {
+    Failure::new(
+        FailureKind::Store,
+        "the run is given up: the log did not take what it led to, and would not another time",
+    )
+}
+
+fn never_ends() -> Failure {
+    let text = format!("the run was taken up again {RESUMES_MAX} times and never came to its end");
+    Failure::new(FailureKind::Budget, text)
+}
+
+fn too_long(most: u64) -> Failure {
+    let text = format!("the run was worked on for {most} ms (pipelines.time_ms) and did not come to its end");
+    Failure::new(FailureKind::Timeout, text).with(json!({ "limit": most, "key": "pipelines.time_ms" }))
+}

@@ -1,0 +1,184 @@
+//! A server with pipelines of its own, as anybody has who uses thinkd as a library: this test binary, started once more.
+
+use std::time::Duration;
+
+use pipeline::{Context, NodeExecutionError, node};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thinkd::app;
+use thinkd::failure::Failure;
+use thinkd::model::Tier;
+use thinkd::pipelines::{self, Host, Pipelines};
+use thinkd::settings::{Flags, Settings, environment};
+
+use crate::support::*;
+
+const NAME: &str = "pipelines::own::a_server_with_pipelines_of_its_own";
+
+/// A server that has the pipelines below.
+pub fn setup(medium: Medium, stub: &Stub) -> Setup {
+    let setup = Setup::new(medium, stub).env("THINKD_TEST_PIPELINES", 1);
+    setup.program(std::env::current_exe().unwrap()).arguments(&[NAME, "--exact", "--nocapture"])
+}
+
+/// Passes when it is run as a test; is a server when it is started as one.
+#[test]
+fn a_server_with_pipelines_of_its_own() {
+    if std::env::var_os("THINKD_TEST_PIPELINES").is_none() {
+        return;
+    }
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let settings = Settings::load(&Flags::default(), &environment()).unwrap().settings;
+    app::serve(&settings, all()).unwrap();
+}
+
+fn all() -> Pipelines {
+    pipelines::built_in()
+        .with("steps", "Asks the model so many times, one after the other.", steps)
+        .with("wide", "Asks the model so many times at once.", wide)
+        .with("odd", "Does what is not usually done.", odd)
+        .with("long", "Gives a text of so many bytes.", long)
+        .with("pause", "Takes so many milliseconds.", pause)
+}
+
+#[node]
+async fn step(so_far: Vec<String>, host: Host) -> Result<Vec<String>, Failure> {
+    let answer = host.ask(Tier::Low, "You count.", &format!("step {}", so_far.len() + 1)).await?;
+    Ok([so_far, vec![answer]].concat())
+}
+
+async fn steps(count: Context<usize>, host: Host) -> Result<Context<Vec<String>>, NodeExecutionError> {
+    let mut steps = Context::new(Vec::new());
+    for _ in 0..count.data().await? {
+        steps = step(steps, host.clone());
+    }
+    Ok(steps)
+}
+
+#[node]
+async fn part(number: usize, host: Host) -> Result<String, Failure> {
+    host.ask(Tier::Low, "You count.", &format!("part {number}")).await
+}
+
+async fn wide(count: Context<usize>, host: Host) -> Result<Context<Vec<String>>, NodeExecutionError> {
+    let parts: Vec<_> = (1..=count.data().await?).map(|number| part(Context::new(number), host.clone())).collect();
+    Ok(Context::new(futures_util::future::try_join_all(parts.iter().map(Context::data)).await?))
+}
+
+#[node]
+async fn of_length(bytes: usize) -> String {
+    "x".repeat(bytes)
+}
+
+async fn long(bytes: Context<usize>, _: Host) -> Result<Context<String>, NodeExecutionError> {
+    Ok(of_length(bytes))
+}
+
+#[node]
+async fn sleep(time: u64) -> u64 {
+    tokio::time::sleep(Duration::from_millis(time)).await;
+    time
+}
+
+async fn pause(time: Context<u64>, _: Host) -> Result<Context<u64>, NodeExecutionError> {
+    Ok(sleep(time))
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Oddity {
+    /// Builds nodes and reads none.
+    OnlyBuild,
+    /// A node fails, and the pipeline does without.
+    FailAndGoOn,
+    /// A node fails.
+    Fail,
+    /// A node within a node fails.
+    FailInside,
+    /// A node panics.
+    PanicInNode,
+    /// The pipeline itself panics.
+    Panic,
+    /// A node's value is no data.
+    NoData,
+    /// A node's value is nested deeper than JSON readers go.
+    TooDeep,
+    /// A node's value has a NUL.
+    Nul,
+    /// A node that is not to be recorded.
+    Transient,
+}
+
+#[derive(Clone, Serialize)]
+struct Unreadable;
+
+#[node]
+async fn fine(_: ()) -> String {
+    "fine".to_owned()
+}
+
+#[node]
+async fn broken(_: ()) -> Result<String, String> {
+    Err("it is broken".to_owned())
+}
+
+#[node]
+async fn around(_: ()) -> Result<String, NodeExecutionError> {
+    broken(Context::new(())).await
+}
+
+#[node]
+async fn panics(_: ()) -> String {
+    panic!("a node gave up")
+}
+
+#[node]
+async fn unreadable(_: ()) -> Unreadable {
+    Unreadable
+}
+
+#[node]
+async fn too_deep(_: ()) -> Value {
+    (0..500).fold(Value::Null, |inner, _| Value::from(vec![inner]))
+}
+
+#[node]
+async fn with_nul(_: ()) -> String {
+    "a\0b".to_owned()
+}
+
+#[node(transient)]
+async fn passing(_: ()) -> String {
+    "passing".to_owned()
+}
+
+#[node]
+async fn shown(value: Value) -> Value {
+    Value::from(value.to_string().len())
+}
+
+async fn odd(oddity: Context<Oddity>, _: Host) -> Result<Context<String>, NodeExecutionError> {
+    let nothing = Context::new(());
+    Ok(match oddity.data().await? {
+        Oddity::OnlyBuild => {
+            let _never_read = (fine(&nothing), broken(&nothing), panics(&nothing));
+            Context::new("built".to_owned())
+        }
+        Oddity::FailAndGoOn => match broken(&nothing).await {
+            Ok(text) => Context::new(text),
+            Err(_) => fine(&nothing),
+        },
+        Oddity::Fail => broken(&nothing),
+        Oddity::FailInside => around(&nothing),
+        Oddity::PanicInNode => panics(&nothing),
+        Oddity::Panic => panic!("the pipeline gave up"),
+        Oddity::NoData => {
+            unreadable(&nothing).await?;
+            fine(&nothing)
+        }
+        Oddity::TooDeep => Context::new(shown(too_deep(&nothing)).await?.to_string()),
+        Oddity::Nul => with_nul(&nothing),
+        Oddity::Transient => passing(&nothing),
+    })
+}
