@@ -138,6 +138,17 @@ impl Event {
         wakes(self.modality, &self.meta.tags)
     }
 
+    /// Whether it asks for the end of the turn of this number.
+    pub fn cancels(&self, turn: u64) -> bool {
+        self.has(tag::CANCEL) && self.turn() == Some(turn)
+    }
+
+    /// Whether it ends its thread from outside.
+    pub fn ends_thread(&self) -> bool {
+        let change = self.payload.get("change").filter(|_| self.has("set:thread"));
+        change.is_some_and(|change| change["status"].is_string())
+    }
+
     /// Whether it came from outside the mind: a client's input, a trigger, an answer.
     pub fn is_from_outside(&self) -> bool {
         self.has(tag::INPUT) || self.has(tag::ANSWER)
@@ -509,6 +520,12 @@ impl Draft {
         let payload = json!({ "text": format!("{kind} {key} {verb}"), "kind": kind, "key": key, "change": change });
         let tags = tags([tag::STATE, &format!("set:{kind}")]);
         Self::new(thread, Source::Internal, Modality::State, tags, payload)
+    }
+
+    /// Somebody wants a turn to end that another server runs.
+    pub fn cancel(thread: &ThreadId, turn: u64) -> Self {
+        let payload = json!({ "text": format!("turn {turn} is to be cancelled"), "turn": turn });
+        Self::new(thread, Source::User, Modality::State, tags([tag::CANCEL, &format!("turn:{turn}")]), payload)
     }
 
     /// A failure, in the thread it concerns.

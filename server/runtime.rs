@@ -29,6 +29,7 @@ use crate::turn::{self, Budget};
 
 pub use crate::thread::Policy;
 
+mod heed;
 mod operate;
 mod runner;
 mod runs;
@@ -186,10 +187,31 @@ struct Inner {
 struct Active {
     /// Something woke it since its runner last looked.
     again: bool,
+    /// The turn it is about to begin is to be cancelled.
+    cancel: bool,
     /// The turn that runs.
     stop: Option<Arc<Stop>>,
     /// The place of a run that was started here.
     place: Option<OwnedSemaphorePermit>,
+}
+
+impl Active {
+    /// Cancels the turn that runs, or the one it is about to begin.
+    fn cancel(&mut self) -> bool {
+        match &self.stop {
+            Some(stop) => stop.stop(Why::Cancel),
+            None => self.cancel = true,
+        }
+        true
+    }
+
+    /// A turn begins.
+    fn begin(&mut self, stop: &Arc<Stop>) {
+        self.stop = Some(stop.clone());
+        if std::mem::take(&mut self.cancel) {
+            stop.stop(Why::Cancel);
+        }
+    }
 }
 
 impl Runtime {
@@ -306,14 +328,26 @@ impl Runtime {
         Ok(())
     }
 
-    /// Cancels the turn that runs in a thread, down to the provider's connection. False: none ran here.
+    /// Cancels the turn that runs in a thread, or is about to, down to the provider's connection; where another server may
+    /// run it, that one is told through the log. False: there is none.
     pub async fn cancel(&self, space: &Space, thread: &ThreadId) -> Result<bool, Refused> {
         let row = self.known_thread(space, thread).await?;
         if thread.is_of_runs() && !row.status.is_final() {
             self.cancel_run(space, thread, None).await?;
             return Ok(true);
         }
-        Ok(self.stop_turn(space, thread, Why::Cancel))
+        if self.stop_turn(space, thread, Why::Cancel) {
+            return Ok(true);
+        }
+        if row.woken <= row.handled || row.status.is_final() {
+            return Ok(false);
+        }
+        if !self.0.store.is_shared() {
+            let mut active = lock(&self.0.active);
+            return Ok(active.get_mut(&(space.clone(), thread.clone())).is_some_and(Active::cancel));
+        }
+        self.0.store.append(Append::free(space, vec![Draft::cancel(thread, row.turn_at_hand())])).await?;
+        Ok(true)
     }
 
     /// The prompt view of the model call behind an event (the call's own record, or anything that the call produced):

@@ -288,6 +288,13 @@ pub struct ThreadRow {
     pub updated: Timestamp,
 }
 
+impl ThreadRow {
+    /// The number of the turn that runs, or else of the next one.
+    pub fn turn_at_hand(&self) -> u64 {
+        if self.status == Status::Thinking { self.turn } else { self.turn + 1 }
+    }
+}
+
 /// A submodule's row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubmoduleRow {
@@ -429,6 +436,9 @@ pub struct Rebuilt {
 /// The log and what is derived from it.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
+    /// Whether other servers may append to the same logs.
+    fn is_shared(&self) -> bool;
+
     /// Who tells of commits.
     fn feed(&self) -> &Arc<feed::Feed>;
 

@@ -128,6 +128,7 @@ pub struct Turn {
     model_calls: u64,
     tool_calls: u64,
     failed: bool,
+    cancelled: bool,
     over: bool,
     limits: (u64, u64, u64),
 }
@@ -149,6 +150,7 @@ impl Turn {
             model_calls: 0,
             tool_calls: 0,
             failed: false,
+            cancelled: false,
             over: false,
             limits: (options.max_rounds.max(1), options.max_tool_calls, budget.model_calls),
         }
@@ -212,6 +214,8 @@ impl Turn {
         }
         if event.has(tag::TURN) {
             self.over |= event.has(tag::ENDED);
+        } else if event.cancels(self.number) {
+            self.cancelled = true;
         } else if let Some(module) = event.tag_value("call:") {
             self.called(module, event);
         } else if event.has(tag::FAILURE) && !event.has(tag::RESULT) {
@@ -314,6 +318,9 @@ impl Turn {
     pub fn next(&self) -> Next {
         if self.over {
             return Next::Over;
+        }
+        if self.cancelled {
+            return Next::End(TurnOutcome::Cancelled);
         }
         if self.failed {
             return Next::End(TurnOutcome::Failed);

@@ -116,6 +116,8 @@ impl Runtime {
             return Ok(Looked::Nothing);
         }
         let Some(fence) = store.lease(space, thread, self.0.options.lease).await? else { return Ok(Looked::Nothing) };
+        // Followed first, then read: what another server stores about the turn is in one of the two.
+        let told = store.is_shared().then(|| store.feed().follow(space, Some(thread)));
         // Read under the lease: now only input can change the row.
         let Some(row) = self.waiting_row(space, thread).await? else {
             store.release(&fence).await?;
@@ -124,10 +126,17 @@ impl Runtime {
         let stop = Arc::new(Stop::new(&self.0.all));
         lock(&self.0.leases).insert(fence.clone(), stop.clone());
         if let Some(active) = lock(&self.0.active).get_mut(key) {
-            active.stop = Some(stop.clone());
+            active.begin(&stop);
         }
         self.hint_status(space, thread, Status::Thinking, 0);
-        let looked = self.take_turn(&row, fence.clone(), stop, trouble.tries).await;
+        let turn = self.take_turn(&row, fence.clone(), stop.clone(), trouble.tries);
+        let looked = match told {
+            None => turn.await,
+            Some(told) => tokio::select! {
+                looked = turn => looked,
+                never = self.heed(space, &row, told, &stop) => match never {},
+            },
+        };
         lock(&self.0.leases).remove(&fence);
         if let Some(active) = lock(&self.0.active).get_mut(key) {
             active.stop = None;
@@ -205,15 +214,14 @@ impl Runtime {
         let (turn, opening, batch) = match self.open_turn(&fence.space, row).await? {
             Some(turn) => (turn, None, Vec::new()),
             None => {
-                let batch = self.batch(&fence.space, row).await?;
+                let number = row.turn + 1;
+                let (batch, cancel) = self.batch(&fence.space, row, number).await?;
                 let names: Vec<Name> = voices.iter().map(|voice| voice.name.clone()).collect();
                 let seqs: Vec<Seq> = batch.iter().map(|event| event.seq).collect();
-                let opening = Draft::turn_started(&row.thread, row.turn + 1, &seqs, &names);
-                (
-                    Turn::new(row.turn + 1, seqs, names, &self.0.options.turn, &self.0.options.budget),
-                    Some(opening),
-                    batch,
-                )
+                let opening = Draft::turn_started(&row.thread, number, &seqs, &names);
+                let mut turn = Turn::new(number, seqs, names, &self.0.options.turn, &self.0.options.budget);
+                cancel.iter().for_each(|event| turn.apply(event));
+                (turn, Some(opening), batch)
             }
         };
         let place = Place { turn: turn.number(), ..place };
@@ -299,12 +307,21 @@ impl Runtime {
         Ok(turn)
     }
 
-    /// What waits in the mailbox: everything that wakes, with the parts that came with it.
-    async fn batch(&self, space: &Space, row: &ThreadRow) -> Result<Vec<Event>, store::Error> {
-        let mut batch = Vec::new();
-        self.each_after(space, row, Show::Visible, |event| {
+    /// What waits in the mailbox: everything that wakes, with the parts that came with it. And the wish, if another server
+    /// stored one, that the turn about to begin be cancelled.
+    async fn batch(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        turn: u64,
+    ) -> Result<(Vec<Event>, Option<Event>), store::Error> {
+        let (mut batch, mut cancel) = (Vec::new(), None);
+        let show = if self.0.store.is_shared() { Show::Public } else { Show::Visible };
+        self.each_after(space, row, show, |event| {
             if event.wakes() || event.has(tag::INPUT) {
                 batch.push(event);
+            } else if event.cancels(turn) {
+                cancel = Some(event);
             }
             true
         })
@@ -312,7 +329,7 @@ impl Runtime {
         while batch.last().is_some_and(|event: &Event| !event.wakes()) {
             batch.pop();
         }
-        Ok(batch)
+        Ok((batch, cancel))
     }
 
     /// Reads the thread's events after `handled`, up to its head.

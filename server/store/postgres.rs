@@ -85,6 +85,8 @@ pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), Error> 
 }
 
 impl Postgres {
+    const SHARED: bool = true;
+
     pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, Error> {
         let options = options(url)?;
         let mut connection = connect(&options).await?;

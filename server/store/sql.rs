@@ -39,13 +39,17 @@ pub(super) fn range(query: &Query) -> (Seq, Seq) {
     (query.after.unwrap_or(0), query.before.unwrap_or(Seq::MAX))
 }
 
-/// Stamps the `Store` for a database. The type has `writer`, `feed`, `epoch`, `project`, and for what differs: `reader`,
+/// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `feed`, `epoch`, `project`, and for what differs: `reader`,
 /// `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `known_thread`, `renewed`,
 /// `sound`, `shut`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
         impl super::Store for $Store {
+            fn is_shared(&self) -> bool {
+                Self::SHARED
+            }
+
             fn feed(&self) -> &std::sync::Arc<super::feed::Feed> {
                 &self.feed
             }

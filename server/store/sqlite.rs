@@ -146,6 +146,8 @@ pub(super) async fn open_backup(file: &Path) -> Result<SqliteConnection, Error> 
 }
 
 impl Sqlite {
+    const SHARED: bool = false;
+
     pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, Error> {
         let options = writing(url)?;
         let (mut connection, lock) = open_alone(url).await?;

@@ -25,6 +25,7 @@ mod prompt_cache;
 mod properties;
 mod real_model;
 mod resume;
+mod servers;
 mod settings;
 mod state;
 mod store;

@@ -457,6 +457,21 @@ on_both!(cancel_closes_the_connections_to_the_provider, |medium| {
     envelope::check_turns(&app.public_log().await, "main");
 });
 
+// A cancel right behind its message, before anybody has taken the turn up.
+on_both!(a_cancel_that_comes_before_the_turn_begins_is_not_lost, |medium| {
+    let stub = Stub::start().await;
+    stub.on(decision, reply("never").never());
+    let app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    for n in 0..10 {
+        let thread = format!("t{n}");
+        socket.say_in(&thread, "go").await;
+        socket.ask(json!({ "type": "cancel", "thread": thread })).await;
+        let end = socket.turn_ended().await;
+        assert_eq!((&end["thread"], &end["payload"]["outcome"]), (&json!(thread), &json!("cancelled")));
+    }
+});
+
 // A reply cut off is stored as far as it was sent, and says so.
 on_both!(a_reply_cut_off_by_cancel_is_kept_as_far_as_it_was_shown, |medium| {
     let stub = Stub::start().await;

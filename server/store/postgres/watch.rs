@@ -31,6 +31,8 @@ const PAGE: i64 = 256;
 
 /// A way to say that a space moved.
 pub(super) struct Watch {
+    /// Ours among what is said: it is no news.
+    id: String,
     // A plain mutex: held for one insertion or swap, never across an await.
     moved: Mutex<BTreeSet<Space>>,
     announced: Notify,
@@ -40,7 +42,8 @@ pub(super) struct Watch {
 impl Watch {
     /// Starts to announce, to listen and to look.
     pub fn start(pool: PgPool, feed: Arc<Feed>, options: PgConnectOptions) -> (Arc<Self>, JoinSet<()>) {
-        let watch = Arc::new(Self { moved: Mutex::default(), announced: Notify::new(), looked: Notify::new() });
+        let id = crate::id::fresh().simple().to_string();
+        let watch = Arc::new(Self { id, moved: Mutex::default(), announced: Notify::new(), looked: Notify::new() });
         let mut tasks = JoinSet::new();
         tasks.spawn(announce(watch.clone(), pool.clone()));
         tasks.spawn(listen(watch.clone(), options));
@@ -74,10 +77,11 @@ async fn announce(watch: Arc<Watch>, pool: PgPool) {
         watch.announced.notified().await;
         sleep(GATHER).await;
         let moved = std::mem::take(&mut *watch.moved());
-        let mut payload = Vec::from_iter(moved.iter().map(Space::as_str)).join(",");
-        if payload.len() > PAYLOAD_MAX {
-            payload = "*".into();
+        let mut spaces = Vec::from_iter(moved.iter().map(Space::as_str)).join(",");
+        if spaces.len() > PAYLOAD_MAX {
+            spaces = "*".into();
         }
+        let payload = format!("{} {spaces}", watch.id);
         let notify = sqlx::query("select pg_notify($1, $2)").bind(CHANNEL).bind(payload).execute(&pool).await;
         if let Err(error) = notify {
             tracing::warn!(%error, "other servers are not told of commits; they will find them by looking");
@@ -102,8 +106,10 @@ async fn hear(watch: &Watch, options: &PgConnectOptions) -> Result<(), sqlx::Err
     listener.listen(CHANNEL).await?;
     loop {
         // After a lost connection anything may have been missed, so that is a reason to look, too.
-        listener.try_recv().await?;
-        watch.look();
+        let said = listener.try_recv().await?;
+        if !said.is_some_and(|said| said.payload().starts_with(&watch.id)) {
+            watch.look();
+        }
     }
 }
 

@@ -84,6 +84,11 @@ impl Medium {
         [Some(Self::sqlite()), Self::postgres().await].into_iter().flatten().collect()
     }
 
+    /// The same database for another server, which has a folder of its own. It goes with the first one.
+    pub fn again(&self) -> Self {
+        Self { folder: Folder::new(), url: self.url.clone(), drop_on: None }
+    }
+
     /// What `DATABASE_URL` is to be.
     pub fn url(&self) -> &str {
         &self.url

@@ -1,0 +1,78 @@
+//! A turn that runs here is stopped by what other servers store about its thread: that it is to be cancelled, that the thread
+//! has ended, input that interrupts. What is asked for at this server stops it directly.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Policy, Runtime};
+use crate::event::{Event, tag};
+use crate::id::{Seq, Space};
+use crate::store::feed::{Follower, Tail};
+use crate::store::{self, Order, Query, Show, Shown, ThreadRow};
+use crate::thread::Settings;
+use crate::turn::driver::{Stop, Why};
+
+/// Events looked at, or read, at a time.
+const STEP: u32 = 64;
+/// How long to rest when the log cannot be read.
+const REST: Duration = Duration::from_secs(1);
+
+impl Runtime {
+    /// Stops the turn when the log says so. `told` follows the thread since before its row was read.
+    pub(super) async fn heed(&self, space: &Space, row: &ThreadRow, mut told: Follower, stop: &Stop) -> Infallible {
+        let policy = Settings::of(&row.settings).policy.unwrap_or(self.0.options.turn.policy);
+        let mut seen = row.head;
+        loop {
+            match self.since(space, row, &told, seen).await {
+                Ok(events) if events.is_empty() => told.changed().await,
+                Ok(events) => {
+                    for shown in events {
+                        seen = shown.event.seq;
+                        reason(&shown.event, row, policy).into_iter().for_each(|why| stop.stop(why));
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, %space, thread = %row.thread, "what other servers say of the turn cannot be read");
+                    tokio::time::sleep(REST).await;
+                }
+            }
+        }
+    }
+
+    async fn since(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        told: &Follower,
+        seen: Seq,
+    ) -> Result<Vec<Arc<Shown>>, store::Error> {
+        if let Tail::Events(events) = told.after(seen, STEP as usize) {
+            return Ok(events);
+        }
+        let thread = Some(row.thread.clone());
+        let query = Query {
+            thread,
+            after: Some(seen),
+            show: Show::Public,
+            order: Order::Ascending,
+            limit: STEP,
+            ..Query::default()
+        };
+        let events = self.0.store.events(space, &query).await?;
+        // The text is not asked for here.
+        Ok(events.into_iter().map(|event| Arc::new(Shown { event, json: "".into() })).collect())
+    }
+}
+
+/// Why the turn at hand must stop, if the event says so.
+fn reason(event: &Event, row: &ThreadRow, policy: Policy) -> Option<Why> {
+    if event.thread != row.thread {
+        return None;
+    }
+    let cancels_run = event.has(tag::RUN) && event.has(tag::CANCEL);
+    if cancels_run || event.cancels(row.turn_at_hand()) || event.ends_thread() {
+        return Some(Why::Cancel);
+    }
+    (policy == Policy::Interrupt && event.wakes() && event.is_from_outside()).then_some(Why::Interrupt)
+}

@@ -1,0 +1,87 @@
+//! Two servers on one Postgres: a thread is run by one of them, and can be reached through the other.
+
+use serde_json::json;
+
+use crate::support::*;
+
+/// Two servers on one database; none where there is no Postgres. A lease that nobody renews is over soon.
+async fn two(stub: &Stub) -> Option<(App, App)> {
+    let medium = Medium::postgres().await?;
+    let again = medium.again();
+    let start = |medium| Setup::new(medium, stub).env("THINKD_RUNTIME__LEASE_MS", 1500).start();
+    // The first one makes the tables.
+    let first = start(medium).await;
+    Some((first, start(again).await))
+}
+
+#[tokio::test]
+async fn a_cancel_reaches_the_server_that_runs_the_turn_down_to_the_providers_connection() {
+    let stub = Stub::start().await;
+    stub.on(|r| r.is_decision() && r.last_user() == "for ever", reply("never").never());
+    let Some((a, b)) = two(&stub).await else { return };
+    let (mut on_a, mut on_b) = (a.socket().await, b.socket().await);
+    on_a.say("for ever").await;
+    let asked = stub.request(decision).await;
+    assert_eq!(b.post("/threads/main/cancel", json!({})).await.expect(200), json!({ "cancelled": true }));
+    asked.closed().await;
+    for socket in [&mut on_a, &mut on_b] {
+        assert_eq!(socket.turn_ended().await["payload"]["outcome"], "cancelled");
+    }
+    // By the socket, too.
+    on_a.say_in("other", "for ever").await;
+    let asked = stub.nth(1, decision).await;
+    on_b.ask(json!({ "type": "cancel", "thread": "other" })).await;
+    asked.closed().await;
+    assert_eq!(on_b.turn_ended().await["payload"]["outcome"], "cancelled");
+    // Controls: nothing to cancel, nothing stored; the next turn is not meant.
+    assert_eq!(b.post("/threads/main/cancel", json!({})).await.expect(200), json!({ "cancelled": false }));
+    assert_eq!(said(&a.tell("once").await[0]), "ok: once");
+    let log = b.public_log().await;
+    assert_eq!(with(&log, &["cancel"]).len(), 2, "{}", story(&log));
+    assert_eq!(stub.count(decision), 3);
+    envelope::check_turns(&log, "main");
+    envelope::check_turns(&log, "other");
+}
+
+#[tokio::test]
+async fn ending_a_thread_and_interrupting_reach_the_server_that_runs_it() {
+    let stub = Stub::start().await;
+    stub.on(|r| r.is_decision() && !r.says("instead"), reply("never").never());
+    let Some((a, b)) = two(&stub).await else { return };
+    let (mut on_a, mut on_b) = (a.socket().await, b.socket().await);
+    on_a.say("go").await;
+    let asked = stub.request(decision).await;
+    b.post("/threads/main/end", json!({})).await.expect(200);
+    asked.closed().await;
+    assert_eq!(on_b.turn_ended().await["payload"]["outcome"], "cancelled");
+    assert_eq!(a.get("/threads/main").await.expect(200)["status"], "stopped");
+
+    let thread = a.conversation(json!({ "policy": "interrupt" })).await;
+    on_a.say_in(&thread, "go").await;
+    let asked = stub.nth(1, decision).await;
+    on_b.say_in(&thread, "do this instead").await;
+    asked.closed().await;
+    assert_eq!(on_b.turn_ended().await["payload"]["outcome"], "interrupted");
+    assert_eq!(said(&on_b.response().await), "ok: do this instead");
+    assert_eq!(on_b.turn_ended().await["payload"]["outcome"], "done");
+    envelope::check_turns(&a.public_log().await, &thread);
+}
+
+#[tokio::test]
+async fn a_cancel_is_heeded_by_whoever_takes_the_turn_up() {
+    let stub = Stub::start().await;
+    stub.on(decision, reply("never").never());
+    let Some((mut a, b)) = two(&stub).await else { return };
+    a.add_voice("a").await;
+    let mut on_a = a.socket().await;
+    // One whose voices have spoken, so that it has begun in the log.
+    on_a.say_in("begun", "go").await;
+    stub.request(decision).await;
+    a.kill();
+    let mut on_b = b.socket().await;
+    on_b.ask(json!({ "type": "cancel", "thread": "begun" })).await;
+    let end = on_b.turn_ended().await;
+    assert_eq!((&end["thread"], &end["payload"]["outcome"]), (&json!("begun"), &json!("cancelled")));
+    assert_eq!(stub.count(decision), 1, "nothing is asked for a turn that is to be cancelled");
+    envelope::check_turns(&b.public_log().await, "begun");
+}
