@@ -115,7 +115,10 @@ impl<S: JournalStore> Journal<S> {
 
     async fn record(&self, call: &Call, place: &str, output: &crate::Output) -> Result<(), JournalError> {
         let data = call.encode(output).ok_or(JournalError::NotData)?;
-        let value = data.map_err(|source| JournalError::Data { place: place.to_owned(), source })?;
+        let unfit = |source| JournalError::Data { place: place.to_owned(), source };
+        let value = data.map_err(unfit)?;
+        // What could not be read again (a NaN, say, is null as JSON) fails now, not when the run is taken up.
+        call.decode(value.clone()).ok_or(JournalError::NotData)?.map_err(unfit)?;
         let record = Record { place: place.to_owned(), node: call.node().to_owned(), value };
         Ok(self.0.keep(call.run(), record).await?)
     }

@@ -34,8 +34,9 @@ async fn renamed(n: i64) -> i64 {
     n * 2
 }
 
+// D2.13: the bodies above are over plain values. D2.14: a call gives a pending context at once, which knows its parents.
 #[tokio::test]
-async fn d2_03_d2_04_d2_15_building_runs_nothing_and_reading_runs_what_is_needed() {
+async fn d2_03_d2_04_d2_14_d2_15_building_runs_nothing_and_reading_runs_what_is_needed() {
     let mut context = Context::new(0);
     for _ in 0..5 {
         context = counted(context);

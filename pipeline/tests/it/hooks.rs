@@ -253,3 +253,34 @@ async fn a_journal_says_what_it_cannot_record() {
     let other = run().scope(async { cause(add_one(add_one(Context::new(1)))).await }).await;
     assert_eq!(other, "the run took another way: at 2 `uses` is recorded, and now it is `add_one`");
 }
+
+#[node]
+async fn divided(a: f64, b: f64) -> f64 {
+    a / b
+}
+
+#[tokio::test]
+async fn a_journal_gives_back_every_float_as_it_was_and_refuses_what_is_none() {
+    let folder = std::env::temp_dir().join(format!("pipeline-floats-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("journal");
+    let quotients = async |store: FileStore| {
+        let run = Run::new("floats").hook(Journal::new(store));
+        run.scope(async {
+            let mut found = Vec::new();
+            for n in 1..2000 {
+                found.push(divided(Context::new(f64::from(n) * 1e-7), 7e300 / f64::from(n % 13 + 1)).await.unwrap());
+            }
+            found
+        })
+        .await
+    };
+    let first: Vec<f64> = quotients(FileStore::open(&path).unwrap()).await;
+    let replayed: Vec<f64> = quotients(FileStore::open(&path).unwrap()).await;
+    let differ = first.iter().zip(&replayed).filter(|(a, b)| a.to_bits() != b.to_bits()).count();
+    assert_eq!(differ, 0, "of {}", first.len());
+    let run = Run::new("nan").hook(Journal::new(FileStore::open(&path).unwrap()));
+    let refused = run.scope(async { divided(Context::new(0.0), 0.0).await }).await.unwrap_err();
+    assert!(matches!(refused.cause().downcast_ref(), Some(JournalError::Data { .. })), "{refused}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -65,7 +65,8 @@ async fn by_replica(n: i64) -> Result<i64, ReplicaError> {
     Adder::get().await?.add(n).await
 }
 
-/// One story, for the instances of a type are everybody's.
+/// One story, for the instances of a type are everybody's. D2.46: nothing is configured, so they are local: `local()` is the
+/// instance itself, in this process, and no network is used.
 #[tokio::test]
 async fn t2_41_t2_42_t2_43_d2_35_to_d2_41_the_life_of_a_replica() {
     let pool = TOOLS.find("Adder").unwrap();
