@@ -166,6 +166,17 @@ on_both!(d2_60_a_run_leaves_its_events_in_a_thread_that_can_be_followed, |medium
     envelope::check_log(&app.log().await);
 });
 
+on_both!(d2_56_runs_of_one_pipeline_at_the_same_time_are_independent, |medium| {
+    let stub = stub().await;
+    let app = own::setup(medium, &stub).start().await;
+    let runs = futures_util::future::join_all((1..=6).map(|count| perform(&app, "steps", json!(count)))).await;
+    for (run, count) in runs.iter().zip(1..) {
+        let expected: Vec<String> = (1..=count).map(|n| format!("did step {n}")).collect();
+        assert_eq!(run["output"], json!(expected), "{run}");
+        assert_eq!(events_of(&app, run).await.len(), 2 + 2 * count);
+    }
+});
+
 // C18: building emits nothing; what is read emits.
 #[tokio::test]
 async fn d2_03_d2_60_nodes_that_are_only_built_leave_nothing() {

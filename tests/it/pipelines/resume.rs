@@ -22,7 +22,6 @@ on_both!(d2_60_a_run_that_was_killed_goes_on_without_repeating_what_is_recorded,
     stub.on_each(counting, |request| text(&format!("did {}", step(request))));
     let mut app = own::setup(medium, &stub).start().await;
     // Control: a run that nobody kills.
-    stub.script(|_| false, []);
     let whole = perform(&app, "steps", json!(2)).await;
     assert_eq!(asked(&stub), BTreeMap::from([("step 1".into(), 1), ("step 2".into(), 1)]));
     assert!(!steps(&events_of(&app, &whole).await).contains(&"run resumed".to_owned()));
@@ -84,16 +83,11 @@ on_both!(d2_60_ten_kills_lose_no_run_and_repeat_nothing_recorded, |medium| {
     println!("10 kills: {} runs, {} resumed, all whole", paths.len(), with(&log, &["run", "resumed"]).len());
     assert!(!with(&log, &["run", "resumed"]).is_empty(), "no kill fell into a run");
     envelope::check_log(&log);
-    sound(&app).await;
-});
-
-/// Rows are what the log says, also of runs.
-async fn sound(app: &App) {
+    // Rows are what the log says, also of runs.
+    app.kill();
     let store = thinkd::store::open(app.database(), thinkd::store::Options::default(), thinkd::projection::project);
-    if !app.database().starts_with("sqlite") {
-        assert_eq!(store.await.unwrap().rebuild(true).await.unwrap().differences, Vec::<String>::new());
-    }
-}
+    assert_eq!(store.await.unwrap().rebuild(true).await.unwrap().differences, Vec::<String>::new());
+});
 
 on_both!(branches_that_were_recorded_are_not_asked_again_after_a_kill, |medium| {
     let stub = Stub::start().await;
@@ -182,4 +176,21 @@ async fn a_run_is_recorded_by_a_server_with_its_own_pipelines_only() {
     let stub = stub().await;
     let app = App::start(Medium::sqlite(), &stub).await;
     app.post("/pipelines/steps", json!({ "input": 1 })).await.expect_problem(404, "not-found");
+}
+
+// A run that ends its server each time must not do so for ever.
+#[tokio::test]
+async fn a_run_that_is_always_cut_off_is_given_up() {
+    let stub = Stub::start().await;
+    stub.on(counting, text("never").never());
+    let mut app = own::setup(Medium::sqlite(), &stub).start().await;
+    let path = begin(&app, "steps", json!(1)).await;
+    for life in 0..17 {
+        stub.nth(life, counting).await;
+        app.restart().await;
+    }
+    let run = ended(&app, &path).await;
+    assert_eq!((&run["status"], &run["failure"]["kind"]), (&json!("failed"), &json!("budget")), "{run}");
+    assert!(run["failure"]["text"].as_str().unwrap().contains("16 times"), "{run}");
+    assert_eq!(stub.count(counting), 17);
 }
