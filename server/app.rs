@@ -33,6 +33,7 @@ pub fn serve(settings: &Settings, pipelines: Pipelines) -> anyhow::Result<()> {
     pipelines.check().map_err(Invalid::new)?;
     telemetry::start_log(&settings.log, settings.secrets())?;
     let prompts = Prompts::load(settings.prompts.as_deref()).map_err(|error| Invalid::new(error.to_string()))?;
+    settings.check_tools(&prompts)?;
     let model = model(&settings.models)?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = threads.block_on(run(settings, prompts, model, pipelines));

@@ -138,6 +138,12 @@ impl Event {
         wakes(self.modality, &self.meta.tags)
     }
 
+    /// The tokens that a model call used, in and out, as its record says.
+    pub fn tokens(&self) -> u64 {
+        let usage = |key| self.payload.get("usage").and_then(|usage| usage.get(key)).and_then(Value::as_u64);
+        usage("input_tokens").unwrap_or(0) + usage("output_tokens").unwrap_or(0)
+    }
+
     /// Whether it asks for the end of the turn of this number.
     pub fn cancels(&self, turn: u64) -> bool {
         self.has(tag::CANCEL) && self.turn() == Some(turn)

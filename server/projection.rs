@@ -26,7 +26,7 @@ pub fn project(event: &Event) -> (ThreadChange, Option<Change>) {
         run(event, &mut thread);
     } else if event.tag_value("call:").is_some() {
         thread.model_calls = 1;
-        thread.tokens = tokens(event);
+        thread.tokens = event.tokens();
     } else if let Some(kind) = event.tag_value("set:") {
         other = set(event, kind, &mut thread);
     }
@@ -60,11 +60,6 @@ fn run(event: &Event, thread: &mut ThreadChange) {
             _ => Status::Stopped,
         });
     }
-}
-
-fn tokens(event: &Event) -> u64 {
-    let usage = |key| event.payload.get("usage").and_then(|u| u.get(key)).and_then(Value::as_u64).unwrap_or(0);
-    usage("input_tokens") + usage("output_tokens")
 }
 
 /// A note as `state_put` wrote it.

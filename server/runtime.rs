@@ -128,6 +128,8 @@ pub struct Options {
     pub turn: turn::Options,
     /// What they may use up.
     pub budget: Budget,
+    /// The tools of a conversation's decision; `None`: all there are.
+    pub tools: Option<Vec<Name>>,
     /// What one tool call may take.
     pub tool_limits: action::Limits,
     /// Most inputs that may wait for one thread.
@@ -151,6 +153,7 @@ impl Default for Options {
         Self {
             turn: turn::Options::default(),
             budget: Budget::default(),
+            tools: None,
             tool_limits: action::Limits::default(),
             queue_max: 100,
             submodules_max: 32,
@@ -225,7 +228,7 @@ impl Runtime {
     ) -> Self {
         let tasks = TaskTracker::new();
         let mind = Mind {
-            decision_tools: tools::conversation(&prompts),
+            decision_tools: tools::conversation(&prompts).only(options.tools.as_deref()),
             voice_tools: tools::submodule(&prompts),
             caller: Arc::new(Caller::new(store.clone(), model, prompts, history)),
             options: options.turn.clone(),

@@ -10,13 +10,16 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::action;
+use crate::decision;
 use crate::edge::limits::ms;
 use crate::edge::{self, Key, Role};
 use crate::history;
 use crate::id::Name;
 use crate::model::openai;
 use crate::pipelines::{self, Pipelines};
+use crate::prompt::Prompts;
 use crate::runtime;
+use crate::tools;
 use crate::turn;
 
 mod sources;
@@ -115,13 +118,16 @@ pub struct Models {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tools {
+    /// The tools of a conversation's decision; absent: all there are.
+    #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Vec<Name>>,
     /// How long one tool call may take.
     pub timeout_ms: u64,
 }
 
 impl Default for Tools {
     fn default() -> Self {
-        Self { timeout_ms: 30_000 }
+        Self { conversation: None, timeout_ms: 30_000 }
     }
 }
 
@@ -221,11 +227,26 @@ impl Settings {
         self.models.check()
     }
 
+    /// Refuses tools that do not exist, and a conversation that could not answer.
+    pub fn check_tools(&self, prompts: &Prompts) -> Result<(), Invalid> {
+        let Some(names) = &self.tools.conversation else { return Ok(()) };
+        let tools = tools::conversation(prompts);
+        if let Some(name) = names.iter().find(|name| tools.get(name.as_str()).is_none()) {
+            let known: Vec<_> = tools.specs().iter().map(|spec| spec.name.clone()).collect();
+            return invalid(format!("tools.conversation: there is no tool {name}; there are {}", known.join(", ")));
+        }
+        if !names.iter().any(|name| name.as_str() == decision::REPLY) {
+            return invalid("tools.conversation needs reply: without it nothing that is decided reaches anybody");
+        }
+        Ok(())
+    }
+
     /// What the runtime is to know; the pipelines are the program's.
     pub fn runtime(&self, pipelines: Pipelines) -> runtime::Options {
         runtime::Options {
             turn: self.turn.clone(),
             budget: self.budget.clone(),
+            tools: self.tools.conversation.clone(),
             tool_limits: action::Limits {
                 time: ms(self.tools.timeout_ms),
                 output_bytes: self.limits.tool_output_bytes,
@@ -324,6 +345,11 @@ fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Er
             text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
         }
     })
+}
+
+fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Name>>, D::Error> {
+    let name = |text: String| Name::parse(&text).map_err(serde::de::Error::custom);
+    list(deserializer)?.into_iter().map(name).collect::<Result<_, _>>().map(Some)
 }
 
 fn redacted<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {

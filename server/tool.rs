@@ -191,6 +191,14 @@ impl Toolbox {
         Self { tools, specs }
     }
 
+    /// Those of these names alone, in the order they have here; `None`: all.
+    #[must_use]
+    pub fn only(self, names: Option<&[Name]>) -> Self {
+        let Some(names) = names else { return self };
+        let is_named = |tool: &Arc<dyn Tool>| names.iter().any(|name| name.as_str() == tool.name());
+        Self::new(self.tools.into_iter().filter(is_named).collect())
+    }
+
     /// The tool of that name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.iter().find(|tool| tool.name() == name)

@@ -55,13 +55,16 @@ impl Default for Options {
 pub struct Budget {
     /// Model calls a turn, besides the one with which each voice comments and follows up.
     pub model_calls: u64,
+    /// Tokens a turn, in and out, as far as providers say how many; absent: as many as it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
     /// Messages in a row that a thread may send itself, before something comes from outside.
     pub self_messages: u64,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { model_calls: 32, self_messages: 32 }
+        Self { model_calls: 32, tokens: None, self_messages: 32 }
     }
 }
 
@@ -126,11 +129,12 @@ pub struct Turn {
     questions: Vec<(Name, Seq)>,
     decided: Vec<Seq>,
     model_calls: u64,
+    tokens: u64,
     tool_calls: u64,
     failed: bool,
     cancelled: bool,
     over: bool,
-    limits: (u64, u64, u64),
+    limits: (u64, u64, u64, Option<u64>),
 }
 
 impl Turn {
@@ -148,11 +152,12 @@ impl Turn {
             questions: Vec::new(),
             decided: Vec::new(),
             model_calls: 0,
+            tokens: 0,
             tool_calls: 0,
             failed: false,
             cancelled: false,
             over: false,
-            limits: (options.max_rounds.max(1), options.max_tool_calls, budget.model_calls),
+            limits: (options.max_rounds.max(1), options.max_tool_calls, budget.model_calls, budget.tokens),
         }
     }
 
@@ -227,6 +232,7 @@ impl Turn {
 
     fn called(&mut self, module: &str, event: &Event) {
         let text = |key: &str| event.payload.get(key).and_then(Value::as_str);
+        self.tokens += event.tokens();
         // A call that was stopped with its turn may be made again.
         let last =
             event.payload.get("last").and_then(Value::as_bool).unwrap_or(false) && text("outcome") != Some("stopped");
@@ -344,13 +350,15 @@ impl Turn {
     }
 
     fn decide(&self, repair: bool) -> Next {
-        let (rounds, tool_calls, model_calls) = self.limits;
+        let (rounds, tool_calls, model_calls, tokens) = self.limits;
         let over = |what: &str, limit: u64, key: &str| {
             let text = format!("the turn has used up its {limit} {what} ({key}) and ends here");
             Next::GiveUp(Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": key })))
         };
         if self.model_calls >= model_calls {
             over("model calls", model_calls, "budget.model_calls")
+        } else if let Some(tokens) = tokens.filter(|tokens| self.tokens >= *tokens) {
+            over("tokens", tokens, "budget.tokens")
         } else if self.rounds.len() as u64 - self.repairs.min(self.rounds.len() as u64) >= rounds {
             over("rounds of the decision", rounds, "turn.max_rounds")
         } else if self.tool_calls >= tool_calls && !self.rounds.is_empty() {

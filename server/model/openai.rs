@@ -48,6 +48,9 @@ pub struct Options {
     /// The key, if the endpoint wants one.
     #[serde(default, serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
     pub api_key: Option<SecretString>,
+    /// How it is spoken to.
+    #[serde(default)]
+    pub api: Api,
     /// Whether answers come in pieces.
     #[serde(default = "default::yes")]
     pub stream: bool,
@@ -87,6 +90,15 @@ pub struct Options {
     /// Limit of a whole call, tries and pauses included.
     #[serde(default = "default::timeout_ms")]
     pub timeout_ms: u64,
+}
+
+/// The ways to speak to an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Api {
+    /// Chat completions, which they all have.
+    #[default]
+    Chat,
 }
 
 /// Whether a decision must call a tool.
@@ -139,6 +151,7 @@ impl Options {
             model: model.into(),
             base_url: default::base_url(),
             api_key: None,
+            api: Api::Chat,
             stream: true,
             temperature: None,
             max_tokens: None,

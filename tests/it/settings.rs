@@ -102,6 +102,25 @@ fn an_unknown_key_refuses_to_start_and_is_named_with_its_source() {
 }
 
 #[test]
+fn tools_that_do_not_exist_and_a_conversation_that_cannot_answer_refuse_to_start() {
+    refuses(
+        &[("thinkd.toml", "[tools]\nconversation = [\"reply\", \"fly\"]\n")],
+        &[],
+        &["tools.conversation", "fly", "think"],
+    );
+    refuses(&[], &[("THINKD_TOOLS__CONVERSATION", "think,do_nothing")], &["tools.conversation", "reply"]);
+    refuses(&[], &[("THINKD_TOOLS__CONVERSATION", "reply,Not A Name")], &["tools.conversation"]);
+    // Of later: refused as what nobody knows yet.
+    refuses(&[("thinkd.toml", "[tools]\nprocess = [\"send\"]\n")], &[], &["tools.process"]);
+    refuses(&[("thinkd.toml", "[budget]\ndepth = 3\n")], &[], &["budget.depth"]);
+    refuses(&[("thinkd.toml", "[models.low]\nmodel = \"m\"\napi = \"smoke\"\n")], &[], &["api", "chat"]);
+    let shown = config(&[], &[("THINKD_TOOLS__CONVERSATION", "reply, think"), ("THINKD_BUDGET__TOKENS", "5000")], &[]);
+    for line in ["conversation = [\"reply\", \"think\"]", "tokens = 5000"] {
+        assert!(shown.contains(line), "{line} is not in {shown}");
+    }
+}
+
+#[test]
 fn a_value_of_the_wrong_kind_is_named_with_its_source() {
     refuses(&[], &[("THINKD_TURN__MAX_ROUNDS", "many")], &["turn.max_rounds", "THINKD_TURN__MAX_ROUNDS", "many"]);
     refuses(&[], &[("THINKD_TURN__POLICY", "sometimes")], &["turn.policy", "enqueue"]);

@@ -7,6 +7,27 @@ use serde_json::json;
 
 use crate::support::*;
 
+// `[tools] conversation`: a decision is offered these and no others, and cannot call others either.
+on_both!(a_conversation_has_the_tools_that_are_configured, |medium| {
+    let stub = Stub::start().await;
+    stub.script(decision, [call("state_put", json!({ "key": "k", "content": "c", "related_keys": [] })), reply("No.")]);
+    let setup = Setup::new(medium, &stub).voices(&["a"]);
+    let app = setup.file("thinkd.toml", "[tools]\nconversation = [\"think\", \"reply\"]\n").start().await;
+    assert_eq!(said(&app.tell("remember").await[0]), "No.");
+    let offered = |request: std::sync::Arc<Request>| {
+        let tools = request.body["tools"].as_array().unwrap().iter();
+        tools.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(offered(stub.request(decision).await), ["reply", "think"]);
+    assert!(
+        offered(stub.request(Request::is_comment).await).contains(&"state_put".to_owned()),
+        "voices have their own"
+    );
+    let log = app.public_log().await;
+    assert!(said(one(&log, &["result", "failure"])).contains("there is no tool"), "{}", story(&log));
+    assert!(with(&log, &["set:entry"]).is_empty());
+});
+
 // T4.48 D4.10 D4.49 D4.57: four ways to go wrong, four results, all shown to the next decision.
 on_both!(t4_48_every_failed_call_has_a_result_of_its_own_that_the_decision_reads, |medium| {
     let stub = Stub::start().await;

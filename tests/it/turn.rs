@@ -274,6 +274,21 @@ on_both!(model_calls_of_a_turn_end_at_their_limit_with_a_visible_note, |medium| 
     envelope::check_turns(&log, "main");
 });
 
+// Tokens are a budget where one is set: those of all calls of the turn, as the provider counts them.
+on_both!(tokens_of_a_turn_end_at_their_limit_with_a_visible_note, |medium| {
+    let stub = Stub::start().await;
+    stub.on(|r| !r.says("be brief"), call("state_get", json!({ "key": "x" })).usage(100, 10, 0));
+    stub.on(|r| r.says("be brief"), reply("Yes.").usage(100, 10, 0));
+    let app = Setup::new(medium, &stub).env("THINKD_BUDGET__TOKENS", 300).start().await;
+    assert!(app.tell("go").await.is_empty());
+    let log = app.public_log().await;
+    let failure = one(&log, &["failure", "budget"]);
+    assert!(said(failure).contains("budget.tokens") && said(failure).contains("300"), "{failure}");
+    assert_eq!(stub.count(decision), 3, "330 tokens are more than 300: {}", story(&log));
+    assert_eq!(with(&log, &["turn", "ended"])[0]["payload"]["outcome"], "failed");
+    assert_eq!(said(&app.tell("be brief").await[0]), "Yes.", "the next turn has its own");
+});
+
 on_both!(tool_calls_of_a_turn_end_at_their_limit_with_a_visible_note, |medium| {
     let stub = Stub::start().await;
     let five = (1..5)
