@@ -89,7 +89,7 @@ impl Runtime {
         Ok(Run { key, started, ended })
     }
 
-    /// Cancels a run, wherever it runs: that is an event, which its server sees.
+    /// Cancels a run, wherever it runs: that is an event, which its server heeds.
     pub async fn cancel_run(&self, space: &Space, thread: &ThreadId, user: Option<&str>) -> Result<(), Refused> {
         let row = self.known_thread(space, thread).await?;
         if row.status.is_final() {
@@ -145,7 +145,6 @@ impl Runtime {
         stop: Arc<Stop>,
         tries: u32,
     ) -> Result<Looked, store::Error> {
-        let Some(_seat) = self.seat(&fence, &stop).await else { return Ok(Looked::Nothing) };
         let mut past = Past::default();
         self.each_after(&fence.space, row, Show::Public, |event| {
             past.apply(&event);
@@ -156,6 +155,7 @@ impl Runtime {
             tracing::error!(thread = %row.thread, "a run without a beginning is left alone");
             return Ok(Looked::Nothing);
         };
+        let _seat = if past.cancel { None } else { self.seat(&fence, &stop).await };
         let scribe = Scribe::new(self.0.store.clone(), fence.clone(), None);
         let limits = self.0.options.pipeline_limits.clone();
         let ledger = Ledger::new(key.clone(), scribe, self.values(&fence.space), limits, &past);
@@ -170,7 +170,6 @@ impl Runtime {
                 Why::Cancel | Why::Interrupt => Ok(RunOutcome::Cancelled),
             },
             lost = ledger.lost() => Err(lost),
-            () = self.asked_to_cancel(&fence.space, &row.thread) => Ok(RunOutcome::Cancelled),
             outcome = self.work(&key, input, &past, &ledger, &stop) => outcome,
         };
         match came_to {
@@ -180,17 +179,16 @@ impl Runtime {
     }
 
     /// A place to work at; held until the run ends or is left. One that was started here has it already, one that was cut off
-    /// elsewhere waits for it, its lease renewed. To be cancelled it needs none.
-    async fn seat(&self, fence: &Fence, stop: &Stop) -> Option<Option<OwnedSemaphorePermit>> {
+    /// elsewhere waits for it, its lease renewed. None: it was stopped meanwhile.
+    async fn seat(&self, fence: &Fence, stop: &Stop) -> Option<OwnedSemaphorePermit> {
         let key = (fence.space.clone(), fence.thread.clone());
         let place = lock(&self.0.active).get_mut(&key).and_then(|active| active.place.take());
         if place.is_some() {
-            return Some(place);
+            return place;
         }
         tokio::select! {
-            place = self.0.places.clone().acquire_owned() => Some(place.ok()),
-            why = stop.stopped() => (why != Why::Leave).then_some(None),
-            () = self.asked_to_cancel(&fence.space, &fence.thread) => Some(None),
+            place = self.0.places.clone().acquire_owned() => place.ok(),
+            _ = stop.stopped() => None,
         }
     }
 
@@ -234,18 +232,6 @@ impl Runtime {
         let Mind { caller, beside, options, .. } = &self.0.mind;
         let ask_ms = options.decision_timeout_ms;
         Host::new(caller.clone(), key.clone(), space.clone(), ask_ms, beside.clone(), stop.token().clone())
-    }
-
-    /// Waits until somebody asks, perhaps at another server, for the run's end. Who asks here stops it at once besides.
-    async fn asked_to_cancel(&self, space: &Space, thread: &ThreadId) {
-        loop {
-            tokio::time::sleep(self.0.options.scan).await;
-            match self.last(space, thread, tag::CANCEL).await {
-                Ok(Some(_)) => return,
-                Ok(None) => {}
-                Err(error) => tracing::warn!(%error, %thread, "could not see whether a run is to be cancelled"),
-            }
-        }
     }
 }
 
