@@ -175,7 +175,7 @@ pub struct StatusFrame {
     pub queued: u32,
 }
 
-/// A refusal.
+/// A frame is refused; or, without an `id`, a thread cannot go on now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProblemFrame {
     /// The frame's `id`.
