@@ -35,7 +35,7 @@ const COMMIT: Duration = Duration::from_secs(30);
 const IDLE: Duration = Duration::from_millis(30);
 /// Events added to the index in one commit.
 pub(super) const INDEX_EVENTS: i64 = 512;
-/// After so many events without a pause the index gets its turn.
+/// When so many events are not in the index, it gets its turn after every commit.
 const INDEX_LAG: usize = 4096;
 
 /// Where a space's log ends.
@@ -318,8 +318,11 @@ impl<B: Backend> Task<B> {
 
     /// Some more of the index: of a space that somebody waits for, or else of any that trails.
     async fn index(&mut self) {
-        self.unindexed = 0;
-        let Some(space) = self.waiting.keys().next().or(self.behind.first()).cloned() else { return };
+        let Some(space) = self.waiting.keys().next().or(self.behind.first()).cloned() else {
+            self.unindexed = 0;
+            return;
+        };
+        self.unindexed = self.unindexed.saturating_sub(INDEX_EVENTS as usize);
         let result = self.backend.index(&space).await;
         if matches!(result, Ok(true)) {
             return;

@@ -34,6 +34,9 @@ const ROLLBACK: Duration = Duration::from_secs(1);
 /// Most connections of a pool: more do not make one Postgres faster.
 const POOL_MAX: u32 = 16;
 
+/// See `sql::store!`.
+const MERGES_RUNS: bool = false;
+
 /// The store on a Postgres server.
 pub(super) struct Postgres {
     pool: PgPool,

@@ -41,7 +41,7 @@ pub(super) fn range(query: &Query) -> (Seq, Seq) {
 
 /// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `feed`, `epoch`, `project`, and for what differs: `reader`,
 /// `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `known_thread`, `renewed`,
-/// `sound`, `shut`.
+/// `sound`, `shut`; and a constant `MERGES_RUNS`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
@@ -304,36 +304,42 @@ macro_rules! store {
 
         type Page = sqlx::QueryBuilder<$Db>;
 
-        /// A page that needs no full text: the first rows of the runs that hold what is asked for. `limit $n + 0`, because SQLite
+        /// A page that needs no full text: the first rows of the runs that hold what is asked for. SQLite merges sorted runs by
+        /// itself, and stops when it has enough; Postgres is told how much of each is enough. `limit $n + 0`, because SQLite
         /// prepares a statement whose limit is a bare parameter anew every time.
         fn marked_page(space: &Space, query: &Query) -> Page {
             let limit = i64::from(query.limit.max(1));
-            let covered = super::marks::covers(query);
             let order = sql::order(query);
             let mut page = Page::new(concat!("select ", sql::event_columns!(), " from ("));
             for (number, (mark, level)) in super::marks::runs(query).into_iter().enumerate() {
-                page.push(if number == 0 {
-                    "select seq from (select m.seq from marks m"
+                page.push(if number == 0 { "" } else { " union " });
+                if MERGES_RUNS {
+                    run(&mut page, space, query, mark, level as i16);
                 } else {
-                    " union select seq from (select m.seq from marks m"
-                });
-                if !covered {
-                    page.push(" cross join events e");
+                    page.push("select seq from (");
+                    run(&mut page, space, query, mark, level as i16);
+                    page.push(" order by m.seq").push(order).push(" limit ").push_bind(limit).push(") r").push(number);
                 }
-                page.push(" where m.space = ").push_bind(space.as_str().to_owned());
-                page.push(" and m.mark = ").push_bind(mark).push(" and m.visibility = ").push(level as i16);
-                if !covered {
-                    page.push(" and e.space = m.space and e.seq = m.seq");
-                    kinds(&mut page, query);
-                }
-                let (after, before) = sql::range(query);
-                page.push(" and m.seq > ").push_bind(after).push(" and m.seq < ").push_bind(before);
-                times(&mut page, "m.seq", space, query);
-                page.push(" order by m.seq").push(order).push(" limit ").push_bind(limit).push(" + 0) r").push(number);
             }
-            page.push(") m cross join events e where e.space = ").push_bind(space.as_str().to_owned());
-            page.push(" and e.seq = m.seq order by m.seq").push(order).push(" limit ").push_bind(limit).push(" + 0");
+            page.push(" order by 1").push(order).push(" limit ").push_bind(limit).push(" + 0) m");
+            page.push(" cross join events e where e.space = ").push_bind(space.as_str().to_owned());
+            page.push(" and e.seq = m.seq order by m.seq").push(order);
             page
+        }
+
+        /// The seqs of one run that are asked for.
+        fn run(page: &mut Page, space: &Space, query: &Query, mark: String, level: i16) {
+            let covered = super::marks::covers(query);
+            page.push("select m.seq from marks m").push(if covered { "" } else { " cross join events e" });
+            page.push(" where m.space = ").push_bind(space.as_str().to_owned());
+            page.push(" and m.mark = ").push_bind(mark).push(" and m.visibility = ").push(level);
+            if !covered {
+                page.push(" and e.space = m.space and e.seq = m.seq");
+                kinds(page, query);
+            }
+            let (after, before) = sql::range(query);
+            page.push(" and m.seq > ").push_bind(after).push(" and m.seq < ").push_bind(before);
+            times(page, "m.seq", space, query);
         }
 
         /// Source and modality, event by event.

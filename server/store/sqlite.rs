@@ -37,6 +37,9 @@ const ACQUIRE: Duration = Duration::from_secs(2);
 /// Row ids of event_words are the space's number and the seq: so many bits for the seq.
 const SEQ_BITS: u32 = 40;
 
+/// See `sql::store!`.
+const MERGES_RUNS: bool = true;
+
 /// The store in one file.
 pub(super) struct Sqlite {
     readers: Readers,

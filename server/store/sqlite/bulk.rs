@@ -1,4 +1,5 @@
-//! Many rows in few statements: inserts of several rows each, of few sizes, so that few statements are prepared.
+//! Many rows in few statements, many statements in one trip to the connection's thread. An insert has room for a power of two
+//! of rows, and rows of nulls fill it up and are left out: so whatever is written, few different statements are prepared.
 
 use sqlx::error::BoxDynError;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
@@ -10,10 +11,10 @@ use crate::store::rows::Rows;
 use crate::store::sql::{EventRow, Indexed, MarkRow, Writes, trailing_marks};
 use crate::store::{Blob, Entry, Error, rank};
 
-/// Rows of one insert. Every statement is a way to the connection's thread and back: few for any number of rows.
-const CHUNKS: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
-/// So many events still go in one trip, begin and commit included: what is prepared for them is used again.
-const JOINED: usize = 4;
+/// Most rows of one insert.
+const ROWS: usize = 512;
+/// Most statements of one trip to the connection's thread.
+const STATEMENTS: usize = 32;
 
 /// Removes everything that is derived from the log.
 pub(in crate::store) async fn clear(connection: &mut SqliteConnection) -> Result<(), Error> {
@@ -50,56 +51,72 @@ pub(in crate::store) async fn put_blob(
 
 /// Writes rows, in a transaction that is open already.
 pub(in crate::store) async fn put(connection: &mut SqliteConnection, writes: &Writes<'_>) -> Result<(), Error> {
-    let mut trips = Trips::new(is_small(writes));
+    let mut trips = Trips::default();
     trips.rows(writes)?;
     trips.run(connection).await.map_err(sql::error)
 }
 
-/// Writes rows in a transaction of their own. Where they are few, all of it is one trip to the connection's thread.
+/// Writes rows in a transaction of their own: one trip, unless they are very many, or there are rows that need a look first.
 pub(super) async fn put_alone(
     connection: &mut SqliteConnection,
     writes: &Writes<'_>,
     rest: &Rows,
     broken: &Broken,
 ) -> Result<(), Error> {
-    let has_rest = !rest.submodules.is_empty() || !rest.entries.is_empty();
-    let mut trips = Trips::new(is_small(writes) && !has_rest);
+    let mut trips = Trips::default();
     trips.next("begin immediate");
     trips.rows(writes)?;
-    if has_rest {
+    if !rest.submodules.is_empty() || !rest.entries.is_empty() {
         trips.run(connection).await.map_err(sql::error)?;
         put_rest(connection, rest).await?;
-        trips = Trips::new(false);
+        trips = Trips::default();
     }
     trips.next("commit");
     trips.run(connection).await.inspect_err(|error| broken.note(error)).map_err(sql::error)
 }
 
-fn is_small(writes: &Writes<'_>) -> bool {
-    writes.events.len() <= JOINED && writes.threads.len() <= JOINED
-}
-
-/// Statements on their way: one a trip, or all in one.
+/// Statements on their way.
+#[derive(Default)]
 struct Trips {
-    joined: bool,
     list: Vec<(String, SqliteArguments)>,
+    /// Statements in the last one.
+    statements: usize,
 }
 
 impl Trips {
-    fn new(joined: bool) -> Self {
-        Self { joined, list: Vec::new() }
-    }
-
     /// One more statement; its arguments are to be added, in order, before the next one.
     fn next(&mut self, text: &str) -> &mut SqliteArguments {
-        if !self.joined || self.list.is_empty() {
+        if self.list.is_empty() || self.statements == STATEMENTS {
             self.list.push(Default::default());
+            self.statements = 0;
         }
+        self.statements += 1;
         let last = self.list.len() - 1;
         let (texts, arguments) = &mut self.list[last];
         texts.push_str(text);
         texts.push(';');
         arguments
+    }
+
+    /// Inserts rows of so many columns; `add` adds the arguments of one, the first of which is never null.
+    fn insert<T>(
+        &mut self,
+        into: &str,
+        columns: usize,
+        rows: &[T],
+        add: impl Fn(&mut SqliteArguments, &T) -> Result<(), BoxDynError>,
+    ) -> Result<(), BoxDynError> {
+        for chunk in rows.chunks(ROWS) {
+            let room = chunk.len().next_power_of_two();
+            let arguments = self.next(&inserting(into, columns, room));
+            for row in chunk {
+                add(arguments, row)?;
+            }
+            for _ in 0..(room - chunk.len()) * columns {
+                arguments.add(None::<i64>)?;
+            }
+        }
+        Ok(())
     }
 
     async fn run(self, connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
@@ -113,7 +130,7 @@ impl Trips {
         let mut all = || {
             self.heads(writes)?;
             self.events(writes)?;
-            self.marks("insert into marks", &writes.marks)?;
+            self.marks("insert", &writes.marks)?;
             self.threads(writes)
         };
         all().map_err(|error: BoxDynError| Error::Broken(error.to_string()))
@@ -133,97 +150,72 @@ impl Trips {
     }
 
     fn events(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
-        let head = "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility)";
-        for chunk in chunks(&writes.events) {
-            let arguments = self.next(&inserting(head, chunk.len(), 10));
-            for EventRow { space, event, payload, tags } in chunk {
-                arguments.add(space.as_str())?;
-                arguments.add(event.seq)?;
-                arguments.add(event.event_id)?;
-                arguments.add(event.ts.micros())?;
-                arguments.add(event.thread.as_str())?;
-                arguments.add(event.source.as_str())?;
-                arguments.add(event.modality.as_str())?;
-                arguments.add(*payload)?;
-                arguments.add(tags.as_str())?;
-                arguments.add(event.visibility() as i16)?;
-            }
-        }
-        Ok(())
+        let into = "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility)";
+        self.insert(into, 10, &writes.events, |arguments, EventRow { space, event, payload, tags }| {
+            arguments.add(space.as_str())?;
+            arguments.add(event.seq)?;
+            arguments.add(event.event_id)?;
+            arguments.add(event.ts.micros())?;
+            arguments.add(event.thread.as_str())?;
+            arguments.add(event.source.as_str())?;
+            arguments.add(event.modality.as_str())?;
+            arguments.add(*payload)?;
+            arguments.add(tags.as_str())?;
+            arguments.add(event.visibility() as i16)
+        })
     }
 
     fn marks(&mut self, insert: &str, rows: &[MarkRow<'_>]) -> Result<(), BoxDynError> {
-        for chunk in chunks(rows) {
-            let text = inserting(&format!("{insert} (space, mark, visibility, seq)"), chunk.len(), 4);
-            let arguments = self.next(&text);
-            for (space, mark, level, seq) in chunk {
-                arguments.add(*space)?;
-                arguments.add(mark.as_str())?;
-                arguments.add(*level)?;
-                arguments.add(*seq)?;
-            }
-        }
-        Ok(())
+        let into = format!("{insert} into marks (space, mark, visibility, seq)");
+        self.insert(&into, 4, rows, |arguments, (space, mark, level, seq)| {
+            arguments.add(*space)?;
+            arguments.add(mark.as_str())?;
+            arguments.add(*level)?;
+            arguments.add(*seq)
+        })
     }
 
     /// Row ids are the space's number and the seq.
     fn words(&mut self, base: i64, events: &[Indexed]) -> Result<(), BoxDynError> {
         let rows: Vec<_> = events.iter().filter(|event| !event.words.is_empty()).collect();
-        for chunk in chunks(&rows) {
-            let arguments = self.next(&inserting("insert into event_words (rowid, words)", chunk.len(), 2));
-            for event in chunk {
-                arguments.add(base + event.seq)?;
-                arguments.add(joined(event.words.iter()))?;
-            }
-        }
-        Ok(())
+        self.insert("insert into event_words (rowid, words)", 2, &rows, |arguments, event| {
+            arguments.add(base + event.seq)?;
+            arguments.add(joined(event.words.iter()))
+        })
     }
 
     fn threads(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
-        let head = concat!("insert or replace into threads (space, ", sql::thread_columns!(), ")");
-        for chunk in chunks(&writes.threads) {
-            let arguments = self.next(&inserting(head, chunk.len(), 15));
-            for (space, row) in chunk {
-                arguments.add(space.as_str())?;
-                arguments.add(row.thread.as_str())?;
-                arguments.add(row.settings.to_string())?;
-                arguments.add(row.status.as_str())?;
-                let numbers = [
-                    row.head,
-                    row.woken,
-                    row.handled,
-                    stored(row.turn),
-                    stored(row.visible),
-                    stored(row.heard),
-                    i64::from(row.self_messages),
-                    stored(row.model_calls),
-                    stored(row.tokens),
-                    row.created.micros(),
-                    row.updated.micros(),
-                ];
-                for number in numbers {
-                    arguments.add(number)?;
-                }
-            }
-        }
-        Ok(())
+        let into = concat!("insert or replace into threads (space, ", sql::thread_columns!(), ")");
+        self.insert(into, 15, &writes.threads, |arguments, (space, row)| {
+            arguments.add(space.as_str())?;
+            arguments.add(row.thread.as_str())?;
+            arguments.add(row.settings.to_string())?;
+            arguments.add(row.status.as_str())?;
+            let numbers = [
+                row.head,
+                row.woken,
+                row.handled,
+                stored(row.turn),
+                stored(row.visible),
+                stored(row.heard),
+                i64::from(row.self_messages),
+                stored(row.model_calls),
+                stored(row.tokens),
+                row.created.micros(),
+                row.updated.micros(),
+            ];
+            numbers.into_iter().try_for_each(|number| arguments.add(number))
+        })
     }
 }
 
-/// `insert …` for `rows` rows of `columns` placeholders.
-fn inserting(head: &str, rows: usize, columns: usize) -> String {
+/// `insert …` with room for so many rows.
+fn inserting(into: &str, columns: usize, room: usize) -> String {
     let row = format!("({})", vec!["?"; columns].join(","));
-    format!("{head} values {}", vec![row; rows].join(","))
-}
-
-/// Cuts rows into chunks of few sizes, so that few statements are prepared.
-fn chunks<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
-    std::iter::from_fn(move || {
-        let size = CHUNKS.into_iter().find(|size| *size <= rows.len())?;
-        let (chunk, rest) = rows.split_at(size);
-        rows = rest;
-        Some(chunk)
-    })
+    match room {
+        1 => format!("{into} values {row}"),
+        _ => format!("{into} select * from (values {}) where column1 is not null", vec![row; room].join(",")),
+    }
 }
 
 /// Adds events, which follow one another, to the index.
@@ -238,10 +230,10 @@ pub(in crate::store) async fn put_index(
         .fetch_one(&mut *connection)
         .await
         .map_err(sql::error)?;
-    let mut trips = Trips::new(false);
+    let mut trips = Trips::default();
     let mut all = || {
         trips.words(number << SEQ_BITS, events)?;
-        trips.marks("insert or ignore into marks", &trailing_marks(space, events))?;
+        trips.marks("insert or ignore", &trailing_marks(space, events))?;
         let text =
             "insert into indexed (space, seq) values (?, ?) on conflict (space) do update set seq = excluded.seq";
         let arguments = trips.next(text);
