@@ -75,7 +75,12 @@ impl Wire {
         let endpoint = Endpoint::new(options)?;
         // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
         drop(rustls::crypto::ring::default_provider().install_default());
-        let http = reqwest::Client::builder()
+        let mut http = reqwest::Client::builder();
+        if endpoint.base.starts_with("http://") {
+            // Reading the system's certificates takes longer than everything else at a start; here nobody shows one.
+            http = http.tls_certs_only([]);
+        }
+        let http = http
             .user_agent(concat!("thinkd/", env!("CARGO_PKG_VERSION")))
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
