@@ -46,9 +46,11 @@ pub fn serve(settings: &Settings, pipelines: Pipelines) -> anyhow::Result<()> {
 async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipelines: Pipelines) -> anyhow::Result<()> {
     // First of all: a signal that comes while starting is not lost.
     let mut stop = Stop::listen()?;
-    let metrics = telemetry::start_metrics()?;
-    tokio::spawn(telemetry::keep_metrics_small(metrics.clone()));
+    // The clock of the metrics is measured for some milliseconds; the database opens meanwhile.
+    let metrics = tokio::task::spawn_blocking(telemetry::start_metrics);
     let store = open_store(settings).await?;
+    let metrics = metrics.await??;
+    tokio::spawn(telemetry::keep_metrics_small(metrics.clone()));
     let listener = listen(settings.listen).await?;
     let database = shown_url(settings.database.expose_secret());
     let about = About { database, model: model.name(), pipelines: pipelines.names() };

@@ -11,6 +11,12 @@ use crate::store::Show;
 /// Most bytes kept in all.
 const BYTES_MAX: usize = 8 << 20;
 
+/// What an entry takes besides itself: two counts and a pointer.
+const SHARED: usize = 3 * size_of::<usize>();
+
+/// About what a view takes besides itself and its entries: the names of its key, and room in the map.
+const NAMES: usize = 200;
+
 /// Whose view of which thread.
 pub(super) type Key = (Space, ThreadId, Show);
 
@@ -52,7 +58,7 @@ impl Recent {
         if views.by_key.get(&key).is_some_and(|view| view.upto > upto) {
             return;
         }
-        let bytes = entries.iter().map(|entry| entry.bytes()).sum();
+        let bytes = entries.iter().map(|entry| entry.bytes() + SHARED).sum::<usize>() + size_of::<(Key, View)>() + NAMES;
         views.uses += 1;
         let view = View { upto, entries, bytes, used: views.uses };
         views.bytes += bytes;
