@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::event::{Call, Draft};
+use crate::event::{Call, DEPTH_MAX, Draft, is_within_depth};
 use crate::failure::{Failure, FailureKind};
 use crate::model::ToolCall;
 use crate::store::Blob;
@@ -42,8 +42,8 @@ impl Asked {
     /// The `index`-th call of a round. The id is ours: providers repeat theirs, or give none.
     pub fn new(call: &ToolCall, prefix: &str, round: u64, index: usize) -> Self {
         let text = call.arguments.trim();
-        let arguments =
-            if text.is_empty() { Ok(json!({})) } else { serde_json::from_str(text).map_err(|_| text.to_owned()) };
+        let parsed = if text.is_empty() { Some(json!({})) } else { serde_json::from_str(text).ok() };
+        let arguments = parsed.filter(|it| is_within_depth(it, DEPTH_MAX)).ok_or_else(|| text.to_owned());
         let tool = call.name.chars().take(64).collect();
         Self { call_id: format!("{prefix}{round}.{index}"), tool, arguments }
     }
@@ -101,7 +101,7 @@ impl Asked {
             return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "unknown_tool" })));
         };
         let arguments = self.arguments.clone().map_err(|_| {
-            let text = format!("the arguments of {} are not JSON", self.tool);
+            let text = format!("the arguments of {} are not JSON, or nested deeper than {DEPTH_MAX}", self.tool);
             Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
         })?;
         tool::run(tool.as_ref(), arguments, desk, limit).await

@@ -323,6 +323,18 @@ fn replace_nul(value: &mut Value) {
     }
 }
 
+/// How deep a value in a payload may be nested: what is stored must be readable, and readers of JSON have limits.
+pub const DEPTH_MAX: usize = 64;
+
+/// Whether a value is nested at most so deep.
+pub fn is_within_depth(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Array(items) => depth > 0 && items.iter().all(|item| is_within_depth(item, depth - 1)),
+        Value::Object(members) => depth > 0 && members.values().all(|member| is_within_depth(member, depth - 1)),
+        _ => true,
+    }
+}
+
 fn object(value: Value) -> Payload {
     match value {
         Value::Object(map) => map,

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::Limits;
 use super::past::Past;
-use crate::event::{Draft, Held, RunKey};
+use crate::event::{DEPTH_MAX, Draft, Held, RunKey, is_within_depth};
 use crate::failure::{Failure, FailureKind};
 use crate::id::{self, Space};
 use crate::scribe::{Lost, Scribe};
@@ -23,8 +23,6 @@ use crate::store::{self, Blob, Store};
 
 /// The longest JSON text of one value.
 const VALUE_MAX: usize = 16 << 20;
-/// How deep a value may be nested: what is stored must be readable, and readers have limits.
-const DEPTH_MAX: usize = 64;
 /// How long the name of a node may be in an event, in characters.
 const NODE_MAX: usize = 200;
 
@@ -53,7 +51,7 @@ pub enum NotKept {
 impl Values {
     /// A value as an event can have it.
     pub async fn hold(&self, value: Value) -> Result<Held, NotKept> {
-        if !is_flat(&value, DEPTH_MAX) {
+        if !is_within_depth(&value, DEPTH_MAX) {
             return Err(NotKept::Unfit(format!("a value is nested deeper than {DEPTH_MAX}")));
         }
         let text = value.to_string();
@@ -79,14 +77,6 @@ impl Values {
         let blob = self.store.blob(&self.space, &sha256).await?;
         let value = blob.and_then(|blob| serde_json::from_slice(&blob.bytes).ok());
         value.ok_or_else(|| store::Error::Broken(format!("the value {sha256} is gone or cannot be read")))
-    }
-}
-
-fn is_flat(value: &Value, depth: usize) -> bool {
-    match value {
-        Value::Array(items) => depth > 0 && items.iter().all(|item| is_flat(item, depth - 1)),
-        Value::Object(members) => depth > 0 && members.values().all(|member| is_flat(member, depth - 1)),
-        _ => true,
     }
 }
 

@@ -203,3 +203,18 @@ on_both!(t4_52_an_output_beyond_the_limit_is_cut_in_its_event_and_whole_as_a_blo
     let whole = app.get(&format!("/blobs/{}", long["blob"].as_str().unwrap())).await.text;
     assert!(whole.contains(&note) && long["bytes"] == whole.len(), "{whole}");
 });
+
+// Whatever a model writes, the log stays readable: arguments that are nested deeper than readers of JSON go are text.
+#[tokio::test]
+async fn arguments_that_are_nested_too_deeply_are_refused_and_the_log_stays_readable() {
+    let stub = Stub::start().await;
+    let nested = |depth| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+    stub.script(decision, [call_raw("state_put", &nested(127)), call_raw("state_put", &nested(60)), reply("after")]);
+    let app = App::start(Medium::sqlite(), &stub).await;
+    assert_eq!(said(&app.tell("go").await[0]), "after");
+    let log = app.public_log().await;
+    let arguments: Vec<_> = with(&log, &["action"]).iter().map(|event| &event["payload"]["arguments"]).collect();
+    assert!(arguments[0].is_string() && arguments[1].is_array(), "{arguments:?}");
+    let failed = with(&log, &["result", "failure"]);
+    assert!(said(failed[0]).contains("nested deeper than 64"), "{}", story(&log));
+}
