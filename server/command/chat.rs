@@ -342,12 +342,14 @@ impl Chat {
         }
         if event.has(tag::TURN) && event.has(tag::ENDED) {
             self.handled = event.payload.get("handled").and_then(Value::as_i64).unwrap_or(0).max(self.handled);
+            // An interrupted turn's input is answered by the next one.
+            let outcome = event.payload.get("outcome").and_then(Value::as_str);
+            self.failed |= !matches!(outcome, Some("done" | "interrupted"));
         }
         if event.has(tag::RESPONSE) {
             return self.show_reply(event).await;
         }
         if event.has(tag::FAILURE) {
-            self.failed = true;
             return Ok(self.screen.line(Style::Alarm, &format!("  {}: {}", who(event), what(event))).await?);
         }
         if event.has(tag::INPUT) && self.is_live && !self.said.contains(&event.event_id) {
@@ -408,8 +410,9 @@ impl Chat {
         if let Some(id) = refused.id.as_deref().and_then(|id| Uuid::parse_str(id).ok()) {
             self.unsent.retain(|(unsent, ..)| *unsent != id);
         }
-        self.failed = true;
-        let ProblemFrame { problem, .. } = refused;
+        let ProblemFrame { id, problem } = refused;
+        // Without an id and unavailable: the thread cannot go on now, but will.
+        self.failed |= id.is_some() || problem.status != 503;
         Ok(self.screen.line(Style::Alarm, &format!("  {}: {}", problem.title, problem.detail)).await?)
     }
 }

@@ -63,6 +63,17 @@ async fn a_chat_through_a_pipe_says_when_something_was_not_answered() {
     assert!(err(&said).contains("failure"), "{}", err(&said));
 }
 
+// What fails on the way to an answer is said, and is no failure of the chat.
+#[tokio::test]
+async fn a_chat_through_a_pipe_succeeds_when_all_was_answered_in_the_end() {
+    let stub = Stub::start().await;
+    stub.script(decision, [call("state_get", json!({ "kee": 1 }))]);
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let said = ended(&mut thinkd(&app, &["chat"]), "one").await;
+    assert_eq!(out(&said), "ok: one\n");
+    assert!(err(&said).contains("state_get"), "{}", err(&said));
+}
+
 #[tokio::test]
 async fn a_chat_writes_out_control_characters() {
     let stub = Stub::start().await;
