@@ -58,7 +58,8 @@ impl Recent {
         if views.by_key.get(&key).is_some_and(|view| view.upto > upto) {
             return;
         }
-        let bytes = entries.iter().map(|entry| entry.bytes() + SHARED).sum::<usize>() + size_of::<(Key, View)>() + NAMES;
+        let bytes =
+            entries.iter().map(|entry| entry.bytes() + SHARED).sum::<usize>() + size_of::<(Key, View)>() + NAMES;
         views.uses += 1;
         let view = View { upto, entries, bytes, used: views.uses };
         views.bytes += bytes;
