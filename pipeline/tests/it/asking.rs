@@ -30,6 +30,7 @@ fn count(counter: &AtomicUsize) -> usize {
     counter.load(Ordering::SeqCst)
 }
 
+/// D2.21, D2.22: `run`, `.await` and `data` alike.
 #[tokio::test]
 async fn t2_01_t2_02_t2_03_d2_20_to_d2_23_every_form_of_reading_gives_the_same() {
     let context = || double(add_one(Context::new(5)));

@@ -34,6 +34,8 @@ async fn renamed(n: i64) -> i64 {
     n * 2
 }
 
+// D2.18, T2.13, D2.32: a call without a context and a pending context returned do not compile, which the `compile_fail`
+// examples of `node` and `Value` show; what the compiler says then stands beside `HasContext` and `Value`.
 // D2.13: the bodies above are over plain values. D2.14: a call gives a pending context at once, which knows its parents.
 #[tokio::test]
 async fn d2_03_d2_04_d2_14_d2_15_building_runs_nothing_and_reading_runs_what_is_needed() {

@@ -65,7 +65,8 @@ async fn by_replica(n: i64) -> Result<i64, ReplicaError> {
     Adder::get().await?.add(n).await
 }
 
-/// One story, for the instances of a type are everybody's. D2.46: nothing is configured, so they are local: `local()` is the
+/// One story, for the instances of a type are everybody's: declared (D2.40), of a manager (D2.36), deployed (D2.37), got (D2.39), shut
+/// down (D2.38). D2.46: nothing is configured, so they are local: `local()` is the
 /// instance itself, in this process, and no network is used.
 #[tokio::test]
 async fn t2_41_t2_42_t2_43_d2_35_to_d2_41_the_life_of_a_replica() {
@@ -198,7 +199,7 @@ fn pings() -> usize {
     PINGS.load(Ordering::SeqCst)
 }
 
-/// One story: a manager has one block at a time.
+/// One story: a manager has one block at a time. D2.43, D2.44: all is there for the first node, and gone afterwards.
 #[tokio::test]
 async fn t2_44_d2_42_to_d2_45_the_runtime_block_has_everything_inside_and_nothing_after() {
     assert!(BLOCK.runtime(Config::default(), async { outer(Context::new(())).await }).await.unwrap().unwrap());
