@@ -22,6 +22,8 @@ use thinkd::event::{Draft, Event, Modality, Payload, Source};
 use thinkd::id::{Space, ThreadId};
 use thinkd::store::{self, Append, Change, Options, Order, Query, Show, Store, ThreadChange};
 
+mod notes;
+
 /// How long one block of a measurement lasts.
 const BLOCK: Duration = Duration::from_millis(1000);
 /// Blocks of each, interleaved; the median counts.
@@ -34,7 +36,12 @@ const TEXT: &str =
 fn project(event: &Event) -> (ThreadChange, Option<Change>) {
     let change =
         ThreadChange { woken: event.wakes().then_some(event.seq), visible: 1, heard: 1, ..ThreadChange::default() };
-    (change, None)
+    let note = event.payload.get("note").and_then(|note| Some((note.get(0)?.as_str()?, note.get(1)?.as_str()?)));
+    let note = note.map(|(key, content)| Change::Entry {
+        key: key.to_owned(),
+        value: Some((content.to_owned(), Vec::new(), "bench".to_owned())),
+    });
+    (change, note)
 }
 
 fn draft(thread: &str, tags: &[&str]) -> Draft {
@@ -69,10 +76,12 @@ async fn main() {
     let sqlite = format!("sqlite://{}/thinkd.db", folder.0.display());
     append_sqlite(&sqlite, &folder.0).await;
     pages(&format!("sqlite://{}/pages.db", folder.0.display()), "SQLite").await;
+    notes::sqlite(&folder.0, longest()).await;
     match std::env::var("BENCH_POSTGRES_URL") {
         Ok(url) => {
             append_postgres(&url).await;
             pages(&url, "Postgres").await;
+            notes::postgres(&url, longest()).await;
         }
         Err(_) => println!("\nPostgres: not measured (BENCH_POSTGRES_URL names no database)"),
     }
@@ -239,9 +248,14 @@ fn super_rare(number: u64) -> Draft {
     if number.is_multiple_of(2) { draft("rare.thread", &["input"]) } else { draft("main", &["rare"]) }
 }
 
+/// Events of the longest log, and notes.
+fn longest() -> u64 {
+    std::env::var("BENCH_EVENTS").ok().and_then(|n| n.parse().ok()).unwrap_or(100_000)
+}
+
 async fn pages(url: &str, name: &str) {
     let store = store::open(url, Options::default(), project).await.unwrap();
-    let most: u64 = std::env::var("BENCH_EVENTS").ok().and_then(|n| n.parse().ok()).unwrap_or(100_000);
+    let most = longest();
     let space = Space::parse("pages").unwrap();
     if most < 1000 {
         return store.close().await;

@@ -50,7 +50,10 @@ pub(super) struct Postgres {
 }
 
 fn migrations() -> Migrator {
-    sql::migrations(&[("first light", include_str!("../../migrations/postgres/0001_first_light.sql"))])
+    sql::migrations(&[
+        ("first light", include_str!("../../migrations/postgres/0001_first_light.sql")),
+        ("search at once", include_str!("../../migrations/postgres/0002_search_at_once.sql")),
+    ])
 }
 
 /// Every statement and every lock has its limit.

@@ -56,7 +56,10 @@ pub(super) struct Sqlite {
 }
 
 fn migrations() -> Migrator {
-    sql::migrations(&[("first light", include_str!("../../migrations/sqlite/0001_first_light.sql"))])
+    sql::migrations(&[
+        ("first light", include_str!("../../migrations/sqlite/0001_first_light.sql")),
+        ("search at once", include_str!("../../migrations/sqlite/0002_search_at_once.sql")),
+    ])
 }
 
 /// The options every connection to a file has in common.
