@@ -1,0 +1,239 @@
+//! What one transaction writes: drafts become events, at their places in the log, and rows; what is known, stale or in conflict
+//! is answered as such. Pure; when it is written, and how, is `append.rs` and the databases.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use crate::event::{Draft, Event, Meta, Modality, Payload, Source};
+use crate::id::{Seq, Space, ThreadId};
+use crate::store::rows::Rows;
+use crate::store::sql::{EventRow, Writes};
+use crate::store::{Append, Appended, Error, Fence, Placed, Project, Shown, ThreadRow};
+use crate::time::Timestamp;
+
+/// Where a space's log ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) struct Position {
+    pub seq: Seq,
+    pub ts: Timestamp,
+}
+
+/// A draft that has its id and its payload as it will be stored.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub id: Uuid,
+    pub given: bool,
+    payload: Box<RawValue>,
+    pub draft: Draft,
+}
+
+#[derive(Debug)]
+pub(super) struct Item {
+    pub space: Space,
+    pub drafts: Vec<Ready>,
+    pub bytes: usize,
+    pub fence: Option<Fence>,
+    pub release: bool,
+    pub answer: oneshot::Sender<Result<Appended, Error>>,
+}
+
+impl Item {
+    pub fn new(append: Append, answer: oneshot::Sender<Result<Appended, Error>>) -> Result<Self, Error> {
+        let mut bytes = 0;
+        let mut drafts = Vec::with_capacity(append.drafts.len());
+        for draft in append.drafts {
+            let payload = raw(&draft.payload)?;
+            bytes += payload.get().len();
+            // Every draft gets its id before the first try, so that a second one finds what the first one may have stored.
+            let given = draft.event_id.is_some();
+            drafts.push(Ready { id: draft.event_id.unwrap_or_else(crate::id::fresh), given, payload, draft });
+        }
+        Ok(Self { space: append.space, drafts, bytes, fence: append.fence, release: append.release, answer })
+    }
+}
+
+/// A committed event as the feed and its readers have it.
+pub(in crate::store) fn shown(event: Event) -> Result<Arc<Shown>, Error> {
+    let payload = raw(&event.payload)?;
+    shown_with(event, &payload)
+}
+
+fn shown_with(event: Event, payload: &RawValue) -> Result<Arc<Shown>, Error> {
+    /// An event, its payload written already.
+    #[derive(serde::Serialize)]
+    struct Written<'a> {
+        event_id: Uuid,
+        ts: Timestamp,
+        source: Source,
+        modality: Modality,
+        payload: &'a RawValue,
+        meta: &'a Meta,
+        thread: &'a ThreadId,
+        seq: Seq,
+    }
+    let Event { event_id, ts, source, modality, payload: _, meta, thread, seq } = &event;
+    let (event_id, ts, source, modality, seq) = (*event_id, *ts, *source, *modality, *seq);
+    let json = json(&Written { event_id, ts, source, modality, payload, meta, thread, seq })?.into_boxed_str();
+    Ok(Arc::new(Shown { event, json }))
+}
+
+fn raw(payload: &Payload) -> Result<Box<RawValue>, Error> {
+    to_raw_value(payload).map_err(unwritable)
+}
+
+fn unwritable(error: serde_json::Error) -> Error {
+    Error::Broken(format!("cannot be written as JSON: {error}"))
+}
+
+pub(in crate::store) fn json(value: &impl serde::Serialize) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(unwritable)
+}
+
+pub(super) fn drafts(group: &[Item]) -> impl Iterator<Item = (&Space, &Ready)> {
+    group.iter().flat_map(|item| item.drafts.iter().map(move |ready| (&item.space, ready)))
+}
+
+/// An event to be written.
+pub(super) struct Written {
+    pub space: Space,
+    pub shown: Arc<Shown>,
+    payload: Box<RawValue>,
+}
+
+impl Written {
+    fn row(&self) -> Result<EventRow<'_>, Error> {
+        EventRow::of(&self.space, &self.shown.event, self.payload.get())
+    }
+}
+
+/// Everything one transaction writes.
+pub(in crate::store) struct Plan {
+    pub(super) events: Vec<Written>,
+    pub rows: Rows,
+    pub heads: BTreeMap<Space, Position>,
+    pub released: Vec<Fence>,
+    now: Timestamp,
+    known: HashMap<(Space, Uuid), Arc<Shown>>,
+    pub(super) outcomes: Vec<Result<Appended, Error>>,
+}
+
+impl Plan {
+    pub(super) fn new(
+        heads: BTreeMap<Space, Position>,
+        known: Vec<(Space, Event)>,
+        threads: Vec<(Space, ThreadRow)>,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let known = known.into_iter().map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
+        let threads = threads.into_iter().map(|(space, row)| ((space, row.thread.clone()), row)).collect();
+        Ok(Self {
+            events: Vec::new(),
+            rows: Rows { threads, ..Rows::default() },
+            heads,
+            released: Vec::new(),
+            now,
+            known: known.collect::<Result<_, Error>>()?,
+            outcomes: Vec::new(),
+        })
+    }
+
+    /// The rows of all that has bulk: everything but submodules and entries.
+    pub fn writes(&self) -> Result<Writes<'_>, Error> {
+        let mut writes = Writes {
+            heads: self.heads.iter().map(|(space, head)| (space, *head)).collect(),
+            events: self.events.iter().map(Written::row).collect::<Result<_, _>>()?,
+            threads: self.rows.threads.iter().map(|((space, _), row)| (space, row)).collect(),
+            ..Writes::default()
+        };
+        writes.mark(self.events.iter().map(|it| (&it.space, &it.shown.event)));
+        Ok(writes)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.released.is_empty()
+    }
+
+    pub(super) fn add(&mut self, item: &Item, held: &HashSet<Fence>, project: Project) -> Result<(), Error> {
+        let outcome = match self.refusal(item, held) {
+            Some(refusal) => refusal,
+            None => {
+                if item.release {
+                    self.released.extend(item.fence.clone());
+                }
+                let placed = item.drafts.iter().map(|ready| self.place(&item.space, ready, project));
+                Ok(Appended::Stored(placed.collect::<Result<_, _>>()?))
+            }
+        };
+        self.outcomes.push(outcome);
+        Ok(())
+    }
+
+    /// Why nothing of an append is stored, if so.
+    fn refusal(&self, item: &Item, held: &HashSet<Fence>) -> Option<Result<Appended, Error>> {
+        let mut own: HashMap<Uuid, &Draft> = HashMap::new();
+        let mut fresh = false;
+        for ready in &item.drafts {
+            match self.known.get(&(item.space.clone(), ready.id)) {
+                Some(first) if !is_same(&first.event, &ready.draft) => return Some(Err(Error::Conflict(ready.id))),
+                Some(_) => {}
+                None => fresh = true,
+            }
+            if own.insert(ready.id, &ready.draft).is_some_and(|first| !is_like(first, &ready.draft)) {
+                return Some(Err(Error::Conflict(ready.id)));
+            }
+        }
+        // An append that is stored as a whole already is answered as such, even when its lease went with it.
+        let stale = item.fence.as_ref().is_some_and(|fence| !held.contains(fence) || self.released.contains(fence));
+        (stale && (fresh || item.drafts.is_empty())).then_some(Ok(Appended::Stale))
+    }
+
+    fn place(&mut self, space: &Space, ready: &Ready, project: Project) -> Result<Placed, Error> {
+        if let Some(first) = self.known.get(&(space.clone(), ready.id)) {
+            return Ok(Placed { shown: first.clone(), duplicate: true });
+        }
+        let head = self.heads.entry(space.clone()).or_insert(Position { seq: 0, ts: self.now });
+        *head = Position { seq: head.seq + 1, ts: head.ts.max(self.now) };
+        let event = ready.stamped(*head);
+        self.rows.apply(space, &event, project);
+        let shown = shown_with(event, &ready.payload)?;
+        self.known.insert((space.clone(), ready.id), shown.clone());
+        self.events.push(Written { space: space.clone(), shown: shown.clone(), payload: ready.payload.clone() });
+        Ok(Placed { shown, duplicate: false })
+    }
+}
+
+impl Ready {
+    fn stamped(&self, at: Position) -> Event {
+        let Draft { thread, source, modality, payload, tags, .. } = &self.draft;
+        Event {
+            event_id: self.id,
+            ts: at.ts,
+            source: *source,
+            modality: *modality,
+            payload: payload.clone(),
+            meta: Meta { tags: tags.clone() },
+            thread: thread.clone(),
+            seq: at.seq,
+        }
+    }
+}
+
+fn is_same(event: &Event, draft: &Draft) -> bool {
+    event.thread == draft.thread
+        && event.source == draft.source
+        && event.modality == draft.modality
+        && event.payload == draft.payload
+        && event.meta.tags == draft.tags
+}
+
+fn is_like(a: &Draft, b: &Draft) -> bool {
+    a.thread == b.thread
+        && a.source == b.source
+        && a.modality == b.modality
+        && a.payload == b.payload
+        && a.tags == b.tags
+}
