@@ -37,6 +37,8 @@ pub(crate) fn pending(target: &Arc<Node>) -> Walk {
 /// One materialisation: a plan and how far it has come.
 struct Read {
     here: Here,
+    target: Arc<Node>,
+    /// What is to be run; nothing, where another reader was quicker.
     order: Vec<Arc<Node>>,
     /// How many parents each still waits for.
     waiting: Vec<usize>,
@@ -60,7 +62,8 @@ impl Read {
             }
         }
         let ready = (0..order.len()).rev().filter(|i| waiting[*i] == 0).collect();
-        Read { here: Here::now(), order, waiting, children, ready, completed: Vec::new(), failure: None }
+        let target = target.clone();
+        Read { here: Here::now(), target, order, waiting, children, ready, completed: Vec::new(), failure: None }
     }
 
     async fn run(mut self) -> Result<Output, NodeExecutionError> {
@@ -112,8 +115,8 @@ impl Read {
         if let Some((i, cause)) = self.failure {
             return Err(NodeExecutionError::of(&name(i), self.completed.iter().map(|i| name(*i)).collect(), cause));
         }
-        let target = self.order.last().and_then(|target| target.once.get());
-        Ok(target.unwrap_or_else(|| unreachable!("all that was pending completed, and the target came last")))
+        let value = self.target.once.get();
+        Ok(value.unwrap_or_else(|| unreachable!("all that was pending completed, the target with it")))
     }
 }
 

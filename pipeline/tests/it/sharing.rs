@@ -183,3 +183,20 @@ async fn d2_56_runs_of_the_same_pipeline_are_independent() {
         assert_eq!(result.unwrap(), n as i64 + 2);
     }
 }
+
+#[node]
+async fn add_one(n: i64) -> i64 {
+    n + 1
+}
+
+/// A value may come between a reader's look at the cell and its look at what is pending: then there is nothing left to run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn readers_who_come_just_as_the_value_does_have_it() {
+    for _ in 0..5000 {
+        let value = add_one(Context::new(1));
+        let reads: Vec<_> = (0..4).map(|_| tokio::spawn(value.clone().into_future())).collect();
+        for read in reads {
+            assert_eq!(read.await.unwrap().unwrap(), 2);
+        }
+    }
+}
