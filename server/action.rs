@@ -70,6 +70,11 @@ impl Asked {
         tools.get(&self.tool).is_none_or(|tool| tool.brings_back())
     }
 
+    /// Whether it goes by what earlier calls left in rows.
+    pub fn counts(&self, tools: &Toolbox) -> bool {
+        tools.get(&self.tool).is_some_and(|tool| tool.counts())
+    }
+
     /// Runs it and returns the events it leaves after its action.
     pub async fn run(&self, tools: &Toolbox, desk: &Desk, limits: Limits) -> Vec<Draft> {
         let begin = Instant::now();
@@ -77,11 +82,17 @@ impl Asked {
         let ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
         let call = Call { turn: desk.turn, by: &desk.by, tool: &self.tool, call_id: &self.call_id };
         match outcome {
-            Ok(Output { mut drafts, value }) => {
-                if let Some(value) = value {
-                    let value = bounded(value, desk, limits.output_bytes).await;
-                    drafts.push(Draft::result(&desk.thread, &call, value, ms));
-                }
+            Ok(Output { mut drafts, value, failure, intent, sent }) => {
+                let result = match (value, failure) {
+                    (_, Some(failure)) => Some(Draft::result_failed(&desk.thread, &call, &failure, ms)),
+                    (Some(value), None) => {
+                        let value = bounded(value, desk, limits.output_bytes).await;
+                        Some(Draft::result(&desk.thread, &call, value, ms))
+                    }
+                    (None, None) => None,
+                };
+                let intent = intent.map(|intent| intent.to_value());
+                drafts.extend(result.map(|result| result.intending(intent, sent)));
                 drafts
             }
             Err(failure) => vec![Draft::result_failed(&desk.thread, &call, &failure, ms)],

@@ -17,6 +17,7 @@ use crate::id::{Seq, Space, ThreadId};
 use crate::model::{Answer, Content, Message, Model, Piece, Prepared, Request, Role, Tier, ToolChoice, ToolSpec};
 use crate::prompt::{Prompts, Template};
 use crate::store::{self, Blob, Query, Show, Store, ThreadRow, sha256};
+use crate::thread::Settings;
 use crate::time;
 use recent::Recent;
 
@@ -45,6 +46,8 @@ pub struct Look {
     pub window: Window,
     /// The events, oldest first.
     pub entries: Vec<Arc<Entry>>,
+    /// What of the window is not for this call.
+    pub left_out: Vec<Seq>,
     /// The view as written.
     pub blocks: Vec<Block>,
 }
@@ -139,15 +142,26 @@ impl Caller {
 
     /// Reads what a view of the thread holds now.
     pub async fn look(&self, place: &Place, show: Show) -> Result<Look, store::Error> {
+        self.look_until(place, show, None).await
+    }
+
+    /// The same, without what came to the thread after `until`.
+    pub async fn look_until(&self, place: &Place, show: Show, until: Option<Seq>) -> Result<Look, store::Error> {
         let row = self.store.thread(&place.space, &place.thread).await?;
         let row = row.ok_or_else(|| store::Error::Broken(format!("the thread {} has no row", place.thread)))?;
-        let window = Window::over(&row, show, &self.options, time::now());
-        let entries = match window.query(&place.thread) {
+        let whole = Settings::of(&row.settings).is_process();
+        let window = Window::over(&row, whole, show, &self.options, time::now());
+        let mut entries = match window.query(&place.thread) {
             Some(query) => self.entries(place, &window, query).await?,
             None => Vec::new(),
         };
+        let mut left_out = Vec::new();
+        if let Some(until) = until {
+            left_out.extend(entries.iter().filter(|it| it.arrives && it.seq > until).map(|entry| entry.seq));
+            entries.retain(|entry| !left_out.contains(&entry.seq));
+        }
         let blocks = history::joined(&entries, window.omitted, self.options.media, &self.prompts);
-        Ok(Look { row, window, entries, blocks })
+        Ok(Look { row, window, entries, left_out, blocks })
     }
 
     /// What the window holds. Of what was shown before, only what came since is read.
@@ -193,7 +207,7 @@ impl Caller {
             Some(prompt) => Some(self.keep(&place.space, prompt).await?),
             None => None,
         };
-        let view = json!({
+        let mut view = json!({
             "renderer": history::RENDERER,
             "show": if look.window.show == Show::Heard { "heard" } else { "visible" },
             "from": look.entries.first().map(|entry| entry.seq),
@@ -211,6 +225,9 @@ impl Caller {
             "only": match &question.choice { ToolChoice::Only(name) => Some(name), ToolChoice::Auto => None },
             "tier": if question.tier == Tier::High { "high" } else { "low" },
         });
+        if !look.left_out.is_empty() {
+            view["left_out"] = json!(look.left_out);
+        }
         let record = Map::from_iter([
             ("purpose".to_owned(), Value::from(question.purpose)),
             ("round".to_owned(), Value::from(question.round)),
@@ -368,16 +385,20 @@ impl Caller {
             return Ok(Vec::new());
         };
         let heard = view.get("show").and_then(Value::as_str) == Some("heard");
+        let left_out: Vec<Seq> =
+            view.get("left_out").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64).collect();
         let query = Query {
             thread: Some(record.thread.clone()),
             show: if heard { Show::Heard } else { Show::Visible },
             after: Some(from - 1),
             before: Some(upto + 1),
             order: store::Order::Ascending,
-            limit: u32::try_from(limit).unwrap_or(u32::MAX).max(1),
+            limit: u32::try_from(limit + left_out.len() as i64).unwrap_or(u32::MAX).max(1),
             ..Query::default()
         };
-        self.store.events(space, &query).await
+        let mut events = self.store.events(space, &query).await?;
+        events.retain(|event| !left_out.contains(&event.seq));
+        Ok(events)
     }
 
     async fn own_events(&self, space: &Space, thread: &ThreadId, view: &Value) -> Result<Vec<Event>, store::Error> {

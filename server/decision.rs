@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::call::{Caller, Ended, Look, Place, Question, Ready, Until};
+use crate::event::Operation;
 use crate::failure::Who;
 use crate::history::positions;
 use crate::id::{self, Seq};
@@ -34,8 +35,10 @@ pub struct Deciding {
     pub batch: Vec<Seq>,
     /// Which call of the turn, from 0.
     pub round: u64,
-    /// Its last answer was words without a tool call: only `reply` is open to it.
-    pub repair: bool,
+    /// What kind of decision it is.
+    pub manner: Manner,
+    /// In the thinking language: what the thread calls itself there. No tools are offered then.
+    pub language: Option<String>,
     /// What this thread's decision is told besides.
     pub prompt: Option<String>,
     /// How good a model it gets.
@@ -44,6 +47,36 @@ pub struct Deciding {
     pub until: Until,
     /// Ends it.
     pub stop: CancellationToken,
+}
+
+/// What kind of decision it is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Manner {
+    /// Of a thread that talks with people.
+    Conversation {
+        /// Its last answer was words without a tool call: only `reply` is open to it.
+        repair: bool,
+    },
+    /// Of a thread that thinks by itself.
+    Process {
+        /// Whom it can send to, a line each.
+        contacts: String,
+    },
+    /// One sub-step of such a thread.
+    Step {
+        /// Whom it can send to, a line each.
+        contacts: String,
+        /// What is asked for.
+        operation: Operation,
+        /// What is decided so far, as JSON.
+        state: String,
+    },
+}
+
+impl Manner {
+    fn is_repair(&self) -> bool {
+        *self == Self::Conversation { repair: true }
+    }
 }
 
 /// What readers have been shown of replies that still arrive.
@@ -98,34 +131,71 @@ impl Streamed {
 
 /// Asks the decision, with the log as it is now.
 pub async fn decide(deciding: &Deciding, streamed: &mut Streamed) -> Result<(Ready, Ended), store::Error> {
-    let Deciding { caller, place, until, stop, .. } = deciding;
-    let look = caller.look(place, Show::Visible).await?;
+    let Deciding { caller, place, until: deadline, stop, .. } = deciding;
+    // What comes later waits for the next turn. A conversation may know that it is there; a process takes its batch as it is.
+    let until = match &deciding.manner {
+        Manner::Conversation { .. } => None,
+        _ => deciding.batch.last().copied(),
+    };
+    let look = caller.look_until(place, Show::Visible, until).await?;
     let ready = caller.prepare(place, &look, &question(deciding, &look)).await?;
     let store = caller.store().clone();
-    let ended = caller.ask(&ready, *until, stop, |piece| streamed.take(piece, place, store.as_ref())).await;
+    let ended = caller.ask(&ready, *deadline, stop, |piece| streamed.take(piece, place, store.as_ref())).await;
     Ok((ready, ended))
 }
 
 fn question(deciding: &Deciding, look: &Look) -> Question {
     let prompts = deciding.caller.prompts();
-    let last = deciding.batch.last().copied().unwrap_or(0);
-    let later = look.entries.iter().filter(|entry| entry.seq > last && entry.wakes);
-    let later: Vec<Seq> = later.map(|entry| entry.seq).collect();
-    let meanwhile = match later.as_slice() {
-        [] => String::new(),
-        seqs => prompts.decision_meanwhile.fill(&[("seqs", &positions(seqs))]),
+    let repair = deciding.manner.is_repair();
+    let (mut system, tail, mut values) = match &deciding.manner {
+        Manner::Conversation { .. } => {
+            let tail = if repair { &prompts.decision_repair } else { &prompts.decision_turn };
+            (prompts.decision.source(), tail, vec![value("meanwhile", &meanwhile(deciding, look))])
+        }
+        Manner::Process { contacts } => {
+            (prompts.process.source(), &prompts.process_turn, vec![value("contacts", contacts)])
+        }
+        Manner::Step { contacts, operation, state } => {
+            let tail = match operation {
+                Operation::Sends => &prompts.step_sends,
+                Operation::Contacts => &prompts.step_contacts,
+                Operation::Wait => &prompts.step_wait,
+            };
+            let contacts = if *operation == Operation::Wait { "" } else { contacts };
+            (prompts.process.source(), tail, vec![value("contacts", contacts), value("state", state)])
+        }
     };
+    values.insert(0, value("batch", &positions(&deciding.batch)));
+    if let Some(own) = &deciding.language {
+        system.push_str("\n\n");
+        system.push_str(&prompts.language.fill(&[("own", own)]));
+    }
+    let speaks = deciding.language.is_some();
     Question {
         who: Who::Decision,
-        purpose: if deciding.repair { "repair" } else { "decide" },
+        purpose: if repair { "repair" } else { "decide" },
         round: deciding.round,
-        system: prompts.decision.source(),
-        tail: if deciding.repair { prompts.decision_repair.clone() } else { prompts.decision_turn.clone() },
-        values: vec![("batch".to_owned(), positions(&deciding.batch)), ("meanwhile".to_owned(), meanwhile)],
+        system,
+        tail: tail.clone(),
+        values,
         prompt: deciding.prompt.clone(),
         own: Vec::new(),
-        tools: deciding.tools.specs(),
-        choice: if deciding.repair { ToolChoice::Only(REPLY.to_owned()) } else { ToolChoice::Auto },
+        tools: if speaks { [].into() } else { deciding.tools.specs() },
+        choice: if repair && !speaks { ToolChoice::Only(REPLY.to_owned()) } else { ToolChoice::Auto },
         tier: deciding.tier,
+    }
+}
+
+fn value(name: &str, text: &str) -> (String, String) {
+    (name.to_owned(), text.to_owned())
+}
+
+/// Names what came after the turn began.
+fn meanwhile(deciding: &Deciding, look: &Look) -> String {
+    let last = deciding.batch.last().copied().unwrap_or(0);
+    let later = look.entries.iter().filter(|entry| entry.seq > last && entry.wakes);
+    match Vec::from_iter(later.map(|entry| entry.seq)).as_slice() {
+        [] => String::new(),
+        seqs => deciding.caller.prompts().decision_meanwhile.fill(&[("seqs", &positions(seqs))]),
     }
 }

@@ -12,8 +12,12 @@ use crate::failure::{Failure, Who};
 use crate::id::{Name, Seq, ThreadId};
 use crate::time::Timestamp;
 
+mod intent;
+mod process;
 mod run;
 
+pub use intent::{Intent, Operation};
+pub use process::{Ending, ErrorCode, Feedback, WAIT, Waiting, Waking};
 pub use run::{Held, RunKey, RunOutcome};
 
 /// Where an event comes from.
@@ -155,9 +159,9 @@ impl Event {
         change.is_some_and(|change| change["status"].is_string())
     }
 
-    /// Whether it came from outside the mind: a client's input, a trigger, an answer.
+    /// Whether it came from outside the mind: a client's input, a trigger, an answer, the clock.
     pub fn is_from_outside(&self) -> bool {
-        self.has(tag::INPUT) || self.has(tag::ANSWER)
+        self.has(tag::INPUT) || self.has(tag::ANSWER) || self.has(tag::TIMER)
     }
 }
 
@@ -192,6 +196,12 @@ pub mod tag {
     pub const FAILED: &str = "failed";
     pub const RESUMED: &str = "resumed";
     pub const CANCEL: &str = "cancel";
+    pub const THREAD: &str = "thread";
+    pub const THREAD_ENDED: &str = "thread-ended";
+    pub const TIMER: &str = "timer";
+    pub const GATHERED: &str = "gathered";
+    pub const OVERRULES: &str = "overrules";
+    pub const UNREADABLE: &str = "unreadable";
 }
 
 /// Who may see an event, from nobody who does not ask to everybody. The numbers are stored.
@@ -223,11 +233,12 @@ fn visibility(modality: Modality, tags: &[String]) -> Visibility {
 
 fn wakes(modality: Modality, tags: &[String]) -> bool {
     let has = |tag: &str| tags.iter().any(|t| t == tag);
-    modality != Modality::State
-        && !has(tag::DEBUG)
-        && !has(tag::PART)
-        && (has(tag::INPUT) || has(tag::THOUGHT) || has(tag::MESSAGE))
+    modality != Modality::State && !has(tag::DEBUG) && !has(tag::PART) && WAKING.iter().any(|waking| has(waking))
 }
+
+/// Any of these starts a turn.
+const WAKING: [&str; 7] =
+    [tag::INPUT, tag::THOUGHT, tag::MESSAGE, tag::THREAD_ENDED, tag::TIMER, tag::GATHERED, tag::OVERRULES];
 
 /// An event to be: everything but what the store stamps.
 #[derive(Debug, Clone, PartialEq)]
@@ -393,6 +404,17 @@ impl Draft {
     pub fn without_nul(mut self) -> Self {
         self.payload.values_mut().for_each(replace_nul);
         self
+    }
+
+    /// Whether it has the tag (exactly).
+    pub fn has(&self, tag: &str) -> bool {
+        self.tags.iter().any(|t| t == tag)
+    }
+
+    /// The same, marked as what a model wrote and could not be read.
+    #[must_use]
+    pub fn unreadable(self) -> Self {
+        self.tagged([tag::UNREADABLE])
     }
 
     /// Whether it starts a turn of its thread.

@@ -60,13 +60,18 @@ const VIEW_MAX: u64 = 2000;
 
 impl Window {
     /// The window of a decision (`Show::Visible`) or a submodule (`Show::Heard`) over a thread as its row stands.
-    pub fn over(row: &ThreadRow, show: Show, options: &Options, now: Timestamp) -> Self {
-        let (count, keep) = match show {
-            Show::Heard => (row.heard, options.submodule),
-            _ => (row.visible, options.decision),
+    /// One that thinks by itself is shown all of it, one that talks with people the newest; neither what it has cleared away.
+    pub fn over(row: &ThreadRow, whole: bool, show: Show, options: &Options, now: Timestamp) -> Self {
+        let cleared = row.standing.cleared.unwrap_or_default();
+        let (count, keep, cleared) = match show {
+            Show::Heard => (row.heard, options.submodule, cleared.heard),
+            _ => (row.visible, options.decision, cleared.visible),
         };
-        let since = options.window_s.map(|s| now.micros().saturating_sub_unsigned(s.saturating_mul(1_000_000)));
+        let window_s = options.window_s.filter(|_| !whole);
+        let since = window_s.map(|s| now.micros().saturating_sub_unsigned(s.saturating_mul(1_000_000)));
+        let keep = if whole { VIEW_MAX } else { keep };
         let omitted = if since.is_some() { count.saturating_sub(VIEW_MAX) } else { cut(count, keep, options.block) };
+        let omitted = omitted.max(cleared).min(count);
         let take = (count - omitted).min(VIEW_MAX);
         Self { show, upto: row.head, take, omitted: count - take, since: since.map(Timestamp::from_micros) }
     }
@@ -112,6 +117,8 @@ pub struct Entry {
     pub seq: Seq,
     /// Whether it starts a turn.
     pub wakes: bool,
+    /// Whether it came to the thread, rather than from it.
+    pub arrives: bool,
     line: String,
     /// Hash and type of the image or sound it carries.
     media: Option<(String, String)>,
@@ -121,7 +128,8 @@ impl Entry {
     /// Writes an event; tool arguments and results are shortened to so many characters.
     pub fn of(event: &Event, event_chars: usize, prompts: &Prompts) -> Self {
         let line = line(event, event_chars, prompts);
-        Self { seq: event.seq, wakes: event.wakes(), line, media: blob(event) }
+        let wakes = event.wakes();
+        Self { seq: event.seq, wakes, arrives: wakes && !event.has(tag::THOUGHT), line, media: blob(event) }
     }
 
     /// About how much memory it takes.
@@ -204,6 +212,10 @@ fn who(event: &Event) -> String {
         "no action".to_owned()
     } else if event.has(tag::QUESTION) {
         format!("question to {}", voice.unwrap_or("the user"))
+    } else if event.has(tag::THREAD) {
+        "system".to_owned()
+    } else if let Some(from) = event.tag_value("from:") {
+        format!("message from {from}")
     } else if event.has(tag::DECISION) {
         "decision".to_owned()
     } else if let Some(name) = voice {

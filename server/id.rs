@@ -106,6 +106,11 @@ impl ThreadId {
         self.0.rsplit_once('.').map(|(parent, _)| Self(parent.to_owned()))
     }
 
+    /// The last of its names.
+    pub fn label(&self) -> &str {
+        self.0.rsplit('.').next().unwrap_or(&self.0)
+    }
+
     /// Parent, its parent, …, nearest first.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> {
         std::iter::successors(self.parent(), Self::parent)

@@ -1,11 +1,12 @@
 //! thinkd: a server for minds that think in the open.
 //!
 //! Floors, top to bottom; each may use those below it, never one above (`tests/it/floors.rs` checks it):
-//! 6 `app`, `command`, `settings`, `telemetry` · 5 `edge` · 4 `runtime`, `turn` · 3 `action`, `call`, `decision`, `pipelines`, `scribe`, `submodule`, `tools` ·
+//! 6 `app`, `command`, `settings`, `telemetry` · 5 `edge` · 4 `runtime`, `turn` · 3 `action`, `call`, `decision`, `interpreter`, `pipelines`, `scribe`, `submodule`, `tools` ·
 //! 2 `history`, `projection`, `thread` ·
-//! 1 `store`, `model`, `prompt`, `tool` · 0 `event`, `failure`, `id`, `time`.
+//! 1 `store`, `model`, `prompt`, `tool` · 0 `budget`, `event`, `failure`, `id`, `time`.
 
 // floor 0: words
+pub mod budget;
 pub mod event;
 pub mod failure;
 pub mod id;
@@ -23,6 +24,7 @@ pub mod thread;
 pub mod action;
 pub mod call;
 pub mod decision;
+pub mod interpreter;
 pub mod pipelines;
 pub mod scribe;
 pub mod submodule;

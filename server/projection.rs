@@ -4,9 +4,10 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::event::{Event, TurnOutcome, Visibility, tag};
-use crate::id::Name;
-use crate::store::{Change, Status, ThreadChange};
+use crate::event::{Event, Feedback, TurnOutcome, Visibility, Waiting, tag};
+use crate::id::{Name, Seq, ThreadId};
+use crate::store::{Change, Member, Status, ThreadChange, Waits};
+use crate::time::Timestamp;
 
 /// What an event does to its thread's row and to other rows.
 pub fn project(event: &Event) -> (ThreadChange, Option<Change>) {
@@ -16,12 +17,19 @@ pub fn project(event: &Event) -> (ThreadChange, Option<Change>) {
         visible: u64::from(visibility >= Visibility::Voice),
         heard: u64::from(visibility >= Visibility::Heard),
         from_outside: event.is_from_outside(),
+        from_others: [tag::MESSAGE, tag::THREAD_ENDED, tag::GATHERED].iter().any(|tag| event.has(tag)),
         self_messages: u32::from(event.has(tag::THOUGHT)),
         ..ThreadChange::default()
     };
+    thread.standing.waking = event.waking();
     let mut other = None;
     if event.has(tag::TURN) {
-        turn(event, &mut thread);
+        other = turn(event, &mut thread);
+    } else if event.has(tag::THREAD) {
+        other = told(event, &mut thread);
+    } else if event.has(tag::RESULT) {
+        let sent = event.payload.get("sent").and_then(Value::as_u64).unwrap_or(0);
+        thread.standing.sends = u32::try_from(sent).unwrap_or(u32::MAX);
     } else if event.has(tag::RUN) {
         run(event, &mut thread);
     } else if event.tag_value("call:").is_some() {
@@ -33,10 +41,14 @@ pub fn project(event: &Event) -> (ThreadChange, Option<Change>) {
     (thread, other)
 }
 
-fn turn(event: &Event, thread: &mut ThreadChange) {
+fn turn(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
     if event.has(tag::STARTED) {
         thread.turn = event.turn();
         thread.status = Some(Status::Thinking);
+        thread.standing.begins = true;
+        // A turn that ends a wait ends its time limit, too.
+        let timer = event.payload.get("waited").and_then(Value::as_str)?;
+        Some(Change::Timer { name: timer.to_owned(), value: None })
     } else {
         thread.status = Some(Status::Idle);
         // An interrupted turn leaves its batch in the mailbox.
@@ -44,7 +56,33 @@ fn turn(event: &Event, thread: &mut ThreadChange) {
         if outcome != Some(TurnOutcome::Interrupted) {
             thread.handled = event.payload.get("handled").and_then(Value::as_i64);
         }
+        thread.standing.waits = waits(&event.payload, "wait", thread.handled);
+        None
     }
+}
+
+/// From when on the thread waits for whom, if an event says so.
+fn waits(payload: &crate::event::Payload, key: &str, seen: Option<Seq>) -> Option<Waits> {
+    let waiting = Waiting::deserialize(payload.get(key)?).ok()?;
+    let seen = payload.get("seen").and_then(Value::as_i64).or(seen).unwrap_or(0);
+    Some(Waits { waiting, seen })
+}
+
+/// What the core told the thread.
+fn told(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
+    let text = |key: &str| event.payload.get(key).and_then(Value::as_str);
+    let is = |what: Feedback| event.has(what.as_str());
+    let is_child = |key| text(key).and_then(|id| ThreadId::parse(id).ok()?.parent()).as_ref() == Some(&event.thread);
+    if is(Feedback::Spawned) {
+        thread.standing.subthreads = 1;
+    } else if (is(Feedback::Ended) || is(Feedback::Archived)) && is_child("id") && text("counted") != Some("no") {
+        thread.standing.subthreads = -1;
+    } else if is(Feedback::Cleared) {
+        thread.standing.keep = event.payload.get("kept_messages").and_then(Value::as_u64);
+    } else if is(Feedback::Timer) {
+        return Some(Change::Timer { name: text("timer")?.to_owned(), value: None });
+    }
+    None
 }
 
 /// A run is a thread with one turn. It has no mailbox: its beginning wakes it, its end is the thread's.
@@ -70,6 +108,24 @@ struct Note {
     owner: String,
 }
 
+/// A contact as `connect` wrote it.
+#[derive(Deserialize)]
+struct Contact {
+    thread: ThreadId,
+    description: String,
+}
+
+/// A timer as `set_timer` wrote it.
+#[derive(Deserialize)]
+struct Timer {
+    due: Timestamp,
+    note: String,
+}
+
+fn member(id: &str, change: &Value) -> Member {
+    Member { id: id.to_owned(), value: Some(change.clone()).filter(|change| !change.is_null()) }
+}
+
 fn set(event: &Event, kind: &str, thread: &mut ThreadChange) -> Option<Change> {
     let key = event.payload.get("key").and_then(Value::as_str)?;
     let change = event.payload.get("change")?;
@@ -79,7 +135,34 @@ fn set(event: &Event, kind: &str, thread: &mut ThreadChange) -> Option<Change> {
                 thread.status = Some(status);
             }
             thread.settings = change.get("settings").cloned();
+            thread.standing.reason = change.get("reason").and_then(Value::as_str).map(str::to_owned);
+            thread.standing.archived = change.get("archived").and_then(Value::as_bool);
             None
+        }
+        "wait" => {
+            let payload = change.as_object()?;
+            thread.standing.waits = waits(payload, "waiting", None);
+            None
+        }
+        "plan" => {
+            thread.standing.plan = Some(change.clone());
+            None
+        }
+        "watch" => {
+            thread.standing.watch = Some(member(key, change));
+            None
+        }
+        "gather" => {
+            thread.standing.gather = Some(member(key, change));
+            None
+        }
+        "contact" => {
+            let value = Contact::deserialize(change).ok().map(|contact| (contact.thread, contact.description));
+            Some(Change::Contact { name: Name::parse(key).ok()?, value })
+        }
+        "timer" => {
+            let value = Timer::deserialize(change).ok().map(|timer| (timer.due, timer.note));
+            Some(Change::Timer { name: key.to_owned(), value })
         }
         "submodule" => {
             let prompt = change.get("prompt").and_then(Value::as_str).map(str::to_owned);

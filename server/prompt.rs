@@ -144,12 +144,24 @@ prompts! {
         decision_turn("decision_turn.md", ["batch", "meanwhile"]): "Ends the decision's view.",
         decision_meanwhile("decision_meanwhile.md", ["seqs"]): "Names what came after the turn began.",
         decision_repair("decision_repair.md", ["batch", "meanwhile"]): "Ends the view of a repair call.",
+        process("process.md", []): "What a process is told first.",
+        process_turn("process_turn.md", ["batch", "contacts"]): "Ends a process's view.",
+        process_continue("process_continue.md", []): "What a process tells itself when it goes on.",
+        process_parent("process_parent.md", []): "Describes the parent among the contacts.",
+        step_sends("step_sends.md", ["batch", "contacts", "state"]): "Ends the view of a sub-step about messages.",
+        step_contacts("step_contacts.md", ["batch", "contacts", "state"]): "Ends the view of a sub-step about contacts.",
+        step_wait("step_wait.md", ["batch", "state"]): "Ends the view of a sub-step about waiting.",
+        language("language.md", ["own"]): "Teaches the thinking language.",
         summary_part("summary_part.md", []): "What the pipeline `summary` asks of each part.",
         summary_join("summary_join.md", []): "What it asks to make one of several digests.",
         view_omitted("view_omitted.md", ["count"]): "Stands for what was left out.",
         view_cut("view_cut.md", ["all", "seq", "shown"]): "Marks a shortened text.",
     }
-    tools { "reply", "think", "ask", "do_nothing", "query_events", "state_get", "state_put", "state_search", "state_delete", }
+    tools {
+        "reply", "think", "ask", "do_nothing", "query_events", "state_get", "state_put", "state_search", "state_delete",
+        "send", "connect", "disconnect", "view_contacts", "wait", "set_wait", "spawn_thread", "terminate", "clear_context",
+        "set_timer", "plan", "note", "focus", "sends_done", "contacts_done",
+    }
     submodules { "understanding", "critic", "memory", "warmth", }
 }
 

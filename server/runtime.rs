@@ -3,16 +3,17 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::action;
+use crate::budget::Budget;
 use crate::call::Caller;
 use crate::event::{Draft, Event, InputKind, Part, Payload, tag};
 use crate::history;
@@ -23,9 +24,10 @@ use crate::prompt::Prompts;
 use crate::store::feed::Hint;
 use crate::store::{self, Append, Appended, Fence, Placed, Query, Show, Status, Store, ThreadRow};
 use crate::thread::Settings;
+use crate::tool::Toolbox;
 use crate::tools;
-use crate::turn::driver::{Mind, Stop, Why};
-use crate::turn::{self, Budget};
+use crate::turn;
+use crate::turn::driver::{Mind, Stop, Told, Why};
 
 pub use crate::thread::Policy;
 
@@ -33,8 +35,13 @@ mod heed;
 mod operate;
 mod runner;
 mod runs;
+mod schedule;
+mod timers;
+mod waiting;
 
 pub use runs::{NewRun, Run};
+pub use schedule::Order as Scheduling;
+use schedule::Schedule;
 
 /// Something from outside for a thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,6 +117,17 @@ pub enum Refused {
     Store(#[from] store::Error),
 }
 
+/// A contact that a new thread has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewContact {
+    /// What it calls it.
+    pub name: Name,
+    /// The thread.
+    pub thread: ThreadId,
+    /// What it does, wants and offers.
+    pub description: String,
+}
+
 /// What a new thread should be like.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NewThread {
@@ -117,6 +135,8 @@ pub struct NewThread {
     pub label: Option<Name>,
     /// The thread it is created below.
     pub parent: Option<ThreadId>,
+    /// Whom it can send to, besides its parent.
+    pub contacts: Vec<NewContact>,
     /// Everything else.
     pub settings: Settings,
 }
@@ -128,8 +148,14 @@ pub struct Options {
     pub turn: turn::Options,
     /// What they may use up.
     pub budget: Budget,
-    /// The tools of a conversation's decision; `None`: all there are.
+    /// The tools of a conversation's decision; `None`: the usual ones.
     pub tools: Option<Vec<Name>>,
+    /// The tools of a process; `None`: all there are.
+    pub process_tools: Option<Vec<Name>>,
+    /// Most turns that run at a time.
+    pub workers: u32,
+    /// Who goes before whom when more are to run.
+    pub scheduling: Scheduling,
     /// What one tool call may take.
     pub tool_limits: action::Limits,
     /// Most inputs that may wait for one thread.
@@ -154,6 +180,9 @@ impl Default for Options {
             turn: turn::Options::default(),
             budget: Budget::default(),
             tools: None,
+            process_tools: None,
+            workers: 1024,
+            scheduling: Scheduling::default(),
             tool_limits: action::Limits::default(),
             queue_max: 100,
             submodules_max: 32,
@@ -181,6 +210,10 @@ struct Inner {
     tasks: TaskTracker,
     /// Places for runs of pipelines.
     places: Arc<Semaphore>,
+    /// Places for turns.
+    schedule: Schedule,
+    /// A timer was set.
+    timer_set: Notify,
     all: CancellationToken,
     draining: AtomicBool,
 }
@@ -217,6 +250,51 @@ impl Active {
     }
 }
 
+impl Inner {
+    fn new(
+        store: Arc<dyn Store>,
+        model: Arc<dyn Model>,
+        prompts: Arc<Prompts>,
+        history: history::Options,
+        options: Options,
+        told: Told,
+    ) -> Self {
+        let tasks = TaskTracker::new();
+        let mind = Mind {
+            decision_tools: conversation_tools(&prompts, options.tools.as_deref()),
+            process_tools: tools::process(&prompts).only(options.process_tools.as_deref()),
+            step_tools: tools::substeps(&prompts),
+            voice_tools: tools::submodule(&prompts),
+            caller: Arc::new(Caller::new(store.clone(), model, prompts, history)),
+            options: options.turn.clone(),
+            tool_limits: options.tool_limits,
+            budget: Arc::new(options.budget.clone()),
+            told,
+            beside: tasks.clone(),
+        };
+        Self {
+            store,
+            mind,
+            places: Arc::new(Semaphore::new(options.pipeline_limits.at_once as usize)),
+            schedule: Schedule::new(options.workers, options.scheduling),
+            timer_set: Notify::new(),
+            options,
+            active: Mutex::default(),
+            leases: Mutex::default(),
+            opened: Mutex::default(),
+            tasks,
+            all: CancellationToken::new(),
+            draining: AtomicBool::new(false),
+        }
+    }
+}
+
+/// The tools of a conversation's decision: those configured, or the usual ones.
+fn conversation_tools(prompts: &Prompts, names: Option<&[Name]>) -> Toolbox {
+    let all = tools::conversation(prompts);
+    if names.is_some() { all.only(names) } else { tools::usual(all) }
+}
+
 impl Runtime {
     /// Starts: takes up what waits, and looks for more now and then.
     pub fn start(
@@ -226,33 +304,28 @@ impl Runtime {
         history: history::Options,
         options: Options,
     ) -> Self {
-        let tasks = TaskTracker::new();
-        let mind = Mind {
-            decision_tools: tools::conversation(&prompts).only(options.tools.as_deref()),
-            voice_tools: tools::submodule(&prompts),
-            caller: Arc::new(Caller::new(store.clone(), model, prompts, history)),
-            options: options.turn.clone(),
-            tool_limits: options.tool_limits,
-            self_messages: options.budget.self_messages,
-            beside: tasks.clone(),
-        };
-        let runtime = Self(Arc::new(Inner {
-            store,
-            mind,
-            places: Arc::new(Semaphore::new(options.pipeline_limits.at_once as usize)),
-            options,
-            active: Mutex::default(),
-            leases: Mutex::default(),
-            opened: Mutex::default(),
-            tasks,
-            all: CancellationToken::new(),
-            draining: AtomicBool::new(false),
-        }));
+        let inner = Arc::new_cyclic(|weak: &Weak<Inner>| {
+            let weak = weak.clone();
+            let told = move |space: &Space, event: &Event| {
+                weak.upgrade().into_iter().for_each(|inner| Self(inner).told(space, event));
+            };
+            Inner::new(store, model, prompts, history, options, Arc::new(told))
+        });
+        let runtime = Self(inner);
         runtime.0.tasks.spawn(runtime.clone().scan());
         runtime.0.tasks.spawn(runtime.clone().renew());
+        runtime.0.tasks.spawn(runtime.clone().fire_timers());
         runtime
     }
 
+    /// Sees to it that what an event asks for happens: that a thread it wakes is looked after, a timer it sets is waited for.
+    fn told(&self, space: &Space, event: &Event) {
+        if event.wakes() {
+            self.wake(space.clone(), event.thread.clone());
+        } else if event.has("set:timer") {
+            self.0.timer_set.notify_one();
+        }
+    }
     /// Appends an input and wakes its thread. Returns after the commit; never waits for a model.
     pub async fn submit(&self, input: Input) -> Result<(Received, Vec<Placed>), Refused> {
         let Input { space, thread, user, event_id, content } = input;

@@ -10,6 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::action;
+use crate::budget::Budget;
 use crate::decision;
 use crate::edge::limits::ms;
 use crate::edge::{self, Key, Role};
@@ -57,7 +58,7 @@ pub struct Settings {
     /// What tools may take.
     pub tools: Tools,
     /// What ends a mind that does not end by itself.
-    pub budget: turn::Budget,
+    pub budget: Budget,
     /// What a run of a pipeline may use up.
     pub pipelines: pipelines::Limits,
     /// How threads are given to servers.
@@ -81,7 +82,7 @@ impl Default for Settings {
             turn: turn::Options::default(),
             history: history::Options::default(),
             tools: Tools::default(),
-            budget: turn::Budget::default(),
+            budget: Budget::default(),
             pipelines: pipelines::Limits::default(),
             runtime: Running::default(),
             limits: edge::Limits::default(),
@@ -118,16 +119,19 @@ pub struct Models {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tools {
-    /// The tools of a conversation's decision; absent: all there are.
+    /// The tools of a conversation's decision; absent: all there are but `terminate`.
     #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Vec<Name>>,
+    /// The tools of a process; absent: all there are.
+    #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
+    pub process: Option<Vec<Name>>,
     /// How long one tool call may take.
     pub timeout_ms: u64,
 }
 
 impl Default for Tools {
     fn default() -> Self {
-        Self { conversation: None, timeout_ms: 30_000 }
+        Self { conversation: None, process: None, timeout_ms: 30_000 }
     }
 }
 
@@ -143,11 +147,22 @@ pub struct Running {
     pub grace_ms: u64,
     /// Whether a new space begins with the built-in voices (`prompts/submodules`).
     pub default_submodules: bool,
+    /// Most turns that run at a time.
+    pub workers: u32,
+    /// Who goes before whom when more are to run: `breadth-first` or `depth-first`.
+    pub scheduling: runtime::Scheduling,
 }
 
 impl Default for Running {
     fn default() -> Self {
-        Self { lease_ms: 10_000, scan_ms: 3_000, grace_ms: 10_000, default_submodules: true }
+        Self {
+            lease_ms: 10_000,
+            scan_ms: 3_000,
+            grace_ms: 10_000,
+            default_submodules: true,
+            workers: 1024,
+            scheduling: runtime::Scheduling::default(),
+        }
     }
 }
 
@@ -217,6 +232,7 @@ impl Settings {
             ("history.block", self.history.block),
             ("runtime.lease_ms", self.runtime.lease_ms),
             ("runtime.scan_ms", self.runtime.scan_ms),
+            ("runtime.workers", self.runtime.workers.into()),
             ("pipelines.at_once", self.pipelines.at_once.into()),
             ("pipelines.nodes", self.pipelines.nodes),
             ("pipelines.time_ms", self.pipelines.time_ms),
@@ -229,12 +245,15 @@ impl Settings {
 
     /// Refuses tools that do not exist, and a conversation that could not answer.
     pub fn check_tools(&self, prompts: &Prompts) -> Result<(), Invalid> {
-        let Some(names) = &self.tools.conversation else { return Ok(()) };
         let tools = tools::conversation(prompts);
-        if let Some(name) = names.iter().find(|name| tools.get(name.as_str()).is_none()) {
-            let known: Vec<_> = tools.specs().iter().map(|spec| spec.name.clone()).collect();
-            return invalid(format!("tools.conversation: there is no tool {name}; there are {}", known.join(", ")));
+        for (key, names) in [("conversation", &self.tools.conversation), ("process", &self.tools.process)] {
+            let mut names = names.iter().flatten();
+            if let Some(name) = names.find(|name| tools.get(name.as_str()).is_none()) {
+                let known: Vec<_> = tools.specs().iter().map(|spec| spec.name.clone()).collect();
+                return invalid(format!("tools.{key}: there is no tool {name}; there are {}", known.join(", ")));
+            }
         }
+        let Some(names) = &self.tools.conversation else { return Ok(()) };
         if !names.iter().any(|name| name.as_str() == decision::REPLY) {
             return invalid("tools.conversation needs reply: without it nothing that is decided reaches anybody");
         }
@@ -247,6 +266,9 @@ impl Settings {
             turn: self.turn.clone(),
             budget: self.budget.clone(),
             tools: self.tools.conversation.clone(),
+            process_tools: self.tools.process.clone(),
+            workers: self.runtime.workers,
+            scheduling: self.runtime.scheduling,
             tool_limits: action::Limits {
                 time: ms(self.tools.timeout_ms),
                 output_bytes: self.limits.tool_output_bytes,

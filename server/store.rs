@@ -27,9 +27,11 @@ mod rebuild;
 mod rows;
 mod sql;
 mod sqlite;
+mod standing;
 pub mod words;
 
 pub use backup::{backup, restore};
+pub use standing::{Cleared, ContactRow, Member, Standing, StandingChange, TimerRow, Waits};
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -282,6 +284,8 @@ pub struct ThreadRow {
     pub model_calls: u64,
     /// Tokens used, in and out, as far as providers said.
     pub tokens: u64,
+    /// For whom it waits, its plan, …
+    pub standing: Standing,
     /// When its first event was stored.
     pub created: Timestamp,
     /// When its last event was stored.
@@ -321,7 +325,7 @@ pub struct Entry {
     pub updated: Timestamp,
 }
 
-/// What one event does to a thread's row. Several in a row are merged before they are written.
+/// What one event does to a thread's row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ThreadChange {
     /// New settings.
@@ -340,34 +344,16 @@ pub struct ThreadChange {
     pub heard: u64,
     /// Something came from outside: count messages to itself anew, before `self_messages` is added.
     pub from_outside: bool,
+    /// Another thread spoke to it: messages to itself count anew, too.
+    pub from_others: bool,
     /// More messages to itself.
     pub self_messages: u32,
     /// More model calls.
     pub model_calls: u64,
     /// More tokens.
     pub tokens: u64,
-}
-
-impl ThreadChange {
-    /// This change, then `later`.
-    pub fn merge(&mut self, later: Self) {
-        if later.settings.is_some() {
-            self.settings = later.settings;
-        }
-        self.status = later.status.or(self.status);
-        self.woken = later.woken.or(self.woken);
-        self.handled = later.handled.or(self.handled);
-        self.turn = later.turn.or(self.turn);
-        self.visible += later.visible;
-        self.heard += later.heard;
-        if later.from_outside {
-            self.from_outside = true;
-            self.self_messages = 0;
-        }
-        self.self_messages += later.self_messages;
-        self.model_calls += later.model_calls;
-        self.tokens += later.tokens;
-    }
+    /// What becomes of the rest of the row.
+    pub standing: StandingChange,
 }
 
 /// What one event does to rows other than its thread's.
@@ -386,6 +372,20 @@ pub enum Change {
         key: String,
         /// Content, related keys, owner.
         value: Option<(String, Vec<String>, String)>,
+    },
+    /// The event's thread has this contact, or (`None`) has it no longer.
+    Contact {
+        /// What it calls it.
+        name: Name,
+        /// The thread, and its description.
+        value: Option<(ThreadId, String)>,
+    },
+    /// The event's thread has set this timer, or (`None`) it is over.
+    Timer {
+        /// Its name.
+        name: String,
+        /// When, and what for.
+        value: Option<(Timestamp, String)>,
     },
 }
 
@@ -460,11 +460,29 @@ pub trait Store: Send + Sync + 'static {
     /// Threads by id, those after `after`, at most `limit`.
     async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, Error>;
 
+    /// Threads below a thread by id, at most `limit`.
+    async fn below(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<Vec<ThreadRow>, Error>;
+
+    /// Model calls and tokens of all threads of a space.
+    async fn used(&self, space: &Space) -> Result<(u64, u64), Error>;
+
     /// How many events wait in a thread's mailbox (wake it, `seq` above `handled`), counted up to `limit`.
     async fn queued(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<u32, Error>;
 
     /// Threads of all spaces with something in their mailbox that no living server has a lease on; at most `limit`.
     async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error>;
+
+    /// A thread's contacts by name.
+    async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<ContactRow>, Error>;
+
+    /// The threads that have a thread among their contacts, by id; at most `limit`.
+    async fn holders(&self, space: &Space, target: &ThreadId, limit: u32) -> Result<Vec<ThreadId>, Error>;
+
+    /// A thread's timers by name.
+    async fn timers(&self, space: &Space, thread: &ThreadId) -> Result<Vec<TimerRow>, Error>;
+
+    /// Timers of all spaces that are due first, those due until `until`; at most `limit`.
+    async fn due(&self, until: Timestamp, limit: u32) -> Result<Vec<TimerRow>, Error>;
 
     /// The space's submodules by name.
     async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Error>;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::action::{Asked, Limits};
+use crate::budget::Budget;
 use crate::call::{Caller, Ended, Look, Place, Question, Until};
 use crate::event::{Draft, Event, When, tag};
 use crate::failure::{Failure, FailureKind, Who};
@@ -86,6 +87,8 @@ pub struct Hearing {
     pub until: Until,
     /// What one tool call may take.
     pub tool_limits: Limits,
+    /// What may be used up.
+    pub budget: Arc<Budget>,
     /// Most calls one voice may make.
     pub rounds_max: u64,
     /// Ends everything.
@@ -205,6 +208,10 @@ async fn act(hearing: &Hearing, who: &Who, calls: &[Asked], before: Vec<Draft>) 
             upto: hearing.look.window.upto,
             event_id: None,
             submodules: [].into(),
+            now: crate::time::now(),
+            intents: [].into(),
+            immediate: true,
+            budget: hearing.budget.clone(),
             store: hearing.caller.store().clone(),
         };
         drafts.extend(call.action(tools, &desk));

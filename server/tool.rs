@@ -10,11 +10,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::event::Draft;
+use crate::budget::Budget;
+use crate::event::{Draft, Intent};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::model::ToolSpec;
 use crate::store::Store;
+use crate::time::Timestamp;
 
 /// What running a tool does to the world, and so what may be done about it after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,28 +48,52 @@ pub struct Desk {
     pub event_id: Option<Uuid>,
     /// The submodules attached to the thread.
     pub submodules: Arc<[Name]>,
+    /// The time.
+    pub now: Timestamp,
+    /// What the turn intends so far.
+    pub intents: Arc<[Intent]>,
+    /// Messages and contacts take effect at once, not with the turn's end.
+    pub immediate: bool,
+    /// What may be used up.
+    pub budget: Arc<Budget>,
     /// The log and its rows.
     pub store: Arc<dyn Store>,
 }
 
 /// What a tool call came to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
-    /// Events to append with the result.
+    /// Events to append before the result.
     pub drafts: Vec<Draft>,
     /// What the caller is told; `None` where `drafts` say it all (no result event is made).
     pub value: Option<Value>,
+    /// What failed of it, or all: the result is a failure then.
+    pub failure: Option<Failure>,
+    /// What the turn intends now.
+    pub intent: Option<Intent>,
+    /// Messages to other threads that this makes.
+    pub sent: u64,
 }
 
 impl Output {
     /// Only a value.
     pub fn value(value: Value) -> Self {
-        Self { drafts: Vec::new(), value: Some(value) }
+        Self { value: Some(value), ..Self::default() }
     }
 
     /// Only events: they are the result.
     pub fn events(drafts: Vec<Draft>) -> Self {
-        Self { drafts, value: None }
+        Self { drafts, ..Self::default() }
+    }
+
+    /// An intention, and what the caller is told.
+    pub fn intent(intent: Intent, value: impl Into<Value>) -> Self {
+        Self { intent: Some(intent), value: Some(value.into()), ..Self::default() }
+    }
+
+    /// A failure that leaves events besides its result.
+    pub fn failed(drafts: Vec<Draft>, failure: Failure) -> Self {
+        Self { drafts, failure: Some(failure), ..Self::default() }
     }
 }
 
@@ -86,6 +112,10 @@ pub trait Tool: Send + Sync + 'static {
     fn leaves_action(&self) -> bool {
         true
     }
+    /// Whether it goes by what earlier calls of the turn left in the thread's rows: those are stored first.
+    fn counts(&self) -> bool {
+        false
+    }
     /// Runs it. `arguments` is whatever JSON the model wrote.
     async fn call(&self, arguments: Value, desk: &Desk) -> Result<Output, Failure>;
 }
@@ -103,6 +133,8 @@ pub trait Typed: Send + Sync + 'static {
     const BRINGS_BACK: bool = true;
     /// See `Tool::leaves_action`.
     const LEAVES_ACTION: bool = true;
+    /// See `Tool::counts`.
+    const COUNTS: bool = false;
     /// What models are told it is for (from `prompts/`).
     fn description(&self) -> &str;
     /// Runs it.
@@ -135,6 +167,10 @@ impl<T: Typed> Tool for T {
         T::LEAVES_ACTION
     }
 
+    fn counts(&self) -> bool {
+        T::COUNTS
+    }
+
     async fn call(&self, arguments: Value, desk: &Desk) -> Result<Output, Failure> {
         let input = serde_json::from_value(arguments).map_err(|error| {
             Failure::new(FailureKind::Tool, format!("the arguments of {} are not valid: {error}", T::NAME))
@@ -164,6 +200,9 @@ fn make_strict(schema: &mut Value) {
                 if map.get(key).is_some_and(|v| !v.is_object()) {
                     map.remove(key);
                 }
+            }
+            if map.get("type").is_some_and(|kind| kind == "object") {
+                map.entry("properties").or_insert_with(|| json!({}));
             }
             if let Some(properties) = map.get("properties").and_then(Value::as_object) {
                 let names: Vec<Value> = properties.keys().cloned().map(Value::from).collect();
@@ -197,6 +236,19 @@ impl Toolbox {
         let Some(names) = names else { return self };
         let is_named = |tool: &Arc<dyn Tool>| names.iter().any(|name| name.as_str() == tool.name());
         Self::new(self.tools.into_iter().filter(is_named).collect())
+    }
+
+    /// All but those of these names.
+    #[must_use]
+    pub fn without(self, names: &[&str]) -> Self {
+        Self::new(self.tools.into_iter().filter(|tool| !names.contains(&tool.name())).collect())
+    }
+
+    /// These, too.
+    #[must_use]
+    pub fn and(mut self, more: Vec<Arc<dyn Tool>>) -> Self {
+        self.tools.extend(more);
+        Self::new(self.tools)
     }
 
     /// The tool of that name.

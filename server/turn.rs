@@ -7,13 +7,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::event::{Event, TurnOutcome, tag};
+use crate::budget::Budget;
+use crate::event::{Event, Intent, TurnOutcome, tag};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::id::{Name, Seq};
 use crate::submodule::is_own;
-use crate::thread::Policy;
+use crate::thread::{Policy, Settings};
+use step::Step;
 
+mod acting;
+mod closing;
 pub mod driver;
+pub mod step;
+
+pub use closing::ending;
 
 /// How turns go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,25 +53,6 @@ impl Default for Options {
             policy: Policy::Enqueue,
             follow_up: true,
         }
-    }
-}
-
-/// What a turn, and a thread left to itself, may use up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Budget {
-    /// Model calls a turn, besides the one with which each voice comments and follows up.
-    pub model_calls: u64,
-    /// Tokens a turn, in and out, as far as providers say how many; absent: as many as it takes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-    /// Messages in a row that a thread may send itself, before something comes from outside.
-    pub self_messages: u64,
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self { model_calls: 32, tokens: None, self_messages: 32 }
     }
 }
 
@@ -124,8 +112,16 @@ pub struct Turn {
     heard: BTreeSet<Name>,
     own: BTreeMap<Name, Vec<Event>>,
     voice_calls: BTreeMap<Name, u64>,
-    rounds: Vec<Vec<Call>>,
+    rounds: Vec<Round>,
     repairs: u64,
+    /// A process thinks by itself: words alone are thinking, too.
+    process: bool,
+    intents: Vec<Intent>,
+    /// In sub-steps: what is decided so far.
+    step: Option<Step>,
+    thought: bool,
+    /// The last it said to whoever listens.
+    reply: Option<String>,
     questions: Vec<(Name, Seq)>,
     decided: Vec<Seq>,
     model_calls: u64,
@@ -134,7 +130,24 @@ pub struct Turn {
     failed: bool,
     cancelled: bool,
     over: bool,
-    limits: (u64, u64, u64, Option<u64>),
+    limits: Limits,
+}
+
+/// One answer of the decision.
+#[derive(Debug, Clone, Default)]
+struct Round {
+    calls: Vec<Call>,
+    /// Some of it could not be read.
+    unreadable: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Limits {
+    rounds: u64,
+    tool_calls: u64,
+    model_calls: u64,
+    tokens: Option<u64>,
+    unreadable: u64,
 }
 
 impl Turn {
@@ -149,6 +162,11 @@ impl Turn {
             voice_calls: BTreeMap::new(),
             rounds: Vec::new(),
             repairs: 0,
+            process: false,
+            intents: Vec::new(),
+            step: None,
+            thought: false,
+            reply: None,
             questions: Vec::new(),
             decided: Vec::new(),
             model_calls: 0,
@@ -157,8 +175,22 @@ impl Turn {
             failed: false,
             cancelled: false,
             over: false,
-            limits: (options.max_rounds.max(1), options.max_tool_calls, budget.model_calls, budget.tokens),
+            limits: Limits {
+                rounds: options.max_rounds.max(1),
+                tool_calls: options.max_tool_calls,
+                model_calls: budget.model_calls,
+                tokens: budget.tokens,
+                unreadable: budget.unreadable.max(1),
+            },
         }
+    }
+
+    /// The same, of a thread with these settings.
+    #[must_use]
+    pub fn of(mut self, settings: &Settings) -> Self {
+        self.process = settings.is_process();
+        self.step = settings.substeps.then(Step::default);
+        self
     }
 
     /// The turn that an event began, if it began one.
@@ -202,6 +234,26 @@ impl Turn {
         (self.own.get(voice).cloned().unwrap_or_default(), self.voice_calls.get(voice).copied().unwrap_or(0))
     }
 
+    /// What it intends, in the order it was said.
+    pub fn intents(&self) -> &[Intent] {
+        &self.intents
+    }
+
+    /// In sub-steps: what is decided so far.
+    pub fn step(&self) -> Option<&Step> {
+        self.step.as_ref()
+    }
+
+    /// Whether it has sent itself a message.
+    pub fn has_thought(&self) -> bool {
+        self.thought
+    }
+
+    /// The last it said to whoever listens.
+    pub fn reply(&self) -> Option<&str> {
+        self.reply.as_deref()
+    }
+
     /// How many tool calls the decision has made.
     pub fn calls_made(&self) -> u64 {
         self.tool_calls
@@ -209,12 +261,14 @@ impl Turn {
 
     /// Whether the call of this number may run.
     pub fn may_call(&self, number: u64) -> bool {
-        number < self.limits.1
+        number < self.limits.tool_calls
     }
 
     /// Takes in an event of the thread. What does not belong to this turn changes nothing.
     pub fn apply(&mut self, event: &Event) {
-        if event.turn() != Some(self.number) || event.has(tag::FOLLOW_UP) || event.has(tag::LATE) {
+        // What a client wrote into a payload is not about the turn, whatever it says.
+        let is_beside = event.has(tag::FOLLOW_UP) || event.has(tag::LATE) || event.has(tag::INPUT);
+        if event.turn() != Some(self.number) || is_beside {
             return;
         }
         if event.has(tag::TURN) {
@@ -280,11 +334,13 @@ impl Turn {
         let calls = event.payload.get("calls").and_then(Value::as_array).into_iter().flatten();
         let calls: Vec<Call> = (0..).zip(calls).map(call).collect();
         self.tool_calls += calls.len() as u64;
-        self.rounds.push(calls);
+        self.rounds.push(Round { calls, unreadable: false });
     }
 
     fn failure(&mut self, event: &Event) {
-        if event.has(&Who::Decision.to_string()) {
+        if event.has(tag::UNREADABLE) {
+            self.rounds.iter_mut().last().into_iter().for_each(|round| round.unreadable = true);
+        } else if event.has(&Who::Decision.to_string()) {
             self.failed = true;
         } else if let Some(name) = event.tag_value("submodule:").and_then(|name| Name::parse(name).ok()) {
             self.heard.insert(name);
@@ -307,8 +363,21 @@ impl Turn {
             self.questions.push((name, event.seq));
             return;
         }
+        self.thought |= event.has(tag::THOUGHT);
+        if event.has(tag::RESPONSE) {
+            self.reply = Some(event.text().to_owned());
+        }
+        if let Some(intent) = event.intent() {
+            self.step.iter_mut().for_each(|step| step.take(&intent));
+            self.intents.push(intent);
+        }
         let id = event.payload.get("call_id").and_then(Value::as_str);
-        let Some(call) = self.rounds.iter_mut().flatten().find(|call| Some(call.pending.call_id.as_str()) == id) else {
+        let Some(call) = self
+            .rounds
+            .iter_mut()
+            .flat_map(|round| &mut round.calls)
+            .find(|call| Some(call.pending.call_id.as_str()) == id)
+        else {
             return;
         };
         if event.has(tag::ACTION) {
@@ -335,7 +404,7 @@ impl Turn {
         if !silent.is_empty() && self.rounds.is_empty() {
             return Next::Listen(silent);
         }
-        let Some(calls) = self.rounds.last() else { return self.decide(false) };
+        let Some(Round { calls, unreadable }) = self.rounds.last() else { return self.decide(false) };
         let pending: Vec<Pending> = calls.iter().filter(|call| !call.done).map(|call| call.pending.clone()).collect();
         if !pending.is_empty() {
             return Next::Act(pending);
@@ -343,14 +412,24 @@ impl Turn {
         if let Some((name, seq)) = self.questions.first() {
             return Next::Answer(name.clone(), *seq);
         }
-        if calls.is_empty() {
+        if *unreadable {
+            let unread = |round: &&Round| round.unreadable && round.calls.is_empty();
+            let in_a_row = self.rounds.iter().rev().take_while(unread).count() as u64;
+            let limit = self.limits.unreadable;
+            return if in_a_row < limit { self.decide(false) } else { Next::GiveUp(unreadable_answers(limit)) };
+        }
+        let has_ended = self.intents.iter().any(|intent| matches!(intent, Intent::Terminate { .. }));
+        if let Some(step) = &self.step {
+            return if has_ended || step.is_complete() { Next::End(TurnOutcome::Done) } else { self.decide(false) };
+        }
+        if calls.is_empty() && !self.process {
             return if self.repairs == 0 { self.decide(true) } else { Next::GiveUp(mute()) };
         }
         if calls.iter().any(|call| call.back) { self.decide(false) } else { Next::End(TurnOutcome::Done) }
     }
 
     fn decide(&self, repair: bool) -> Next {
-        let (rounds, tool_calls, model_calls, tokens) = self.limits;
+        let Limits { rounds, tool_calls, model_calls, tokens, .. } = self.limits;
         let over = |what: &str, limit: u64, key: &str| {
             let text = format!("the turn has used up its {limit} {what} ({key}) and ends here");
             Next::GiveUp(Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": key })))
@@ -367,6 +446,12 @@ impl Turn {
             Next::Decide { round: self.rounds.len() as u64, repair }
         }
     }
+}
+
+fn unreadable_answers(limit: u64) -> Failure {
+    let text =
+        format!("{limit} answers in a row could not be read (budget.unreadable); what was wrong stands before this");
+    Failure::new(FailureKind::Interpreter, text).with(json!({ "limit": limit, "key": "budget.unreadable" }))
 }
 
 fn mute() -> Failure {

@@ -101,7 +101,7 @@ impl Host {
         // What it sees of the log is in the text: the view itself holds no event.
         let window = Window { show: Show::Visible, upto: 0, take: 0, omitted: 0, since: None };
         let row = self.thread(&self.0.run.thread()).await?;
-        let look = Look { row, window, entries: Vec::new(), blocks: Vec::new() };
+        let look = Look { row, window, entries: Vec::new(), left_out: Vec::new(), blocks: Vec::new() };
         self.0.caller.prepare(&self.place(), &look, &question).await.map_err(failed)
     }
 

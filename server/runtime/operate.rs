@@ -1,13 +1,14 @@
 //! What a person does to threads and submodules from outside: create, change, end. Each act is an event.
 
 use serde_json::{Value, json};
-use uuid::Uuid;
 
-use super::{NewThread, Refused, Runtime};
+use super::{NewContact, NewThread, Refused, Runtime};
 use crate::event::Draft;
-use crate::id::{self, Name, Space, ThreadId};
+use crate::id::{Name, Space, ThreadId};
 use crate::store::{self, Append, Appended, Status, SubmoduleRow, ThreadRow};
+use crate::tools::spawn_thread::labels;
 use crate::turn::driver::Why;
+use crate::turn::ending;
 
 impl Runtime {
     /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages.
@@ -20,26 +21,19 @@ impl Runtime {
             self.cancel_run(space, thread, None).await?;
             return self.known_thread(space, thread).await;
         }
-        let change = json!({ "status": Status::Stopped.as_str() });
-        let ended = Draft::changed(thread, "thread", thread.as_str(), change);
-        self.0.store.append(Append::free(space, vec![ended])).await?;
+        let drafts = ending(&self.0.store, space, thread, Status::Stopped, "ended from outside", "").await?;
+        if let Appended::Stored(placed) = self.0.store.append(Append::free(space, drafts)).await? {
+            placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
+        }
         self.stop_turn(space, thread, Why::Cancel);
         self.hint_status(space, thread, Status::Stopped, 0);
         self.known_thread(space, thread).await
     }
 
-    /// Creates a conversation. The server assigns the id: the label, with a number where that is taken.
+    /// Creates a thread. The server assigns the id: the label, with a number where that is taken. Its parent is told.
     pub async fn create_thread(&self, space: &Space, new: NewThread) -> Result<ThreadRow, Refused> {
         self.open(space).await?;
-        if let Some(parent) = &new.parent {
-            self.known_thread(space, parent).await?;
-        }
-        if let Some(voices) = &new.settings.submodules {
-            let known = self.0.store.submodules(space).await?;
-            if let Some(name) = voices.iter().find(|name| !known.iter().any(|row| row.name == **name)) {
-                return Err(Refused::NotFound(format!("submodule {name}")));
-            }
-        }
+        self.check_new(space, &new).await?;
         let settings = serde_json::to_value(&new.settings).unwrap_or_default();
         for label in labels(new.label.as_ref()) {
             let thread = match &new.parent {
@@ -50,12 +44,14 @@ impl Runtime {
             if thread.is_of_runs() || self.0.store.thread(space, &thread).await?.is_some() {
                 continue;
             }
-            // Two who create the same id at once: the id of the event is made from it, so that one of them finds it taken.
-            let id = id::part_of(Uuid::nil(), 0);
-            let id = Uuid::new_v5(&id, format!("thread {space} {thread}").as_bytes());
-            let created =
-                Draft::changed(&thread, "thread", thread.as_str(), json!({ "settings": settings })).with_id(id);
-            match self.0.store.append(Append::free(space, vec![created])).await {
+            let contact = |it: &NewContact| {
+                let change = json!({ "thread": it.thread, "description": it.description });
+                Draft::changed(&thread, "contact", it.name.as_str(), change)
+            };
+            let mut drafts = vec![Draft::created(space, &thread, &settings)];
+            drafts.extend(new.contacts.iter().map(contact));
+            drafts.extend(new.parent.as_ref().map(|parent| Draft::spawned(parent, None, &thread, None)));
+            match self.0.store.append(Append::free(space, drafts)).await {
                 Ok(Appended::Stored(placed)) if placed.iter().all(|placed| !placed.duplicate) => {
                     return self.known_thread(space, &thread).await;
                 }
@@ -64,6 +60,43 @@ impl Runtime {
             }
         }
         Err(Refused::Unprocessable("no free id was found for the label; choose another".into()))
+    }
+
+    /// Whether everything that a new thread names is there, and there is room for it.
+    async fn check_new(&self, space: &Space, new: &NewThread) -> Result<(), Refused> {
+        let budget = &self.0.options.budget;
+        if let Some(parent) = &new.parent {
+            let row = self.known_thread(space, parent).await?;
+            if parent.is_of_runs() {
+                let text = format!("{parent} is kept for runs of pipelines, which have no subthreads");
+                return Err(Refused::Unprocessable(text));
+            }
+            if row.status.is_final() {
+                return Err(Refused::Ended(parent.clone()));
+            }
+            if u64::from(row.standing.subthreads) >= budget.subthreads {
+                let limit = u32::try_from(budget.subthreads).unwrap_or(u32::MAX);
+                return Err(Refused::TooMany {
+                    what: "subthreads of a thread that have not ended (budget.subthreads)",
+                    limit,
+                });
+            }
+            let depth = parent.as_str().split('.').count() as u64 + 1;
+            if depth > budget.depth {
+                let text = format!("threads may be nested {} deep (budget.depth)", budget.depth);
+                return Err(Refused::Unprocessable(text));
+            }
+        }
+        if let Some(voices) = &new.settings.submodules {
+            let known = self.0.store.submodules(space).await?;
+            if let Some(name) = voices.iter().find(|name| !known.iter().any(|row| row.name == **name)) {
+                return Err(Refused::NotFound(format!("submodule {name}")));
+            }
+        }
+        for contact in &new.contacts {
+            self.known_thread(space, &contact.thread).await?;
+        }
+        Ok(())
     }
 
     /// Creates a submodule (`create`) or gives one another prompt.
@@ -109,13 +142,4 @@ impl Runtime {
         self.0.store.append(Append::free(space, vec![draft])).await?;
         Ok(())
     }
-}
-
-/// Ids to try for a label: itself, then with numbers.
-fn labels(label: Option<&Name>) -> Vec<Name> {
-    let drawn = || format!("t-{}", &id::fresh().simple().to_string()[20..]);
-    let stem = label.map_or_else(drawn, |label| label.as_str().to_owned());
-    let short = &stem[..stem.len().min(28)];
-    let numbered = (2..100).map(|number| format!("{short}-{number}"));
-    std::iter::once(stem.clone()).chain(numbered).filter_map(|label| Name::parse(&label).ok()).collect()
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Active, Runtime, lock};
 use crate::call::Place;
-use crate::event::{Draft, Event, TurnOutcome, tag};
+use crate::event::{Draft, Event, TurnOutcome, WAIT, Waiting, tag};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::scribe::{Lost, Scribe};
@@ -17,6 +17,7 @@ use crate::store::{self, Append, Fence, Order, Query, Show, Status, ThreadRow};
 use crate::thread::Settings;
 use crate::turn::Turn;
 use crate::turn::driver::{Driver, Stop, Why};
+use crate::turn::step::Step;
 
 /// What looking after a thread came to.
 pub(super) enum Looked {
@@ -46,6 +47,20 @@ pub(super) fn looked(ended: Result<Status, Lost>) -> Result<Looked, store::Error
         Ok(status) => Ok(Looked::Worked(status)),
         Err(Lost::Stale) => Ok(Looked::Nothing),
         Err(Lost::Store(error)) => Err(error),
+    }
+}
+
+/// The beginning of a turn. In sub-steps it has the state of the step, with nothing decided; a turn that ends a wait ends
+/// its time limit, too.
+fn opening(row: &ThreadRow, settings: &Settings, number: u64, batch: &[Seq], voices: &[Name]) -> Draft {
+    let started = Draft::turn_started(&row.thread, number, batch, voices);
+    let started = match settings.substeps {
+        true => started.with("step", serde_json::to_value(Step::default()).unwrap_or_default()),
+        false => started,
+    };
+    match row.standing.waiting.as_ref().and_then(|waiting| waiting.until) {
+        Some(_) => started.with("waited", WAIT),
+        None => started,
     }
 }
 
@@ -115,6 +130,7 @@ impl Runtime {
         if !woken && self.waiting_row(space, thread).await?.is_none() {
             return Ok(Looked::Nothing);
         }
+        let _place = self.0.schedule.place(thread).await;
         let Some(fence) = store.lease(space, thread, self.0.options.lease).await? else { return Ok(Looked::Nothing) };
         // Followed first, then read: what another server stores about the turn is in one of the two.
         let told = store.is_shared().then(|| store.feed().follow(space, Some(thread)));
@@ -123,6 +139,9 @@ impl Runtime {
             store.release(&fence).await?;
             return Ok(Looked::Nothing);
         };
+        if !self.is_awaited(space, &row).await? {
+            return self.wait_on(space, &row, fence).await;
+        }
         let stop = Arc::new(Stop::new(&self.0.all));
         lock(&self.0.leases).insert(fence.clone(), stop.clone());
         if let Some(active) = lock(&self.0.active).get_mut(key) {
@@ -147,13 +166,18 @@ impl Runtime {
             Err(error) => {
                 trouble.held = Some(fence);
                 // What the database refuses it will refuse again.
-                let lasting = if matches!(error, store::Error::Unavailable(_)) { 0 } else { TRIES };
+                let lasting = if matches!(error, store::Error::Broken(_)) { TRIES } else { 0 };
                 trouble.tries = lasting.max(trouble.tries + 1);
             }
         }
         self.give_back(trouble).await?;
         match looked {
-            Ok(Looked::Worked(status)) => self.hint_status(space, thread, status, 0),
+            Ok(Looked::Worked(status)) => {
+                if status == Status::Waiting {
+                    self.break_circle(space, thread).await?;
+                }
+                self.hint_status(space, thread, status, 0);
+            }
             Ok(Looked::Nothing) => self.hint_status(space, thread, Status::Idle, 0),
             Err(_) => {}
         }
@@ -192,7 +216,7 @@ impl Runtime {
     /// The thread's row, if it has something to do.
     async fn waiting_row(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, store::Error> {
         let row = self.0.store.thread(space, thread).await?;
-        Ok(row.filter(|row| row.woken > row.handled && !row.status.is_final()))
+        Ok(row.filter(|row| row.woken > row.handled && row.status != Status::Waiting && !row.status.is_final()))
     }
 
     async fn take_turn(
@@ -211,15 +235,16 @@ impl Runtime {
         if let Some(heard) = &settings.submodules {
             voices.retain(|voice| heard.contains(&voice.name));
         }
-        let (turn, opening, batch) = match self.open_turn(&fence.space, row).await? {
+        let (options, budget) = (&self.0.options.turn, &self.0.options.budget);
+        let (turn, opening, batch) = match self.open_turn(&fence.space, row, &settings).await? {
             Some(turn) => (turn, None, Vec::new()),
             None => {
                 let number = row.turn + 1;
                 let (batch, cancel) = self.batch(&fence.space, row, number).await?;
                 let names: Vec<Name> = voices.iter().map(|voice| voice.name.clone()).collect();
                 let seqs: Vec<Seq> = batch.iter().map(|event| event.seq).collect();
-                let opening = Draft::turn_started(&row.thread, number, &seqs, &names);
-                let mut turn = Turn::new(number, seqs, names, &self.0.options.turn, &self.0.options.budget);
+                let opening = opening(row, &settings, number, &seqs, &names);
+                let mut turn = Turn::new(number, seqs, names, options, budget).of(&settings);
                 cancel.iter().for_each(|event| turn.apply(event));
                 (turn, Some(opening), batch)
             }
@@ -228,6 +253,11 @@ impl Runtime {
         let scribe = Arc::new(Scribe::new(self.0.store.clone(), fence, opening.clone()));
         if opening.is_some() && self.talks_to_itself(row, &batch) {
             return self.silence(&scribe, &place, turn.upto()).await;
+        }
+        if opening.is_some()
+            && let Some(spent) = self.spent(&place.space, row).await?
+        {
+            return self.fail(&scribe, &place, turn.upto(), &spent).await;
         }
         let upto = turn.upto();
         if tries >= TRIES {
@@ -241,25 +271,27 @@ impl Runtime {
             voices,
             settings,
             stop,
+            status: Status::Idle,
         };
         let ended = match tokio::spawn(driver.run()).await {
             Ok(ended) => ended,
             Err(broke) => self.broke(&scribe, &place, upto, &broke.to_string()).await,
         };
-        looked(ended.and_then(|ended| ended.map(|_| Status::Idle).ok_or(Lost::Stale)))
+        looked(ended.and_then(|ended| ended.ok_or(Lost::Stale)))
     }
 
     /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
-    async fn broke(&self, scribe: &Scribe, place: &Place, upto: Seq, why: &str) -> Result<Option<TurnOutcome>, Lost> {
+    async fn broke(&self, scribe: &Scribe, place: &Place, upto: Seq, why: &str) -> Result<Option<Status>, Lost> {
         let failure = Failure::new(FailureKind::Internal, format!("the turn broke down: {why}"));
         let failure = Draft::failure(&place.thread, Some(place.turn), &Who::Core, &failure);
         let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Failed, upto);
         scribe.close(vec![failure, ended]).await?;
-        Ok(Some(TurnOutcome::Failed))
+        Ok(Some(Status::Idle))
     }
 
     fn talks_to_itself(&self, row: &ThreadRow, batch: &[Event]) -> bool {
-        !batch.iter().any(Event::is_from_outside) && u64::from(row.self_messages) > self.0.options.budget.self_messages
+        batch.iter().all(|event| event.has(tag::THOUGHT))
+            && u64::from(row.self_messages) > self.0.options.budget.self_messages
     }
 
     /// Ends a chain of messages to itself, visibly.
@@ -283,11 +315,20 @@ impl Runtime {
     async fn fail(&self, scribe: &Scribe, place: &Place, upto: Seq, failure: &Failure) -> Result<Looked, store::Error> {
         let failure = Draft::failure(&place.thread, Some(place.turn), &Who::Core, failure);
         let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Failed, upto);
-        looked(scribe.close(vec![failure, ended]).await.map(|_| Status::Idle))
+        // It waits for whoever comes, a process, too: it would only come here again.
+        let reason = failure.payload.get("text").and_then(Value::as_str).map(str::to_owned);
+        let waiting = Waiting { reason, ..Waiting::for_anybody() };
+        let ended = ended.with("wait", serde_json::to_value(waiting).unwrap_or_default());
+        looked(scribe.close(vec![failure, ended]).await.map(|_| Status::Waiting))
     }
 
     /// The turn that was begun and not ended, as far as it came.
-    async fn open_turn(&self, space: &Space, row: &ThreadRow) -> Result<Option<Turn>, store::Error> {
+    async fn open_turn(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        settings: &Settings,
+    ) -> Result<Option<Turn>, store::Error> {
         if row.status != Status::Thinking {
             return Ok(None);
         }
@@ -298,7 +339,7 @@ impl Runtime {
                 Some(turn) => turn.apply(&event),
                 None => {
                     let begun = Turn::begun_by(&event, &self.0.options.turn, &self.0.options.budget);
-                    turn = begun.filter(|turn| turn.number() == number);
+                    turn = begun.filter(|turn| turn.number() == number).map(|turn| turn.of(settings));
                 }
             }
             true

@@ -6,7 +6,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::append::{Position, json};
-use super::{Entry, Error, Status, SubmoduleRow, ThreadRow, marks, words};
+use super::{ContactRow, Entry, Error, Standing, Status, SubmoduleRow, ThreadRow, TimerRow, marks, words};
 use crate::event::{Event, Meta, Modality, Source};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::time::Timestamp;
@@ -19,7 +19,7 @@ macro_rules! event_columns {
 macro_rules! thread_columns {
     () => {
         "thread, settings, status, head, woken, handled, turn, visible, heard, self_messages, model_calls, tokens, \
-         created, updated"
+         standing, created, updated"
     };
 }
 macro_rules! entry_columns {
@@ -35,12 +35,15 @@ macro_rules! index_columns {
 pub(super) use {entry_columns, event_columns, index_columns, thread_columns};
 
 pub(super) type EventColumns = (i64, Uuid, i64, String, String, String, String, String);
-pub(super) type ThreadColumns = (String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
+pub(super) type ThreadColumns = (String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, String, i64, i64);
 /// An event's columns after its space.
 pub(super) type PlacedColumns = (String, i64, Uuid, i64, String, String, String, String, String);
 /// A thread's columns after its space.
 pub(super) type PlacedThreadColumns =
-    (String, String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
+    (String, String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, String, i64, i64);
+/// A contact's columns after its space and thread.
+pub(super) type ContactColumns = (String, String, String);
+pub(super) type TimerColumns = (String, String, String, i64, String);
 pub(super) type EntryColumns = (String, String, String, String, i64);
 pub(super) type SubmoduleColumns = (String, String, i64);
 
@@ -84,8 +87,23 @@ pub(super) fn event(columns: EventColumns) -> Result<Event, Error> {
 }
 
 pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, Error> {
-    let (thread, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, created, updated) =
-        columns;
+    let (
+        thread,
+        settings,
+        status,
+        head,
+        woken,
+        handled,
+        turn,
+        visible,
+        heard,
+        own,
+        calls,
+        tokens,
+        rest,
+        created,
+        updated,
+    ) = columns;
     Ok(ThreadRow {
         thread: thread_id(thread)?,
         settings: parse::<Value>(&settings)?,
@@ -99,6 +117,7 @@ pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, Error> {
         self_messages: count(own)?,
         model_calls: count(calls)?,
         tokens: count(tokens)?,
+        standing: if rest.is_empty() { Standing::default() } else { parse(&rest)? },
         created: Timestamp::from_micros(created),
         updated: Timestamp::from_micros(updated),
     })
@@ -110,10 +129,26 @@ pub(super) fn placed_event(columns: PlacedColumns) -> Result<(Space, Event), Err
 }
 
 pub(super) fn placed_thread(columns: PlacedThreadColumns) -> Result<(Space, ThreadRow), Error> {
-    let (space, id, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, created, updated) =
-        columns;
+    let (
+        space,
+        id,
+        settings,
+        status,
+        head,
+        woken,
+        handled,
+        turn,
+        visible,
+        heard,
+        own,
+        calls,
+        tokens,
+        rest,
+        created,
+        updated,
+    ) = columns;
     let columns =
-        (id, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, created, updated);
+        (id, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, rest, created, updated);
     Ok((self::space(space)?, thread(columns)?))
 }
 
@@ -137,6 +172,16 @@ pub(super) fn submodule(columns: SubmoduleColumns) -> Result<SubmoduleRow, Error
     let (name, prompt, updated) = columns;
     let name = Name::parse(&name).map_err(unreadable)?;
     Ok(SubmoduleRow { name, prompt, updated: Timestamp::from_micros(updated) })
+}
+
+pub(super) fn contact((name, target, description): ContactColumns) -> Result<ContactRow, Error> {
+    let name = Name::parse(&name).map_err(unreadable)?;
+    Ok(ContactRow { name, target: thread_id(target)?, description })
+}
+
+pub(super) fn timer((space, thread, name, due, note): TimerColumns) -> Result<TimerRow, Error> {
+    let (space, thread) = (self::space(space)?, thread_id(thread)?);
+    Ok(TimerRow { space, thread, name, due: Timestamp::from_micros(due), note })
 }
 
 /// An event as its row has it.

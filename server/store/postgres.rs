@@ -53,6 +53,7 @@ fn migrations() -> Migrator {
     sql::migrations(&[
         ("first light", include_str!("../../migrations/postgres/0001_first_light.sql")),
         ("search at once", include_str!("../../migrations/postgres/0002_search_at_once.sql")),
+        ("threads are processes", include_str!("../../migrations/postgres/0003_threads_are_processes.sql")),
     ])
 }
 
@@ -172,7 +173,7 @@ impl Postgres {
 
     async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
         let text = "select t.space, t.thread from threads t \
-             where t.woken > t.handled and t.status not in ('done', 'failed', 'stopped') \
+             where t.woken > t.handled and t.status not in ('waiting', 'done', 'failed', 'stopped') \
              and not exists (select 1 from leases l where l.space = t.space and l.thread = t.thread \
              and l.until >= clock_timestamp()) limit $1";
         let rows: Vec<(String, String)> =

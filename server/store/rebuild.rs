@@ -7,7 +7,7 @@ use super::append::Position;
 use super::rows::Rows;
 use super::{Project, Rebuilt, marks};
 use crate::event::Event;
-use crate::id::{Seq, Space};
+use crate::id::{Name, Seq, Space, ThreadId};
 
 /// Events read at a time.
 pub(super) const PAGE: i64 = 1000;
@@ -47,6 +47,10 @@ impl Derived {
         differ(&mut differences, "submodules", &there(self.rows.submodules), &there(log.rows.submodules), pair);
         let pair = |(space, key): &(Space, String)| format!("{space}/{key}");
         differ(&mut differences, "entries", &there(self.rows.entries), &there(log.rows.entries), pair);
+        let triple = |(space, thread, name): &(Space, ThreadId, Name)| format!("{space}/{thread}/{name}");
+        differ(&mut differences, "contacts", &there(self.rows.contacts), &there(log.rows.contacts), triple);
+        let triple = |(space, thread, name): &(Space, ThreadId, String)| format!("{space}/{thread}/{name}");
+        differ(&mut differences, "timers", &there(self.rows.timers), &there(log.rows.timers), triple);
         if self.marks != log.marks && differences.len() < NAMED {
             differences.push(format!("marks: {} rows instead of {}", self.marks, log.marks));
         }
@@ -212,6 +216,24 @@ macro_rules! rebuild {
             for (space, key, content, related_keys, owner, updated) in rows {
                 let row = sql::entry((key, content, related_keys, owner, updated))?;
                 derived.rows.entries.insert((sql::space(space)?, row.key.clone()), Some(row));
+            }
+            let rows: Vec<(String, String, String, String, String)> =
+                sqlx::query_as("select space, thread, name, target, description from contacts")
+                    .fetch_all(&mut *connection)
+                    .await
+                    .map_err(sql::error)?;
+            for (space, thread, name, target, description) in rows {
+                let row = sql::contact((name, target, description))?;
+                let key = (sql::space(space)?, sql::thread_id(thread)?, row.name.clone());
+                derived.rows.contacts.insert(key, Some(row));
+            }
+            let rows: Vec<sql::TimerColumns> = sqlx::query_as("select space, thread, name, due, note from timers")
+                .fetch_all(&mut *connection)
+                .await
+                .map_err(sql::error)?;
+            for row in rows {
+                let row = sql::timer(row)?;
+                derived.rows.timers.insert((row.space.clone(), row.thread.clone(), row.name.clone()), Some(row));
             }
             let rows: Vec<(String, i64)> = sqlx::query_as("select space, seq from indexed")
                 .fetch_all(&mut *connection)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Change, Entry, Project, Status, SubmoduleRow, ThreadChange, ThreadRow};
+use super::{Change, ContactRow, Entry, Project, Standing, Status, SubmoduleRow, ThreadChange, ThreadRow, TimerRow};
 use crate::event::Event;
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::time::Timestamp;
@@ -18,6 +18,10 @@ pub struct Rows {
     pub submodules: BTreeMap<(Space, Name), Option<SubmoduleRow>>,
     /// State entries.
     pub entries: BTreeMap<(Space, String), Option<Entry>>,
+    /// Contacts, by space, thread and name.
+    pub contacts: BTreeMap<(Space, ThreadId, Name), Option<ContactRow>>,
+    /// Timers, by space, thread and name.
+    pub timers: BTreeMap<(Space, ThreadId, String), Option<TimerRow>>,
 }
 
 impl Rows {
@@ -43,8 +47,30 @@ impl Rows {
                 });
                 self.entries.insert((space.clone(), key), row);
             }
+            Some(Change::Contact { name, value }) => {
+                let row = value.map(|(target, description)| ContactRow { name: name.clone(), target, description });
+                self.contacts.insert((space.clone(), event.thread.clone(), name), row);
+            }
+            Some(Change::Timer { name, value }) => {
+                let (space, thread) = (space.clone(), event.thread.clone());
+                let row = value.map(|(due, note)| TimerRow {
+                    space: space.clone(),
+                    thread: thread.clone(),
+                    name: name.clone(),
+                    due,
+                    note,
+                });
+                self.timers.insert((space, thread, name), row);
+            }
             None => {}
         }
+    }
+}
+
+impl Rows {
+    /// Whether there are rows that are written one by one.
+    pub fn has_single(&self) -> bool {
+        !(self.submodules.is_empty() && self.entries.is_empty() && self.contacts.is_empty() && self.timers.is_empty())
     }
 }
 
@@ -63,13 +89,14 @@ impl ThreadRow {
             self_messages: 0,
             model_calls: 0,
             tokens: 0,
+            standing: Standing::default(),
             created: ts,
             updated: ts,
         }
     }
 
-    fn take(&mut self, change: ThreadChange, seq: Seq, ts: Timestamp) {
-        if let Some(settings) = change.settings {
+    fn take(&mut self, mut change: ThreadChange, seq: Seq, ts: Timestamp) {
+        if let Some(settings) = change.settings.take() {
             self.settings = settings;
         }
         // What has ended stays ended, whatever its last turn still writes.
@@ -79,9 +106,10 @@ impl ThreadRow {
         self.woken = change.woken.unwrap_or(self.woken);
         self.handled = change.handled.unwrap_or(self.handled);
         self.turn = change.turn.unwrap_or(self.turn);
+        self.stand(&change);
         self.visible += change.visible;
         self.heard += change.heard;
-        if change.from_outside {
+        if change.from_outside || change.from_others {
             self.self_messages = 0;
         }
         self.self_messages += change.self_messages;

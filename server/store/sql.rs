@@ -139,6 +139,40 @@ macro_rules! store {
                 rows.into_iter().map(sql::thread).collect()
             }
 
+            async fn below(
+                &self,
+                space: &Space,
+                thread: &ThreadId,
+                limit: u32,
+            ) -> Result<Vec<super::ThreadRow>, Error> {
+                // Bytewise, everything that begins with "x." lies between "x." and "x/".
+                let text = concat!(
+                    "select ",
+                    sql::thread_columns!(),
+                    " from threads where space = $1 and thread > $2 and thread < $3 order by thread limit $4 + 0"
+                );
+                let rows: Vec<sql::ThreadColumns> = sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(format!("{thread}."))
+                    .bind(format!("{thread}/"))
+                    .bind(i64::from(limit))
+                    .fetch_all(&mut *self.reader().await?)
+                    .await
+                    .map_err(sql::error)?;
+                rows.into_iter().map(sql::thread).collect()
+            }
+
+            async fn used(&self, space: &Space) -> Result<(u64, u64), Error> {
+                let text = "select cast(coalesce(sum(model_calls), 0) as bigint), cast(coalesce(sum(tokens), 0) as bigint) \
+                     from threads where space = $1";
+                let (calls, tokens): (i64, i64) = sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .fetch_one(&mut *self.reader().await?)
+                    .await
+                    .map_err(sql::error)?;
+                Ok((calls.unsigned_abs(), tokens.unsigned_abs()))
+            }
+
             async fn queued(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<u32, Error> {
                 let text = "select count(*) from (select seq from marks where space = $1 and mark = $3 \
                      and visibility in (2, 3) and seq > (select handled from threads where space = $1 and thread = $2) \
@@ -166,6 +200,51 @@ macro_rules! store {
                         .await
                         .map_err(sql::error)?;
                 rows.into_iter().map(sql::submodule).collect()
+            }
+
+            async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<super::ContactRow>, Error> {
+                let text = "select name, target, description from contacts where space = $1 and thread = $2 order by name";
+                let rows: Vec<sql::ContactColumns> = sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(thread.as_str())
+                    .fetch_all(&mut *self.reader().await?)
+                    .await
+                    .map_err(sql::error)?;
+                rows.into_iter().map(sql::contact).collect()
+            }
+
+            async fn holders(&self, space: &Space, target: &ThreadId, limit: u32) -> Result<Vec<ThreadId>, Error> {
+                let text = "select distinct thread from contacts where space = $1 and target = $2 order by thread limit $3 + 0";
+                let rows: Vec<String> = sqlx::query_scalar(text)
+                    .bind(space.as_str())
+                    .bind(target.as_str())
+                    .bind(i64::from(limit))
+                    .fetch_all(&mut *self.reader().await?)
+                    .await
+                    .map_err(sql::error)?;
+                rows.into_iter().map(sql::thread_id).collect()
+            }
+
+            async fn timers(&self, space: &Space, thread: &ThreadId) -> Result<Vec<super::TimerRow>, Error> {
+                let text = "select space, thread, name, due, note from timers where space = $1 and thread = $2 order by name";
+                let rows: Vec<sql::TimerColumns> = sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(thread.as_str())
+                    .fetch_all(&mut *self.reader().await?)
+                    .await
+                    .map_err(sql::error)?;
+                rows.into_iter().map(sql::timer).collect()
+            }
+
+            async fn due(&self, until: crate::time::Timestamp, limit: u32) -> Result<Vec<super::TimerRow>, Error> {
+                let text = "select space, thread, name, due, note from timers where due <= $1 order by due limit $2 + 0";
+                let rows: Vec<sql::TimerColumns> = sqlx::query_as(text)
+                    .bind(until.micros())
+                    .bind(i64::from(limit))
+                    .fetch_all(&mut *self.reader().await?)
+                    .await
+                    .map_err(sql::error)?;
+                rows.into_iter().map(sql::timer).collect()
             }
 
             async fn entry(&self, space: &Space, key: &str) -> Result<Option<super::Entry>, Error> {
@@ -431,6 +510,50 @@ macro_rules! put_submodule {
     }};
 }
 pub(super) use put_submodule;
+
+/// Writes the rows that threads have of their own, contacts and timers, or removes them.
+macro_rules! put_own {
+    ($connection:expr, $rows:expr) => {{
+        for ((space, thread, name), row) in &$rows.contacts {
+            let query = match row {
+                Some(row) => sqlx::query(
+                    "insert into contacts (space, thread, name, target, description) values ($1, $2, $3, $4, $5) \
+                     on conflict (space, thread, name) do update \
+                     set target = excluded.target, description = excluded.description",
+                )
+                .bind(space.as_str())
+                .bind(thread.as_str())
+                .bind(name.as_str())
+                .bind(row.target.as_str())
+                .bind(&row.description),
+                None => sqlx::query("delete from contacts where space = $1 and thread = $2 and name = $3")
+                    .bind(space.as_str())
+                    .bind(thread.as_str())
+                    .bind(name.as_str()),
+            };
+            query.execute(&mut *$connection).await.map_err(sql::error)?;
+        }
+        for ((space, thread, name), row) in &$rows.timers {
+            let query = match row {
+                Some(row) => sqlx::query(
+                    "insert into timers (space, thread, name, due, note) values ($1, $2, $3, $4, $5) \
+                     on conflict (space, thread, name) do update set due = excluded.due, note = excluded.note",
+                )
+                .bind(space.as_str())
+                .bind(thread.as_str())
+                .bind(name.as_str())
+                .bind(row.due.micros())
+                .bind(&row.note),
+                None => sqlx::query("delete from timers where space = $1 and thread = $2 and name = $3")
+                    .bind(space.as_str())
+                    .bind(thread.as_str())
+                    .bind(name.as_str()),
+            };
+            query.execute(&mut *$connection).await.map_err(sql::error)?;
+        }
+    }};
+}
+pub(super) use put_own;
 
 /// The migrations of a database, in order: name and text.
 pub(super) fn migrations(texts: &[(&'static str, &'static str)]) -> Migrator {

@@ -59,6 +59,7 @@ fn migrations() -> Migrator {
     sql::migrations(&[
         ("first light", include_str!("../../migrations/sqlite/0001_first_light.sql")),
         ("search at once", include_str!("../../migrations/sqlite/0002_search_at_once.sql")),
+        ("threads are processes", include_str!("../../migrations/sqlite/0003_threads_are_processes.sql")),
     ])
 }
 
@@ -187,7 +188,7 @@ impl Sqlite {
 
     async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
         let text = "select space, thread from threads \
-             where woken > handled and status not in ('done', 'failed', 'stopped') limit $1 + 0";
+             where woken > handled and status not in ('waiting', 'done', 'failed', 'stopped') limit $1 + 0";
         let rows: Vec<(String, String)> = sqlx::query_as(text)
             .bind(i64::from(limit) + stored(self.leases.len() as u64))
             .fetch_all(&mut *self.reader().await?)

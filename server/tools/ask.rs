@@ -44,6 +44,6 @@ impl Typed for Ask {
             return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "unknown_submodule" })));
         };
         let question = Draft::question(&desk.thread, desk.turn, &name, &input.question).of_call(&desk.call_id);
-        Ok(Output { drafts: vec![question], value: Some(Value::from("asked")) })
+        Ok(Output { drafts: vec![question], value: Some(Value::from("asked")), ..Output::default() })
     }
 }

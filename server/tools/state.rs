@@ -93,7 +93,7 @@ impl PutInput {
         let change =
             json!({ "content": self.content, "related_keys": self.related_keys, "owner": desk.by.to_string() });
         let draft = Draft::changed(&desk.thread, "entry", &self.key, change);
-        Ok(Output { drafts: vec![draft], value: Some(json!({ "stored": self.key })) })
+        Ok(Output { drafts: vec![draft], value: Some(json!({ "stored": self.key })), ..Output::default() })
     }
 }
 
@@ -133,7 +133,11 @@ impl DeleteInput {
             return Ok(Output::value(json!({ "found": false })));
         }
         let draft = Draft::changed(&desk.thread, "entry", &self.key, Value::Null);
-        Ok(Output { drafts: vec![draft], value: Some(json!({ "found": true, "deleted": self.key })) })
+        Ok(Output {
+            drafts: vec![draft],
+            value: Some(json!({ "found": true, "deleted": self.key })),
+            ..Output::default()
+        })
     }
 }
 

@@ -5,46 +5,56 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Next, Options, Pending, Turn};
-use crate::action::{Asked, Limits};
-use crate::call::{Caller, Ended, Place, Ready, Until};
-use crate::decision::{Deciding, Streamed, decide};
-use crate::event::{Draft, TurnOutcome, When, tag};
+use super::closing::{Closing, ending};
+use super::{Next, Options, Turn};
+use crate::action::Limits;
+use crate::budget::Budget;
+use crate::call::{Caller, Ended, Place, Until};
+use crate::decision::{Deciding, Manner, Streamed, decide};
+use crate::event::{Draft, Event, TurnOutcome, Waiting, When, tag};
 use crate::failure::{Failure, FailureKind, Who};
-use crate::id::Name;
-use crate::model::{Answer, Tier};
+use crate::id::{Name, Space};
+use crate::model::Tier;
 use crate::scribe::{Lost, Scribe};
-use crate::store::SubmoduleRow;
 use crate::store::feed::DeltaOutcome;
+use crate::store::{self, Shown, Status, SubmoduleRow};
 use crate::submodule::{self, Hearing, Occasion, Spoken, Voice, speak};
-use crate::thread::Settings;
-use crate::tool::{Desk, Effect, Toolbox, Typed as _};
-use crate::tools::think::Think;
+use crate::thread::{Language, Settings};
+use crate::tool::Toolbox;
 
 /// What all turns share.
 #[derive(Clone)]
 pub struct Mind {
     /// Who asks the model.
     pub caller: Arc<Caller>,
-    /// The decision's tools.
+    /// The tools of a conversation's decision, of a process, and of one that goes in sub-steps.
     pub decision_tools: Toolbox,
+    /// See `decision_tools`.
+    pub process_tools: Toolbox,
+    /// See `decision_tools`.
+    pub step_tools: Toolbox,
     /// The voices' tools.
     pub voice_tools: Toolbox,
     /// How turns go.
     pub options: Options,
     /// What one tool call may take.
     pub tool_limits: Limits,
-    /// Most messages of a thread to itself in a row.
-    pub self_messages: u64,
+    /// What may be used up.
+    pub budget: Arc<Budget>,
     /// Where late voices and follow-ups run on after their turn.
     pub beside: TaskTracker,
+    /// Who sees to it that what an event asks for of others happens.
+    pub told: Told,
 }
+
+/// Is told of events that a turn stored.
+pub type Told = Arc<dyn Fn(&Space, &Event) + Send + Sync>;
 
 /// Why a turn is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,11 +124,18 @@ pub struct Driver {
     pub settings: Settings,
     /// Stops it.
     pub stop: Arc<Stop>,
+    /// What the thread comes to when it ends.
+    pub status: Status,
 }
 
 impl Driver {
     /// Drives the turn to its end. `None`: it was left, to be taken up again.
-    pub async fn run(mut self) -> Result<Option<TurnOutcome>, Lost> {
+    pub async fn run(mut self) -> Result<Option<Status>, Lost> {
+        let ended = self.go().await?;
+        Ok(ended.map(|_| self.status))
+    }
+
+    async fn go(&mut self) -> Result<Option<TurnOutcome>, Lost> {
         loop {
             let next = self.turn.next();
             match self.stop.why() {
@@ -131,10 +148,7 @@ impl Driver {
                 Next::Answer(name, question) => self.answer(&name, question).await?,
                 Next::Act(pending) => self.act_again(pending).await?,
                 Next::Decide { round, repair } => self.decide(round, repair).await?,
-                Next::GiveUp(failure) => {
-                    let failure = self.failure(&Who::Decision, &failure);
-                    Some(self.end(vec![failure], TurnOutcome::Failed).await?)
-                }
+                Next::GiveUp(failure) => Some(self.give_up(&failure).await?),
                 Next::End(outcome) => Some(self.end(Vec::new(), outcome).await?),
                 Next::Over => return Ok(Some(TurnOutcome::Done)),
             };
@@ -142,6 +156,18 @@ impl Driver {
                 return Ok(ended);
             }
         }
+    }
+
+    /// Says why the turn cannot go on, and ends it. A process that cannot be understood ends with it; whoever talks with a
+    /// conversation can say something else.
+    async fn give_up(&mut self, failure: &Failure) -> Result<TurnOutcome, Lost> {
+        let mut drafts = vec![self.failure(&Who::Decision, failure)];
+        if failure.kind == FailureKind::Interpreter && self.settings.is_process() {
+            let Place { space, thread, .. } = &self.place;
+            let store = self.mind.caller.store();
+            drafts.extend(ending(store, space, thread, Status::Failed, &failure.text, "").await.map_err(Lost::Store)?);
+        }
+        self.end(drafts, TurnOutcome::Failed).await
     }
 
     /// ① All voices at once, until the deadline; what comes is appended as it comes.
@@ -206,13 +232,15 @@ impl Driver {
 
     /// ② The decision.
     async fn decide(&mut self, round: u64, repair: bool) -> Result<Option<TurnOutcome>, Lost> {
+        let speaks = self.settings.language() == Language::Xml;
         let deciding = Deciding {
             caller: self.mind.caller.clone(),
-            tools: self.mind.decision_tools.clone(),
+            tools: self.tools().clone(),
             place: self.place.clone(),
             batch: self.turn.batch().to_vec(),
             round,
-            repair,
+            manner: self.manner(repair).await.map_err(Lost::Store)?,
+            language: speaks.then(|| self.place.thread.label().to_owned()),
             prompt: self.settings.prompt.clone(),
             tier: if self.settings.high_tier { Tier::High } else { Tier::Low },
             until: Until::ms(self.mind.options.decision_timeout_ms),
@@ -245,127 +273,90 @@ impl Driver {
         }
     }
 
-    /// The decision's answer: its words, its tool calls, and, where nothing more is to come, the turn's end with them.
-    async fn answered(
-        &mut self,
-        answer: &Answer,
-        ready: &Ready,
-        ended: &Ended,
-        round: u64,
-        mut streamed: Streamed,
-    ) -> Result<Option<TurnOutcome>, Lost> {
-        let calls: Vec<Asked> =
-            answer.calls.iter().enumerate().map(|(index, call)| Asked::new(call, "c", round, index)).collect();
-        let mut drafts = vec![ready.record(&self.place, ended, json!({ "calls": self.recorded(&calls) }))];
-        if !answer.text.trim().is_empty() {
-            drafts.push(Draft::decision_said(&self.place.thread, self.turn.number(), answer.text.trim()));
+    /// What kind of decision is to be made.
+    async fn manner(&self, repair: bool) -> Result<Manner, store::Error> {
+        if !self.settings.is_process() {
+            return Ok(Manner::Conversation { repair });
         }
-        let outcome = self.act(calls, drafts, &streamed).await;
-        let stored = self.mind.caller.store().clone();
-        // Whatever became of the replies is in the log by now: what is there under its promised id was stored.
-        let kept = match &outcome {
-            Ok((_, kept)) => kept.clone(),
-            Err(_) => Vec::new(),
-        };
-        streamed.end(stored.as_ref(), &self.place, |id| {
-            if kept.contains(&id) { DeltaOutcome::Stored } else { DeltaOutcome::Discarded }
+        let Place { space, thread, .. } = &self.place;
+        let rows = self.mind.caller.store().contacts(space, thread).await?;
+        let mut lines: Vec<String> =
+            rows.iter().map(|row| format!("- {} ({}): {}", row.name, row.target, one_line(&row.description))).collect();
+        if let Some(parent) = thread.parent() {
+            lines.insert(0, format!("- parent ({parent}): {}", self.mind.caller.prompts().process_parent.source()));
+        }
+        lines.push(format!("- self ({thread})"));
+        let contacts = lines.join("\n");
+        Ok(match self.turn.step() {
+            None => Manner::Process { contacts },
+            Some(step) => {
+                let state = serde_json::to_string(step).unwrap_or_default();
+                Manner::Step { contacts, operation: step.asks_for(), state }
+            }
+        })
+    }
+
+    pub(super) fn tools(&self) -> &Toolbox {
+        match (self.settings.is_process(), self.settings.substeps) {
+            (false, _) => &self.mind.decision_tools,
+            (true, false) => &self.mind.process_tools,
+            (true, true) => &self.mind.step_tools,
+        }
+    }
+
+    /// ③ ④ The end of the turn with what it leads to, and beside it the voices hear what was decided.
+    pub(super) async fn end(&mut self, mut drafts: Vec<Draft>, outcome: TurnOutcome) -> Result<TurnOutcome, Lost> {
+        let thread = self.place.thread.clone();
+        let (more, waiting) = self.closing(&drafts, outcome).await.map_err(Lost::Store)?;
+        drafts.extend(more);
+        let ends = drafts.iter().find(|draft| draft.thread == thread && draft.has("set:thread"));
+        let status = ends.and_then(|draft| Status::parse(draft.payload["change"]["status"].as_str()?));
+        self.status = status.unwrap_or(if waiting.is_some() { Status::Waiting } else { Status::Idle });
+        let ended = Draft::turn_ended(&thread, self.turn.number(), outcome, self.turn.upto());
+        drafts.push(match waiting {
+            Some(waiting) => ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()),
+            None => ended,
         });
-        outcome.map(|(ended, _)| ended)
-    }
-
-    /// The calls as the record keeps them: arguments only where no action in the same append has them.
-    fn recorded(&self, calls: &[Asked]) -> Vec<Value> {
-        let tools = &self.mind.decision_tools;
-        let alone = calls.iter().position(|call| call.effect(tools) != Effect::Events).unwrap_or(calls.len());
-        let entry = |(index, call): (usize, &Asked)| {
-            let mut entry = json!({ "id": call.call_id, "tool": call.tool, "back": call.brings_back(tools) });
-            if index > alone {
-                entry["arguments"] = call.shown_arguments();
-            }
-            entry
-        };
-        calls.iter().enumerate().map(entry).collect()
-    }
-
-    /// Runs calls in order. What is only events is gathered and appended at once; before anything else runs, all so far is.
-    async fn act(
-        &mut self,
-        calls: Vec<Asked>,
-        mut drafts: Vec<Draft>,
-        streamed: &Streamed,
-    ) -> Result<(Option<TurnOutcome>, Vec<uuid::Uuid>), Lost> {
-        let tools = self.mind.decision_tools.clone();
-        let mut kept = Vec::new();
-        // Their record is among the drafts: the machine does not count them yet.
-        let first = self.turn.calls_made();
-        for (index, call) in calls.into_iter().enumerate() {
-            let desk = self.desk(&call, streamed.event_id(index));
-            drafts.extend(call.action(&tools, &desk));
-            if let Some(limit) = self.limit(&call, first + index as u64, &drafts).await? {
-                drafts.push(call.refused(&desk, &limit));
-                continue;
-            }
-            if call.effect(&tools) != Effect::Events {
-                kept.extend(self.write(std::mem::take(&mut drafts)).await?);
-            }
-            let done = tokio::select! {
-                biased;
-                done = call.run(&tools, &desk, self.mind.tool_limits) => done,
-                () = self.stop.token.cancelled() => break,
-            };
-            drafts.extend(done);
-        }
-        let mut ahead = self.turn.clone();
-        drafts.iter().for_each(|draft| ahead.apply(&draft.preview()));
-        let promised: Vec<_> = drafts.iter().filter_map(|draft| draft.event_id).collect();
-        let ended = match ahead.next() {
-            Next::End(outcome) => Some(self.end(drafts, outcome).await?),
-            _ => {
-                self.write(drafts).await?;
-                None
-            }
-        };
-        kept.extend(promised);
-        Ok((ended, kept))
-    }
-
-    /// Calls that a crash cut off: those with an outside effect that may have happened are not repeated.
-    async fn act_again(&mut self, pending: Vec<Pending>) -> Result<Option<TurnOutcome>, Lost> {
-        let tools = self.mind.decision_tools.clone();
-        for call in pending {
-            let (begun, number) = (call.begun, call.number);
-            let arguments = match call.arguments {
-                Value::String(text) => Err(text),
-                other => Ok(other),
-            };
-            let call = Asked { call_id: call.call_id, tool: call.tool, arguments };
-            let desk = self.desk(&call, None);
-            let mut drafts: Vec<Draft> =
-                if begun { Vec::new() } else { call.action(&tools, &desk).into_iter().collect() };
-            if begun && call.effect(&tools) == Effect::Outside {
-                drafts.push(call.refused(&desk, &unknown(&call.tool)));
-            } else if let Some(limit) = self.limit(&call, number, &drafts).await? {
-                drafts.push(call.refused(&desk, &limit));
-            } else {
-                drafts.extend(call.run(&tools, &desk, self.mind.tool_limits).await);
-            }
-            self.write(drafts).await?;
-        }
-        Ok(None)
-    }
-
-    /// ③ ④ The end of the turn, and beside it the voices hear what was decided.
-    async fn end(&mut self, mut drafts: Vec<Draft>, outcome: TurnOutcome) -> Result<TurnOutcome, Lost> {
-        let thread = &self.place.thread;
-        drafts.push(Draft::turn_ended(thread, self.turn.number(), outcome, self.turn.upto()));
         self.stop.over.store(true, Ordering::Release);
         let stored = self.scribe.close(drafts).await?;
-        stored.iter().for_each(|shown| self.turn.apply(&shown.event));
+        self.stored(&stored);
         metrics::counter!("thinkd_turns_total", "outcome" => outcome.as_str()).increment(1);
         if outcome == TurnOutcome::Done && self.mind.options.follow_up && !self.voices.is_empty() {
             self.follow_up();
         }
         Ok(outcome)
+    }
+
+    async fn closing(
+        &self,
+        drafts: &[Draft],
+        outcome: TurnOutcome,
+    ) -> Result<(Vec<Draft>, Option<Waiting>), store::Error> {
+        let mut ahead = self.turn.clone();
+        drafts.iter().for_each(|draft| ahead.apply(&draft.preview()));
+        let closing = Closing {
+            store: self.mind.caller.store(),
+            prompts: self.mind.caller.prompts(),
+            place: &self.place,
+            settings: &self.settings,
+            budget: &self.mind.budget,
+            now: crate::time::now(),
+        };
+        closing.of(&ahead, outcome).await
+    }
+
+    /// Takes in what was stored, and wakes other threads that it woke.
+    fn stored(&mut self, stored: &[Arc<Shown>]) {
+        for shown in stored {
+            let event = &shown.event;
+            if event.thread == self.place.thread {
+                self.turn.apply(event);
+            }
+            // The thread itself is looked after as long as it has something to do.
+            if event.thread != self.place.thread || !event.wakes() {
+                (self.mind.told)(&self.place.space, event);
+            }
+        }
     }
 
     fn follow_up(&self) {
@@ -399,9 +390,9 @@ impl Driver {
     }
 
     /// Appends, and lets the machine know. Returns the ids.
-    async fn write(&mut self, drafts: Vec<Draft>) -> Result<Vec<uuid::Uuid>, Lost> {
+    pub(super) async fn write(&mut self, drafts: Vec<Draft>) -> Result<Vec<uuid::Uuid>, Lost> {
         let stored = self.scribe.write(drafts).await?;
-        stored.iter().for_each(|shown| self.turn.apply(&shown.event));
+        self.stored(&stored);
         Ok(stored.iter().map(|shown| shown.event.event_id).collect())
     }
 
@@ -426,6 +417,7 @@ impl Driver {
             occasion: occasion.clone(),
             until,
             tool_limits: mind.tool_limits,
+            budget: mind.budget.clone(),
             rounds_max: mind.options.max_rounds.max(1),
             stop: stop.clone(),
         }
@@ -435,20 +427,6 @@ impl Driver {
         let row = self.voices.iter().find(|row| row.name == *name)?;
         let (own, rounds) = self.turn.own(name);
         Some(Voice { name: name.clone(), prompt: row.prompt.clone(), own, rounds })
-    }
-
-    fn desk(&self, call: &Asked, event_id: Option<uuid::Uuid>) -> Desk {
-        Desk {
-            space: self.place.space.clone(),
-            thread: self.place.thread.clone(),
-            turn: self.turn.number(),
-            by: Who::Decision,
-            call_id: call.call_id.clone(),
-            upto: self.turn.upto(),
-            event_id,
-            submodules: self.turn.voices().into(),
-            store: self.mind.caller.store().clone(),
-        }
     }
 
     fn cut_off(&self, streamed: &Streamed, round: u64) -> Vec<Draft> {
@@ -463,7 +441,7 @@ impl Driver {
         streamed.end(self.mind.caller.store().as_ref(), &self.place, |_| outcome);
     }
 
-    fn failure(&self, who: &Who, failure: &Failure) -> Draft {
+    pub(super) fn failure(&self, who: &Who, failure: &Failure) -> Draft {
         Draft::failure(&self.place.thread, Some(self.turn.number()), who, failure)
     }
 
@@ -471,27 +449,6 @@ impl Driver {
         let limit = self.mind.options.submodule_timeout_ms;
         let text = format!("the voice {name} had nothing to say within {limit} ms; the decision goes on without it");
         self.failure(&Who::Submodule(name.clone()), &Failure::new(FailureKind::Timeout, text).retryable())
-    }
-
-    /// The limit that a call meets, if it meets one. `drafts` are about to be appended before it.
-    async fn limit(&self, call: &Asked, number: u64, drafts: &[Draft]) -> Result<Option<Failure>, Lost> {
-        if !self.turn.may_call(number) {
-            let limit = self.mind.options.max_tool_calls;
-            let text = format!("not run: the turn has used up its {limit} tool calls (turn.max_tool_calls)");
-            return Ok(Some(Failure::new(FailureKind::Budget, text)));
-        }
-        if call.tool != Think::NAME {
-            return Ok(None);
-        }
-        let row = self.mind.caller.store().thread(&self.place.space, &self.place.thread).await.map_err(Lost::Store)?;
-        let stored = row.map_or(0, |row| u64::from(row.self_messages));
-        let ahead = drafts.iter().filter(|draft| is(draft, tag::THOUGHT)).count() as u64;
-        let limit = self.mind.self_messages;
-        let text = format!(
-            "not sent: the thread has sent itself {limit} messages in a row, and may send no more before something comes from \
-             outside (budget.self_messages)"
-        );
-        Ok((stored + ahead >= limit).then(|| Failure::new(FailureKind::Budget, text)))
     }
 
     fn drafts_of(&self, spoken: Result<Spoken, (Name, JoinError)>) -> Vec<Draft> {
@@ -545,14 +502,10 @@ async fn late_voices(mut asked: Voices, scribe: Arc<Scribe>, place: Place, turn:
     while let Some(spoken) = asked.next().await {
         let drafts = drafts_of(spoken, &place, turn, When::InTime).into_iter();
         // That it was not heard in time stands in the log already; that it never came is in the record of its call.
-        let drafts = drafts.filter(|draft| !(is(draft, tag::FAILURE) && is(draft, "timeout")));
-        let late = |draft: Draft| if is(&draft, tag::DEBUG) { draft } else { draft.when(When::Late) };
+        let drafts = drafts.filter(|draft| !(draft.has(tag::FAILURE) && draft.has("timeout")));
+        let late = |draft: Draft| if draft.has(tag::DEBUG) { draft } else { draft.when(When::Late) };
         write_beside(&scribe, drafts.map(late).collect()).await;
     }
-}
-
-fn is(draft: &Draft, tag: &str) -> bool {
-    draft.tags.iter().any(|t| t == tag)
 }
 
 async fn write_beside(scribe: &Scribe, drafts: Vec<Draft>) {
@@ -580,8 +533,7 @@ fn removed() -> Failure {
     Failure::new(FailureKind::Tool, "the voice was removed before it was heard")
 }
 
-fn unknown(tool: &str) -> Failure {
-    let text =
-        format!("the server stopped while {tool} ran: whether it took effect is not known, and it was not run again");
-    Failure::new(FailureKind::OutcomeUnknown, text)
+/// A description in a line of its own, however many it was written in.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use thinkd::budget::Budget;
 use thinkd::event::{Call, Draft, Event, TurnOutcome, When};
 use thinkd::failure::{Failure, FailureKind, Who};
 use thinkd::id::{Name, Seq, ThreadId};
-use thinkd::turn::{Budget, Next, Options, Turn};
+use thinkd::turn::{Next, Options, Turn};
 
 /// What a model may answer the decision.
 #[derive(Debug, Clone)]

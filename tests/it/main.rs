@@ -21,6 +21,7 @@ mod machine;
 mod media;
 mod model;
 mod pipelines;
+mod processes;
 mod prompt_cache;
 mod properties;
 mod real_model;

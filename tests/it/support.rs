@@ -22,7 +22,7 @@ pub use app::{App, Setup};
 pub use db::Medium;
 pub use http::Reply;
 pub use socket::Socket;
-pub use stub::{Entry, Fate, Request, Stub, any, decision, voice};
+pub use stub::{Entry, Fate, Request, Stub, any, at, decision, voice};
 
 /// How long anything may take before a test calls it missing. Long: the machine may be busy. Nothing that passes waits for it.
 pub const PATIENCE: Duration = Duration::from_secs(20);

@@ -14,10 +14,10 @@ use super::{Caller, Json, Page, cursor};
 use crate::edge::Edge;
 use crate::edge::input;
 use crate::edge::problem::{Problem, Slug};
-use crate::id::{Name, Seq, ThreadId};
-use crate::runtime::NewThread;
-use crate::store::{Status, ThreadRow};
-use crate::thread::{Policy, Settings};
+use crate::id::{InvalidId, Name, Seq, Space, ThreadId};
+use crate::runtime::{NewContact, NewThread};
+use crate::store::{ContactRow, Status, Store, ThreadRow};
+use crate::thread::{self, Commit, Language, Policy, Settings};
 
 /// A thread.
 #[derive(Debug, Serialize, ToSchema)]
@@ -34,17 +34,29 @@ pub struct Thread {
     pub kind: Kind,
     /// `idle`, `thinking`, `waiting`, `done`, `failed` or `stopped`.
     pub status: String,
-    /// Whom it waits for.
+    /// Why it ended, or cannot go on.
+    pub reason: Option<String>,
+    /// The thread it waits for; absent while it waits: anybody.
     pub waiting_for: Option<String>,
+    /// When it stops waiting.
+    #[schema(example = "2026-11-21T04:25:00.123456Z")]
+    pub waiting_until: Option<String>,
+    /// The number of its last turn.
+    pub turn: u64,
+    /// It was put aside: it had nothing to do when its parent needed room for another.
+    pub archived: bool,
     /// The seq of its last event.
     #[schema(value_type = i64)]
     pub head: Seq,
     /// Everything that woke it up to here has had its turn.
     #[schema(value_type = i64)]
     pub handled: Seq,
-    /// Whom it can send to.
-    pub contacts: Vec<Value>,
-    /// What it is about to do.
+    /// How many messages wait for its next turn; in answers about one thread.
+    pub queued: Option<u32>,
+    /// Whom it can send to, besides its parent and itself; in answers about one thread.
+    pub contacts: Vec<Contact>,
+    /// What it is about to do: `condition`, `steps` (`text`, `done`), `complete`.
+    #[schema(value_type = Option<Object>)]
     pub plan: Option<Value>,
     /// What it has used.
     pub budget: Used,
@@ -57,8 +69,23 @@ pub struct Used {
     pub model_calls: u64,
     /// Tokens, in and out, as far as providers said.
     pub tokens: u64,
-    /// Messages to itself since something came from outside.
+    /// Messages to itself since something came from outside or from another thread.
     pub self_messages: u32,
+    /// Messages to others since something came from outside.
+    pub sends: u32,
+    /// Subthreads that have not ended.
+    pub subthreads: u32,
+}
+
+/// Whom a thread can send to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Contact {
+    /// What the thread calls it.
+    pub name: String,
+    /// The thread.
+    pub thread: String,
+    /// What it does, wants and offers.
+    pub description: String,
 }
 
 /// What kind of process a thread is.
@@ -67,6 +94,8 @@ pub struct Used {
 pub enum Kind {
     /// It talks with people.
     Conversation,
+    /// It thinks by itself.
+    Process,
     /// It is a run of a pipeline: `POST /pipelines/{name}` makes these.
     Pipeline,
 }
@@ -78,28 +107,53 @@ pub enum NewKind {
     /// It talks with people.
     #[default]
     Conversation,
+    /// It thinks by itself.
+    Process,
 }
 
-impl From<ThreadRow> for Thread {
-    fn from(row: ThreadRow) -> Self {
+impl Thread {
+    fn of(row: ThreadRow, contacts: Vec<ContactRow>) -> Self {
         let busy = row.status == Status::Idle && row.woken > row.handled;
         let status = if busy { Status::Thinking } else { row.status };
-        let Settings { title, pipeline, .. } = Settings::of(&row.settings);
-        let kind = if pipeline.is_some() { Kind::Pipeline } else { Kind::Conversation };
+        let Settings { title, pipeline, kind, .. } = Settings::of(&row.settings);
+        let kind = match (pipeline, kind) {
+            (Some(_), _) => Kind::Pipeline,
+            (None, thread::Kind::Process) => Kind::Process,
+            (None, thread::Kind::Conversation) => Kind::Conversation,
+        };
+        let waiting = row.standing.waiting.filter(|_| status == Status::Waiting);
+        let reason = row.standing.reason.filter(|_| status.is_final());
         Self {
             // What runs are below is a place, no thread.
-            parent: row.thread.parent().filter(|_| kind == Kind::Conversation),
+            parent: row.thread.parent().filter(|_| kind != Kind::Pipeline),
             id: row.thread,
             title,
             kind,
             status: status.as_str().to_owned(),
-            waiting_for: None,
+            reason: reason.or_else(|| waiting.as_ref().and_then(|waiting| waiting.reason.clone())),
+            waiting_for: waiting.as_ref().and_then(|waiting| waiting.from.as_ref()).map(ThreadId::to_string),
+            waiting_until: waiting.and_then(|waiting| waiting.until).map(|until| until.to_string()),
+            turn: row.turn,
+            archived: row.standing.archived,
             head: row.head,
             handled: row.handled,
-            contacts: Vec::new(),
-            plan: None,
-            budget: Used { model_calls: row.model_calls, tokens: row.tokens, self_messages: row.self_messages },
+            queued: None,
+            contacts: contacts.into_iter().map(Contact::from).collect(),
+            plan: row.standing.plan,
+            budget: Used {
+                model_calls: row.model_calls,
+                tokens: row.tokens,
+                self_messages: row.self_messages,
+                sends: row.standing.sends,
+                subthreads: row.standing.subthreads,
+            },
         }
+    }
+}
+
+impl From<ContactRow> for Contact {
+    fn from(ContactRow { name, target, description }: ContactRow) -> Self {
+        Self { name: name.to_string(), thread: target.to_string(), description }
     }
 }
 
@@ -121,7 +175,7 @@ pub async fn list(
     let more = rows.len() > limit as usize;
     rows.truncate(limit as usize);
     let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, row.thread.as_str()));
-    Ok(axum::Json(Page { items: rows.into_iter().map(Thread::from).collect(), next }))
+    Ok(axum::Json(Page { items: rows.into_iter().map(|row| Thread::of(row, Vec::new())).collect(), next }))
 }
 
 /// One thread.
@@ -137,7 +191,17 @@ pub async fn one(
     let id = ThreadId::parse(&thread)?;
     let row = edge.runtime.store().thread(&who.space, &id).await?;
     let row = row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no thread {id}")))?;
-    Ok(axum::Json(row.into()))
+    Ok(axum::Json(whole(edge.runtime.store(), &who.space, row).await?))
+}
+
+/// Most waiting messages that are counted.
+const QUEUED_MAX: u32 = 1000;
+
+/// A thread with what takes a look of its own.
+async fn whole(store: &Arc<dyn Store>, space: &Space, row: ThreadRow) -> Result<Thread, Problem> {
+    let contacts = store.contacts(space, &row.thread).await?;
+    let queued = if row.woken > row.handled { store.queued(space, &row.thread, QUEUED_MAX).await? } else { 0 };
+    Ok(Thread { queued: Some(queued), ..Thread::of(row, contacts) })
 }
 
 /// A thread to be.
@@ -163,6 +227,28 @@ pub struct CreateThread {
     pub policy: Option<Policy>,
     /// Which model its decision uses.
     pub tier: Option<TierWord>,
+    /// Whom it can send to, besides its parent and itself.
+    pub contacts: Option<Vec<CreateContact>>,
+    /// When what it wants done to other threads and its contacts takes effect; with the end of its turn when absent.
+    pub commit: Option<Commit>,
+    /// How its decision says what it wants done; a conversation by tool calls, a process either way when absent.
+    pub language: Option<Language>,
+    /// A process that goes in sub-steps, each of which asks for what is missing.
+    pub substeps: Option<bool>,
+}
+
+/// A contact of a thread to be.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateContact {
+    /// What the thread calls it.
+    #[schema(example = "librarian")]
+    pub name: String,
+    /// The thread.
+    #[schema(example = "main")]
+    pub thread: String,
+    /// What it does, wants and offers.
+    pub description: String,
 }
 
 /// Which model.
@@ -179,21 +265,48 @@ impl CreateThread {
     fn parse(self) -> Result<NewThread, Problem> {
         let name = |text: String, pointer| Name::parse(&text).map_err(input::at(pointer));
         let submodules = self.submodules.map(|names| names.into_iter().map(|text| name(text, "/submodules")).collect());
+        let kind = match self.kind {
+            NewKind::Conversation => thread::Kind::Conversation,
+            NewKind::Process => thread::Kind::Process,
+        };
+        // A process hears no voices unless some are named.
+        let unheard = (kind == thread::Kind::Process).then(Vec::new);
         let settings = Settings {
             title: self.title,
-            pipeline: None,
+            kind,
+            commit: self.commit.unwrap_or_default(),
+            language: self.language,
+            substeps: self.substeps.unwrap_or(false),
             prompt: self.prompt,
-            submodules: submodules.transpose()?,
+            submodules: submodules.transpose()?.or(unheard),
             policy: self.policy,
             high_tier: self.tier == Some(TierWord::High),
+            ..Settings::default()
         };
+        if settings.substeps && kind != thread::Kind::Process {
+            return Err(Problem::new(Slug::Unprocessable, "only a process goes in sub-steps: set kind to process"));
+        }
+        let contact = |(index, contact): (usize, CreateContact)| {
+            let invalid = |member: &'static str| {
+                move |error: InvalidId| {
+                    Problem::at(Slug::InvalidId, format!("/contacts/{index}/{member}"), error.to_string())
+                }
+            };
+            Ok(NewContact {
+                name: Name::parse(&contact.name).map_err(invalid("name"))?,
+                thread: ThreadId::parse(&contact.thread).map_err(invalid("thread"))?,
+                description: contact.description,
+            })
+        };
+        let contacts = self.contacts.unwrap_or_default().into_iter().enumerate().map(contact);
+        let contacts = contacts.collect::<Result<Vec<_>, Problem>>()?;
         let label = self.label.map(|label| name(label, "/label")).transpose()?;
         let parent = self.parent.map(|parent| ThreadId::parse(&parent).map_err(input::at("/parent")));
-        Ok(NewThread { label, parent: parent.transpose()?, settings })
+        Ok(NewThread { label, parent: parent.transpose()?, contacts, settings })
     }
 }
 
-/// Creates a conversation.
+/// Creates a thread.
 #[utoipa::path(post, path = "/threads", operation_id = "create_thread", tag = "threads", request_body = CreateThread,
     responses((status = 201, body = Thread)))]
 pub async fn create(
@@ -205,7 +318,8 @@ pub async fn create(
     params.end()?;
     let row = edge.runtime.create_thread(&who.space, body.parse()?).await?;
     let place = format!("/threads/{}", row.thread);
-    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Thread::from(row))).into_response())
+    let thread = whole(edge.runtime.store(), &who.space, row).await?;
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(thread)).into_response())
 }
 
 /// Whether there was a turn to cancel.
@@ -240,5 +354,5 @@ pub async fn end(
 ) -> Result<axum::Json<Thread>, Problem> {
     params.end()?;
     let row = edge.runtime.end(&who.space, &ThreadId::parse(&thread)?).await?;
-    Ok(axum::Json(row.into()))
+    Ok(axum::Json(whole(edge.runtime.store(), &who.space, row).await?))
 }

@@ -23,13 +23,13 @@ const PUT: &str = concat!(
     sql::thread_columns!(),
     ") select * from unnest($18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[], $23::bigint[], ",
     "$24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[], $29::bigint[], $30::bigint[], ",
-    "$31::bigint[], $32::bigint[]) on conflict (space, thread) do update set settings = excluded.settings, ",
+    "$31::text[], $32::bigint[], $33::bigint[]) on conflict (space, thread) do update set settings = excluded.settings, ",
     "status = excluded.status, head = excluded.head, woken = excluded.woken, handled = excluded.handled, ",
     "turn = excluded.turn, visible = excluded.visible, heard = excluded.heard, ",
     "self_messages = excluded.self_messages, model_calls = excluded.model_calls, tokens = excluded.tokens, ",
-    "updated = excluded.updated) ",
+    "standing = excluded.standing, updated = excluded.updated) ",
     "update leases l set number = nextval('fences'), until = '-infinity' ",
-    "from unnest($33::text[], $34::text[], $35::bigint[]) f (space, thread, number) ",
+    "from unnest($34::text[], $35::text[], $36::bigint[]) f (space, thread, number) ",
     "where l.space = f.space and l.thread = f.thread and l.number = f.number"
 );
 
@@ -82,7 +82,7 @@ fn add_threads(arguments: &mut PgArguments, rows: &[(&Space, &ThreadRow)]) -> Re
     arguments.add(rows.iter().map(|(_, row)| row.thread.as_str()).collect::<Vec<_>>())?;
     arguments.add(rows.iter().map(|(_, row)| row.settings.to_string()).collect::<Vec<_>>())?;
     arguments.add(rows.iter().map(|(_, row)| row.status.as_str()).collect::<Vec<_>>())?;
-    let numbers: [fn(&ThreadRow) -> i64; 11] = [
+    let numbers: [fn(&ThreadRow) -> i64; 9] = [
         |row| row.head,
         |row| row.woken,
         |row| row.handled,
@@ -92,12 +92,13 @@ fn add_threads(arguments: &mut PgArguments, rows: &[(&Space, &ThreadRow)]) -> Re
         |row| i64::from(row.self_messages),
         |row| stored(row.model_calls),
         |row| stored(row.tokens),
-        |row| row.created.micros(),
-        |row| row.updated.micros(),
     ];
     for number in numbers {
         arguments.add(rows.iter().map(|(_, row)| number(row)).collect::<Vec<_>>())?;
     }
+    arguments.add(rows.iter().map(|(_, row)| row.standing.to_column()).collect::<Vec<_>>())?;
+    arguments.add(rows.iter().map(|(_, row)| row.created.micros()).collect::<Vec<_>>())?;
+    arguments.add(rows.iter().map(|(_, row)| row.updated.micros()).collect::<Vec<_>>())?;
     Ok(())
 }
 
@@ -145,6 +146,7 @@ pub(in crate::store) async fn put_rest(connection: &mut PgConnection, rows: &Row
             }
         }
     }
+    sql::put_own!(connection, rows);
     Ok(())
 }
 
@@ -169,7 +171,7 @@ async fn put_entry(connection: &mut PgConnection, space: &Space, entry: &Entry) 
 /// Removes everything that is derived from the log.
 pub(in crate::store) async fn clear(connection: &mut PgConnection) -> Result<(), Error> {
     // `indexed` first, as whoever indexes takes them: both wait for each other otherwise.
-    sqlx::query("truncate indexed, event_words, marks, threads, submodules, entries")
+    sqlx::query("truncate indexed, event_words, marks, threads, submodules, entries, contacts, timers")
         .execute(connection)
         .await
         .map(|_| ())

@@ -23,6 +23,8 @@ pub(in crate::store) async fn clear(connection: &mut SqliteConnection) -> Result
         "delete from threads",
         "delete from submodules",
         "delete from entries",
+        "delete from contacts",
+        "delete from timers",
         "insert into entry_words (entry_words) values ('delete-all')",
         "insert into event_words (event_words) values ('delete-all')",
         "delete from indexed",
@@ -66,7 +68,7 @@ pub(super) async fn put_alone(
     let mut trips = Trips::default();
     trips.next("begin immediate");
     trips.rows(writes)?;
-    if !rest.submodules.is_empty() || !rest.entries.is_empty() {
+    if rest.has_single() {
         trips.run(connection).await.map_err(sql::error)?;
         put_rest(connection, rest).await?;
         trips = Trips::default();
@@ -186,7 +188,7 @@ impl Trips {
 
     fn threads(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
         let into = concat!("insert or replace into threads (space, ", sql::thread_columns!(), ")");
-        self.insert(into, 15, &writes.threads, |arguments, (space, row)| {
+        self.insert(into, 16, &writes.threads, |arguments, (space, row)| {
             arguments.add(space.as_str())?;
             arguments.add(row.thread.as_str())?;
             arguments.add(row.settings.to_string())?;
@@ -201,10 +203,11 @@ impl Trips {
                 i64::from(row.self_messages),
                 stored(row.model_calls),
                 stored(row.tokens),
-                row.created.micros(),
-                row.updated.micros(),
             ];
-            numbers.into_iter().try_for_each(|number| arguments.add(number))
+            numbers.into_iter().try_for_each(|number| arguments.add(number))?;
+            arguments.add(row.standing.to_column())?;
+            arguments.add(row.created.micros())?;
+            arguments.add(row.updated.micros())
         })
     }
 }
@@ -251,6 +254,7 @@ pub(in crate::store) async fn put_rest(connection: &mut SqliteConnection, rows: 
     for ((space, key), row) in &rows.entries {
         put_entry(connection, space, key, row.as_ref()).await?;
     }
+    sql::put_own!(connection, rows);
     Ok(())
 }
 

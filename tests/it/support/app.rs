@@ -401,6 +401,20 @@ impl App {
         thread["id"].as_str().unwrap_or_else(|| panic!("no id: {thread}")).to_owned()
     }
 
+    /// Creates a process; as the server shows it. Fails unless it gets this id.
+    pub async fn process(&self, label: &str, mut settings: Value) -> Value {
+        settings["kind"] = json!("process");
+        settings["label"] = json!(label);
+        let thread = self.post("/threads", settings).await.expect(201);
+        assert_eq!(thread["id"], label, "{thread}");
+        thread
+    }
+
+    /// Says something in a thread without waiting for what comes of it; the ack.
+    pub async fn say_in(&self, thread: &str, text: &str) -> Value {
+        self.post(&format!("/threads/{thread}/messages"), json!({ "text": text })).await.expect(202)
+    }
+
     /// One event, by its id.
     pub async fn event(&self, id: &str) -> Value {
         self.get(&format!("/events/{id}")).await.expect(200)

@@ -134,7 +134,9 @@ impl Request {
     /// The positions it is asked about (`To be decided now: #7, #9.`).
     pub fn batch(&self) -> Vec<i64> {
         let last = self.last();
-        let asked = ["To be decided now: ", "asked about now: "].into_iter().find_map(|words| last.rsplit_once(words));
+        let asked = ["To be decided now: ", "asked about now: ", "New for you: ", "This step is about "]
+            .into_iter()
+            .find_map(|words| last.rsplit_once(words));
         let numbers = asked.map(|(_, rest)| rest.split('.').next().unwrap_or_default()).unwrap_or_default();
         numbers.split(", ").filter_map(|number| number.trim().strip_prefix('#')?.parse().ok()).collect()
     }
@@ -218,6 +220,12 @@ type Answers = Box<dyn FnMut(&Request) -> Option<Answer> + Send>;
 /// Requests of the decision.
 pub fn decision(request: &Request) -> bool {
     request.is_decision()
+}
+
+/// Requests of the decision of this thread.
+pub fn at(thread: &str) -> impl Fn(&Request) -> bool + Send + Clone + use<> {
+    let thread = thread.to_owned();
+    move |request| request.is_decision() && request.thread == thread
 }
 
 /// Requests of the voice.

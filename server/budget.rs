@@ -1,0 +1,63 @@
+//! What turns, threads and spaces may use up. Every loop draws on one of these; what is used is a sum over the log.
+
+use serde::{Deserialize, Serialize};
+
+/// `[budget]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Budget {
+    /// Model calls a turn, besides the one with which each voice comments and follows up.
+    pub model_calls: u64,
+    /// Tokens a turn, in and out, as far as providers say how many; absent: as many as it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Messages in a row that a thread may send itself, before something comes from outside or from another thread.
+    pub self_messages: u64,
+    /// Messages that a thread may send to others, before something comes from outside.
+    pub sends: u64,
+    /// How many names a thread id may have: `main.research` has two.
+    pub depth: u64,
+    /// Subthreads of one thread that have not ended.
+    pub subthreads: u64,
+    /// Timers of one thread that are set.
+    pub timers: u64,
+    /// Contacts of one thread.
+    pub contacts: u64,
+    /// Answers in a row that cannot be read; then the turn fails, and with it a process.
+    pub unreadable: u64,
+    /// Seconds that a thread waits for another one, if it does not say how long.
+    pub wait_s: u64,
+    /// Model calls of a thread in all its life; absent: any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_model_calls: Option<u64>,
+    /// Tokens of a thread in all its life; absent: any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_tokens: Option<u64>,
+    /// Model calls of all threads of a space; absent: any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub space_model_calls: Option<u64>,
+    /// Tokens of all threads of a space; absent: any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub space_tokens: Option<u64>,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            model_calls: 32,
+            tokens: None,
+            self_messages: 32,
+            sends: 1000,
+            depth: 8,
+            subthreads: 32,
+            timers: 32,
+            contacts: 256,
+            unreadable: 3,
+            wait_s: 86_400,
+            thread_model_calls: None,
+            thread_tokens: None,
+            space_model_calls: None,
+            space_tokens: None,
+        }
+    }
+}

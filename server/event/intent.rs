@@ -1,0 +1,105 @@
+//! What a turn has made up its mind to do when it ends. A result says it (`payload.intent`), so that a turn that is taken up
+//! again still knows.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Draft, Event, tag};
+use crate::id::{Name, ThreadId};
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "act", rename_all = "snake_case")]
+pub enum Intent {
+    /// A message to each of these.
+    Send {
+        /// The recipients.
+        to: Vec<ThreadId>,
+        /// What is said.
+        text: String,
+    },
+    /// A new contact, or a known one with another thread or description.
+    Connect {
+        /// What it is called.
+        name: Name,
+        /// The thread.
+        thread: ThreadId,
+        /// What it does, wants and offers.
+        description: String,
+    },
+    /// A contact less.
+    Disconnect {
+        /// Which.
+        name: Name,
+    },
+    /// No turn before somebody writes.
+    Wait {
+        /// Who; absent: anybody.
+        from: Option<ThreadId>,
+        /// What the thread calls it.
+        name: Option<String>,
+        /// For so many milliseconds at most.
+        ms: Option<u64>,
+    },
+    /// The next turn at once.
+    GoOn,
+    /// The thread ends.
+    Terminate {
+        /// Why; its last words to its parent.
+        reason: String,
+    },
+    /// In sub-steps: there is nothing more to be sent.
+    SendsDone,
+    /// In sub-steps: no contact is to be added or removed any more.
+    ContactsDone,
+    /// In sub-steps: this is what to go on with.
+    Focus {
+        /// What.
+        operation: Operation,
+    },
+}
+
+/// What a thinking step is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Sending messages.
+    Sends,
+    /// Changing contacts.
+    Contacts,
+    /// Whether to wait.
+    Wait,
+}
+
+impl Event {
+    /// What its turn intends since this result.
+    pub fn intent(&self) -> Option<Intent> {
+        let intent = self.payload.get("intent").filter(|_| self.has(tag::RESULT))?;
+        Intent::deserialize(intent).ok()
+    }
+}
+
+impl Draft {
+    /// What its turn will intend when this is stored.
+    pub fn preview_intent(&self) -> Option<Intent> {
+        let intent = self.payload.get("intent").filter(|_| self.has(tag::RESULT))?;
+        Intent::deserialize(intent).ok()
+    }
+
+    /// The result, with what its turn intends since, and how many messages that makes.
+    #[must_use]
+    pub fn intending(self, intent: Option<Value>, sent: u64) -> Self {
+        let draft = match intent {
+            Some(intent) => self.with("intent", intent),
+            None => self,
+        };
+        if sent > 0 { draft.with("sent", sent) } else { draft }
+    }
+}
+
+impl Intent {
+    /// As a payload has it.
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}

@@ -1,0 +1,296 @@
+//! Events of threads as processes: messages from one to another, contacts, waiting, timers, and what the core tells a thread of
+//! its own acts. Feedback is written twice: as an element, which models read, and as fields, which clients read.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{Draft, Event, Modality, Payload, Source, tag, tags};
+use crate::id::{Name, Space, ThreadId};
+use crate::time::Timestamp;
+
+/// Who woke a thread, as far as it matters to one that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waking {
+    /// The thread that the event is from, or is about.
+    pub by: Option<ThreadId>,
+    /// It came from outside the mind.
+    pub outside: bool,
+    /// It ends any wait: the time is up, or waiting is of no use.
+    pub overrules: bool,
+}
+
+/// What the core tells a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feedback {
+    /// A subthread was created.
+    Spawned,
+    /// A subthread or contact has ended.
+    Ended,
+    /// A subthread that had nothing to do was put aside.
+    Archived,
+    /// Earlier events are no longer shown to the thread.
+    Cleared,
+    /// A timer was set.
+    TimerSet,
+    /// A timer is due, or the time of a wait is up.
+    Timer,
+    /// The thread's plan is complete.
+    PlanComplete,
+    /// What the thread watches for has come.
+    WatchRaised,
+    /// A watch is registered.
+    WatchSet,
+    /// A watch is closed.
+    WatchClosed,
+    /// All that was sent out together has come back.
+    Gathered,
+    /// Something the thread tried failed.
+    Error,
+}
+
+impl Feedback {
+    /// The element's name and the event's tag.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Spawned => "thread-spawned",
+            Self::Ended => tag::THREAD_ENDED,
+            Self::Archived => "thread-archived",
+            Self::Cleared => "context-cleared",
+            Self::TimerSet => "timer-set",
+            Self::Timer => tag::TIMER,
+            Self::PlanComplete => "plan-complete",
+            Self::WatchRaised => "watch-raised",
+            Self::WatchSet => "watch-set",
+            Self::WatchClosed => "watch-closed",
+            Self::Gathered => tag::GATHERED,
+            Self::Error => "system-thread-error",
+        }
+    }
+}
+
+/// What a model writes to the log of another thread or its own has this in common with what the core writes: it is data. So
+/// attributes and text are escaped, always.
+struct Element<'a> {
+    name: &'a str,
+    attributes: &'a [(&'a str, Value)],
+    text: &'a str,
+}
+
+impl fmt::Display for Element<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<{}", self.name)?;
+        for (name, value) in self.attributes {
+            match value {
+                Value::Null => {}
+                Value::String(text) => write!(f, " {name}=\"{}\"", Escaped(text))?,
+                other => write!(f, " {name}=\"{}\"", Escaped(&other.to_string()))?,
+            }
+        }
+        if self.text.is_empty() {
+            return f.write_str("/>");
+        }
+        write!(f, ">{}</{}>", Escaped(self.text), self.name)
+    }
+}
+
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write as _;
+        self.0.chars().try_for_each(|c| match c {
+            '&' => f.write_str("&amp;"),
+            '<' => f.write_str("&lt;"),
+            '>' => f.write_str("&gt;"),
+            '"' => f.write_str("&quot;"),
+            c => f.write_char(c),
+        })
+    }
+}
+
+/// Why a thread's primitive failed. The text names only what the caller wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorCode {
+    /// No such contact or thread, or none that may be written to.
+    UnknownThread,
+    /// The label cannot be part of an id.
+    InvalidLabel,
+    /// Too deep.
+    DepthLimit,
+    /// Too many subthreads.
+    SubthreadLimit,
+    /// Too many messages in a row.
+    SendLimit,
+    /// The recipient ended before the message was delivered.
+    Undelivered,
+    /// Threads wait for one another in a circle.
+    WaitCycle,
+}
+
+impl ErrorCode {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownThread => "unknown_thread",
+            Self::InvalidLabel => "invalid_label",
+            Self::DepthLimit => "depth_limit",
+            Self::SubthreadLimit => "subthread_limit",
+            Self::SendLimit => "send_limit",
+            Self::Undelivered => "undelivered",
+            Self::WaitCycle => "wait_cycle",
+        }
+    }
+}
+
+/// A thread that waits: for whom, and until when at the latest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// For this one alone; absent: for anybody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<ThreadId>,
+    /// What the thread calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What comes from outside the mind wakes it, whoever it waits for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
+    /// When it stops waiting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Why it waits, where it did not ask to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Waiting {
+    /// For anybody.
+    pub fn for_anybody() -> Self {
+        Self { from: None, name: None, outside: true, until: None, reason: None }
+    }
+
+    /// Whether this wakes it.
+    pub fn admits(&self, waking: &Waking) -> bool {
+        self.from.is_none() || waking.overrules || (self.outside && waking.outside) || self.from == waking.by
+    }
+}
+
+impl Event {
+    /// What it means to a thread that waits; `None` when it wakes nobody.
+    pub fn waking(&self) -> Option<Waking> {
+        if !self.wakes() {
+            return None;
+        }
+        let outside = self.has(tag::INPUT) || self.has(tag::ANSWER);
+        // What a client writes into a payload says nothing about who it is.
+        let from = self.payload.get("from").and_then(Value::as_str).filter(|_| !outside);
+        let by = from.and_then(|from| ThreadId::parse(from).ok());
+        Some(Waking { by, outside, overrules: self.has(tag::OVERRULES) })
+    }
+}
+
+/// How a thread ended, for those who knew it.
+#[derive(Debug, Clone, Copy)]
+pub struct Ending<'a> {
+    /// The thread.
+    pub thread: &'a ThreadId,
+    /// `done`, `failed` or `stopped`.
+    pub status: &'a str,
+    /// Why.
+    pub reason: &'a str,
+    /// The last thing it said.
+    pub last: &'a str,
+}
+
+impl Draft {
+    /// A message from one thread to another (or the same). Who it is from is decided by the core alone.
+    pub fn message(to: &ThreadId, from: &ThreadId, text: &str) -> Self {
+        let payload = json!({ "text": text, "from": from });
+        Self::new(to, Source::Internal, Modality::Text, tags([tag::MESSAGE, &format!("from:{from}")]), payload)
+    }
+
+    /// What the core tells a thread: as an element, and as fields.
+    pub fn feedback(
+        thread: &ThreadId,
+        turn: Option<u64>,
+        what: Feedback,
+        attributes: &[(&str, Value)],
+        text: &str,
+    ) -> Self {
+        let element = Element { name: what.as_str(), attributes, text };
+        let mut payload = Payload::new();
+        payload.insert("text".into(), element.to_string().into());
+        payload.extend(attributes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        if !text.is_empty() {
+            payload.insert("content".into(), text.into());
+        }
+        let tags = tags([tag::THREAD, what.as_str()]);
+        let draft = Self::new(thread, Source::System, Modality::Text, tags, Value::Object(payload));
+        match turn {
+            Some(turn) => draft.payload("turn", turn),
+            None => draft,
+        }
+    }
+
+    /// A primitive failed: with what the caller wrote, a code, and what to do.
+    pub fn thread_error(thread: &ThreadId, turn: Option<u64>, given: &str, code: ErrorCode, message: &str) -> Self {
+        let attributes =
+            [("unknown_id", Value::from(given)), ("code", code.as_str().into()), ("message", message.into())];
+        Self::feedback(thread, turn, Feedback::Error, &attributes, "")
+    }
+
+    /// A thread is created. Of two who create the same one at once, one finds its id taken.
+    pub fn created(space: &Space, thread: &ThreadId, settings: &Value) -> Self {
+        let id = Uuid::new_v5(&crate::id::part_of(Uuid::nil(), 0), format!("thread {space} {thread}").as_bytes());
+        Self::changed(thread, "thread", thread.as_str(), json!({ "settings": settings })).with_id(id)
+    }
+
+    /// A subthread was created; told in its parent.
+    pub fn spawned(parent: &ThreadId, turn: Option<u64>, child: &ThreadId, contact: Option<&Name>) -> Self {
+        let contact = contact.map_or(Value::Null, |name| name.as_str().into());
+        let attributes =
+            [("assigned_id", Value::from(child.as_str())), ("parent_id", parent.as_str().into()), ("contact", contact)];
+        Self::feedback(parent, turn, Feedback::Spawned, &attributes, "")
+    }
+
+    /// A thread has ended; told to one who knew it. Wakes.
+    pub fn ended(to: &ThreadId, ending: &Ending<'_>) -> Self {
+        let attributes = [
+            ("id", Value::from(ending.thread.as_str())),
+            ("status", ending.status.into()),
+            ("reason", ending.reason.into()),
+        ];
+        let draft = Self::feedback(to, None, Feedback::Ended, &attributes, ending.last);
+        draft.payload("from", ending.thread.as_str()).tagged([format!("from:{}", ending.thread)])
+    }
+
+    /// A timer is due. Wakes. Its id is made from what it is, so that of several servers one fires it.
+    pub fn timer(thread: &ThreadId, timer: &str, note: &str, due: Timestamp) -> Self {
+        let attributes = [("id", Value::from(timer)), ("due", due.to_string().into())];
+        let id = Uuid::new_v5(&Uuid::nil(), format!("timer {thread} {timer} {due}").as_bytes());
+        Self::feedback(thread, None, Feedback::Timer, &attributes, note).payload("timer", timer).with_id(id)
+    }
+
+    /// The same, ending whatever wait the thread is in.
+    #[must_use]
+    pub fn overruling(self) -> Self {
+        self.tagged([tag::OVERRULES])
+    }
+
+    /// The same, with a member more.
+    #[must_use]
+    pub fn with(self, key: &str, value: impl Into<Value>) -> Self {
+        self.payload(key, value)
+    }
+
+    /// The same, of this turn.
+    #[must_use]
+    pub fn of_turn(self, turn: u64) -> Self {
+        self.payload("turn", turn)
+    }
+}
+
+/// The name of the timer that ends a wait. No name that a thread can give.
+pub const WAIT: &str = "wait!";

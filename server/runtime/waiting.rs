@@ -1,0 +1,98 @@
+//! Threads that wait for one other thread: whether what came is what they wait for, and whether waiting is of any use. And what
+//! threads have used up.
+
+use serde_json::json;
+
+use super::Runtime;
+use super::runner::{Looked, looked};
+use crate::event::{Draft, ErrorCode, Waiting};
+use crate::failure::{Failure, FailureKind};
+use crate::id::{Space, ThreadId};
+use crate::scribe::Scribe;
+use crate::store::{self, Append, Appended, Fence, Show, Status, ThreadRow};
+
+/// So far is a chain of threads that wait for one another followed.
+const CHAIN_MAX: usize = 64;
+
+impl Runtime {
+    /// Whether something in the mailbox ends the thread's wait, if it waits at all.
+    pub(super) async fn is_awaited(&self, space: &Space, row: &ThreadRow) -> Result<bool, store::Error> {
+        let Some(waiting) = row.standing.waiting.as_ref().filter(|waiting| waiting.from.is_some()) else {
+            return Ok(true);
+        };
+        if row.status == Status::Thinking {
+            return Ok(true);
+        }
+        let mut awaited = false;
+        self.each_after(space, row, Show::Visible, |event| {
+            awaited |= event.waking().is_some_and(|waking| waiting.admits(&waking));
+            !awaited
+        })
+        .await?;
+        Ok(awaited)
+    }
+
+    /// What is in the mailbox is not what the thread waits for: it sleeps on. If something came meanwhile, it is looked at again.
+    pub(super) async fn wait_on(&self, space: &Space, row: &ThreadRow, fence: Fence) -> Result<Looked, store::Error> {
+        let change = json!({ "waiting": row.standing.waiting, "seen": row.head });
+        let draft = Draft::changed(&row.thread, "wait", row.thread.as_str(), change);
+        let scribe = Scribe::new(self.0.store.clone(), fence, None);
+        let slept = looked(scribe.close(vec![draft]).await.map(|_| Status::Waiting))?;
+        let queued = self.0.store.queued(space, &row.thread, self.0.options.queue_max).await?;
+        self.hint_status(space, &row.thread, Status::Waiting, queued);
+        Ok(slept)
+    }
+
+    /// Tells a thread that waits for one that waits … for itself: none of them would ever go on. It wakes and decides.
+    pub(super) async fn break_circle(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
+        let Some(first) = self.waits_for(space, thread).await? else { return Ok(()) };
+        let (mut at, mut circle): (ThreadId, Vec<ThreadId>) = (first.clone(), vec![thread.clone()]);
+        while at != *thread {
+            if circle.contains(&at) || circle.len() > CHAIN_MAX {
+                return Ok(());
+            }
+            let Some(next) = self.waits_for(space, &at).await? else { return Ok(()) };
+            circle.push(std::mem::replace(&mut at, next));
+        }
+        let names: Vec<&str> = circle.iter().chain([thread]).map(ThreadId::as_str).collect();
+        let text = format!(
+            "threads wait for one another in a circle: {}; wait for somebody else, or write first",
+            names.join(" for ")
+        );
+        let error = Draft::thread_error(thread, None, first.as_str(), ErrorCode::WaitCycle, &text).overruling();
+        if let Appended::Stored(placed) = self.0.store.append(Append::free(space, vec![error])).await? {
+            placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
+        }
+        Ok(())
+    }
+
+    async fn waits_for(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadId>, store::Error> {
+        let row = self.0.store.thread(space, thread).await?;
+        let waiting = |row: ThreadRow| row.standing.waiting.and_then(|Waiting { from, .. }| from);
+        Ok(row.filter(|row| row.status == Status::Waiting).and_then(waiting))
+    }
+
+    /// Why no model may be asked for this thread any more, if so.
+    pub(super) async fn spent(&self, space: &Space, row: &ThreadRow) -> Result<Option<Failure>, store::Error> {
+        let budget = &self.0.options.budget;
+        let of_thread = [
+            (budget.thread_model_calls, row.model_calls, "model calls", "budget.thread_model_calls", "thread"),
+            (budget.thread_tokens, row.tokens, "tokens", "budget.thread_tokens", "thread"),
+        ];
+        let (calls, tokens) = match (budget.space_model_calls, budget.space_tokens) {
+            (None, None) => (0, 0),
+            _ => self.0.store.used(space).await?,
+        };
+        let of_space = [
+            (budget.space_model_calls, calls, "model calls", "budget.space_model_calls", "space"),
+            (budget.space_tokens, tokens, "tokens", "budget.space_tokens", "space"),
+        ];
+        let spent =
+            of_thread.into_iter().chain(of_space).find(|(limit, used, ..)| limit.is_some_and(|limit| *used >= limit));
+        Ok(spent.map(|(limit, used, what, key, whose)| {
+            let limit = limit.unwrap_or_default();
+            let text = format!("the {whose} has used up its {limit} {what} ({key}); no model is asked any more");
+            Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "used": used, "key": key }))
+        }))
+    }
+}

@@ -1,0 +1,194 @@
+//! What a thread's row keeps besides counters: for whom it waits, its plan, what it no longer sees. Most threads have none of it,
+//! so it is one column, empty then. And the rows that a thread has of its own: contacts and timers.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Status, ThreadChange, ThreadRow};
+use crate::event::{Waiting, Waking};
+use crate::id::{Name, Seq, Space, ThreadId};
+use crate::time::Timestamp;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Standing {
+    /// For whom it waits, or waited when it was woken last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
+    /// Why it ended, or cannot go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Messages sent to other threads, since something came from outside.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sends: u32,
+    /// Subthreads that have not ended and are not put aside.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub subthreads: u32,
+    /// Its plan: condition, steps, whether it is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Value>,
+    /// What it is no longer shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cleared: Option<Cleared>,
+    /// What it watches for, by id.
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+    pub watches: serde_json::Map<String, Value>,
+    /// What it sent out together and waits to have back, by id.
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+    pub gathers: serde_json::Map<String, Value>,
+    /// It was put aside: it does not count as a subthread until something wakes it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
+}
+
+/// So many of the first events of each kind a thread is no longer shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cleared {
+    /// Of those that a decision may see.
+    pub visible: u64,
+    /// Of those that a submodule may see.
+    pub heard: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// A thread waits from now on, unless something waits for it already.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Waits {
+    /// For whom.
+    pub waiting: Waiting,
+    /// Everything in its mailbox up to here was looked at: none of it ends the wait.
+    pub seen: Seq,
+}
+
+/// A change of one member of `watches` or `gathers`; `None`: it is gone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    /// Its id.
+    pub id: String,
+    /// What it is now.
+    pub value: Option<Value>,
+}
+
+/// What one event does to a thread's standing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StandingChange {
+    /// It was woken so.
+    pub waking: Option<Waking>,
+    /// It waits.
+    pub waits: Option<Waits>,
+    /// A turn began: it waits no longer.
+    pub begins: bool,
+    /// Why it ended.
+    pub reason: Option<String>,
+    /// More messages sent to others.
+    pub sends: u32,
+    /// More, or fewer, subthreads.
+    pub subthreads: i32,
+    /// A new plan.
+    pub plan: Option<Value>,
+    /// Only so many of the newest events are shown from now on.
+    pub keep: Option<u64>,
+    /// A watch changed.
+    pub watch: Option<Member>,
+    /// What is gathered changed.
+    pub gather: Option<Member>,
+    /// It was put aside, or taken back.
+    pub archived: Option<bool>,
+}
+
+impl Standing {
+    /// As it is stored: nothing, for most.
+    pub(super) fn to_column(&self) -> String {
+        if *self == Self::default() { String::new() } else { serde_json::to_string(self).unwrap_or_default() }
+    }
+
+    /// Whether it waits for one thread alone.
+    pub fn waits_for(&self) -> Option<&ThreadId> {
+        self.waiting.as_ref().and_then(|waiting| waiting.from.as_ref())
+    }
+}
+
+impl ThreadRow {
+    /// Whether it has nothing to do, and nobody it waits for.
+    pub fn is_asleep(&self) -> bool {
+        let idle = matches!(self.status, Status::Idle | Status::Waiting);
+        idle && self.woken <= self.handled && self.standing.waits_for().is_none()
+    }
+
+    /// Takes over a change, after all counters but `visible` and `heard`.
+    pub(super) fn stand(&mut self, change: &ThreadChange) {
+        let standing = &mut self.standing;
+        let StandingChange { waking, waits, begins, reason, sends, subthreads, plan, keep, watch, gather, archived } =
+            &change.standing;
+        if change.from_outside {
+            standing.sends = 0;
+        }
+        standing.sends += sends;
+        standing.subthreads = standing.subthreads.saturating_add_signed(*subthreads);
+        if *begins {
+            standing.waiting = None;
+        }
+        if let Some(reason) = reason {
+            standing.reason = Some(reason.clone());
+        }
+        if let Some(plan) = plan {
+            standing.plan = Some(plan.clone()).filter(|plan| !plan.is_null());
+        }
+        if let Some(keep) = keep {
+            let (visible, heard) = (self.visible.saturating_sub(*keep), self.heard.saturating_sub(*keep));
+            standing.cleared = Some(Cleared { visible, heard });
+        }
+        for (members, change) in [(&mut standing.watches, watch), (&mut standing.gathers, gather)] {
+            match change {
+                Some(Member { id, value: Some(value) }) => drop(members.insert(id.clone(), value.clone())),
+                Some(Member { id, value: None }) => drop(members.remove(id)),
+                None => {}
+            }
+        }
+        standing.archived = archived.unwrap_or(standing.archived);
+        if let Some(waits) = waits
+            && !self.status.is_final()
+        {
+            standing.waiting = Some(waits.waiting.clone());
+            // What came meanwhile may be what it waits for: then it is looked at first, and not by this row.
+            self.status = if self.woken <= waits.seen { Status::Waiting } else { Status::Idle };
+        }
+        if let Some(waking) = waking
+            && self.status == Status::Waiting
+            && standing.waiting.as_ref().is_none_or(|waiting| waiting.admits(waking))
+        {
+            self.status = Status::Idle;
+        }
+    }
+}
+
+/// A contact: whom a thread can send to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContactRow {
+    /// What the thread calls it.
+    pub name: Name,
+    /// The thread.
+    pub target: ThreadId,
+    /// What it does, wants and offers.
+    pub description: String,
+}
+
+/// A timer that is set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimerRow {
+    /// The space.
+    pub space: Space,
+    /// The thread that it wakes.
+    pub thread: ThreadId,
+    /// Its name in that thread.
+    pub name: String,
+    /// When.
+    pub due: Timestamp,
+    /// What for.
+    pub note: String,
+}

@@ -1,0 +1,196 @@
+//! `connect`, `disconnect`, `view_contacts`: whom a thread can send to. And how a name is resolved: to a contact, the parent, or
+//! the thread itself; whoever is none of these is not there.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::event::{Draft, ErrorCode, Intent};
+use crate::failure::{Failure, FailureKind};
+use crate::id::{Name, ThreadId};
+use crate::store::ContactRow;
+use crate::tool::{Desk, Effect, Output, Typed};
+
+/// What every thread with a parent calls it.
+pub const PARENT: &str = "parent";
+/// What every thread calls itself.
+pub const SELF: &str = "self";
+
+/// The thread's contacts, as they will be when its turn ends.
+pub async fn known(desk: &Desk) -> Result<BTreeMap<Name, ContactRow>, Failure> {
+    let rows = desk.store.contacts(&desk.space, &desk.thread).await.map_err(unreadable)?;
+    let mut contacts: BTreeMap<Name, ContactRow> = rows.into_iter().map(|row| (row.name.clone(), row)).collect();
+    for intent in desk.intents.iter() {
+        match intent {
+            Intent::Connect { name, thread, description } => {
+                let row = ContactRow { name: name.clone(), target: thread.clone(), description: description.clone() };
+                contacts.insert(name.clone(), row);
+            }
+            Intent::Disconnect { name } => drop(contacts.remove(name)),
+            _ => {}
+        }
+    }
+    Ok(contacts)
+}
+
+/// The thread that a name means here; `None` if there is no such contact, or none that may be written to.
+pub async fn resolve(desk: &Desk, given: &str) -> Result<Option<ThreadId>, Failure> {
+    let given = given.trim();
+    if given == SELF || given == desk.thread.as_str() {
+        return Ok(Some(desk.thread.clone()));
+    }
+    let parent = desk.thread.parent();
+    let contacts = known(desk).await?;
+    let named = contacts.values().find(|row| row.name.as_str() == given).map(|row| row.target.clone());
+    let by_id = || contacts.values().find(|row| row.target.as_str() == given).map(|row| row.target.clone());
+    let above = || parent.filter(|parent| given == PARENT || given == parent.as_str());
+    let Some(thread) = named.or_else(by_id).or_else(above) else { return Ok(None) };
+    let row = desk.store.thread(&desk.space, &thread).await.map_err(unreadable)?;
+    Ok(row.filter(|row| !row.status.is_final()).map(|_| thread))
+}
+
+/// The error for a name that means nobody.
+pub fn nobody(desk: &Desk, given: &str) -> (Draft, String) {
+    let given: String = given.chars().take(100).collect();
+    let text =
+        format!("there is no contact {given:?} to send to; use one of your contacts, or spawn_thread to make a thread");
+    let error = Draft::thread_error(&desk.thread, Some(desk.turn), &given, ErrorCode::UnknownThread, &text);
+    (error, text)
+}
+
+pub(super) fn unreadable(error: crate::store::Error) -> Failure {
+    Failure::new(FailureKind::Store, format!("the log could not be read: {error}")).retryable()
+}
+
+/// `connect`. See the module.
+pub struct Connect {
+    /// What models are told.
+    pub about: String,
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectInput {
+    /// What you will call it.
+    name: String,
+    /// The thread's id.
+    thread: String,
+    /// What it does, wants and offers.
+    description: String,
+}
+
+#[async_trait]
+impl Typed for Connect {
+    type Input = ConnectInput;
+    const NAME: &'static str = "connect";
+    const EFFECT: Effect = Effect::Events;
+    const BRINGS_BACK: bool = false;
+
+    fn description(&self) -> &str {
+        &self.about
+    }
+
+    async fn run(&self, input: ConnectInput, desk: &Desk) -> Result<Output, Failure> {
+        let name = Name::parse(&input.name).map_err(|error| refused(&error.to_string()))?;
+        if [PARENT, SELF].contains(&name.as_str()) {
+            return Err(refused(&format!("{name} means something already; choose another name")));
+        }
+        let limit = desk.budget.contacts;
+        let contacts = known(desk).await?;
+        if contacts.len() as u64 >= limit && !contacts.contains_key(&name) {
+            return Err(Failure::new(
+                FailureKind::Budget,
+                format!("there are {limit} contacts already (budget.contacts)"),
+            ));
+        }
+        let row = match ThreadId::parse(&input.thread) {
+            Ok(thread) if !thread.is_of_runs() => desk.store.thread(&desk.space, &thread).await.map_err(unreadable)?,
+            _ => None,
+        };
+        let Some(row) = row.filter(|row| !row.status.is_final()) else {
+            let (error, text) = nobody(desk, &input.thread);
+            return Ok(Output::failed(vec![error], refused(&text)));
+        };
+        let value = format!("{name} is {}", row.thread);
+        let description: String = input.description.chars().take(1000).collect();
+        let change = json!({ "thread": row.thread, "description": description });
+        let drafts =
+            if desk.immediate { vec![Draft::changed(&desk.thread, "contact", name.as_str(), change)] } else { vec![] };
+        let intent = Intent::Connect { name, thread: row.thread, description };
+        Ok(Output { drafts, ..Output::intent(intent, value) })
+    }
+}
+
+/// `disconnect`. See the module.
+pub struct Disconnect {
+    /// What models are told.
+    pub about: String,
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DisconnectInput {
+    /// What you call it.
+    name: String,
+}
+
+#[async_trait]
+impl Typed for Disconnect {
+    type Input = DisconnectInput;
+    const NAME: &'static str = "disconnect";
+    const EFFECT: Effect = Effect::Events;
+    const BRINGS_BACK: bool = false;
+
+    fn description(&self) -> &str {
+        &self.about
+    }
+
+    async fn run(&self, input: DisconnectInput, desk: &Desk) -> Result<Output, Failure> {
+        let contacts = known(desk).await?;
+        let Some(name) = contacts.into_keys().find(|name| name.as_str() == input.name) else {
+            let (error, text) = nobody(desk, &input.name);
+            return Ok(Output::failed(vec![error], refused(&text)));
+        };
+        let value = format!("{name} is no contact any more");
+        let gone = || Draft::changed(&desk.thread, "contact", name.as_str(), Value::Null);
+        let drafts = if desk.immediate { vec![gone()] } else { vec![] };
+        Ok(Output { drafts, ..Output::intent(Intent::Disconnect { name }, value) })
+    }
+}
+
+/// `view_contacts`. See the module.
+pub struct ViewContacts {
+    /// What models are told.
+    pub about: String,
+}
+
+/// It has no arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ViewInput {}
+
+#[async_trait]
+impl Typed for ViewContacts {
+    type Input = ViewInput;
+    const NAME: &'static str = "view_contacts";
+    const EFFECT: Effect = Effect::Repeatable;
+
+    fn description(&self) -> &str {
+        &self.about
+    }
+
+    async fn run(&self, _: ViewInput, desk: &Desk) -> Result<Output, Failure> {
+        let shown =
+            |row: &ContactRow| json!({ "name": row.name, "thread": row.target, "description": row.description });
+        Ok(Output::value(known(desk).await?.values().map(shown).collect()))
+    }
+}
+
+fn refused(text: &str) -> Failure {
+    Failure::new(FailureKind::Tool, text)
+}

@@ -1,0 +1,58 @@
+//! `set_timer`: wakes the thread when the time has come, once, also when the server was away meanwhile.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::contacts::unreadable;
+use super::wait::millis;
+use crate::event::{Draft, Feedback};
+use crate::failure::{Failure, FailureKind};
+use crate::time::Timestamp;
+use crate::tool::{Desk, Effect, Output, Typed};
+
+/// See the module.
+pub struct SetTimer {
+    /// What models are told.
+    pub about: String,
+}
+
+/// When and what for.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// In so many seconds.
+    after_s: f64,
+    /// What you want to be reminded of.
+    note: String,
+}
+
+#[async_trait]
+impl Typed for SetTimer {
+    type Input = Input;
+    const NAME: &'static str = "set_timer";
+    const EFFECT: Effect = Effect::Events;
+    const COUNTS: bool = true;
+    const BRINGS_BACK: bool = false;
+
+    fn description(&self) -> &str {
+        &self.about
+    }
+
+    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+        let ms = millis(input.after_s)?;
+        let set = desk.store.timers(&desk.space, &desk.thread).await.map_err(unreadable)?.len() as u64;
+        let limit = desk.budget.timers;
+        if set >= limit {
+            let text = format!("{limit} timers are set already (budget.timers); wait until one is due");
+            return Err(Failure::new(FailureKind::Budget, text));
+        }
+        let due = Timestamp::from_micros(desk.now.micros().saturating_add_unsigned(ms * 1000));
+        let id = format!("t{}-{}", desk.turn, desk.call_id);
+        let change = json!({ "due": due, "note": input.note });
+        let attributes = [("id", Value::from(id.as_str())), ("due", due.to_string().into())];
+        let told = Draft::feedback(&desk.thread, Some(desk.turn), Feedback::TimerSet, &attributes, &input.note);
+        Ok(Output::events(vec![Draft::changed(&desk.thread, "timer", &id, change), told.of_call(&desk.call_id)]))
+    }
+}

@@ -1,0 +1,188 @@
+//! `spawn_thread`: makes a subthread, at once. The core gives it its id; a label is a wish.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::contacts::{PARENT, SELF, known, unreadable};
+use crate::event::{Draft, ErrorCode};
+use crate::failure::{Failure, FailureKind};
+use crate::id::{self, Name, ThreadId};
+use crate::store::ThreadRow;
+use crate::thread::{Gathered, Kind, Settings};
+use crate::tool::{Desk, Effect, Output, Typed};
+
+/// See the module.
+pub struct SpawnThread {
+    /// What models are told.
+    pub about: String,
+}
+
+/// What it is to be like.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// A wish for the last part of its id, of a-z, 0-9, _ and -; null for any.
+    label: Option<String>,
+    /// What it is told besides what every thread is told: what it is for.
+    prompt: Option<String>,
+    /// Its first message; null: it sleeps until it gets one.
+    payload: Option<String>,
+}
+
+#[async_trait]
+impl Typed for SpawnThread {
+    type Input = Input;
+    const NAME: &'static str = "spawn_thread";
+    const EFFECT: Effect = Effect::Events;
+    const COUNTS: bool = true;
+
+    fn description(&self) -> &str {
+        &self.about
+    }
+
+    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+        let label = input.label.filter(|label| !label.trim().is_empty());
+        let mut nest = Nest::of(desk).await?;
+        let child = Child { label: label.as_deref(), prompt: input.prompt, payload: input.payload, gathered: None };
+        Ok(match nest.hatch(desk, child).await? {
+            Ok((_, drafts)) => Output::events(drafts),
+            Err(refusal) => refusal,
+        })
+    }
+}
+
+/// A subthread to be.
+pub(super) struct Child<'a> {
+    pub label: Option<&'a str>,
+    pub prompt: Option<String>,
+    pub payload: Option<String>,
+    pub gathered: Option<Gathered>,
+}
+
+/// What is there already, and what one call adds to it.
+pub(super) struct Nest {
+    row: Option<ThreadRow>,
+    contacts: Vec<Name>,
+    made: Vec<ThreadId>,
+    /// Earlier events of this call put some aside.
+    room: u64,
+}
+
+impl Nest {
+    pub async fn of(desk: &Desk) -> Result<Self, Failure> {
+        let row = desk.store.thread(&desk.space, &desk.thread).await.map_err(unreadable)?;
+        let contacts = known(desk).await?.into_keys().collect();
+        let used = row.as_ref().map_or(0, |row| u64::from(row.standing.subthreads));
+        // Spawned in this turn already, but perhaps not stored yet.
+        Ok(Self { row, contacts, made: Vec::new(), room: desk.budget.subthreads.saturating_sub(used) })
+    }
+
+    /// The new thread and the events that make it, or why it cannot be made.
+    pub async fn hatch(
+        &mut self,
+        desk: &Desk,
+        child: Child<'_>,
+    ) -> Result<Result<(ThreadId, Vec<Draft>), Output>, Failure> {
+        let given = child.label.unwrap_or("");
+        let label = match child.label.map(Name::parse).transpose() {
+            Ok(label) => label,
+            Err(error) => return Ok(Err(refusal(desk, given, ErrorCode::InvalidLabel, &error.to_string()))),
+        };
+        let depth = desk.thread.as_str().split('.').count() as u64 + 1;
+        if depth > desk.budget.depth {
+            let text = format!(
+                "threads may be nested {} deep (budget.depth); do it here, or in a thread further up",
+                desk.budget.depth
+            );
+            return Ok(Err(refusal(desk, given, ErrorCode::DepthLimit, &text)));
+        }
+        let mut drafts = Vec::new();
+        if self.room == 0 {
+            match self.idle(desk).await? {
+                Some(idle) => drafts.extend(archive(desk, &idle)),
+                None => {
+                    let limit = desk.budget.subthreads;
+                    let text = format!(
+                        "there are {limit} subthreads at work already (budget.subthreads); wait until one ends"
+                    );
+                    return Ok(Err(refusal(desk, given, ErrorCode::SubthreadLimit, &text)));
+                }
+            }
+        } else {
+            self.room -= 1;
+        }
+        for label in labels(label.as_ref()) {
+            let Ok(thread) = desk.thread.child(&label) else {
+                let text = "the id would be too long; use a shorter label";
+                return Ok(Err(refusal(desk, given, ErrorCode::InvalidLabel, text)));
+            };
+            let taken = self.made.contains(&thread)
+                || self.contacts.contains(&label)
+                || desk.store.thread(&desk.space, &thread).await.map_err(unreadable)?.is_some();
+            if !taken && ![PARENT, SELF].contains(&label.as_str()) && !thread.is_of_runs() {
+                drafts.extend(self.events(desk, &thread, &label, child));
+                self.made.push(thread.clone());
+                self.contacts.push(label);
+                return Ok(Ok((thread, drafts)));
+            }
+        }
+        Ok(Err(refusal(desk, given, ErrorCode::InvalidLabel, "no free id was found for the label; choose another")))
+    }
+
+    fn events(&self, desk: &Desk, thread: &ThreadId, label: &Name, child: Child<'_>) -> Vec<Draft> {
+        let settings = Settings {
+            kind: Kind::Process,
+            spawned_by: Some(desk.thread.clone()),
+            gathered: child.gathered,
+            prompt: child.prompt,
+            ..self.row.as_ref().map(|row| Settings::of(&row.settings).for_child()).unwrap_or_default()
+        };
+        let about = settings.prompt.as_deref().unwrap_or("a subthread of yours").chars().take(200).collect::<String>();
+        let contact = json!({ "thread": thread, "description": about });
+        let mut drafts = vec![
+            Draft::created(&desk.space, thread, &json!(settings)),
+            Draft::changed(&desk.thread, "contact", label.as_str(), contact),
+            Draft::spawned(&desk.thread, Some(desk.turn), thread, Some(label)).of_call(&desk.call_id),
+        ];
+        let payload = child.payload.filter(|payload| !payload.trim().is_empty());
+        drafts.extend(payload.map(|payload| Draft::message(thread, &desk.thread, &payload)));
+        drafts
+    }
+
+    /// The subthread that has had nothing to do for longest.
+    async fn idle(&self, desk: &Desk) -> Result<Option<ThreadRow>, Failure> {
+        let below = desk.store.below(&desk.space, &desk.thread, 1000).await.map_err(unreadable)?;
+        let idle = |row: &ThreadRow| {
+            row.thread.parent().as_ref() == Some(&desk.thread)
+                && row.is_asleep()
+                && !row.standing.archived
+                && !self.made.contains(&row.thread)
+                && row.turn > 0
+        };
+        Ok(below.into_iter().filter(idle).min_by_key(|row| row.updated))
+    }
+}
+
+fn archive(desk: &Desk, idle: &ThreadRow) -> [Draft; 2] {
+    let attributes = [("id", Value::from(idle.thread.as_str()))];
+    let told = Draft::feedback(&desk.thread, Some(desk.turn), crate::event::Feedback::Archived, &attributes, "");
+    [Draft::changed(&idle.thread, "thread", idle.thread.as_str(), json!({ "archived": true })), told]
+}
+
+fn refusal(desk: &Desk, given: &str, code: ErrorCode, text: &str) -> Output {
+    let given: String = given.chars().take(100).collect();
+    let error = Draft::thread_error(&desk.thread, Some(desk.turn), &given, code, text);
+    let kind = if code == ErrorCode::InvalidLabel { FailureKind::Tool } else { FailureKind::Budget };
+    Output::failed(vec![error], Failure::new(kind, text).with(json!({ "reason": code.as_str() })))
+}
+
+/// Ids to try for a label: itself, then with numbers.
+pub fn labels(label: Option<&Name>) -> Vec<Name> {
+    let drawn = || format!("t-{}", &id::fresh().simple().to_string()[20..]);
+    let stem = label.map_or_else(drawn, |label| label.as_str().to_owned());
+    let short = &stem[..stem.len().min(28)];
+    let numbered = (2..100).map(|number| format!("{short}-{number}"));
+    std::iter::once(stem.clone()).chain(numbered).filter_map(|label| Name::parse(&label).ok()).collect()
+}

@@ -1,0 +1,39 @@
+//! `terminate`: the thread ends with its turn. Its reason is the last its parent and its contacts hear of it.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::event::Intent;
+use crate::failure::Failure;
+use crate::tool::{Desk, Effect, Output, Typed};
+
+/// See the module.
+pub struct Terminate {
+    /// What models are told.
+    pub about: String,
+}
+
+/// Why.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// Why, and what came of it.
+    reason: String,
+}
+
+#[async_trait]
+impl Typed for Terminate {
+    type Input = Input;
+    const NAME: &'static str = "terminate";
+    const EFFECT: Effect = Effect::Events;
+    const BRINGS_BACK: bool = false;
+
+    fn description(&self) -> &str {
+        &self.about
+    }
+
+    async fn run(&self, input: Input, _: &Desk) -> Result<Output, Failure> {
+        Ok(Output::intent(Intent::Terminate { reason: input.reason }, "the thread ends with this turn"))
+    }
+}

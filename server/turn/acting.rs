@@ -1,0 +1,236 @@
+//! What a decision's answer leads to: its words and calls become events, calls run in order, and what they say of the turn's end
+//! is remembered. Part of the driver: every choice is the machine's.
+
+use serde_json::{Value, json};
+
+use super::driver::Driver;
+use super::step::Step;
+use super::{Next, Pending};
+use crate::action::Asked;
+use crate::call::{Ended, Ready};
+use crate::decision::Streamed;
+use crate::event::{Draft, Intent, TurnOutcome, tag};
+use crate::failure::{Failure, FailureKind, Who};
+use crate::interpreter::{self, Reading};
+use crate::model::Answer;
+use crate::scribe::Lost;
+use crate::store::feed::DeltaOutcome;
+use crate::thread::{Commit, Language};
+use crate::tool::{Desk, Effect, Typed as _};
+use crate::tools::think::Think;
+
+impl Driver {
+    /// The decision's answer: its words, its tool calls, and, where nothing more is to come, the turn's end with them.
+    pub(super) async fn answered(
+        &mut self,
+        answer: &Answer,
+        ready: &Ready,
+        ended: &Ended,
+        round: u64,
+        mut streamed: Streamed,
+    ) -> Result<Option<TurnOutcome>, Lost> {
+        let reading = self.read(answer);
+        let written = if answer.calls.is_empty() { &reading.calls } else { &answer.calls };
+        let calls: Vec<Asked> =
+            written.iter().enumerate().map(|(index, call)| Asked::new(call, "c", round, index)).collect();
+        let mut drafts = vec![ready.record(&self.place, ended, json!({ "calls": self.recorded(&calls) }))];
+        if !answer.text.trim().is_empty() {
+            drafts.push(Draft::decision_said(&self.place.thread, self.turn.number(), answer.text.trim()));
+        }
+        drafts.extend(self.unreadable(&reading));
+        let outcome = self.act(calls, drafts, &streamed).await;
+        let stored = self.mind.caller.store().clone();
+        // Whatever became of the replies is in the log by now: what is there under its promised id was stored.
+        let kept = match &outcome {
+            Ok((_, kept)) => kept.clone(),
+            Err(_) => Vec::new(),
+        };
+        streamed.end(stored.as_ref(), &self.place, |id| {
+            if kept.contains(&id) { DeltaOutcome::Stored } else { DeltaOutcome::Discarded }
+        });
+        outcome.map(|(ended, _)| ended)
+    }
+
+    /// What an answer says in the thinking language, where the thread speaks it.
+    fn read(&self, answer: &Answer) -> Reading {
+        match self.settings.language() {
+            Language::Tools => Reading::default(),
+            Language::Auto if !answer.calls.is_empty() => Reading::default(),
+            _ => interpreter::read(&answer.text, self.place.thread.label()),
+        }
+    }
+
+    /// Shows the model what of its answer could not be read.
+    fn unreadable(&self, reading: &Reading) -> Option<Draft> {
+        if reading.unreadable.is_empty() {
+            return None;
+        }
+        let failure = Failure::new(FailureKind::Interpreter, reading.unreadable.join("\n"));
+        Some(self.failure(&Who::Core, &failure.retryable()).unreadable())
+    }
+
+    /// Before which of these calls all that was gathered is written: those that do more than make events, and those that go by
+    /// rows which an earlier one changes.
+    fn cuts(&self, calls: &[Asked]) -> Vec<bool> {
+        let tools = self.tools();
+        let mut counted = false;
+        let cut = |call: &Asked| {
+            let cut = call.effect(tools) != Effect::Events || (call.counts(tools) && counted);
+            counted = call.counts(tools) || (counted && !cut);
+            cut
+        };
+        calls.iter().map(cut).collect()
+    }
+
+    /// The calls as the record keeps them: arguments only where no action in the same append has them.
+    fn recorded(&self, calls: &[Asked]) -> Vec<Value> {
+        let tools = self.tools();
+        // The first that is not written together with this record; an outside one's action still is.
+        let alone = self.cuts(calls).iter().position(|cut| *cut).unwrap_or(calls.len());
+        let is_outside = calls.get(alone).is_some_and(|call| call.effect(tools) != Effect::Events);
+        let entry = |(index, call): (usize, &Asked)| {
+            let mut entry = json!({ "id": call.call_id, "tool": call.tool, "back": call.brings_back(tools) });
+            if index > alone || (index == alone && !is_outside) {
+                entry["arguments"] = call.shown_arguments();
+            }
+            entry
+        };
+        calls.iter().enumerate().map(entry).collect()
+    }
+
+    /// Runs calls in order. What is only events is gathered and appended at once; before anything else runs, all so far is.
+    async fn act(
+        &mut self,
+        calls: Vec<Asked>,
+        mut drafts: Vec<Draft>,
+        streamed: &Streamed,
+    ) -> Result<(Option<TurnOutcome>, Vec<uuid::Uuid>), Lost> {
+        let tools = self.tools().clone();
+        let cuts = self.cuts(&calls);
+        let mut kept = Vec::new();
+        let mut intents = self.turn.intents().to_vec();
+        // Their record is among the drafts: the machine does not count them yet.
+        let first = self.turn.calls_made();
+        for (index, call) in calls.into_iter().enumerate() {
+            let desk = self.desk(&call, streamed.event_id(index), &intents);
+            let is_outside = call.effect(&tools) != Effect::Events;
+            if cuts[index] && !is_outside {
+                kept.extend(self.write(std::mem::take(&mut drafts)).await?);
+            }
+            drafts.extend(call.action(&tools, &desk));
+            if let Some(limit) = self.limit(&call, first + index as u64, &drafts).await? {
+                drafts.push(call.refused(&desk, &limit));
+                continue;
+            }
+            if is_outside {
+                // Recorded before it runs.
+                kept.extend(self.write(std::mem::take(&mut drafts)).await?);
+            }
+            let done = tokio::select! {
+                biased;
+                done = call.run(&tools, &desk, self.mind.tool_limits) => done,
+                () = self.stop.token().cancelled() => break,
+            };
+            intents.extend(done.iter().filter_map(|draft| draft.preview_intent()));
+            let stepped = self.stepped(&intents, &done);
+            drafts.extend(done.into_iter().chain(stepped));
+        }
+        let mut ahead = self.turn.clone();
+        drafts.iter().for_each(|draft| ahead.apply(&draft.preview()));
+        let promised: Vec<_> = drafts.iter().filter_map(|draft| draft.event_id).collect();
+        let ended = match ahead.next() {
+            Next::End(outcome) => Some(self.end(drafts, outcome).await?),
+            _ => {
+                self.write(drafts).await?;
+                None
+            }
+        };
+        kept.extend(promised);
+        Ok((ended, kept))
+    }
+
+    /// Calls that a crash cut off: those with an outside effect that may have happened are not repeated.
+    pub(super) async fn act_again(&mut self, pending: Vec<Pending>) -> Result<Option<TurnOutcome>, Lost> {
+        let tools = self.tools().clone();
+        for call in pending {
+            let (begun, number) = (call.begun, call.number);
+            let arguments = match call.arguments {
+                Value::String(text) => Err(text),
+                other => Ok(other),
+            };
+            let call = Asked { call_id: call.call_id, tool: call.tool, arguments };
+            let mut intents = self.turn.intents().to_vec();
+            let desk = self.desk(&call, None, &intents);
+            let mut drafts: Vec<Draft> =
+                if begun { Vec::new() } else { call.action(&tools, &desk).into_iter().collect() };
+            if begun && call.effect(&tools) == Effect::Outside {
+                drafts.push(call.refused(&desk, &unknown(&call.tool)));
+            } else if let Some(limit) = self.limit(&call, number, &drafts).await? {
+                drafts.push(call.refused(&desk, &limit));
+            } else {
+                let done = call.run(&tools, &desk, self.mind.tool_limits).await;
+                intents.extend(done.iter().filter_map(|draft| draft.preview_intent()));
+                let stepped = self.stepped(&intents, &done);
+                drafts.extend(done.into_iter().chain(stepped));
+            }
+            self.write(drafts).await?;
+        }
+        Ok(None)
+    }
+
+    fn desk(&self, call: &Asked, event_id: Option<uuid::Uuid>, intents: &[Intent]) -> Desk {
+        Desk {
+            space: self.place.space.clone(),
+            thread: self.place.thread.clone(),
+            turn: self.turn.number(),
+            by: Who::Decision,
+            call_id: call.call_id.clone(),
+            upto: self.turn.upto(),
+            event_id,
+            submodules: self.turn.voices().into(),
+            now: crate::time::now(),
+            intents: intents.into(),
+            immediate: self.settings.commit == Commit::Immediate,
+            budget: self.mind.budget.clone(),
+            store: self.mind.caller.store().clone(),
+        }
+    }
+
+    /// In sub-steps: the state of the step after an action that changed it.
+    fn stepped(&self, intents: &[Intent], done: &[Draft]) -> Option<Draft> {
+        self.turn.step()?;
+        done.iter().find_map(Draft::preview_intent)?;
+        let mut step = Step::default();
+        intents.iter().for_each(|intent| step.take(intent));
+        let state = serde_json::to_value(&step).unwrap_or_default();
+        let number = self.turn.number();
+        Some(Draft::changed(&self.place.thread, "step", &number.to_string(), state).of_turn(number))
+    }
+
+    /// The limit that a call meets, if it meets one. `drafts` are about to be appended before it.
+    async fn limit(&self, call: &Asked, number: u64, drafts: &[Draft]) -> Result<Option<Failure>, Lost> {
+        if !self.turn.may_call(number) {
+            let limit = self.mind.options.max_tool_calls;
+            let text = format!("not run: the turn has used up its {limit} tool calls (turn.max_tool_calls)");
+            return Ok(Some(Failure::new(FailureKind::Budget, text)));
+        }
+        if call.tool != Think::NAME {
+            return Ok(None);
+        }
+        let row = self.mind.caller.store().thread(&self.place.space, &self.place.thread).await.map_err(Lost::Store)?;
+        let stored = row.map_or(0, |row| u64::from(row.self_messages));
+        let ahead = drafts.iter().filter(|draft| draft.has(tag::THOUGHT)).count() as u64;
+        let limit = self.mind.budget.self_messages;
+        let text = format!(
+            "not sent: the thread has sent itself {limit} messages in a row, and may send no more before something comes from \
+             outside (budget.self_messages)"
+        );
+        Ok((stored + ahead >= limit).then(|| Failure::new(FailureKind::Budget, text)))
+    }
+}
+
+fn unknown(tool: &str) -> Failure {
+    let text =
+        format!("the server stopped while {tool} ran: whether it took effect is not known, and it was not run again");
+    Failure::new(FailureKind::OutcomeUnknown, text)
+}

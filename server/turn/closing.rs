@@ -1,0 +1,162 @@
+//! What a turn's end leads to besides itself: messages are delivered, contacts changed, and then the thread goes on, waits or
+//! ends. All of it is one append with the turn's end. And what the end of a thread means to those who knew it.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::Turn;
+use crate::budget::Budget;
+use crate::call::Place;
+use crate::event::{Draft, Ending, ErrorCode, Intent, TurnOutcome, WAIT, Waiting};
+use crate::failure::{Failure, FailureKind, Who};
+use crate::id::{Space, ThreadId};
+use crate::prompt::Prompts;
+use crate::store::{self, Status, Store};
+use crate::thread::{Commit, Settings};
+use crate::time::Timestamp;
+
+/// Most threads that are told of one thread's end.
+const HOLDERS_MAX: u32 = 10_000;
+
+/// See the module.
+pub(super) struct Closing<'a> {
+    pub store: &'a Arc<dyn Store>,
+    pub prompts: &'a Prompts,
+    pub place: &'a Place,
+    pub settings: &'a Settings,
+    pub budget: &'a Budget,
+    pub now: Timestamp,
+}
+
+impl Closing<'_> {
+    /// The events that go with the turn's end, and for whom the thread waits then.
+    pub async fn of(&self, turn: &Turn, outcome: TurnOutcome) -> Result<(Vec<Draft>, Option<Waiting>), store::Error> {
+        if outcome != TurnOutcome::Done {
+            // Nothing that was only intended happens. A process whose turn failed does not try again by itself.
+            let reason = Some(format!("its last turn was {outcome}"));
+            let waits = self.settings.is_process() && outcome != TurnOutcome::Interrupted;
+            return Ok((Vec::new(), waits.then(|| Waiting { reason, ..Waiting::for_anybody() })));
+        }
+        let mut drafts = Vec::new();
+        if self.settings.commit == Commit::Deferred {
+            for intent in turn.intents() {
+                self.carry_out(intent, &mut drafts).await?;
+            }
+        }
+        let end = turn.intents().iter().find_map(|intent| match intent {
+            Intent::Terminate { reason } => Some(reason),
+            _ => None,
+        });
+        if let Some(reason) = end {
+            let last = turn.reply().unwrap_or(reason);
+            let Place { space, thread, .. } = self.place;
+            drafts.extend(ending(self.store, space, thread, Status::Done, reason, last).await?);
+            return Ok((drafts, None));
+        }
+        let after = turn.intents().iter().rev().find(|it| matches!(it, Intent::Wait { .. } | Intent::GoOn));
+        if let Some(Intent::Wait { from, name, ms }) = after {
+            let until = ms.map(|ms| Timestamp::from_micros(self.now.micros().saturating_add_unsigned(ms * 1000)));
+            if let Some(until) = until {
+                let whom = name.as_deref().unwrap_or("anybody");
+                let change = json!({ "due": until, "note": format!("nothing came from {whom} in time") });
+                drafts.push(Draft::changed(&self.place.thread, "timer", WAIT, change));
+            }
+            let waiting = Waiting {
+                from: from.clone(),
+                name: name.clone(),
+                outside: !self.settings.is_process(),
+                until,
+                reason: None,
+            };
+            return Ok((drafts, Some(waiting)));
+        }
+        if !self.settings.is_process() || turn.has_thought() {
+            return Ok((drafts, None));
+        }
+        let (draft, waiting) = self.go_on().await?;
+        drafts.push(draft);
+        Ok((drafts, waiting))
+    }
+
+    /// The next step, at once; or, when the thread has been on its own for too long, the failure that says so.
+    async fn go_on(&self) -> Result<(Draft, Option<Waiting>), store::Error> {
+        let Place { space, thread, turn } = self.place;
+        let row = self.store.thread(space, thread).await?;
+        let limit = self.budget.self_messages;
+        if row.is_none_or(|row| u64::from(row.self_messages) < limit) {
+            return Ok((Draft::thought(thread, *turn, &self.prompts.process_continue.source()), None));
+        }
+        let failure = self_messages(limit);
+        let waiting = Waiting { reason: Some(failure.text.clone()), ..Waiting::for_anybody() };
+        Ok((Draft::failure(thread, Some(*turn), &Who::Core, &failure), Some(waiting)))
+    }
+
+    async fn carry_out(&self, intent: &Intent, drafts: &mut Vec<Draft>) -> Result<(), store::Error> {
+        let Place { space, thread, turn } = self.place;
+        match intent {
+            Intent::Send { to, text } => {
+                for to in to {
+                    let row = self.store.thread(space, to).await?;
+                    drafts.push(match row {
+                        Some(row) if !row.status.is_final() => Draft::message(to, thread, text),
+                        // It ended since it was accepted. The sender hears of it in a turn of its own.
+                        _ => undelivered(thread, *turn, to),
+                    });
+                }
+            }
+            Intent::Connect { name, thread: target, description } => {
+                let change = json!({ "thread": target, "description": description });
+                drafts.push(Draft::changed(thread, "contact", name.as_str(), change));
+            }
+            Intent::Disconnect { name } => {
+                drafts.push(Draft::changed(thread, "contact", name.as_str(), Value::Null));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A thread has talked to itself for too long.
+pub fn self_messages(limit: u64) -> Failure {
+    let text = format!(
+        "the thread has sent itself {limit} messages in a row (budget.self_messages); it waits for something from outside"
+    );
+    Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }))
+}
+
+fn undelivered(thread: &ThreadId, turn: u64, to: &ThreadId) -> Draft {
+    let text = "the thread ended before the message was delivered";
+    Draft::thread_error(thread, Some(turn), to.as_str(), ErrorCode::Undelivered, text).overruling()
+}
+
+/// The events with which a thread ends: its own, and one for its parent and each thread that has it among its contacts.
+pub async fn ending(
+    store: &Arc<dyn Store>,
+    space: &Space,
+    thread: &ThreadId,
+    status: Status,
+    reason: &str,
+    last: &str,
+) -> Result<Vec<Draft>, store::Error> {
+    let row = store.thread(space, thread).await?;
+    let watches = row.map_or(0, |row| row.standing.watches.len());
+    let mut change = json!({ "status": status.as_str(), "reason": reason });
+    if watches > 0 {
+        change["watches_removed"] = watches.into();
+    }
+    let mut drafts = vec![Draft::changed(thread, "thread", thread.as_str(), change)];
+    let mut told = store.holders(space, thread, HOLDERS_MAX).await?;
+    told.extend(thread.parent());
+    told.sort();
+    told.dedup();
+    let ending = Ending { thread, status: status.as_str(), reason, last };
+    for holder in told.into_iter().filter(|holder| holder != thread) {
+        let row = store.thread(space, &holder).await?;
+        if row.is_some_and(|row| !row.status.is_final()) {
+            drafts.push(Draft::ended(&holder, &ending));
+        }
+    }
+    Ok(drafts)
+}
