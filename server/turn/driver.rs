@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -27,6 +27,9 @@ use crate::store::{self, Shown, Status, SubmoduleRow};
 use crate::submodule::{self, Hearing, Occasion, Spoken, Voice, speak};
 use crate::thread::{Language, Settings};
 use crate::tool::Toolbox;
+
+/// Voices that answer within so short a time of one another are written down together.
+const TOGETHER: Duration = Duration::from_millis(1);
 
 /// What all turns share.
 #[derive(Clone)]
@@ -201,7 +204,8 @@ impl Driver {
             };
             let Some(first) = spoken else { return Ok(None) };
             let mut drafts = self.drafts_of(first);
-            while let Some(more) = asked.ready() {
+            let moment = Instant::now() + TOGETHER;
+            while let Ok(Some(more)) = timeout_at(moment, asked.next()).await {
                 drafts.extend(self.drafts_of(more));
             }
             self.write(drafts).await?;
@@ -473,12 +477,6 @@ impl Voices {
     /// The next to have spoken; a voice whose task died is named. Cancel safe.
     async fn next(&mut self) -> Option<Result<Spoken, (Name, JoinError)>> {
         let joined = self.tasks.join_next_with_id().await?;
-        self.joined(joined)
-    }
-
-    /// Another that has spoken already.
-    fn ready(&mut self) -> Option<Result<Spoken, (Name, JoinError)>> {
-        let joined = self.tasks.try_join_next_with_id()?;
         self.joined(joined)
     }
 
