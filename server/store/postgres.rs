@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::append::{Backend, INDEX_EVENTS, Plan, Position, Writer, json};
 use super::feed::Feed;
 use super::sql::{self, stored};
-use super::{Blob, Entry, Error, Fence, Options, Project, Query, ThreadRow};
+use super::{Blob, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
 use crate::time::Timestamp;
@@ -231,6 +231,18 @@ impl Postgres {
     fn known_thread(&self, _: &Space, _: &ThreadId) -> Option<ThreadRow> {
         // Other servers write, too.
         None
+    }
+
+    fn known_events(&self, _: &Space, _: &Query) -> Option<Vec<Event>> {
+        None
+    }
+
+    fn known_submodules(&self, _: &Space) -> Result<Vec<SubmoduleRow>, u64> {
+        Err(0)
+    }
+
+    fn keep_submodules(&self, _: &Space, _: u64, _: &[SubmoduleRow]) {
+        // Other servers change them.
     }
 
     fn renewed(&self) {

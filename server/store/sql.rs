@@ -40,8 +40,8 @@ pub(super) fn range(query: &Query) -> (Seq, Seq) {
 }
 
 /// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `feed`, `epoch`, `project`, and for what differs: `reader`,
-/// `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `known_thread`, `renewed`,
-/// `sound`, `shut`; and a constant `MERGES_RUNS`.
+/// `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `known_thread`, `known_events`,
+/// `known_submodules`, `keep_submodules`, `renewed`, `sound`, `shut`; and a constant `MERGES_RUNS`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
@@ -68,6 +68,9 @@ macro_rules! store {
             }
 
             async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error> {
+                if let Some(events) = self.known_events(space, query) {
+                    return Ok(events);
+                }
                 let mut page = match &query.text {
                     None => {
                         if super::marks::trail(query) {
@@ -193,13 +196,19 @@ macro_rules! store {
             }
 
             async fn submodules(&self, space: &Space) -> Result<Vec<super::SubmoduleRow>, Error> {
+                let changes = match self.known_submodules(space) {
+                    Ok(known) => return Ok(known),
+                    Err(changes) => changes,
+                };
                 let rows: Vec<sql::SubmoduleColumns> =
                     sqlx::query_as("select name, prompt, updated from submodules where space = $1 order by name")
                         .bind(space.as_str())
                         .fetch_all(&mut *self.reader().await?)
                         .await
                         .map_err(sql::error)?;
-                rows.into_iter().map(sql::submodule).collect()
+                let rows = rows.into_iter().map(sql::submodule).collect::<Result<Vec<_>, _>>()?;
+                self.keep_submodules(space, changes, &rows);
+                Ok(rows)
             }
 
             async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<super::ContactRow>, Error> {

@@ -17,7 +17,7 @@ use super::append::{Backend, INDEX_EVENTS, Plan, Position, Writer, json};
 use super::feed::Feed;
 use super::leases::Leases;
 use super::sql::{self, stored};
-use super::{Blob, Entry, Error, Fence, Options, Project, Query, ThreadRow};
+use super::{Blob, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
 use crate::time::Timestamp;
@@ -261,6 +261,18 @@ impl Sqlite {
 
     fn known_thread(&self, space: &Space, thread: &ThreadId) -> Option<ThreadRow> {
         self.known.thread(&(space.clone(), thread.clone()))
+    }
+
+    fn known_events(&self, space: &Space, query: &Query) -> Option<Vec<Event>> {
+        self.known.events(space, query)
+    }
+
+    fn known_submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, u64> {
+        self.known.voices(space)
+    }
+
+    fn keep_submodules(&self, space: &Space, changes: u64, rows: &[SubmoduleRow]) {
+        self.known.keep_voices(space, changes, rows);
     }
 
     /// Rows were made anew.

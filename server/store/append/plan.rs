@@ -153,6 +153,11 @@ impl Plan {
         Ok(writes)
     }
 
+    /// The events, each with its space, in the order of their seqs.
+    pub fn shown(&self) -> impl Iterator<Item = (&Space, &Arc<Shown>)> {
+        self.events.iter().map(|written| (&written.space, &written.shown))
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.events.is_empty() && self.released.is_empty()
     }

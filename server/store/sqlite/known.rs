@@ -1,24 +1,54 @@
-//! What the one connection that writes wrote last: where the logs end, and the rows of the threads that something was
-//! appended to lately. Nobody else writes, so none of it need be read again; what is not here is in the file.
+//! What the one connection that writes wrote last: where the logs end, the rows of the threads that something was appended
+//! to lately, and what of it a model may see; and the voices that were asked for. Nobody else writes, so none of it need
+//! be read again; what is not here is in the file.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::id::{Space, ThreadId};
-use crate::store::ThreadRow;
+use crate::event::{Event, Visibility};
+use crate::id::{Seq, Space, ThreadId};
 use crate::store::append::{Plan, Position};
+use crate::store::{Order, Query, Shown, SubmoduleRow, ThreadRow};
 
-/// Most heads, and most threads: more, and they are begun anew.
-const MOST: usize = 1024;
+/// Most heads, and most spaces whose voices are kept: more, and they are begun anew.
+const SPACES: usize = 256;
+/// Most threads of a generation.
+const THREADS: usize = 512;
+/// Most bytes of a generation's events, as JSON.
+const BYTES: usize = 1 << 20;
+/// Most events of a thread: a turn or two.
+const EVENTS: usize = 32;
 
 /// Shared by the connection that writes, which fills it after its commits, and those who read.
 #[derive(Clone, Default)]
 pub(super) struct Known(Arc<Mutex<Rows>>);
 
+type Key = (Space, ThreadId);
+
 #[derive(Default)]
 struct Rows {
-    heads: BTreeMap<Space, Position>,
-    threads: BTreeMap<(Space, ThreadId), ThreadRow>,
+    heads: HashMap<Space, Position>,
+    /// Threads written to lately.
+    young: Generation,
+    /// Those before them; when the young ones are too many, they become the old ones, and these are forgotten.
+    old: Generation,
+    voices: HashMap<Space, Vec<SubmoduleRow>>,
+    /// How often voices changed.
+    changes: u64,
+}
+
+#[derive(Default)]
+struct Generation {
+    threads: HashMap<Key, Thread>,
+    bytes: usize,
+}
+
+struct Thread {
+    row: ThreadRow,
+    /// Every event of the thread after this that a model may see is among `events`.
+    since: Seq,
+    events: VecDeque<Arc<Shown>>,
+    bytes: usize,
 }
 
 impl Known {
@@ -26,30 +56,134 @@ impl Known {
         self.lock().heads.get(space).copied()
     }
 
-    pub fn thread(&self, key: &(Space, ThreadId)) -> Option<ThreadRow> {
-        self.lock().threads.get(key).cloned()
+    pub fn thread(&self, key: &Key) -> Option<ThreadRow> {
+        self.lock().thread(key).map(|thread| thread.row.clone())
+    }
+
+    /// What a query asks for, if it is all here.
+    pub fn events(&self, space: &Space, query: &Query) -> Option<Vec<Event>> {
+        let thread = query.thread.as_ref()?;
+        if query.subtree || query.text.is_some() || query.least() < Visibility::Voice {
+            return None;
+        }
+        let found = self.lock().thread(&(space.clone(), thread.clone()))?.page(query)?;
+        Some(found.into_iter().map(|shown| shown.event.clone()).collect())
+    }
+
+    /// A space's voices, or else how often voices have changed until now.
+    pub fn voices(&self, space: &Space) -> Result<Vec<SubmoduleRow>, u64> {
+        let known = self.lock();
+        known.voices.get(space).cloned().ok_or(known.changes)
+    }
+
+    /// Keeps a space's voices as they were read, unless any have changed since `changes` was said.
+    pub fn keep_voices(&self, space: &Space, changes: u64, voices: &[SubmoduleRow]) {
+        let mut known = self.lock();
+        if known.changes == changes {
+            if known.voices.len() >= SPACES {
+                known.voices.clear();
+            }
+            known.voices.insert(space.clone(), voices.to_vec());
+        }
     }
 
     /// Takes over what was committed.
     pub fn take(&self, plan: &Plan) {
         let mut known = self.lock();
-        if known.heads.len() + plan.heads.len() > MOST {
+        if known.heads.len() + plan.heads.len() > SPACES {
             known.heads.clear();
         }
         known.heads.extend(plan.heads.iter().map(|(space, head)| (space.clone(), *head)));
-        if known.threads.len() + plan.rows.threads.len() > MOST {
-            known.threads.clear();
+        for (space, _) in plan.rows.submodules.keys() {
+            known.voices.remove(space);
+            known.changes += 1;
         }
-        known.threads.extend(plan.rows.threads.iter().map(|(key, row)| (key.clone(), row.clone())));
+        let mut events: HashMap<(&Space, &ThreadId), Vec<&Arc<Shown>>> = HashMap::new();
+        for (space, shown) in plan.shown() {
+            events.entry((space, &shown.event.thread)).or_default().push(shown);
+        }
+        for (key, row) in &plan.rows.threads {
+            known.write(key, row, events.remove(&(&key.0, &key.1)).unwrap_or_default());
+        }
     }
 
     /// After a commit that failed, perhaps, and after rows were made anew.
     pub fn forget(&self) {
-        *self.lock() = Rows::default();
+        let mut known = self.lock();
+        *known = Rows { changes: known.changes + 1, ..Rows::default() };
     }
 
     fn lock(&self) -> MutexGuard<'_, Rows> {
         // Held for look-ups, never across an await; a panic meanwhile left at worst a row too few.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Rows {
+    fn thread(&self, key: &Key) -> Option<&Thread> {
+        self.young.threads.get(key).or_else(|| self.old.threads.get(key))
+    }
+
+    fn write(&mut self, key: &Key, row: &ThreadRow, events: Vec<&Arc<Shown>>) {
+        let before = self.young.remove(key).or_else(|| self.old.remove(key));
+        let thread = match before {
+            Some(thread) => Thread { row: row.clone(), ..thread },
+            None => {
+                let since = events.first().map_or(row.head, |first| first.event.seq - 1);
+                Thread { row: row.clone(), since, events: VecDeque::new(), bytes: 0 }
+            }
+        };
+        if self.young.threads.len() >= THREADS || self.young.bytes >= BYTES {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(key.clone(), thread.with(events));
+    }
+}
+
+impl Generation {
+    fn remove(&mut self, key: &Key) -> Option<Thread> {
+        let thread = self.threads.remove(key)?;
+        self.bytes -= thread.bytes;
+        Some(thread)
+    }
+
+    fn insert(&mut self, key: Key, thread: Thread) {
+        self.bytes += thread.bytes;
+        self.threads.insert(key, thread);
+    }
+}
+
+impl Thread {
+    fn with(mut self, events: Vec<&Arc<Shown>>) -> Self {
+        for shown in events.into_iter().filter(|shown| shown.event.visibility() >= Visibility::Voice) {
+            self.bytes += shown.json.len();
+            self.events.push_back(shown.clone());
+        }
+        while self.events.len() > EVENTS || (self.bytes > BYTES / 16 && self.events.len() > 1) {
+            self.forget_oldest();
+        }
+        if self.events.len() as u64 == self.row.visible {
+            self.since = 0;
+        }
+        self
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(oldest) = self.events.pop_front() {
+            self.bytes -= oldest.json.len();
+            self.since = oldest.event.seq;
+        }
+    }
+
+    fn page(&self, query: &Query) -> Option<Vec<Arc<Shown>>> {
+        let limit = usize::try_from(query.limit.max(1)).unwrap_or(usize::MAX);
+        let is_whole = query.after.unwrap_or(0) >= self.since;
+        let asked = self.events.iter().filter(|shown| query.matches(&shown.event)).cloned();
+        let found: Vec<_> = match query.order {
+            Order::Descending => asked.rev().take(limit).collect(),
+            Order::Ascending if is_whole => asked.take(limit).collect(),
+            Order::Ascending => return None,
+        };
+        (is_whole || found.len() == limit).then_some(found)
     }
 }

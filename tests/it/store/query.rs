@@ -171,6 +171,33 @@ async fn t4_17_t4_21_debug_events_hide_nothing() {
     }
 }
 
+/// What was written lately is answered from memory, as far as it reaches: the same as from the log, whoever wrote in between.
+#[tokio::test]
+async fn what_is_remembered_is_what_is_stored() {
+    for medium in media().await {
+        let store = open(&medium).await;
+        for n in 0..1_300 {
+            let often = draft("often", &n.to_string(), if n % 3 == 0 { &["debug"] } else { &["submodule:x"] });
+            let now_and_then =
+                (n % 40 == 0).then(|| input("seldom", &"long ".repeat(if n == 400 { 40_000 } else { 1 })));
+            let once = input(&format!("once-{n}"), "hi");
+            let drafts = if n % 5 == 0 { vec![once, often] } else { vec![once] };
+            append(&store, drafts.into_iter().chain(now_and_then).collect()).await;
+        }
+        let all = log(&store, &space()).await;
+        let last = all.last().map_or(0, |event| event.seq);
+        for name in ["often", "seldom", "once-0", "once-900", "once-1299"] {
+            for (show, order) in [(Show::Visible, Order::Ascending), (Show::Heard, Order::Descending)] {
+                for (after, limit) in [(None, 500), (None, 5), (Some(last - 40), 500), (Some(last - 900), 500)] {
+                    let query = Query { thread: Some(thread(name)), show, order, after, limit, ..Query::default() };
+                    assert_eq!(seqs(&store, query.clone()).await, naive(&all, &query), "{query:?}");
+                }
+            }
+        }
+        store.close().await;
+    }
+}
+
 /// D4.14: events of one time page exactly, by seq; nothing twice, nothing left out.
 #[tokio::test]
 async fn d4_14_equal_timestamps_page_exactly() {
