@@ -2,7 +2,8 @@
 #   docker build -t thinkd .
 #   docker run -p 127.0.0.1:2953:2953 -v thinkd:/data -e THINKD_TOKEN=… thinkd
 
-FROM rust:1.95.0-slim-bookworm AS build
+# Not the slim one: jemalloc is built with make.
+FROM rust:1.95.0-bookworm AS build
 WORKDIR /src
 # .dockerignore lets in exactly what the build reads.
 COPY . .
