@@ -24,6 +24,11 @@ use thinkd::store::{self, Append, Change, Options, Order, Query, Show, Store, Th
 
 mod notes;
 
+/// The server's allocator.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[global_allocator]
+static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// How long one block of a measurement lasts.
 const BLOCK: Duration = Duration::from_millis(1000);
 /// Blocks of each, interleaved; the median counts.
