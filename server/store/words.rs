@@ -72,6 +72,10 @@ fn head(text: &str) -> &str {
 }
 
 fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        // All that folding does to these.
+        return text.to_ascii_lowercase();
+    }
     // Folding can undo the normal form and the other way round; twice is stable (Unicode 3.13, D145–D147).
     text.nfkc().default_case_fold().nfkc().default_case_fold().nfkc().collect()
 }
