@@ -331,8 +331,14 @@ impl Broken {
     /// SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC.
     fn note(&self, error: &sqlx::Error) {
         let code = error.as_database_error().and_then(|cause| cause.code());
-        if matches!(code.as_deref(), Some("1034" | "1290")) && self.0.set(error.to_string()).is_ok() {
-            tracing::error!(%error, "the disk did not confirm a write; nothing more is appended");
+        if matches!(code.as_deref(), Some("1034" | "1290")) {
+            self.set(&error.to_string());
+        }
+    }
+
+    fn set(&self, why: &str) {
+        if self.0.set(why.to_owned()).is_ok() {
+            tracing::error!(why, "the disk did not confirm a write; nothing more is appended");
         }
     }
 }
@@ -444,12 +450,13 @@ impl Backend for Log {
 
     async fn index(&mut self, space: &Space) -> Result<bool, Error> {
         self.broken.check()?;
-        self.run("begin immediate").await?;
-        let result = self.index_some(space).await;
-        match result {
-            Ok(_) => self.run("commit").await?,
-            Err(_) => self.rollback().await,
+        // It is made of the log and can be made anew, so its commits wait for no disk; the next append's flush takes them along.
+        self.flush_every_commit(false).await?;
+        let result = self.index_in_transaction(space).await;
+        if result.is_err() {
+            self.rollback().await;
         }
+        self.flush_every_commit(true).await.inspect_err(|error| self.broken.set(&error.to_string()))?;
         result
     }
 
@@ -482,6 +489,20 @@ impl Backend for Log {
 }
 
 impl Log {
+    /// Whether a commit returns only when the disk has it.
+    async fn flush_every_commit(&mut self, every: bool) -> Result<(), Error> {
+        // SQLite obeys this one while it reads the text: a prepared statement would do nothing the next time.
+        let text = if every { "pragma synchronous = full" } else { "pragma synchronous = normal" };
+        sqlx::raw_sql(text).execute(&mut self.connection).await.map(|_| ()).map_err(sql::error)
+    }
+
+    async fn index_in_transaction(&mut self, space: &Space) -> Result<bool, Error> {
+        self.run("begin immediate").await?;
+        let more = self.index_some(space).await?;
+        self.run("commit").await?;
+        Ok(more)
+    }
+
     async fn index_some(&mut self, space: &Space) -> Result<bool, Error> {
         let text = concat!(
             "select ",
