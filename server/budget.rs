@@ -21,6 +21,8 @@ pub struct Budget {
     pub subthreads: u64,
     /// Timers of one thread that are set.
     pub timers: u64,
+    /// Watches of one thread that are open.
+    pub watches: u64,
     /// Contacts of one thread.
     pub contacts: u64,
     /// Answers in a row that cannot be read; then the turn fails, and with it a process.
@@ -51,6 +53,7 @@ impl Default for Budget {
             depth: 8,
             subthreads: 32,
             timers: 32,
+            watches: 32,
             contacts: 256,
             unreadable: 3,
             wait_s: 86_400,

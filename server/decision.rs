@@ -166,6 +166,8 @@ fn question(deciding: &Deciding, look: &Look) -> Question {
         }
     };
     values.insert(0, value("batch", &positions(&deciding.batch)));
+    let reminders = reminders(deciding, look);
+    values.extend((!reminders.is_empty()).then(|| value("reminders", &reminders)));
     if let Some(own) = &deciding.language {
         system.push_str("\n\n");
         system.push_str(&prompts.language.fill(&[("own", own)]));
@@ -188,6 +190,13 @@ fn question(deciding: &Deciding, look: &Look) -> Question {
 
 fn value(name: &str, text: &str) -> (String, String) {
     (name.to_owned(), text.to_owned())
+}
+
+/// Names the watches whose event has come, until they are closed.
+fn reminders(deciding: &Deciding, look: &Look) -> String {
+    let raised = look.row.standing.watches.iter().filter(|(_, watch)| watch.raised);
+    let reminder = &deciding.caller.prompts().watch_reminder;
+    raised.map(|(id, watch)| reminder.fill(&[("id", id), ("kind", &watch.kind), ("note", &watch.note)])).collect()
 }
 
 /// Names what came after the turn began.

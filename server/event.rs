@@ -12,12 +12,14 @@ use crate::failure::{Failure, Who};
 use crate::id::{Name, Seq, ThreadId};
 use crate::time::Timestamp;
 
+mod gather;
 mod intent;
 mod process;
 mod run;
 
+pub use gather::{Back, Gather, Part as GatherPart};
 pub use intent::{Intent, Operation};
-pub use process::{Ending, ErrorCode, Feedback, WAIT, Waiting, Waking};
+pub use process::{Ending, ErrorCode, Feedback, GATHER, WAIT, Waiting, Waking, Watch};
 pub use run::{Held, RunKey, RunOutcome};
 
 /// Where an event comes from.
@@ -199,7 +201,6 @@ pub mod tag {
     pub const THREAD: &str = "thread";
     pub const THREAD_ENDED: &str = "thread-ended";
     pub const TIMER: &str = "timer";
-    pub const GATHERED: &str = "gathered";
     pub const OVERRULES: &str = "overrules";
     pub const UNREADABLE: &str = "unreadable";
 }
@@ -237,8 +238,7 @@ fn wakes(modality: Modality, tags: &[String]) -> bool {
 }
 
 /// Any of these starts a turn.
-const WAKING: [&str; 7] =
-    [tag::INPUT, tag::THOUGHT, tag::MESSAGE, tag::THREAD_ENDED, tag::TIMER, tag::GATHERED, tag::OVERRULES];
+const WAKING: [&str; 6] = [tag::INPUT, tag::THOUGHT, tag::MESSAGE, tag::THREAD_ENDED, tag::TIMER, tag::OVERRULES];
 
 /// An event to be: everything but what the store stamps.
 #[derive(Debug, Clone, PartialEq)]

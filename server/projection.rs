@@ -17,7 +17,7 @@ pub fn project(event: &Event) -> (ThreadChange, Option<Change>) {
         visible: u64::from(visibility >= Visibility::Voice),
         heard: u64::from(visibility >= Visibility::Heard),
         from_outside: event.is_from_outside(),
-        from_others: [tag::MESSAGE, tag::THREAD_ENDED, tag::GATHERED].iter().any(|tag| event.has(tag)),
+        from_others: [tag::MESSAGE, tag::THREAD_ENDED].iter().any(|tag| event.has(tag)),
         self_messages: u32::from(event.has(tag::THOUGHT)),
         ..ThreadChange::default()
     };
@@ -77,6 +77,7 @@ fn told(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
         thread.standing.subthreads = 1;
     } else if (is(Feedback::Ended) || is(Feedback::Archived)) && is_child("id") && text("counted") != Some("no") {
         thread.standing.subthreads = -1;
+        thread.standing.part = event.part();
     } else if is(Feedback::Cleared) {
         thread.standing.keep = event.payload.get("kept_messages").and_then(Value::as_u64);
     } else if is(Feedback::Timer) {
@@ -122,8 +123,8 @@ struct Timer {
     note: String,
 }
 
-fn member(id: &str, change: &Value) -> Member {
-    Member { id: id.to_owned(), value: Some(change.clone()).filter(|change| !change.is_null()) }
+fn member<T: for<'a> Deserialize<'a>>(id: &str, change: &Value) -> Member<T> {
+    (id.to_owned(), T::deserialize(change).ok())
 }
 
 fn set(event: &Event, kind: &str, thread: &mut ThreadChange) -> Option<Change> {

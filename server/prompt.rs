@@ -141,16 +141,17 @@ prompts! {
         submodule_answer("submodule_answer.md", ["question"]): "Ends a voice's view when it is asked.",
         submodule_own("submodule_own.md", []): "Heads a voice's own tool calls.",
         decision("decision.md", []): "What the decision is told first.",
-        decision_turn("decision_turn.md", ["batch", "meanwhile"]): "Ends the decision's view.",
+        decision_turn("decision_turn.md", ["batch", "meanwhile", "reminders"]): "Ends the decision's view.",
         decision_meanwhile("decision_meanwhile.md", ["seqs"]): "Names what came after the turn began.",
         decision_repair("decision_repair.md", ["batch", "meanwhile"]): "Ends the view of a repair call.",
         process("process.md", []): "What a process is told first.",
-        process_turn("process_turn.md", ["batch", "contacts"]): "Ends a process's view.",
+        process_turn("process_turn.md", ["batch", "contacts", "reminders"]): "Ends a process's view.",
         process_continue("process_continue.md", []): "What a process tells itself when it goes on.",
         process_parent("process_parent.md", []): "Describes the parent among the contacts.",
         step_sends("step_sends.md", ["batch", "contacts", "state"]): "Ends the view of a sub-step about messages.",
         step_contacts("step_contacts.md", ["batch", "contacts", "state"]): "Ends the view of a sub-step about contacts.",
         step_wait("step_wait.md", ["batch", "state"]): "Ends the view of a sub-step about waiting.",
+        watch_reminder("watch_reminder.md", ["id", "kind", "note"]): "Reminds of a watch that was raised.",
         language("language.md", ["own"]): "Teaches the thinking language.",
         summary_part("summary_part.md", []): "What the pipeline `summary` asks of each part.",
         summary_join("summary_join.md", []): "What it asks to make one of several digests.",
@@ -160,7 +161,7 @@ prompts! {
     tools {
         "reply", "think", "ask", "do_nothing", "query_events", "state_get", "state_put", "state_search", "state_delete",
         "send", "connect", "disconnect", "view_contacts", "wait", "set_wait", "spawn_thread", "terminate", "clear_context",
-        "set_timer", "plan", "note", "focus", "sends_done", "contacts_done",
+        "set_timer", "plan", "watch", "close_watch", "fan_out", "sequence", "note", "focus", "sends_done", "contacts_done",
     }
     submodules { "understanding", "critic", "memory", "warmth", }
 }

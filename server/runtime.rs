@@ -36,6 +36,7 @@ mod operate;
 mod runner;
 mod runs;
 mod schedule;
+mod settling;
 mod timers;
 mod waiting;
 
@@ -320,7 +321,7 @@ impl Runtime {
 
     /// Sees to it that what an event asks for happens: that a thread it wakes is looked after, a timer it sets is waited for.
     fn told(&self, space: &Space, event: &Event) {
-        if event.wakes() {
+        if event.wakes() || event.part().is_some() {
             self.wake(space.clone(), event.thread.clone());
         } else if event.has("set:timer") {
             self.0.timer_set.notify_one();

@@ -9,6 +9,7 @@ pub mod ask;
 pub mod clear_context;
 pub mod contacts;
 pub mod do_nothing;
+pub mod fan_out;
 pub mod plan;
 pub mod query_events;
 pub mod reply;
@@ -20,6 +21,7 @@ pub mod step;
 pub mod terminate;
 pub mod think;
 pub mod wait;
+pub mod watch;
 
 /// What a conversation does not have unless configured: it would lock out whoever talks with it.
 const NOT_IN_CONVERSATIONS: [&str; 1] = ["terminate"];
@@ -89,6 +91,10 @@ fn among_threads(prompts: &Prompts) -> Vec<Arc<dyn Tool>> {
         Arc::new(clear_context::ClearContext { about: about("clear_context") }),
         Arc::new(set_timer::SetTimer { about: about("set_timer") }),
         Arc::new(plan::Plan { about: about("plan") }),
+        Arc::new(watch::SetWatch { about: about("watch") }),
+        Arc::new(watch::CloseWatch { about: about("close_watch") }),
+        Arc::new(fan_out::FanOut { about: about("fan_out") }),
+        Arc::new(fan_out::Sequence { about: about("sequence") }),
         Arc::new(terminate::Terminate { about: about("terminate") }),
     ]
 }

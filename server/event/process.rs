@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::gather::{Back, Part};
 use super::{Draft, Event, Modality, Payload, Source, tag, tags};
 use crate::id::{Name, Space, ThreadId};
 use crate::time::Timestamp;
@@ -65,7 +66,7 @@ impl Feedback {
             Self::WatchRaised => "watch-raised",
             Self::WatchSet => "watch-set",
             Self::WatchClosed => "watch-closed",
-            Self::Gathered => tag::GATHERED,
+            Self::Gathered => "gathered",
             Self::Error => "system-thread-error",
         }
     }
@@ -128,6 +129,8 @@ pub enum ErrorCode {
     Undelivered,
     /// Threads wait for one another in a circle.
     WaitCycle,
+    /// No such watch is open.
+    UnknownWatch,
 }
 
 impl ErrorCode {
@@ -141,6 +144,7 @@ impl ErrorCode {
             Self::SendLimit => "send_limit",
             Self::Undelivered => "undelivered",
             Self::WaitCycle => "wait_cycle",
+            Self::UnknownWatch => "unknown_watch",
         }
     }
 }
@@ -177,7 +181,42 @@ impl Waiting {
     }
 }
 
+/// What a thread watches for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watch {
+    /// A tag of the event, in lower case.
+    pub kind: String,
+    /// Only from this thread; absent: from anybody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<ThreadId>,
+    /// What is to be done then.
+    pub note: String,
+    /// It has come.
+    pub raised: bool,
+}
+
+impl Watch {
+    /// Whether this is it: the whole tag counts, without regard to case.
+    pub fn matches(&self, event: &Event) -> bool {
+        let is_kind = event.meta.tags.iter().any(|tag| tag.to_lowercase() == self.kind);
+        let by = || event.waking().and_then(|waking| waking.by);
+        is_kind && (self.from.is_none() || by() == self.from)
+    }
+
+    /// The same, raised.
+    #[must_use]
+    pub fn raised(self) -> Self {
+        Self { raised: true, ..self }
+    }
+}
+
 impl Event {
+    /// The subthread of a gathering whose end it tells.
+    pub fn part(&self) -> Option<Part> {
+        let part = self.payload.get("gather").filter(|_| self.has(tag::THREAD_ENDED) && self.has(tag::PART))?;
+        Part::deserialize(part).ok()
+    }
+
     /// What it means to a thread that waits; `None` when it wakes nobody.
     pub fn waking(&self) -> Option<Waking> {
         if !self.wakes() {
@@ -266,6 +305,14 @@ impl Draft {
         draft.payload("from", ending.thread.as_str()).tagged([format!("from:{}", ending.thread)])
     }
 
+    /// The same, as one of several that its parent gathers: the parent is not woken by each.
+    pub fn ended_part(to: &ThreadId, ending: &Ending<'_>, id: &str, index: u64) -> Self {
+        let text = if ending.last.is_empty() { ending.reason } else { ending.last };
+        let back = Back { ok: ending.status == "done", text: text.to_owned() };
+        let part = Part { id: id.to_owned(), index, back };
+        Self::ended(to, ending).tagged([tag::PART]).payload("gather", serde_json::to_value(part).unwrap_or_default())
+    }
+
     /// A timer is due. Wakes. Its id is made from what it is, so that of several servers one fires it.
     pub fn timer(thread: &ThreadId, timer: &str, note: &str, due: Timestamp) -> Self {
         let attributes = [("id", Value::from(timer)), ("due", due.to_string().into())];
@@ -294,3 +341,5 @@ impl Draft {
 
 /// The name of the timer that ends a wait. No name that a thread can give.
 pub const WAIT: &str = "wait!";
+/// What the names of timers begin with that end a gathering.
+pub const GATHER: &str = "gather!";

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::settling::Settled;
 use super::{Active, Runtime, lock};
 use crate::call::Place;
 use crate::event::{Draft, Event, TurnOutcome, WAIT, Waiting, tag};
@@ -235,8 +236,9 @@ impl Runtime {
         if let Some(heard) = &settings.submodules {
             voices.retain(|voice| heard.contains(&voice.name));
         }
+        let mut settled = Settled { news: true, ..Settled::default() };
         let (options, budget) = (&self.0.options.turn, &self.0.options.budget);
-        let (turn, opening, batch) = match self.open_turn(&fence.space, row, &settings).await? {
+        let (mut turn, opening, batch) = match self.open_turn(&fence.space, row, &settings).await? {
             Some(turn) => (turn, None, Vec::new()),
             None => {
                 let number = row.turn + 1;
@@ -244,24 +246,37 @@ impl Runtime {
                 let names: Vec<Name> = voices.iter().map(|voice| voice.name.clone()).collect();
                 let seqs: Vec<Seq> = batch.iter().map(|event| event.seq).collect();
                 let opening = opening(row, &settings, number, &seqs, &names);
+                settled = self.settle(&fence.space, row, number, &batch).await?;
                 let mut turn = Turn::new(number, seqs, names, options, budget).of(&settings);
                 cancel.iter().for_each(|event| turn.apply(event));
                 (turn, Some(opening), batch)
             }
         };
         let place = Place { turn: turn.number(), ..place };
-        let scribe = Arc::new(Scribe::new(self.0.store.clone(), fence, opening.clone()));
-        if opening.is_some() && self.talks_to_itself(row, &batch) {
+        let begins = opening.is_some();
+        let scribe = Arc::new(Scribe::new(self.0.store.clone(), fence, opening));
+        if !settled.news {
+            return self.slept_through(&scribe, row, &place, turn.upto(), settled.drafts).await;
+        }
+        if begins && self.talks_to_itself(row, &batch) {
             return self.silence(&scribe, &place, turn.upto()).await;
         }
-        if opening.is_some()
-            && let Some(spent) = self.spent(&place.space, row).await?
-        {
+        if begins && let Some(spent) = self.spent(&place.space, row).await? {
             return self.fail(&scribe, &place, turn.upto(), &spent).await;
         }
         let upto = turn.upto();
         if tries >= TRIES {
             return self.give_up(&scribe, &place, upto).await;
+        }
+        if !settled.drafts.is_empty() {
+            // Before a model is asked: it is to be told.
+            match scribe.write(settled.drafts).await {
+                Ok(stored) => stored.iter().for_each(|shown| {
+                    turn.apply(&shown.event);
+                    self.told(&place.space, &shown.event);
+                }),
+                Err(lost) => return looked(Err(lost)),
+            }
         }
         let driver = Driver {
             mind: self.0.mind.clone(),
@@ -278,6 +293,29 @@ impl Runtime {
             Err(broke) => self.broke(&scribe, &place, upto, &broke.to_string()).await,
         };
         looked(ended.and_then(|ended| ended.ok_or(Lost::Stale)))
+    }
+
+    /// A turn in which there was nothing to think about: a step has ended, and the next has begun.
+    async fn slept_through(
+        &self,
+        scribe: &Scribe,
+        row: &ThreadRow,
+        place: &Place,
+        upto: Seq,
+        mut drafts: Vec<Draft>,
+    ) -> Result<Looked, store::Error> {
+        let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Done, upto);
+        let ended = match &row.standing.waiting {
+            Some(waiting) => ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()),
+            None => ended,
+        };
+        let status = if row.standing.waiting.is_some() { Status::Waiting } else { Status::Idle };
+        drafts.push(ended);
+        let stored = scribe.close(drafts).await;
+        if let Ok(stored) = &stored {
+            stored.iter().for_each(|shown| self.told(&place.space, &shown.event));
+        }
+        looked(stored.map(|_| status))
     }
 
     /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
@@ -359,7 +397,7 @@ impl Runtime {
         let (mut batch, mut cancel) = (Vec::new(), None);
         let show = if self.0.store.is_shared() { Show::Public } else { Show::Visible };
         self.each_after(space, row, show, |event| {
-            if event.wakes() || event.has(tag::INPUT) {
+            if event.wakes() || event.has(tag::INPUT) || event.part().is_some() {
                 batch.push(event);
             } else if event.cancels(turn) {
                 cancel = Some(event);
@@ -367,7 +405,8 @@ impl Runtime {
             true
         })
         .await?;
-        while batch.last().is_some_and(|event: &Event| !event.wakes()) {
+        // What belongs to something that is still to come waits for it.
+        while batch.last().is_some_and(|event: &Event| !event.wakes() && event.seq > row.woken) {
             batch.pop();
         }
         Ok((batch, cancel))

@@ -106,7 +106,7 @@ impl ThreadRow {
         self.woken = change.woken.unwrap_or(self.woken);
         self.handled = change.handled.unwrap_or(self.handled);
         self.turn = change.turn.unwrap_or(self.turn);
-        self.stand(&change);
+        self.stand(&change, seq);
         self.visible += change.visible;
         self.heard += change.heard;
         if change.from_outside || change.from_others {

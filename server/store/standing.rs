@@ -1,11 +1,13 @@
 //! What a thread's row keeps besides counters: for whom it waits, its plan, what it no longer sees. Most threads have none of it,
 //! so it is one column, empty then. And the rows that a thread has of its own: contacts and timers.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Status, ThreadChange, ThreadRow};
-use crate::event::{Waiting, Waking};
+use crate::event::{Gather, GatherPart, Waiting, Waking, Watch};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::time::Timestamp;
 
@@ -32,11 +34,11 @@ pub struct Standing {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleared: Option<Cleared>,
     /// What it watches for, by id.
-    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
-    pub watches: serde_json::Map<String, Value>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub watches: BTreeMap<String, Watch>,
     /// What it sent out together and waits to have back, by id.
-    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
-    pub gathers: serde_json::Map<String, Value>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub gathers: BTreeMap<String, Gather>,
     /// It was put aside: it does not count as a subthread until something wakes it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
@@ -65,14 +67,8 @@ pub struct Waits {
     pub seen: Seq,
 }
 
-/// A change of one member of `watches` or `gathers`; `None`: it is gone.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Member {
-    /// Its id.
-    pub id: String,
-    /// What it is now.
-    pub value: Option<Value>,
-}
+/// A member of `watches` or `gathers` by its id, and what it is now; `None`: it is gone.
+pub type Member<T> = (String, Option<T>);
 
 /// What one event does to a thread's standing.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -94,9 +90,11 @@ pub struct StandingChange {
     /// Only so many of the newest events are shown from now on.
     pub keep: Option<u64>,
     /// A watch changed.
-    pub watch: Option<Member>,
+    pub watch: Option<Member<Watch>>,
     /// What is gathered changed.
-    pub gather: Option<Member>,
+    pub gather: Option<Member<Gather>>,
+    /// One of what is gathered has come back.
+    pub part: Option<GatherPart>,
     /// It was put aside, or taken back.
     pub archived: Option<bool>,
 }
@@ -121,10 +119,22 @@ impl ThreadRow {
     }
 
     /// Takes over a change, after all counters but `visible` and `heard`.
-    pub(super) fn stand(&mut self, change: &ThreadChange) {
+    pub(super) fn stand(&mut self, change: &ThreadChange, seq: Seq) {
         let standing = &mut self.standing;
-        let StandingChange { waking, waits, begins, reason, sends, subthreads, plan, keep, watch, gather, archived } =
-            &change.standing;
+        let StandingChange {
+            waking,
+            waits,
+            begins,
+            reason,
+            sends,
+            subthreads,
+            plan,
+            keep,
+            watch,
+            gather,
+            part,
+            archived,
+        } = &change.standing;
         if change.from_outside {
             standing.sends = 0;
         }
@@ -143,13 +153,20 @@ impl ThreadRow {
             let (visible, heard) = (self.visible.saturating_sub(*keep), self.heard.saturating_sub(*keep));
             standing.cleared = Some(Cleared { visible, heard });
         }
-        for (members, change) in [(&mut standing.watches, watch), (&mut standing.gathers, gather)] {
-            match change {
-                Some(Member { id, value: Some(value) }) => drop(members.insert(id.clone(), value.clone())),
-                Some(Member { id, value: None }) => drop(members.remove(id)),
-                None => {}
-            }
+        set(&mut standing.watches, watch.as_ref());
+        set(&mut standing.gathers, gather.as_ref());
+        if change.status.is_some_and(Status::is_final) {
+            standing.watches.clear();
+            standing.gathers.clear();
         }
+        let gathering = part.as_ref().and_then(|part| Some((standing.gathers.get_mut(&part.id)?, part)));
+        let waking = if gathering.is_some_and(|(gather, part)| gather.take(part)) {
+            // Nobody else looks after what has come back: the thread does.
+            self.woken = seq;
+            Some(Waking { by: None, outside: false, overrules: false })
+        } else {
+            waking.clone()
+        };
         standing.archived = archived.unwrap_or(standing.archived);
         if let Some(waits) = waits
             && !self.status.is_final()
@@ -160,10 +177,18 @@ impl ThreadRow {
         }
         if let Some(waking) = waking
             && self.status == Status::Waiting
-            && standing.waiting.as_ref().is_none_or(|waiting| waiting.admits(waking))
+            && standing.waiting.as_ref().is_none_or(|waiting| waiting.admits(&waking))
         {
             self.status = Status::Idle;
         }
+    }
+}
+
+fn set<T: Clone>(members: &mut BTreeMap<String, T>, change: Option<&Member<T>>) {
+    match change {
+        Some((id, Some(value))) => drop(members.insert(id.clone(), value.clone())),
+        Some((id, None)) => drop(members.remove(id)),
+        None => {}
     }
 }
 

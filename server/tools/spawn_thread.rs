@@ -54,15 +54,19 @@ impl Typed for SpawnThread {
 }
 
 /// A subthread to be.
-pub(super) struct Child<'a> {
+pub struct Child<'a> {
+    /// A wish for the last part of its id.
     pub label: Option<&'a str>,
+    /// What it is for.
     pub prompt: Option<String>,
+    /// Its first message.
     pub payload: Option<String>,
+    /// Which of a gathering it is.
     pub gathered: Option<Gathered>,
 }
 
-/// What is there already, and what one call adds to it.
-pub(super) struct Nest {
+/// The subthreads that are there already, and those that one call adds to them.
+pub struct Nest {
     row: Option<ThreadRow>,
     contacts: Vec<Name>,
     made: Vec<ThreadId>,
@@ -71,6 +75,7 @@ pub(super) struct Nest {
 }
 
 impl Nest {
+    /// As the thread's rows stand.
     pub async fn of(desk: &Desk) -> Result<Self, Failure> {
         let row = desk.store.thread(&desk.space, &desk.thread).await.map_err(unreadable)?;
         let contacts = known(desk).await?.into_keys().collect();

@@ -141,6 +141,7 @@ pub async fn ending(
     last: &str,
 ) -> Result<Vec<Draft>, store::Error> {
     let row = store.thread(space, thread).await?;
+    let gathered = row.as_ref().and_then(|row| Settings::of(&row.settings).gathered);
     let watches = row.map_or(0, |row| row.standing.watches.len());
     let mut change = json!({ "status": status.as_str(), "reason": reason });
     if watches > 0 {
@@ -154,9 +155,14 @@ pub async fn ending(
     let ending = Ending { thread, status: status.as_str(), reason, last };
     for holder in told.into_iter().filter(|holder| holder != thread) {
         let row = store.thread(space, &holder).await?;
-        if row.is_some_and(|row| !row.status.is_final()) {
-            drafts.push(Draft::ended(&holder, &ending));
+        if row.is_none_or(|row| row.status.is_final()) {
+            continue;
         }
+        let is_parent = Some(&holder) == thread.parent().as_ref();
+        drafts.push(match gathered.as_ref().filter(|_| is_parent) {
+            Some(gathered) => Draft::ended_part(&holder, &ending, &gathered.id, gathered.index),
+            None => Draft::ended(&holder, &ending),
+        });
     }
     Ok(drafts)
 }

@@ -1,0 +1,103 @@
+//! What a thread sent out together and waits to have back: to several subthreads at once, or one step after the other.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// See the module. Kept in the row of the thread that gathers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Gather {
+    /// How many results there will be at most.
+    pub total: u64,
+    /// In a sequence: the steps, in order. Empty where all begin at once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+    /// In a sequence: what its subthreads are told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// What has come back, by index. The first result of an index counts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub results: BTreeMap<u64, Back>,
+}
+
+/// What came back from one subthread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Back {
+    /// It ended by its own choice.
+    pub ok: bool,
+    /// Its last words, or why it ended.
+    pub text: String,
+}
+
+/// Which subthread of which gathering has ended, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The gathering.
+    pub id: String,
+    /// Which of its subthreads, from 0.
+    pub index: u64,
+    /// What came back.
+    #[serde(flatten)]
+    pub back: Back,
+}
+
+impl Gather {
+    /// Takes a result in, unless there is one already. True: somebody should look, for it is complete or a step is next.
+    pub fn take(&mut self, part: &Part) -> bool {
+        if part.index >= self.total || self.results.contains_key(&part.index) {
+            return false;
+        }
+        self.results.insert(part.index, part.back.clone());
+        self.is_sequence() || self.is_complete()
+    }
+
+    /// Whether its steps go one after the other.
+    pub fn is_sequence(&self) -> bool {
+        !self.steps.is_empty()
+    }
+
+    /// Whether nothing more will come.
+    pub fn is_complete(&self) -> bool {
+        let failed = self.is_sequence() && self.results.values().any(|back| !back.ok);
+        failed || self.results.len() as u64 >= self.total
+    }
+
+    /// In a sequence: the step that comes next, and its index.
+    pub fn next(&self) -> Option<(u64, &str)> {
+        if self.is_complete() {
+            return None;
+        }
+        let index = self.results.len();
+        self.steps.get(index).map(|step| (index as u64, step.as_str()))
+    }
+
+    /// What is told of it: how many, how many well, each result by index; the step that failed, if they go in order.
+    pub fn report(&self) -> Vec<(&'static str, Value)> {
+        let well = self.results.values().filter(|back| back.ok).count();
+        let failed = self.results.iter().find(|(_, back)| !back.ok).filter(|_| self.is_sequence());
+        // People count steps from one.
+        let failed = failed.map_or(Value::Null, |(index, _)| Value::from(index + 1));
+        vec![
+            ("total", self.total.into()),
+            ("successful", well.into()),
+            ("missing", (self.total - self.results.len() as u64).into()),
+            ("failed_step", failed),
+        ]
+    }
+
+    /// The results as clients read them.
+    pub fn results(&self) -> Value {
+        let result = |(index, back): (&u64, &Back)| json!({ "index": index, "ok": back.ok, "text": back.text });
+        self.results.iter().map(result).collect()
+    }
+
+    /// The results as models read them, a line each.
+    pub fn lines(&self) -> String {
+        let line = |(index, back): (&u64, &Back)| {
+            let failed = if back.ok { "" } else { "failed: " };
+            format!("{index}: {failed}{}", back.text)
+        };
+        self.results.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+}

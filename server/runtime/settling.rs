@@ -1,0 +1,122 @@
+//! What the beginning of a turn brings with it, besides its batch: watches that are raised, gatherings that are complete, the
+//! next step of a sequence.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::Runtime;
+use crate::event::{Draft, Event, Feedback, GATHER, Gather, tag};
+use crate::failure::{Failure, Who};
+use crate::id::Space;
+use crate::store::{self, ThreadRow};
+use crate::time;
+use crate::tool::Desk;
+use crate::tools::fan_out::step;
+use crate::tools::spawn_thread::Nest;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Settled {
+    /// The events that go with the turn's beginning.
+    pub drafts: Vec<Draft>,
+    /// There is something to think about, for a model: not only a step that has made room for the next.
+    pub news: bool,
+}
+
+impl Runtime {
+    /// What this batch brings with it.
+    pub(super) async fn settle(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        turn: u64,
+        batch: &[Event],
+    ) -> Result<Settled, store::Error> {
+        let mut settled = Settled { news: batch.iter().any(Event::wakes), ..Settled::default() };
+        raise(row, turn, batch, &mut settled.drafts);
+        let mut nest = None;
+        for (id, gather) in &row.standing.gathers {
+            if gather.is_complete() || is_overdue(id, batch) {
+                settled.news = true;
+                settled.drafts.extend(gathered(row, turn, id, gather));
+            } else if gather.is_sequence() && has_part(id, batch) {
+                let desk = self.desk_of_core(space, row, turn, id);
+                let nest = match &mut nest {
+                    Some(nest) => nest,
+                    None => nest.insert(Nest::of(&desk).await.map_err(unread)?),
+                };
+                match step(&desk, nest, id, gather).await.map_err(unread)? {
+                    Ok(drafts) => settled.drafts.extend(drafts),
+                    Err(refusal) => {
+                        settled.news = true;
+                        settled.drafts.extend(refusal.drafts);
+                        let failure =
+                            refusal.failure.map(|it| Draft::failure(&row.thread, Some(turn), &Who::Core, &it));
+                        settled.drafts.extend(failure);
+                        settled.drafts.extend(gathered(row, turn, id, gather));
+                    }
+                }
+            }
+        }
+        Ok(settled)
+    }
+
+    fn desk_of_core(&self, space: &Space, row: &ThreadRow, turn: u64, id: &str) -> Desk {
+        Desk {
+            space: space.clone(),
+            thread: row.thread.clone(),
+            turn,
+            by: Who::Core,
+            call_id: id.to_owned(),
+            upto: row.woken,
+            event_id: None,
+            submodules: [].into(),
+            now: time::now(),
+            intents: [].into(),
+            immediate: true,
+            budget: Arc::new(self.0.options.budget.clone()),
+            store: self.0.store.clone(),
+        }
+    }
+}
+
+fn unread(failure: Failure) -> store::Error {
+    store::Error::Unavailable(failure.text)
+}
+
+/// Watches whose event has come: told once, and marked, so that the reminder stays.
+fn raise(row: &ThreadRow, turn: u64, batch: &[Event], drafts: &mut Vec<Draft>) {
+    for (id, watch) in row.standing.watches.iter().filter(|(_, watch)| !watch.raised) {
+        let Some(event) = batch.iter().find(|event| watch.matches(event)) else { continue };
+        let attributes =
+            [("id", Value::from(id.as_str())), ("kind", watch.kind.as_str().into()), ("seq", event.seq.into())];
+        drafts.push(Draft::feedback(&row.thread, Some(turn), Feedback::WatchRaised, &attributes, &watch.note));
+        let raised = watch.clone().raised();
+        drafts.push(Draft::changed(&row.thread, "watch", id, serde_json::to_value(raised).unwrap_or_default()));
+    }
+}
+
+/// The time for a gathering is up.
+fn is_overdue(id: &str, batch: &[Event]) -> bool {
+    let timer = format!("{GATHER}{id}");
+    batch
+        .iter()
+        .any(|event| event.has(tag::TIMER) && event.payload.get("timer").and_then(Value::as_str) == Some(&timer))
+}
+
+fn has_part(id: &str, batch: &[Event]) -> bool {
+    batch.iter().any(|event| event.part().is_some_and(|part| part.id == id))
+}
+
+/// All that came back, told at once; there is nothing more to wait for.
+fn gathered(row: &ThreadRow, turn: u64, id: &str, gather: &Gather) -> [Draft; 3] {
+    let mut attributes = vec![("id", Value::from(id))];
+    attributes.extend(gather.report());
+    let told = Draft::feedback(&row.thread, Some(turn), Feedback::Gathered, &attributes, &gather.lines());
+    [
+        told.with("results", gather.results()),
+        Draft::changed(&row.thread, "gather", id, Value::Null),
+        Draft::changed(&row.thread, "timer", &format!("{GATHER}{id}"), json!(null)),
+    ]
+}

@@ -1,0 +1,268 @@
+//! Several subthreads for one purpose, and what a thread watches for.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+fn asleep() -> Answer {
+    call("wait", json!({ "from": null, "timeout_s": null }))
+}
+
+fn ends(reason: &str) -> Answer {
+    call("terminate", json!({ "reason": reason }))
+}
+
+fn fan_out(items: &[&str], gather: bool) -> Answer {
+    call("fan_out", json!({ "items": items, "prompt": "Do your part.", "gather": gather, "timeout_s": null }))
+}
+
+/// Requests of the subthreads of `main`, each of which works on this text.
+fn part(text: &'static str) -> impl Fn(&Request) -> bool + Send + Clone {
+    move |r| r.is_decision() && r.thread.starts_with("main.") && r.says(text)
+}
+
+// T3.54: five items, two fail, results out of order: told once, complete, by index.
+on_both!(t3_54_results_of_a_fan_out_are_gathered_by_index_with_failures, |medium| {
+    let stub = Stub::start().await;
+    stub.script(
+        at("main"),
+        [fan_out(&["item a", "item b", "item c", "item d", "item e"], true), reply("Sent out."), reply("All back.")],
+    );
+    let gate = Gate::new();
+    stub.script(part("item a"), [ends("A").held(&gate)]);
+    stub.on(part("item b"), text("<send").and("terminate", json!({ "reasn": 1 })));
+    stub.script(part("item c"), [ends("C")]);
+    stub.on(part("item d"), status(400));
+    stub.script(part("item e"), [ends("E")]);
+    let app = Setup::new(medium, &stub).start().await;
+    let mut socket = app.socket().await;
+    app.say_in("main", "go").await;
+    assert_eq!(said(&socket.response().await), "Sent out.");
+    for index in [2, 4] {
+        socket
+            .event("a part's end", |e| {
+                e["thread"] == "main" && has(e, "thread-ended") && e["payload"]["gather"]["index"] == index
+            })
+            .await;
+    }
+    // Two do not end well: somebody ends them.
+    let threads = app.pages("/threads?").await;
+    for index in [1, 3] {
+        let id =
+            threads.iter().map(|t| t["id"].as_str().unwrap()).find(|id| id.ends_with(&format!("-{index}"))).unwrap();
+        app.post(&format!("/threads/{id}/end"), json!({})).await.expect(200);
+    }
+    assert_eq!(stub.count(at("main")), 2, "no part by itself wakes the parent");
+    gate.open();
+    assert_eq!(said(&socket.response().await), "All back.");
+    let log = app.public_log().await;
+    let gathered = one(&log, &["gathered"]);
+    let results: Vec<(i64, bool, &str)> = gathered["payload"]["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| (r["index"].as_i64().unwrap(), r["ok"].as_bool().unwrap(), r["text"].as_str().unwrap()))
+        .collect();
+    let out = "ended from outside";
+    assert_eq!(results, [(0, true, "A"), (1, false, out), (2, true, "C"), (3, false, out), (4, true, "E")]);
+    assert_eq!((&gathered["payload"]["total"], &gathered["payload"]["successful"]), (&json!(5), &json!(3)));
+    assert!(stub.nth(2, at("main")).await.seqs().contains(&seq(gathered)));
+    assert_eq!(stub.count(at("main")), 3);
+    assert!(app.get("/threads/main").await.expect(200)["budget"]["subthreads"] == 0, "{}", story(&log));
+});
+
+// T3.55 T3.56: nothing to send is refused by name; without gathering the count comes at once and each end by itself.
+on_both!(t3_56_a_fan_out_without_gathering_says_at_once_how_many, |medium| {
+    let stub = Stub::start().await;
+    stub.script(at("main"), [fan_out(&[], true), fan_out(&["item a", "item b"], false), reply("Done.")]);
+    stub.on(at("main"), call("do_nothing", json!({ "reason": "heard" })));
+    stub.on(part("item"), ends("ok"));
+    let app = Setup::new(medium, &stub).start().await;
+    let mut socket = app.socket().await;
+    app.say_in("main", "go").await;
+    assert_eq!(said(&socket.response().await), "Done.");
+    for _ in 0..2 {
+        socket.event("an end", |e| e["thread"] == "main" && has(e, "thread-ended")).await;
+    }
+    let log = app.public_log().await;
+    assert!(said(one(&log, &["failure", "tool:fan_out"])).contains("needs items"), "{}", story(&log));
+    let results = with(&log, &["result", "tool:fan_out"]);
+    assert_eq!(results[1]["payload"]["output"]["dispatched"], 2, "{}", story(&log));
+    assert_eq!(with(&log, &["gathered"]).len(), 0);
+});
+
+// T3.54: what does not come back in time is missing, and the rest is told.
+on_both!(what_is_gathered_has_a_time_limit, |medium| {
+    let stub = Stub::start().await;
+    let out = json!({ "items": ["item a", "item b"], "prompt": null, "gather": true, "timeout_s": 0.5 });
+    stub.script(at("main"), [call("fan_out", out), reply("Sent out."), reply("In time or not.")]);
+    stub.script(part("item a"), [ends("A")]);
+    stub.on(part("item b"), asleep());
+    let app = Setup::new(medium, &stub).start().await;
+    let mut socket = app.socket().await;
+    app.say_in("main", "go").await;
+    socket.response().await;
+    assert_eq!(said(&socket.response().await), "In time or not.");
+    let log = app.public_log().await;
+    let gathered = one(&log, &["gathered"]);
+    assert_eq!(
+        (&gathered["payload"]["successful"], &gathered["payload"]["missing"]),
+        (&json!(1), &json!(1)),
+        "{gathered}"
+    );
+});
+
+// T3.57: steps in order, each told what the one before came to; the first failure ends it.
+on_both!(t3_57_a_sequence_stops_at_the_first_failure, |medium| {
+    let stub = Stub::start().await;
+    let steps = json!({ "steps": ["step one", "step two", "step three"], "prompt": null, "timeout_s": null });
+    stub.script(at("main"), [call("sequence", steps), reply("Begun."), reply("It failed.")]);
+    stub.script(part("step one"), [ends("first result")]);
+    let two = part("step two");
+    stub.on(two.clone(), asleep());
+    let mut app = Setup::new(medium, &stub).start().await;
+    let mut socket = app.socket().await;
+    app.say_in("main", "go").await;
+    assert_eq!(said(&socket.response().await), "Begun.");
+    let second = stub.request(two).await;
+    assert!(second.says("first result"), "{second:?}");
+    socket.event("its turn", |e| e["thread"] == second.thread.as_str() && has(e, "ended")).await;
+    // A restart in between changes nothing.
+    app.restart().await;
+    app.post(&format!("/threads/{}/end", second.thread), json!({})).await.expect(200);
+    let mut socket = app.socket().await;
+    socket.subscribe(json!({ "type": "subscribe", "after": 0 })).await;
+    socket.event("the report", |e| has(e, "response") && said(e) == "It failed.").await;
+    let log = app.public_log().await;
+    let gathered = one(&log, &["gathered"]);
+    let payload = &gathered["payload"];
+    assert_eq!((&payload["total"], &payload["successful"], &payload["failed_step"]), (&json!(3), &json!(1), &json!(2)));
+    assert_eq!(payload["results"][0]["text"], "first result");
+    assert_eq!(stub.count(part("step three")), 0);
+    assert_eq!(stub.count(at("main")), 3, "{}", story(&log));
+});
+
+// A sequence that goes well: all results, told once.
+on_both!(a_sequence_goes_to_its_end, |medium| {
+    let stub = Stub::start().await;
+    let steps = json!({ "steps": ["step one", "step two"], "prompt": "Go.", "timeout_s": null });
+    stub.script(at("p"), [call("sequence", steps), asleep(), asleep()]);
+    let sub = |text: &'static str| move |r: &Request| r.thread.starts_with("p.") && r.says(text);
+    stub.script(sub("step two"), [ends("2")]);
+    stub.script(sub("step one"), [ends("1")]);
+    let app = Setup::new(medium, &stub).start().await;
+    let mut socket = app.socket().await;
+    app.process("p", json!({})).await;
+    app.say_in("p", "go").await;
+    let gathered = socket.event("the report", |e| e["thread"] == "p" && has(e, "gathered")).await;
+    assert_eq!(gathered["payload"]["successful"], 2, "{gathered}");
+    assert_eq!(gathered["payload"]["content"], "0: 1\n1: 2");
+});
+
+// D3.40 T3.37 T3.38 T3.39 T3.41 T3.43: raised once, by the right kind from the right thread; reminded until closed.
+on_both!(d3_40_a_watch_is_raised_once_and_reminded_of_until_it_is_closed, |medium| {
+    let stub = Stub::start().await;
+    let watch = json!({ "kind": "MESSAGE", "from": "b", "note": "read it" });
+    stub.script(at("p"), [call("watch", watch).and("wait", json!({ "from": null, "timeout_s": null }))]);
+    stub.on(at("p"), asleep());
+    for thread in ["b", "c"] {
+        let hello = call("send", json!({ "to": "p", "text": format!("from {thread}") }));
+        stub.on(at(thread), hello.and("wait", json!({ "from": null, "timeout_s": null })));
+    }
+    let app = Setup::new(medium, &stub).start().await;
+    let mut socket = app.socket().await;
+    app.process("b", json!({})).await;
+    app.process("c", json!({})).await;
+    let contact = |thread: &str| json!({ "name": thread, "thread": thread, "description": "a friend" });
+    app.process("p", json!({ "contacts": [contact("b")] })).await;
+    app.process("q", json!({ "contacts": [contact("b")] })).await;
+    for thread in ["b", "c"] {
+        let connect = call("connect", json!({ "name": "p", "thread": "p", "description": "watches" }));
+        stub.clear();
+        stub.script(at(thread), [connect.and("wait", json!({ "from": null, "timeout_s": null }))]);
+        app.say_in(thread, "meet p").await;
+        socket.event("met", |e| e["thread"] == thread && has(e, "ended")).await;
+    }
+    stub.clear();
+    let watch = json!({ "kind": "MESSAGE", "from": "b", "note": "read it" });
+    stub.script(at("p"), [call("watch", watch).and("wait", json!({ "from": null, "timeout_s": null }))]);
+    stub.on(at("p"), asleep());
+    for thread in ["b", "c"] {
+        let hello = call("send", json!({ "to": "p", "text": format!("from {thread}") }));
+        stub.on(at(thread), hello.and("wait", json!({ "from": null, "timeout_s": null })));
+    }
+    app.say_in("p", "watch for b").await;
+    let set = socket.event("the confirmation", |e| has(e, "watch-set")).await;
+    assert_eq!((&set["payload"]["kind"], &set["payload"]["from"]), (&json!("message"), &json!("b")));
+    let mut turn = 1;
+    let mut next = async |thread: &str| {
+        turn += 1;
+        app.say_in(thread, "write").await;
+        socket.event("p's turn", |e| e["thread"] == "p" && has(e, "ended") && e["payload"]["turn"] == turn).await;
+        stub.nth(turn - 1, at("p")).await
+    };
+    let id = set["payload"]["id"].as_str().unwrap().to_owned();
+    let reminds =
+        |request: &Request| request.last().contains("What you watch for has come") && request.last().contains(&id);
+    let wrong = next("c").await;
+    assert!(!reminds(&wrong), "the wrong thread: {}", wrong.last());
+    let right = next("b").await;
+    let log = app.public_log().await;
+    assert!(right.seqs().contains(&seq(one(&log, &["watch-raised"]))), "{}", story(&log));
+    next("b").await;
+    let again = next("p").await;
+    assert!(reminds(&again), "reminded, whatever wakes it: {}", again.last());
+    assert_eq!(with(&app.public_log().await, &["watch-raised"]).len(), 1, "raised once");
+    // Closing: one that is unknown, then this one.
+    stub.clear();
+    stub.script(
+        at("p"),
+        [
+            call("close_watch", json!({ "id": "w0" })),
+            call("close_watch", json!({ "id": id })).and("wait", json!({ "from": null, "timeout_s": null })),
+            asleep(),
+        ],
+    );
+    app.say_in("p", "close it").await;
+    let closed = socket.event("the acknowledgement", |e| has(e, "watch-closed")).await;
+    assert_eq!(closed["payload"]["raised"], true);
+    let log = app.public_log().await;
+    assert_eq!(one(&log, &["system-thread-error"])["payload"]["code"], "unknown_watch");
+    socket.event("its turn's end", |e| e["thread"] == "p" && has(e, "ended") && seq(e) > seq(&closed)).await;
+    app.say_in("p", "and now").await;
+    let last = stub.nth(7, at("p")).await;
+    assert!(!last.last().contains("What you watch for"), "{}", last.last());
+});
+
+// T3.42 T3.44: three watches in two threads: those that match are raised, their owners reminded; an end removes and counts them.
+on_both!(t3_42_watches_belong_to_their_thread, |medium| {
+    let stub = Stub::start().await;
+    let watch = |kind: &str| ("watch", json!({ "kind": kind, "from": null, "note": "n" }));
+    let wait = ("wait", json!({ "from": null, "timeout_s": null }));
+    let calls = |calls: &[(&str, Value)]| {
+        calls.iter().fold(text(""), |answer, (tool, arguments)| answer.and(tool, arguments.clone()))
+    };
+    stub.script(at("p"), [calls(&[watch("input"), watch("timer"), wait.clone()])]);
+    stub.script(at("q"), [calls(&[watch("input"), wait.clone()])]);
+    stub.on(any, asleep());
+    let app = Setup::new(medium, &stub).start().await;
+    let mut socket = app.socket().await;
+    for thread in ["p", "q"] {
+        app.process(thread, json!({})).await;
+        app.say_in(thread, "watch").await;
+        socket.event("set", |e| e["thread"] == thread && has(e, "ended")).await;
+    }
+    app.say_in("p", "now").await;
+    let raised = socket.event("raised", |e| has(e, "watch-raised")).await;
+    assert_eq!((raised["thread"].as_str(), &raised["payload"]["kind"]), (Some("p"), &json!("input")));
+    socket.event("done", |e| e["thread"] == "p" && has(e, "ended") && seq(e) > seq(&raised)).await;
+    assert_eq!(with(&app.public_log().await, &["watch-raised"]).len(), 1);
+    app.post("/threads/p/end", json!({})).await.expect(200);
+    let ended = socket
+        .event("the end", |e| {
+            e["thread"] == "p" && has(e, "set:thread") && e["payload"]["change"]["status"] == "stopped"
+        })
+        .await;
+    assert_eq!(ended["payload"]["change"]["watches_removed"], 2);
+});
