@@ -18,6 +18,7 @@ mod failures;
 mod floors;
 mod gathering;
 mod history_http;
+mod interpreter;
 mod machine;
 mod media;
 mod model;

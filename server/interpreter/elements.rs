@@ -1,0 +1,210 @@
+//! What the thinking language has: one line an element, its tool, its content and its attributes. A new element is a new line.
+
+/// How written words become an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Words as they are.
+    Text,
+    /// Names, separated by commas.
+    Names,
+    /// A whole number, not negative.
+    Whole,
+    /// A number of seconds, not negative; may be followed by `s`.
+    Seconds,
+    /// Yes or no.
+    Flag,
+}
+
+/// What becomes of an argument that is not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// The call is not made.
+    Refuse,
+    /// The tool knows what to do without.
+    Null,
+    /// These words.
+    Words(&'static str),
+    /// This answer.
+    Flag(bool),
+}
+
+/// An argument of a tool, and the attributes it is written as.
+#[derive(Debug, Clone, Copy)]
+pub struct Argument {
+    /// Its name in the call.
+    pub name: &'static str,
+    /// What it is made of.
+    pub kind: Kind,
+    /// What becomes of it if it is not written.
+    pub missing: Missing,
+    /// Names of the attribute.
+    pub written: &'static [&'static str],
+}
+
+/// What stands between the tags.
+#[derive(Debug, Clone, Copy)]
+pub enum Content {
+    /// Nothing: the element is its opening tag, whether or not it has an end tag.
+    Nothing,
+    /// A remark: no call, and what looks like elements in it is none.
+    Remark,
+    /// Words for this argument, character references decoded.
+    Words(&'static str),
+    /// The text inside this inner element, or all of it, for this argument: as it was written, markup included.
+    Verbatim(Option<&'static str>, &'static str),
+    /// A list of this inner element, for this argument. With `done`, its items are steps that may be done.
+    List {
+        /// The inner element.
+        inner: &'static str,
+        /// The argument.
+        argument: &'static str,
+        /// Whether an item is `{text, done}` rather than a text.
+        done: bool,
+    },
+}
+
+/// An element, and the tool it calls.
+#[derive(Debug, Clone, Copy)]
+pub struct Element {
+    /// Its names; `-` and `_` mean the same, upper and lower case too.
+    pub names: &'static [&'static str],
+    /// The tool.
+    pub tool: &'static str,
+    /// What stands between its tags.
+    pub content: Content,
+    /// All arguments but a list's.
+    pub arguments: &'static [Argument],
+    /// How to write it; shown to a model that wrote it differently.
+    pub example: &'static str,
+}
+
+use Content::{List, Nothing, Remark, Verbatim, Words};
+use Kind::{Flag, Names, Seconds, Text, Whole};
+
+const fn must(name: &'static str, kind: Kind, written: &'static [&'static str]) -> Argument {
+    Argument { name, kind, missing: Missing::Refuse, written }
+}
+
+const fn may(name: &'static str, kind: Kind, written: &'static [&'static str]) -> Argument {
+    Argument { name, kind, missing: Missing::Null, written }
+}
+
+const fn or(name: &'static str, words: &'static str, written: &'static [&'static str]) -> Argument {
+    Argument { name, kind: Text, missing: Missing::Words(words), written }
+}
+
+const fn flag(name: &'static str, otherwise: bool, written: &'static [&'static str]) -> Argument {
+    Argument { name, kind: Flag, missing: Missing::Flag(otherwise), written }
+}
+
+macro_rules! elements {
+    ($($names:expr => $tool:literal, $content:expr, [$($argument:expr),*], $example:literal;)*) => {
+        &[$(Element { names: &$names, tool: $tool, content: $content, arguments: &[$($argument),*], example: $example },)*]
+    };
+}
+
+/// The element that is named after the thread itself: a thought to go on with.
+pub const OWN: Element = Element {
+    names: &[],
+    tool: "think",
+    content: Verbatim(None, "thought"),
+    arguments: &[must("thought", Text, &["thought"])],
+    example: "an element with the thread's own name, and the thought in it",
+};
+
+/// All others. Reasoning that a model leaves in its text is a remark, too.
+#[rustfmt::skip]
+pub const ELEMENTS: &[Element] = elements! {
+    ["thought", "think", "thinking"] => "", Remark, [], "<thought>what you think</thought>";
+    ["reply"] => "reply", Words("text"), [must("text", Text, &["text"])], "<reply>text</reply>";
+    ["send"] => "send", Words("text"), [must("to", Names, &["to"]), must("text", Text, &["text"])],
+        r#"<send to="name, other">text</send>"#;
+    ["wait"] => "wait", Nothing, [may("from", Text, &["from", "for"]), may("timeout_s", Seconds, &["timeout-s", "timeout"])],
+        r#"<wait from="name" timeout="30"/>"#;
+    ["terminate"] => "terminate", Words("reason"), [or("reason", "no reason was given", &["reason"])],
+        r#"<terminate reason="why"/>"#;
+    ["do-nothing"] => "do_nothing", Words("reason"), [or("reason", "no reason was given", &["reason"])],
+        r#"<do-nothing reason="why"/>"#;
+    ["spawn-thread"] => "spawn_thread", Verbatim(Some("initial-payload"), "payload"),
+        [may("label", Text, &["label", "suggested-sub-id"]), may("prompt", Text, &["prompt"]), may("payload", Text, &["payload"])],
+        r#"<spawn-thread label="name" prompt="what it is"><initial-payload>its first message</initial-payload></spawn-thread>"#;
+    ["connect"] => "connect", Nothing,
+        [must("name", Text, &["name"]), must("thread", Text, &["thread"]), or("description", "", &["description"])],
+        r#"<connect name="name" thread="its.id" description="what it is good for"/>"#;
+    ["disconnect"] => "disconnect", Nothing, [must("name", Text, &["name"])], r#"<disconnect name="name"/>"#;
+    ["todo-until"] => "plan", List { inner: "step", argument: "steps", done: true }, [must("condition", Text, &["condition"])],
+        r#"<todo-until condition="when it is finished"><step done="true">one</step><step done="false">two</step></todo-until>"#;
+    ["clear-context"] => "clear_context", Nothing, [must("keep", Whole, &["keep"])], r#"<clear-context keep="10"/>"#;
+    ["set-timer"] => "set_timer", Words("note"), [must("after_s", Seconds, &["after-s", "after"]), or("note", "", &["note"])],
+        r#"<set-timer after="60">what for</set-timer>"#;
+    ["ask"] => "ask", Words("question"), [must("submodule", Text, &["submodule"]), must("question", Text, &["question"])],
+        r#"<ask submodule="name">question</ask>"#;
+    ["watch"] => "watch", Nothing, [may("from", Text, &["from"]), must("kind", Text, &["kind"]), may("note", Text, &["note"])],
+        r#"<watch from="name" kind="kind" note="what for"/>"#;
+    ["close-watch"] => "close_watch", Nothing, [must("id", Text, &["id"])], r#"<close-watch id="w1"/>"#;
+    ["fan-out"] => "fan_out", List { inner: "item", argument: "items", done: false },
+        [may("prompt", Text, &["prompt"]), flag("gather", true, &["gather"])],
+        r#"<fan-out prompt="what each does" gather="true"><item>one</item><item>two</item></fan-out>"#;
+    ["sequence"] => "sequence", List { inner: "step", argument: "steps", done: false }, [may("prompt", Text, &["prompt"])],
+        r#"<sequence prompt="what each does"><step>one</step><step>two</step></sequence>"#;
+};
+
+/// Elements that mean something inside others only, and what they are inside of.
+const INNER: &[(&str, &str)] =
+    &[("step", "<todo-until> or <sequence>"), ("item", "<fan-out>"), ("initial-payload", "<spawn-thread>")];
+
+/// A known name: which element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    /// One of `ELEMENTS`.
+    Element(usize),
+    /// One of the inner ones.
+    Inner(usize),
+    /// The thread itself.
+    Own,
+}
+
+impl Name {
+    /// How many there are.
+    pub const COUNT: usize = ELEMENTS.len() + INNER.len() + 1;
+
+    /// What a written name (without a prefix) means, if anything. The language's own names come before the thread's.
+    pub fn find(written: &str, own: &str) -> Option<Self> {
+        if written.is_empty() {
+            return None;
+        }
+        let element = ELEMENTS.iter().position(|element| element.names.iter().any(|name| same(name, written)));
+        let inner = || INNER.iter().position(|(name, _)| same(name, written)).map(Self::Inner);
+        let own = || same(own, written).then_some(Self::Own);
+        element.map(Self::Element).or_else(inner).or_else(own)
+    }
+
+    /// A number below `COUNT`.
+    pub fn index(self) -> usize {
+        match self {
+            Self::Element(index) => index,
+            Self::Inner(index) => ELEMENTS.len() + index,
+            Self::Own => ELEMENTS.len() + INNER.len(),
+        }
+    }
+
+    /// The element; none for an inner one.
+    pub fn element(self) -> Option<&'static Element> {
+        match self {
+            Self::Element(index) => ELEMENTS.get(index),
+            Self::Inner(_) => None,
+            Self::Own => Some(&OWN),
+        }
+    }
+
+    /// What an inner element is inside of.
+    pub fn outer(self) -> Option<&'static str> {
+        if let Self::Inner(index) = self { INNER.get(index).map(|(_, outer)| *outer) } else { None }
+    }
+}
+
+/// Whether two names are the same.
+pub fn same(one: &str, other: &str) -> bool {
+    let plain = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+    one.len() == other.len() && one.bytes().zip(other.bytes()).all(|(a, b)| plain(a) == plain(b))
+}
