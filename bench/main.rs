@@ -13,14 +13,20 @@ mod history;
 mod memory;
 mod process;
 mod stub;
+mod threads;
 mod turns;
 
 use figures::Arguments;
 
 type Part = fn(&Arguments);
 
-const PARTS: [(&str, Part); 4] =
-    [("turns", turns::run), ("delivery", delivery::run), ("history", history::run), ("memory", memory::run)];
+const PARTS: [(&str, Part); 5] = [
+    ("turns", turns::run),
+    ("delivery", delivery::run),
+    ("history", history::run),
+    ("memory", memory::run),
+    ("threads", threads::run),
+];
 
 fn main() {
     // Whoever asks over HTTP in this process needs one, even without TLS.

@@ -86,7 +86,7 @@ pub struct Server {
 }
 
 /// What thinkd is started with here: the stub's models; no follow-ups, which the floor has not; no limits in the way.
-const SETTINGS: [&str; 9] = [
+const SETTINGS: [&str; 11] = [
     "models.low.model=stub-text",
     "models.modules.decision.model=stub-tool",
     "turn.follow_up=false",
@@ -94,6 +94,8 @@ const SETTINGS: [&str; 9] = [
     "limits.frames_per_second=100000",
     "limits.sockets=100000",
     "limits.sockets_per_key=100000",
+    "budget.sends=1000000000",
+    "budget.self_messages=1000000000",
     "log.level=warn",
     "log.format=json",
 ];

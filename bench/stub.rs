@@ -1,5 +1,5 @@
-//! A model that answers at once, or after a constant time: a call of `reply` from a model whose name has "tool" in it, words
-//! from any other. Beside it, what a socket costs without thinkd: an echo and a fan-out. Its own threads, two of them.
+//! A model that answers at once, or after a constant time: words, or tool calls from a model whose name has "tool" in it: which
+//! ones, the beginning of the thread's name says; `reply` mostly. Beside it, what a socket costs without thinkd: an echo and a fan-out. Its own threads, two of them.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
+use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -52,13 +53,14 @@ impl Stub {
 
 async fn serve(listener: TcpListener, delay: Arc<AtomicU64>) {
     let (all, _) = broadcast::channel::<Utf8Bytes>(4096);
-    let chat = move |body: Bytes| {
+    let chat = move |headers: HeaderMap, body: Bytes| {
         let delay = delay.load(Ordering::Relaxed);
         async move {
             if delay > 0 {
                 tokio::time::sleep(Duration::from_millis(delay)).await;
             }
-            answer(&body)
+            let thread = headers.get("x-thinkd-thread").and_then(|thread| thread.to_str().ok());
+            answer(thread.unwrap_or_default(), &body)
         }
     };
     let small = |upgrade: WebSocketUpgrade| upgrade.read_buffer_size(4096).write_buffer_size(0);
@@ -109,32 +111,55 @@ struct Asked {
     stream: bool,
 }
 
-fn answer(body: &[u8]) -> Response {
+fn answer(thread: &str, body: &[u8]) -> Response {
     let Ok(asked) = serde_json::from_slice::<Asked>(body) else {
         return Response::builder().status(400).body(Body::empty()).unwrap();
     };
-    let calls = asked.model.contains("tool");
+    let calls = if asked.model.contains("tool") { calls(thread, body) } else { Vec::new() };
     let (kind, text) = match asked.stream {
-        true => ("text/event-stream", streamed(&asked.model, calls)),
-        false => ("application/json", plain(&asked.model, calls)),
+        true => ("text/event-stream", streamed(&asked.model, &calls)),
+        false => ("application/json", plain(&asked.model, &calls)),
     };
     let body = Body::from_stream(futures_util::stream::iter([Ok::<_, Infallible>(text)]));
     Response::builder().header(CONTENT_TYPE, kind).body(body).unwrap()
 }
 
-fn arguments() -> String {
-    json!({ "text": TEXT }).to_string()
+type Call = (&'static str, String);
+
+/// What a thread of this name does.
+fn calls(thread: &str, body: &[u8]) -> Vec<Call> {
+    let wait = || ("wait", json!({ "from": null, "timeout_s": null }).to_string());
+    if thread.starts_with("ping-") {
+        return vec![("send", json!({ "to": ["peer"], "text": "your turn" }).to_string()), wait()];
+    }
+    if thread.starts_with("timed-") {
+        return vec![wait()];
+    }
+    if thread.starts_with("nest-") && thread.contains('.') {
+        return vec![("terminate", json!({ "reason": "done" }).to_string())];
+    }
+    if thread.starts_with("nest-") {
+        // Its last entry says whether it has just made one.
+        let body = String::from_utf8_lossy(body);
+        let made = body.rfind("thread-spawned").unwrap_or(0) > body.rfind("thread-ended").unwrap_or(0);
+        let spawn = || ("spawn_thread", json!({ "label": null, "prompt": null, "payload": "go" }).to_string());
+        return vec![if made { wait() } else { spawn() }];
+    }
+    vec![("reply", json!({ "text": TEXT }).to_string())]
 }
 
 fn usage() -> Value {
     json!({ "prompt_tokens": 10, "completion_tokens": 6, "total_tokens": 16 })
 }
 
-fn plain(model: &str, calls: bool) -> String {
-    let call = json!({ "id": "call_1", "type": "function", "function": { "name": "reply", "arguments": arguments() } });
+fn plain(model: &str, calls: &[Call]) -> String {
+    let call = |(index, (name, arguments)): (usize, &Call)| json!({ "id": format!("call_{index}"), "type": "function", "function": { "name": name, "arguments": arguments } });
     let (message, finish) = match calls {
-        true => (json!({ "role": "assistant", "content": null, "tool_calls": [call] }), "tool_calls"),
-        false => (json!({ "role": "assistant", "content": TEXT }), "stop"),
+        [] => (json!({ "role": "assistant", "content": TEXT }), "stop"),
+        calls => {
+            let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
+            (json!({ "role": "assistant", "content": null, "tool_calls": calls }), "tool_calls")
+        }
     };
     let choice = json!({ "index": 0, "message": message, "finish_reason": finish });
     json!({
@@ -143,7 +168,7 @@ fn plain(model: &str, calls: bool) -> String {
     .to_string()
 }
 
-fn streamed(model: &str, calls: bool) -> String {
+fn streamed(model: &str, calls: &[Call]) -> String {
     let chunk = |choices: Value, usage: Value| {
         let chunk = json!({
             "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": choices,
@@ -154,17 +179,19 @@ fn streamed(model: &str, calls: bool) -> String {
     let delta = |delta: Value, finish: Option<&str>| {
         chunk(json!([{ "index": 0, "delta": delta, "finish_reason": finish }]), Value::Null)
     };
-    let call = |call: Value| delta(json!({ "tool_calls": [call] }), None);
-    let name =
-        json!({ "index": 0, "id": "call_1", "type": "function", "function": { "name": "reply", "arguments": "" } });
-    let mut text = delta(json!({ "role": "assistant", "content": if calls { Value::Null } else { "".into() } }), None);
-    if calls {
-        text += &call(name);
-        text += &call(json!({ "index": 0, "function": { "arguments": arguments() } }));
-    } else {
+    let silent = !calls.is_empty();
+    let mut text = delta(json!({ "role": "assistant", "content": if silent { Value::Null } else { "".into() } }), None);
+    for (index, (name, arguments)) in calls.iter().enumerate() {
+        let id = format!("call_{index}");
+        let head =
+            json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": "" } });
+        let tail = json!({ "index": index, "function": { "arguments": arguments } });
+        text.extend([head, tail].map(|call| delta(json!({ "tool_calls": [call] }), None)));
+    }
+    if !silent {
         text.extend(TEXT.split_inclusive(' ').map(|word| delta(json!({ "content": word }), None)));
     }
-    text += &delta(json!({}), Some(if calls { "tool_calls" } else { "stop" }));
+    text += &delta(json!({}), Some(if silent { "tool_calls" } else { "stop" }));
     text += &chunk(json!([]), usage());
     text + "data: [DONE]\n\n"
 }

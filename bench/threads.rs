@@ -1,0 +1,181 @@
+//! Threads as processes, with a model that answers at once: messages between two, subthreads made and ended, timers.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use thinkd::event::Draft;
+use thinkd::id::{Space, ThreadId};
+use thinkd::store::Append;
+use thinkd::time::{self, Timestamp};
+
+use crate::figures::{Arguments, Usage, at, client};
+use crate::process::{self, Folder, Server, Shape, http};
+use crate::stub::Stub;
+
+/// Timers that are due each second, and for so many seconds.
+const DUE: usize = 1000;
+const SECONDS: usize = 5;
+
+pub fn run(arguments: &Arguments) {
+    let stub = Stub::start();
+    let folder = Folder::new();
+    client().block_on(async {
+        for pairs in [1, 16] {
+            messages(arguments, &stub, &folder, pairs).await;
+        }
+        for nests in [1, 16] {
+            subthreads(arguments, &stub, &folder, nests).await;
+        }
+        timers(arguments, &stub, &folder).await;
+    });
+}
+
+/// Pairs of threads that write to each other, each message a turn.
+async fn messages(arguments: &Arguments, stub: &Stub, folder: &Folder, pairs: usize) {
+    let file = folder.file(&format!("messages-{pairs}.db"));
+    let log = process::log(&file).await;
+    let thread = |pair: usize, side: &str| ThreadId::parse(&format!("ping-{pair}-{side}")).unwrap();
+    for pair in 0..pairs {
+        let drafts = [("a", "b"), ("b", "a")].into_iter().flat_map(|(side, peer)| {
+            let (side, contact) =
+                (thread(pair, side), json!({ "thread": thread(pair, peer), "description": "the other" }));
+            let created = Draft::created(&Space::default(), &side, &json!({ "kind": "process" }));
+            [created, Draft::changed(&side, "contact", "peer", contact)]
+        });
+        log.append(Append::free(&Space::default(), drafts.collect())).await.unwrap();
+    }
+    log.close().await;
+    let server = Server::thinkd(&file, stub, Shape::A).await;
+    for pair in 0..pairs {
+        say(&server, thread(pair, "a").as_str()).await;
+    }
+    let taken = async || {
+        let mut taken = 0;
+        for pair in 0..pairs {
+            for side in ["a", "b"] {
+                taken += server.get(&format!("/threads/ping-{pair}-{side}")).await["turn"].as_u64().unwrap();
+            }
+        }
+        taken
+    };
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let (before, begin, used) = (taken().await, Instant::now(), Usage::of(server.pid()));
+    tokio::time::sleep(Duration::from_secs_f64(arguments.secs)).await;
+    let (after, cpu) = (taken().await, Usage::of(server.pid()).cpu_ms - used.cpu_ms);
+    let messages = (after - before) as f64;
+    println!(
+        "{pairs} pairs of threads that write to each other: {:.0} messages/s, {:.2} ms of CPU each",
+        messages / begin.elapsed().as_secs_f64(),
+        cpu / messages
+    );
+}
+
+/// Threads that make a subthread, wait for its end, and make the next.
+async fn subthreads(arguments: &Arguments, stub: &Stub, folder: &Folder, nests: usize) {
+    let server = Server::thinkd(&folder.file(&format!("nests-{nests}.db")), stub, Shape::A).await;
+    for nest in 0..nests {
+        create(&server, &format!("nest-{nest}"), json!([])).await;
+        say(&server, &format!("nest-{nest}")).await;
+    }
+    let count = async || {
+        let mut turns = 0;
+        for nest in 0..nests {
+            // A turn hears of one's end and makes the next.
+            turns += server.get(&format!("/threads/nest-{nest}")).await["turn"].as_u64().unwrap();
+        }
+        turns
+    };
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let (before, begin) = (count().await, Instant::now());
+    tokio::time::sleep(Duration::from_secs_f64(arguments.secs)).await;
+    let cycles = (count().await - before) as f64;
+    println!(
+        "{nests} threads that make and end subthreads: {:.0} subthreads/s",
+        cycles / begin.elapsed().as_secs_f64()
+    );
+}
+
+/// Threads that sleep with a timer each, of which a thousand a second become due.
+async fn timers(arguments: &Arguments, stub: &Stub, folder: &Folder) {
+    let file = folder.file("timers.db");
+    let empty = Server::thinkd(&folder.file("empty.db"), stub, Shape::A).await;
+    let idle = Usage::quiet(empty.pid()).await;
+    drop(empty);
+    let first = time::now().micros() + 20_000_000 + arguments.threads as i64 * 100;
+    set_timers(&file, arguments.threads, first).await;
+    let server = Server::thinkd(&file, stub, Shape::A).await;
+    let asleep = Usage::quiet(server.pid()).await;
+    println!(
+        "{} sleeping threads with a timer each: {:.1} MiB, {} descriptors; {:.0} bytes a thread more than an empty log",
+        arguments.threads,
+        asleep.kib / 1024.0,
+        asleep.descriptors,
+        (asleep.kib - idle.kib) * 1024.0 / arguments.threads as f64
+    );
+    let last = first + SECONDS as i64 * 1_000_000;
+    while time::now().micros() < last + 1_000_000 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let fired = all(&server, "timer", DUE * SECONDS).await;
+    let mut late: Vec<f64> = fired.iter().map(lateness).collect();
+    println!(
+        "{} of {} timers fired, {DUE} due each second: late by {:.1} ms (p50), {:.1} ms (p99)",
+        late.len(),
+        DUE * SECONDS,
+        at(&mut late, 0.5),
+        at(&mut late, 0.99)
+    );
+}
+
+fn moment(event: &Value, at: &Value) -> i64 {
+    Timestamp::parse(at.as_str().unwrap_or_default()).unwrap_or_else(|| panic!("no time in {event}")).micros()
+}
+
+/// Milliseconds from when a timer was due to when its event was stored.
+fn lateness(event: &Value) -> f64 {
+    (moment(event, &event["ts"]) - moment(event, &event["payload"]["due"])) as f64 / 1000.0
+}
+
+/// Events with a tag, the newest.
+async fn all(server: &Server, tag: &str, most: usize) -> Vec<Value> {
+    let (mut items, mut cursor) = (Vec::new(), String::new());
+    while items.len() < most {
+        let page = server.get(&format!("/events?tags={tag}&limit=500{cursor}")).await;
+        items.extend(page["items"].as_array().unwrap().iter().cloned());
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    items
+}
+
+/// A log of threads that have a timer each: the first ones due from `first` on, a thousand a second, the others tomorrow.
+async fn set_timers(file: &Path, threads: usize, first: i64) {
+    let log = process::log(file).await;
+    let set = |number: &usize| {
+        let thread = ThreadId::parse(&format!("timed-{number}")).unwrap();
+        let soon = first + (*number as i64) * 1_000_000 / DUE as i64;
+        let due = if *number < DUE * SECONDS { soon } else { first + 86_400_000_000 };
+        let change = json!({ "due": Timestamp::from_micros(due), "note": "wake up" });
+        Draft::changed(&thread, "timer", "t1", change)
+    };
+    for numbers in Vec::from_iter(0..threads).chunks(2000) {
+        log.append(Append::free(&Space::default(), numbers.iter().map(set).collect())).await.unwrap();
+    }
+    process::indexed(&log, "timers").await;
+    log.close().await;
+}
+
+async fn create(server: &Server, label: &str, contacts: Value) {
+    let thread = json!({ "label": label, "kind": "process", "contacts": contacts });
+    let answer = http().post(server.url("/threads")).json(&thread).send().await.unwrap();
+    assert!(answer.status().is_success(), "a thread was refused: {}", answer.text().await.unwrap());
+}
+
+async fn say(server: &Server, thread: &str) {
+    let path = format!("/threads/{thread}/messages");
+    let answer = http().post(server.url(&path)).json(&json!({ "text": "begin" })).send().await.unwrap();
+    assert!(answer.status().is_success(), "a message was refused: {}", answer.text().await.unwrap());
+}
