@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -54,6 +55,15 @@ pub struct Shown {
     pub event: Event,
     /// The event as JSON text.
     pub json: Box<str>,
+}
+
+/// A stored event as JSON, made for one reader.
+#[derive(Debug)]
+pub struct Written {
+    /// Its place in the log.
+    pub seq: Seq,
+    /// The event.
+    pub json: Box<RawValue>,
 }
 
 /// The right to append to a thread: given by a lease, checked inside every append.
@@ -450,6 +460,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// A page of the log.
     async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error>;
+
+    /// The same page for who only passes it on: nothing is read that need not be.
+    async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, Error>;
 
     /// One event.
     async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error>;

@@ -21,7 +21,7 @@ use crate::id::{Space, ThreadId};
 mod plan;
 
 use plan::{Item, drafts};
-pub(super) use plan::{Plan, Position, json, shown};
+pub(super) use plan::{Parts, Plan, Position, json, shown};
 
 /// Appends that may wait for the writer; more wait for a place.
 const QUEUE: usize = 1024;

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
-use super::append::{Position, json};
-use super::{ContactRow, Entry, Error, Standing, Status, SubmoduleRow, ThreadRow, TimerRow, marks, words};
+use super::append::{Parts, Position, json};
+use super::{ContactRow, Entry, Error, Standing, Status, SubmoduleRow, ThreadRow, TimerRow, Written, marks, words};
 use crate::event::{Event, Meta, Modality, Source};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::time::Timestamp;
@@ -52,6 +53,10 @@ fn unreadable(what: impl std::fmt::Display) -> Error {
 }
 
 fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Error> {
+    parsed(json)
+}
+
+fn parsed<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, Error> {
     serde_json::from_str(json).map_err(unreadable)
 }
 
@@ -84,6 +89,23 @@ pub(super) fn event(columns: EventColumns) -> Result<Event, Error> {
         thread: thread_id(thread)?,
         seq,
     })
+}
+
+/// An event's JSON; what is stored as JSON is taken over as it is.
+pub(super) fn written(columns: EventColumns) -> Result<Written, Error> {
+    let (seq, event_id, ts, thread, source, modality, payload, tags) = columns;
+    let source = Source::parse(&source).ok_or_else(|| unreadable(source))?;
+    let modality = Modality::parse(&modality).ok_or_else(|| unreadable(modality))?;
+    let (payload, tags) = (parsed::<&RawValue>(&payload)?, parsed::<&RawValue>(&tags)?);
+    let (ts, thread) = (Timestamp::from_micros(ts), &thread_id(thread)?);
+    let parts = Parts { event_id, ts, source, modality, payload, meta: Tags { tags }, thread, seq };
+    Ok(Written { seq, json: to_raw_value(&parts).map_err(unreadable)? })
+}
+
+/// An event's tags, written already.
+#[derive(serde::Serialize)]
+struct Tags<'a> {
+    tags: &'a RawValue,
 }
 
 pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, Error> {

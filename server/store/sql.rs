@@ -68,31 +68,14 @@ macro_rules! store {
             }
 
             async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error> {
-                if let Some(events) = self.known_events(space, query) {
-                    return Ok(events);
+                match self.known_events(space, query) {
+                    Some(events) => Ok(events),
+                    None => self.page(space, query).await?.into_iter().map(sql::event).collect(),
                 }
-                let mut page = match &query.text {
-                    None => {
-                        if super::marks::trail(query) {
-                            self.await_index(space).await?;
-                        }
-                        marked_page(space, query)
-                    }
-                    Some(text) => {
-                        let words = super::words::asked(text);
-                        if words.is_empty() {
-                            return Ok(Vec::new());
-                        }
-                        self.await_index(space).await?;
-                        match self.text_page(space, &words, query).await? {
-                            Some(page) => page,
-                            None => return Ok(Vec::new()),
-                        }
-                    }
-                };
-                let rows: Vec<sql::EventColumns> =
-                    page.build_query_as().fetch_all(&mut *self.reader().await?).await.map_err(sql::error)?;
-                rows.into_iter().map(sql::event).collect()
+            }
+
+            async fn written(&self, space: &Space, query: &Query) -> Result<Vec<super::Written>, Error> {
+                self.page(space, query).await?.into_iter().map(sql::written).collect()
             }
 
             async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error> {
@@ -370,6 +353,30 @@ macro_rules! store {
         }
 
         impl $Store {
+            /// The rows of a page.
+            async fn page(&self, space: &Space, query: &Query) -> Result<Vec<sql::EventColumns>, Error> {
+                let mut page = match &query.text {
+                    None => {
+                        if super::marks::trail(query) {
+                            self.await_index(space).await?;
+                        }
+                        marked_page(space, query)
+                    }
+                    Some(text) => {
+                        let words = super::words::asked(text);
+                        if words.is_empty() {
+                            return Ok(Vec::new());
+                        }
+                        self.await_index(space).await?;
+                        match self.text_page(space, &words, query).await? {
+                            Some(page) => page,
+                            None => return Ok(Vec::new()),
+                        }
+                    }
+                };
+                page.build_query_as().fetch_all(&mut *self.reader().await?).await.map_err(sql::error)
+            }
+
             /// Waits until the index has reached the log's end of now. An index that is far behind (the log was written by a server
             /// that did not live to index it) is worth asking again, but no wrong answer.
             async fn await_index(&self, space: &Space) -> Result<(), Error> {

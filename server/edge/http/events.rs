@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::params::Params;
 use super::{Caller, Page, cursor};
@@ -82,7 +83,7 @@ pub async fn list(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
     mut params: Params,
-) -> Result<axum::Json<Page<Event>>, Problem> {
+) -> Result<axum::Json<Page<Box<RawValue>>>, Problem> {
     let at = params.one("cursor")?;
     let mut query = question(&mut params)?;
     params.end()?;
@@ -94,10 +95,11 @@ pub async fn list(
     let limit = query.limit as usize;
     // One more than asked for tells whether there is a next page.
     query.limit += 1;
-    let mut items = edge.runtime.store().events(&who.space, &query).await?;
+    let mut items = edge.runtime.store().written(&who.space, &query).await?;
     let more = items.len() > limit;
     items.truncate(limit);
     let next = items.last().filter(|_| more).map(|last| cursor::write(&bound, &last.seq.to_string()));
+    let items = items.into_iter().map(|event| event.json).collect();
     Ok(axum::Json(Page { items, next }))
 }
 

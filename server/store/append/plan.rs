@@ -62,22 +62,23 @@ pub(in crate::store) fn shown(event: Event) -> Result<Arc<Shown>, Error> {
     shown_with(event, &payload)
 }
 
+/// An event, its payload written already. The one place that says in which order its fields are written.
+#[derive(serde::Serialize)]
+pub(in crate::store) struct Parts<'a, M> {
+    pub event_id: Uuid,
+    pub ts: Timestamp,
+    pub source: Source,
+    pub modality: Modality,
+    pub payload: &'a RawValue,
+    pub meta: M,
+    pub thread: &'a ThreadId,
+    pub seq: Seq,
+}
+
 fn shown_with(event: Event, payload: &RawValue) -> Result<Arc<Shown>, Error> {
-    /// An event, its payload written already.
-    #[derive(serde::Serialize)]
-    struct Written<'a> {
-        event_id: Uuid,
-        ts: Timestamp,
-        source: Source,
-        modality: Modality,
-        payload: &'a RawValue,
-        meta: &'a Meta,
-        thread: &'a ThreadId,
-        seq: Seq,
-    }
     let Event { event_id, ts, source, modality, payload: _, meta, thread, seq } = &event;
     let (event_id, ts, source, modality, seq) = (*event_id, *ts, *source, *modality, *seq);
-    let json = json(&Written { event_id, ts, source, modality, payload, meta, thread, seq })?.into_boxed_str();
+    let json = json(&Parts { event_id, ts, source, modality, payload, meta, thread, seq })?.into_boxed_str();
     Ok(Arc::new(Shown { event, json }))
 }
 

@@ -171,6 +171,36 @@ async fn t4_17_t4_21_debug_events_hide_nothing() {
     }
 }
 
+/// A page that is only passed on is, byte for byte, what its events are as JSON.
+#[tokio::test]
+async fn a_page_as_json_is_the_page_as_events() {
+    for medium in media().await {
+        let store = open(&medium).await;
+        let odd = json!({
+            "z": 1, "a": [1e300, 0.1, -0.0, 12345678901234567890u64, null, true], "ü\u{1}\"\\": "  \u{2028}ﬁ\n/", "": {"b": {}, "a": []},
+        });
+        for n in 0..3 {
+            let mut odd = draft("main.below", "Grüße", &["Tag \"quoted\"", "turn:1"]);
+            odd.payload.insert("odd".into(), json!([n, null]));
+            append(&store, vec![input("main", "hi"), odd]).await;
+        }
+        let mut with = draft("main", "x", &["debug"]);
+        with.payload.extend(odd.as_object().cloned().unwrap_or_default());
+        append(&store, vec![with]).await;
+        for query in [Query { show: Show::All, limit: 50, ..Query::default() }, Query { limit: 2, ..Query::default() }]
+        {
+            let events = store.events(&space(), &query).await.unwrap();
+            let written = store.written(&space(), &query).await.unwrap();
+            assert!(!events.is_empty());
+            let written: Vec<_> = written.iter().map(|event| (event.seq, event.json.get().to_owned())).collect();
+            let expected: Vec<_> =
+                events.iter().map(|event| (event.seq, serde_json::to_string(event).unwrap())).collect();
+            assert_eq!(written, expected);
+        }
+        store.close().await;
+    }
+}
+
 /// What was written lately is answered from memory, as far as it reaches: the same as from the log, whoever wrote in between.
 #[tokio::test]
 async fn what_is_remembered_is_what_is_stored() {
