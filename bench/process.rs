@@ -106,6 +106,9 @@ impl Server {
         let address = free_address();
         let mut command = Command::new(program());
         command.env_clear().env("OPENAI_BASE_URL", stub.url()).env("OPENAI_API_KEY", "stub");
+        // A slower disk (slow_flush.c) is for both.
+        let slow = ["LD_PRELOAD", "SLOW_FLUSH_US"];
+        command.envs(slow.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         command.current_dir(file.parent().unwrap());
         command.args(["--listen", &address, "--database", &format!("sqlite://{}", file.display())]);
         for setting in SETTINGS {
