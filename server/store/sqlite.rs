@@ -118,9 +118,19 @@ pub(super) async fn open_alone(url: &str) -> Result<(SqliteConnection, File), Er
 }
 
 async fn open_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteConnection, Error> {
-    let mut connection = options.connect().await.map_err(|error| named(path, sql::error(error)))?;
+    // Each step of making the tables is a commit or two; the first one after them has the disk take all of it.
+    let making = options.clone().synchronous(SqliteSynchronous::Normal);
+    let mut connection = making.connect().await.map_err(|error| named(path, sql::error(error)))?;
     migrations().run(&mut connection).await.map_err(|error| named(path, sql::migration_error(error)))?;
+    flush_every_commit(&mut connection, true).await.map_err(|error| named(path, error))?;
     Ok(connection)
+}
+
+/// Whether a commit returns only when the disk has it.
+async fn flush_every_commit(connection: &mut SqliteConnection, every: bool) -> Result<(), Error> {
+    // SQLite obeys this one while it reads the text: a prepared statement would do nothing the next time.
+    let text = if every { "pragma synchronous = full" } else { "pragma synchronous = normal" };
+    sqlx::raw_sql(text).execute(connection).await.map(|_| ()).map_err(sql::error)
 }
 
 /// The incarnation that marks a file as a backup: it has events and blobs, but no rows.
@@ -451,12 +461,14 @@ impl Backend for Log {
     async fn index(&mut self, space: &Space) -> Result<bool, Error> {
         self.broken.check()?;
         // It is made of the log and can be made anew, so its commits wait for no disk; the next append's flush takes them along.
-        self.flush_every_commit(false).await?;
+        flush_every_commit(&mut self.connection, false).await?;
         let result = self.index_in_transaction(space).await;
         if result.is_err() {
             self.rollback().await;
         }
-        self.flush_every_commit(true).await.inspect_err(|error| self.broken.set(&error.to_string()))?;
+        flush_every_commit(&mut self.connection, true)
+            .await
+            .inspect_err(|error| self.broken.set(&error.to_string()))?;
         result
     }
 
@@ -489,13 +501,6 @@ impl Backend for Log {
 }
 
 impl Log {
-    /// Whether a commit returns only when the disk has it.
-    async fn flush_every_commit(&mut self, every: bool) -> Result<(), Error> {
-        // SQLite obeys this one while it reads the text: a prepared statement would do nothing the next time.
-        let text = if every { "pragma synchronous = full" } else { "pragma synchronous = normal" };
-        sqlx::raw_sql(text).execute(&mut self.connection).await.map(|_| ()).map_err(sql::error)
-    }
-
     async fn index_in_transaction(&mut self, space: &Space) -> Result<bool, Error> {
         self.run("begin immediate").await?;
         let more = self.index_some(space).await?;
