@@ -21,6 +21,8 @@ pub struct Budget {
     pub subthreads: u64,
     /// Timers of one thread that are set.
     pub timers: u64,
+    /// Milliseconds that a timer, or a wait with a limit, takes at least: a thread that wakes itself by the clock does it no faster.
+    pub timer_ms: u64,
     /// Watches of one thread that are open.
     pub watches: u64,
     /// Contacts of one thread.
@@ -53,6 +55,7 @@ impl Default for Budget {
             depth: 8,
             subthreads: 32,
             timers: 32,
+            timer_ms: 1000,
             watches: 32,
             contacts: 256,
             unreadable: 3,

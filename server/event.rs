@@ -161,6 +161,13 @@ impl Event {
         change.is_some_and(|change| change["status"].is_string())
     }
 
+    /// Whether the thread woke itself, or only what it tried did: a thought, a message to itself, the end of a wait that is of no use.
+    pub fn is_from_itself(&self) -> bool {
+        let from = || self.payload.get("from").and_then(Value::as_str);
+        let own = self.has(tag::MESSAGE) && from() == Some(self.thread.as_str());
+        own || self.has(tag::THOUGHT) || (self.has(tag::OVERRULES) && !self.has(tag::TIMER))
+    }
+
     /// Whether it came from outside the mind: a client's input, a trigger, an answer, the clock.
     pub fn is_from_outside(&self) -> bool {
         self.has(tag::INPUT) || self.has(tag::ANSWER) || self.has(tag::TIMER)

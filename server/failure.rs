@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::id::Name;
 
@@ -107,4 +107,12 @@ impl Failure {
         self.detail = detail;
         self
     }
+}
+
+/// A thread has talked to itself for too long.
+pub fn self_messages(limit: u64) -> Failure {
+    let text = format!(
+        "the thread has sent itself {limit} messages in a row (budget.self_messages); it waits for something from outside"
+    );
+    Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }))
 }

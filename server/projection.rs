@@ -17,8 +17,8 @@ pub fn project(event: &Event) -> (ThreadChange, Option<Change>) {
         visible: u64::from(visibility >= Visibility::Voice),
         heard: u64::from(visibility >= Visibility::Heard),
         from_outside: event.is_from_outside(),
-        from_others: [tag::MESSAGE, tag::THREAD_ENDED].iter().any(|tag| event.has(tag)),
-        self_messages: u32::from(event.has(tag::THOUGHT)),
+        from_others: (event.has(tag::MESSAGE) && !event.is_from_itself()) || event.has(tag::THREAD_ENDED),
+        self_messages: u32::from(event.is_from_itself()),
         ..ThreadChange::default()
     };
     thread.standing.waking = event.waking();
@@ -75,7 +75,10 @@ fn told(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
     let is_child = |key| text(key).and_then(|id| ThreadId::parse(id).ok()?.parent()).as_ref() == Some(&event.thread);
     if is(Feedback::Spawned) {
         thread.standing.subthreads = 1;
-    } else if (is(Feedback::Ended) || is(Feedback::Archived)) && is_child("id") && text("counted") != Some("no") {
+    } else if (is(Feedback::Ended) || is(Feedback::Archived))
+        && is_child("id")
+        && event.payload.get("archived").is_none()
+    {
         thread.standing.subthreads = -1;
         thread.standing.part = event.part();
     } else if is(Feedback::Cleared) {

@@ -100,6 +100,7 @@ impl Arguments {
             Missing::Null => Value::Null,
             Missing::Words(words) => words.into(),
             Missing::Flag(flag) => flag.into(),
+            Missing::NoNames => Value::Array(Vec::new()),
         }
     }
 

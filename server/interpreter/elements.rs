@@ -26,6 +26,8 @@ pub enum Missing {
     Words(&'static str),
     /// This answer.
     Flag(bool),
+    /// An empty list.
+    NoNames,
 }
 
 /// An argument of a tool, and the attributes it is written as.
@@ -97,6 +99,10 @@ const fn flag(name: &'static str, otherwise: bool, written: &'static [&'static s
     Argument { name, kind: Flag, missing: Missing::Flag(otherwise), written }
 }
 
+const fn names(name: &'static str, written: &'static [&'static str]) -> Argument {
+    Argument { name, kind: Names, missing: Missing::NoNames, written }
+}
+
 macro_rules! elements {
     ($($names:expr => $tool:literal, $content:expr, [$($argument:expr),*], $example:literal;)*) => {
         &[$(Element { names: &$names, tool: $tool, content: $content, arguments: &[$($argument),*], example: $example },)*]
@@ -139,14 +145,33 @@ pub const ELEMENTS: &[Element] = elements! {
         r#"<set-timer after="60">what for</set-timer>"#;
     ["ask"] => "ask", Words("question"), [must("submodule", Text, &["submodule"]), must("question", Text, &["question"])],
         r#"<ask submodule="name">question</ask>"#;
-    ["watch"] => "watch", Nothing, [may("from", Text, &["from"]), must("kind", Text, &["kind"]), may("note", Text, &["note"])],
+    ["watch"] => "watch", Nothing, [may("from", Text, &["from"]), must("kind", Text, &["kind"]), or("note", "", &["note"])],
         r#"<watch from="name" kind="kind" note="what for"/>"#;
     ["close-watch"] => "close_watch", Nothing, [must("id", Text, &["id"])], r#"<close-watch id="w1"/>"#;
     ["fan-out"] => "fan_out", List { inner: "item", argument: "items", done: false },
-        [may("prompt", Text, &["prompt"]), flag("gather", true, &["gather"])],
+        [may("prompt", Text, &["prompt"]), flag("gather", true, &["gather"]), may("timeout_s", Seconds, &["timeout-s", "timeout"])],
         r#"<fan-out prompt="what each does" gather="true"><item>one</item><item>two</item></fan-out>"#;
-    ["sequence"] => "sequence", List { inner: "step", argument: "steps", done: false }, [may("prompt", Text, &["prompt"])],
+    ["sequence"] => "sequence", List { inner: "step", argument: "steps", done: false },
+        [may("prompt", Text, &["prompt"]), may("timeout_s", Seconds, &["timeout-s", "timeout"])],
         r#"<sequence prompt="what each does"><step>one</step><step>two</step></sequence>"#;
+    ["query-events"] => "query_events", Words("text"),
+        [may("latest", Whole, &["latest"]), may("since", Text, &["since"]), may("tags", Names, &["tags"]), may("text", Text, &["text"])],
+        r#"<query-events latest="20" tags="response">words</query-events>"#;
+    ["state-get"] => "state_get", Nothing, [must("key", Text, &["key"])], r#"<state-get key="key"/>"#;
+    ["state-put"] => "state_put", Words("content"),
+        [must("key", Text, &["key"]), must("content", Text, &["content"]), names("related_keys", &["related-keys", "related"])],
+        r#"<state-put key="key" related="other">what to keep</state-put>"#;
+    ["state-search"] => "state_search", Words("query"), [must("query", Text, &["query"]), may("limit", Whole, &["limit"])],
+        r#"<state-search>words</state-search>"#;
+    ["state-delete"] => "state_delete", Nothing, [must("key", Text, &["key"])], r#"<state-delete key="key"/>"#;
+    ["view-contacts"] => "view_contacts", Nothing, [], "<view-contacts/>";
+    ["set-wait"] => "set_wait", Nothing,
+        [must("wait", Flag, &["wait"]), may("from", Text, &["from", "for"]), may("timeout_s", Seconds, &["timeout-s", "timeout"])],
+        r#"<set-wait wait="true" from="name"/>"#;
+    ["focus"] => "focus", Words("operation"), [must("operation", Text, &["operation", "on"])], "<focus>contacts</focus>";
+    ["sends-done"] => "sends_done", Nothing, [], "<sends-done/>";
+    ["contacts-done"] => "contacts_done", Nothing, [], "<contacts-done/>";
+    ["note"] => "note", Words("text"), [must("text", Text, &["text"])], "<note>what you think</note>";
 };
 
 /// Elements that mean something inside others only, and what they are inside of.

@@ -131,7 +131,11 @@ impl Runtime {
         if !woken && self.waiting_row(space, thread).await?.is_none() {
             return Ok(Looked::Nothing);
         }
-        let _place = self.0.schedule.place(thread).await;
+        // Runs of pipelines have places of their own.
+        let _place = match thread.is_of_runs() {
+            true => None,
+            false => Some(self.0.schedule.place(thread).await),
+        };
         let Some(fence) = store.lease(space, thread, self.0.options.lease).await? else { return Ok(Looked::Nothing) };
         // Followed first, then read: what another server stores about the turn is in one of the two.
         let told = store.is_shared().then(|| store.feed().follow(space, Some(thread)));
@@ -328,8 +332,7 @@ impl Runtime {
     }
 
     fn talks_to_itself(&self, row: &ThreadRow, batch: &[Event]) -> bool {
-        batch.iter().all(|event| event.has(tag::THOUGHT))
-            && u64::from(row.self_messages) > self.0.options.budget.self_messages
+        batch.iter().all(Event::is_from_itself) && u64::from(row.self_messages) > self.0.options.budget.self_messages
     }
 
     /// Ends a chain of messages to itself, visibly.

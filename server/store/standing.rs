@@ -39,7 +39,7 @@ pub struct Standing {
     /// What it sent out together and waits to have back, by id.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub gathers: BTreeMap<String, Gather>,
-    /// It was put aside: it does not count as a subthread until something wakes it.
+    /// It was put aside, to make room for another: it does not count as a subthread any more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
 }

@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
-use super::contacts::{nobody, resolve, unreadable};
+use super::contacts::{SELF, nobody, resolve, unreadable};
 use crate::event::{Draft, ErrorCode, Intent};
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, self_messages};
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
@@ -94,7 +94,11 @@ impl Send {
     /// The refusal, when the thread has sent too much on its own.
     async fn over(&self, input: &Input, desk: &Desk) -> Result<Option<Output>, Failure> {
         let row = desk.store.thread(&desk.space, &desk.thread).await.map_err(unreadable)?;
-        let sent = row.map_or(0, |row| u64::from(row.standing.sends));
+        let (sent, own) = row.map_or((0, 0), |row| (u64::from(row.standing.sends), u64::from(row.self_messages)));
+        let to_itself = input.to.iter().any(|to| to.trim() == SELF || to.trim() == desk.thread.as_str());
+        if to_itself && own >= desk.budget.self_messages {
+            return Err(self_messages(desk.budget.self_messages));
+        }
         let limit = desk.budget.sends;
         if sent + input.to.len() as u64 <= limit {
             return Ok(None);

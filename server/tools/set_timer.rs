@@ -41,7 +41,7 @@ impl Typed for SetTimer {
     }
 
     async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
-        let ms = millis(input.after_s)?;
+        let ms = millis(input.after_s)?.max(desk.budget.timer_ms);
         let set = desk.store.timers(&desk.space, &desk.thread).await.map_err(unreadable)?.len() as u64;
         let limit = desk.budget.timers;
         if set >= limit {

@@ -43,7 +43,7 @@ impl Typed for Wait {
 }
 
 async fn waits(from: Option<String>, timeout_s: Option<f64>, desk: &Desk) -> Result<Output, Failure> {
-    let ms = timeout_s.map(millis).transpose()?;
+    let ms = timeout_s.map(millis).transpose()?.map(|ms| ms.max(desk.budget.timer_ms));
     let Some(name) = from.filter(|from| !from.trim().is_empty()) else {
         return Ok(Output::intent(Intent::Wait { from: None, name: None, ms }, "waits for anybody"));
     };

@@ -9,7 +9,7 @@ use super::Turn;
 use crate::budget::Budget;
 use crate::call::Place;
 use crate::event::{Draft, Ending, ErrorCode, Intent, TurnOutcome, WAIT, Waiting};
-use crate::failure::{Failure, FailureKind, Who};
+use crate::failure::{Who, self_messages};
 use crate::id::{Space, ThreadId};
 use crate::prompt::Prompts;
 use crate::store::{self, Status, Store};
@@ -118,14 +118,6 @@ impl Closing<'_> {
     }
 }
 
-/// A thread has talked to itself for too long.
-pub fn self_messages(limit: u64) -> Failure {
-    let text = format!(
-        "the thread has sent itself {limit} messages in a row (budget.self_messages); it waits for something from outside"
-    );
-    Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }))
-}
-
 fn undelivered(thread: &ThreadId, turn: u64, to: &ThreadId) -> Draft {
     let text = "the thread ended before the message was delivered";
     Draft::thread_error(thread, Some(turn), to.as_str(), ErrorCode::Undelivered, text).overruling()
@@ -142,6 +134,7 @@ pub async fn ending(
 ) -> Result<Vec<Draft>, store::Error> {
     let row = store.thread(space, thread).await?;
     let gathered = row.as_ref().and_then(|row| Settings::of(&row.settings).gathered);
+    let is_counted = row.as_ref().is_none_or(|row| !row.standing.archived);
     let watches = row.map_or(0, |row| row.standing.watches.len());
     let mut change = json!({ "status": status.as_str(), "reason": reason });
     if watches > 0 {
@@ -159,10 +152,11 @@ pub async fn ending(
             continue;
         }
         let is_parent = Some(&holder) == thread.parent().as_ref();
-        drafts.push(match gathered.as_ref().filter(|_| is_parent) {
+        let told = match gathered.as_ref().filter(|_| is_parent) {
             Some(gathered) => Draft::ended_part(&holder, &ending, &gathered.id, gathered.index),
             None => Draft::ended(&holder, &ending),
-        });
+        };
+        drafts.push(if is_counted { told } else { told.with("archived", true) });
     }
     Ok(drafts)
 }

@@ -99,7 +99,7 @@ on_both!(what_is_gathered_has_a_time_limit, |medium| {
     stub.script(at("main"), [call("fan_out", out), reply("Sent out."), reply("In time or not.")]);
     stub.script(part("item a"), [ends("A")]);
     stub.on(part("item b"), asleep());
-    let app = Setup::new(medium, &stub).start().await;
+    let app = Setup::new(medium, &stub).env("THINKD_BUDGET__TIMER_MS", 1).start().await;
     let mut socket = app.socket().await;
     app.say_in("main", "go").await;
     socket.response().await;

@@ -113,13 +113,40 @@ fn every_element_becomes_its_call() {
         (r#"<close-watch id="w1"/>"#, call("close_watch", json!({ "id": "w1" }))),
         (
             r#"<fan-out prompt="p" gather="no"><item>1</item><item>2</item></fan-out>"#,
-            call("fan_out", json!({ "items": ["1", "2"], "prompt": "p", "gather": false })),
+            call("fan_out", json!({ "items": ["1", "2"], "prompt": "p", "gather": false, "timeout_s": null })),
         ),
         (
             "<fan-out><item>1</item></fan-out>",
-            call("fan_out", json!({ "items": ["1"], "prompt": null, "gather": true })),
+            call("fan_out", json!({ "items": ["1"], "prompt": null, "gather": true, "timeout_s": null })),
         ),
-        ("<sequence><step>1</step></sequence>", call("sequence", json!({ "steps": ["1"], "prompt": null }))),
+        (
+            "<sequence timeout=\"5\"><step>1</step></sequence>",
+            call("sequence", json!({ "steps": ["1"], "prompt": null, "timeout_s": 5 })),
+        ),
+        (
+            r#"<query-events latest="5" tags="a, b">owls</query-events>"#,
+            call("query_events", json!({ "latest": 5, "since": null, "tags": ["a", "b"], "text": "owls" })),
+        ),
+        (
+            r#"<state-put key="k" related="a,b">what</state-put>"#,
+            call("state_put", json!({ "key": "k", "content": "what", "related_keys": ["a", "b"] })),
+        ),
+        (
+            r#"<state-put key="k">what</state-put>"#,
+            call("state_put", json!({ "key": "k", "content": "what", "related_keys": [] })),
+        ),
+        (r#"<state-get key="k"/>"#, call("state_get", json!({ "key": "k" }))),
+        (r#"<state-delete key="k"/>"#, call("state_delete", json!({ "key": "k" }))),
+        ("<state-search>owls</state-search>", call("state_search", json!({ "query": "owls", "limit": null }))),
+        ("<view-contacts/>", call("view_contacts", json!({}))),
+        (
+            r#"<set-wait wait="true" from="b"/>"#,
+            call("set_wait", json!({ "wait": true, "from": "b", "timeout_s": null })),
+        ),
+        ("<focus>contacts</focus>", call("focus", json!({ "operation": "contacts" }))),
+        ("<sends-done/>", call("sends_done", json!({}))),
+        ("<contacts-done/>", call("contacts_done", json!({}))),
+        ("<note>hm</note>", call("note", json!({ "text": "hm" }))),
         ("<researcher> so <b>it</b> is </researcher>", call("think", json!({ "thought": " so <b>it</b> is " }))),
     ] {
         assert_eq!(clean(text), [expected], "{text}");
@@ -293,7 +320,8 @@ fn the_prompt_teaches_what_is_read() {
     assert_eq!(reading.unreadable, Vec::<String>::new());
     let names: Vec<_> = reading.calls.iter().map(|call| call.name.as_str()).collect();
     let all = "think reply send spawn_thread connect disconnect ask plan clear_context set_timer watch close_watch fan_out sequence \
-               do_nothing wait terminate";
+               query_events state_put state_get state_search view_contacts do_nothing wait terminate sends_done contacts_done \
+               set_wait focus note";
     assert_eq!(names, all.split_whitespace().collect::<Vec<_>>());
 }
 

@@ -19,6 +19,7 @@ mod floors;
 mod gathering;
 mod history_http;
 mod interpreter;
+mod language;
 mod machine;
 mod media;
 mod model;

@@ -203,7 +203,7 @@ on_both!(d3_21_a_timer_fires_once_when_it_is_due, |medium| {
             asleep(),
         ],
     );
-    let mut app = Setup::new(medium, &stub).start().await;
+    let mut app = Setup::new(medium, &stub).env("THINKD_BUDGET__TIMER_MS", 1).start().await;
     let mut socket = app.socket().await;
     app.process("p", json!({})).await;
     app.say_in("p", "remind me").await;
