@@ -1,6 +1,6 @@
 //! Finds what is quoted: fences, code spans, quoted lines, quotation marks, comments, CDATA. Tags in there are text.
-//! A quote never hides the end of what it stands in: one that contains an end tag without its beginning is none,
-//! unless it is just that tag.
+//! A quote never hides the end of what it stands in: one that contains the end tag of something open is none, unless it
+//! is just that tag.
 
 use std::ops::Range;
 
@@ -36,6 +36,7 @@ pub fn find(text: &str, tags: &[Tag<'_>]) -> Quotes {
         text,
         tags,
         runs: runs(text),
+        open: [0; Name::COUNT],
         line: 0,
         paragraph: 0,
         lines: 0,
@@ -52,6 +53,7 @@ pub fn find(text: &str, tags: &[Tag<'_>]) -> Quotes {
         }
         if let Some(tag) = tags.get(next).filter(|tag| tag.range.start == at && tag.shape != Shape::Broken) {
             at = tag.range.end;
+            finder.passes(tag);
             continue;
         }
         let quote = finder.quote(at, first).filter(|quote| quote.firm || finder.hides(at, quote));
@@ -158,6 +160,8 @@ struct Finder<'a, 't> {
     text: &'t str,
     tags: &'a [Tag<'t>],
     runs: Vec<Run>,
+    /// How many of each name are open.
+    open: [usize; Name::COUNT],
     /// Where the line, the paragraph and the quoted lines last looked at end.
     line: usize,
     paragraph: usize,
@@ -287,7 +291,17 @@ impl Finder<'_, '_> {
         &self.tags[first..first + length]
     }
 
-    /// Whether a quote hides its tags: it does not have an end tag of something that began before it.
+    /// Remembers what is open.
+    fn passes(&mut self, tag: &Tag<'_>) {
+        let open = &mut self.open[tag.name.index()];
+        match tag.shape {
+            Shape::Open(_) => *open += 1,
+            Shape::Close => *open = open.saturating_sub(1),
+            Shape::Alone(_) | Shape::Broken => {}
+        }
+    }
+
+    /// Whether a quote hides its tags: it does not have the end tag of something that is open.
     fn hides(&self, at: usize, quote: &Quote) -> bool {
         let tags = self.inside(&(at..quote.end));
         if let ([tag], true) = (tags, quote.single)
@@ -298,13 +312,13 @@ impl Finder<'_, '_> {
                 return true;
             }
         }
-        let mut open = [0_u8; Name::COUNT];
+        let mut inner = [0_u8; Name::COUNT];
         tags.iter().take(LOOKS).all(|tag| {
-            let open = &mut open[tag.name.index()];
+            let inner = &mut inner[tag.name.index()];
             match tag.shape {
-                Shape::Open(_) => *open += 1,
-                Shape::Close if *open == 0 => return false,
-                Shape::Close => *open -= 1,
+                Shape::Open(_) => *inner += 1,
+                Shape::Close if *inner == 0 => return self.open[tag.name.index()] == 0,
+                Shape::Close => *inner -= 1,
                 Shape::Alone(_) | Shape::Broken => {}
             }
             true

@@ -34,6 +34,9 @@ fn d0_11_talking_about_stopping_is_not_stopping() {
         "<![CDATA[ <terminate/> ]]>",
         "<thought>shall I <terminate/> or not?</thought>",
         "<think>shall I <terminate/> or not?</think>",
+        "Write `</send>, then <terminate/>`.",
+        "He said \"</reply> and <terminate/>\".",
+        "So:\n> </send>\n> <terminate/>",
         "&lt;terminate/&gt;",
         "the terminate element, the <terminates/> element",
     ] {

@@ -1,0 +1,41 @@
+//! Any bytes as a model's text: no panic, no more than the bounds, every call's arguments a JSON object.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+/// The interpreter as it is, alone: it needs one type of the crate, and the crate's 400 dependencies take half an hour to instrument.
+#[path = "../../server"]
+mod server {
+    pub mod interpreter;
+}
+
+mod model {
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct ToolCall {
+        pub id: String,
+        pub name: String,
+        pub arguments: String,
+    }
+}
+
+use server::interpreter::{CALLS_MAX, TEXT_MAX, UNREADABLE_MAX, read};
+
+fuzz_target!(|data: &[u8]| {
+    let text = String::from_utf8_lossy(data);
+    let reading = read(&text, "researcher");
+    assert!(reading.calls.len() <= CALLS_MAX && reading.unreadable.len() <= UNREADABLE_MAX);
+    assert!(reading.unreadable.iter().all(|said| !said.is_empty() && said.len() < 2_000));
+    let mut size = 0;
+    for call in &reading.calls {
+        assert!(call.id.is_empty() && !call.name.is_empty());
+        let arguments: serde_json::Value = serde_json::from_str(&call.arguments).expect("JSON");
+        assert!(arguments.is_object());
+        size += call.arguments.len();
+    }
+    // A thought and the elements in it have the same words, and JSON writes a control character in six bytes.
+    assert!(size <= 16 * text.len().min(TEXT_MAX) + 1_000 * CALLS_MAX);
+    if !text.contains('<') {
+        assert!(reading.calls.is_empty() && reading.unreadable.len() <= 1);
+        assert!(text.len() > TEXT_MAX || reading.words == !text.trim().is_empty());
+    }
+});
