@@ -47,8 +47,7 @@ impl Model for Offline {
             Who::Submodule(_) if heard.replied => (String::new(), Vec::new()),
             Who::Submodule(name) => (remark(name.as_str(), &heard.said), Vec::new()),
             Who::Pipeline(_) => (extract(&transcript), Vec::new()),
-            _ if can_reply(&view) => (String::new(), vec![reply(&heard)]),
-            _ => (announcement(&heard), Vec::new()),
+            _ => decided(&view, &heard),
         };
         let output = text.len() + calls.iter().map(|call| call.arguments.len()).sum::<usize>();
         let usage =
@@ -122,14 +121,32 @@ fn transcript(view: &Value) -> String {
     texts.collect::<Vec<_>>().join("\n\n")
 }
 
-fn can_reply(view: &Value) -> bool {
-    let mut tools = view.get("tools").and_then(Value::as_array).into_iter().flatten();
-    tools.any(|tool| tool.pointer("/function/name").and_then(Value::as_str) == Some("reply"))
+/// A decision: a reply, and, where the thread may think by itself, sleep until somebody writes.
+fn decided(view: &Value, heard: &Heard) -> (String, Vec<ToolCall>) {
+    let tools = view.get("tools").and_then(Value::as_array);
+    let has = |name: &str| {
+        let mut tools = tools.into_iter().flatten();
+        tools.any(|tool| tool.pointer("/function/name").and_then(Value::as_str) == Some(name))
+    };
+    if tools.is_none_or(Vec::is_empty) {
+        let text = announcement(heard).replace('&', "&amp;").replace('<', "&lt;");
+        return (format!("<reply>{text}</reply>\n<wait/>"), Vec::new());
+    }
+    if !has("reply") {
+        return (announcement(heard), Vec::new());
+    }
+    let mut calls = vec![call("reply", &json!({ "text": announcement(heard) }))];
+    if has("set_wait") {
+        let wait = json!({ "wait": true, "from": null, "timeout_s": null });
+        calls.extend([call("sends_done", &json!({})), call("contacts_done", &json!({})), call("set_wait", &wait)]);
+    } else if has("terminate") {
+        calls.push(call("wait", &json!({ "from": null, "timeout_s": null })));
+    }
+    (String::new(), calls)
 }
 
-fn reply(heard: &Heard) -> ToolCall {
-    let arguments = json!({ "text": announcement(heard) }).to_string();
-    ToolCall { id: "offline".to_owned(), name: "reply".to_owned(), arguments }
+fn call(name: &str, arguments: &Value) -> ToolCall {
+    ToolCall { id: "offline".to_owned(), name: name.to_owned(), arguments: arguments.to_string() }
 }
 
 fn announcement(heard: &Heard) -> String {

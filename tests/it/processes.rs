@@ -313,3 +313,20 @@ on_both!(t0_05_a_hundred_messages_during_one_call_are_one_batch, |medium| {
     assert_eq!(app.get("/threads/p").await.expect(200)["queued"], 0);
     assert_eq!(stub.count(at("p")), 2);
 });
+
+// The built-in model is a process, too: it says what it is and waits, whichever way it is asked.
+on_both!(the_offline_model_answers_and_waits_as_a_process, |medium| {
+    let app = Setup::offline(medium).start().await;
+    let mut socket = app.socket().await;
+    for (label, settings) in
+        [("plain", json!({})), ("steps", json!({ "substeps": true })), ("xml", json!({ "language": "xml" }))]
+    {
+        app.process(label, settings).await;
+        app.say_in(label, "hello <you> & me").await;
+        let answer = socket.response().await;
+        assert!(said(&answer).contains("offline model") && said(&answer).contains("hello <you> & me"), "{answer}");
+        socket.event("its turn's end", |e| e["thread"] == label && has(e, "ended")).await;
+        let thread = app.get(&format!("/threads/{label}")).await.expect(200);
+        assert_eq!((&thread["status"], &thread["turn"]), (&json!("waiting"), &json!(1)), "{thread}");
+    }
+});
