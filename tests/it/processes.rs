@@ -5,6 +5,53 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+mod contacts;
+
+/// A step that only sleeps until somebody writes.
+fn asleep() -> Answer {
+    call("wait", json!({ "from": null, "timeout_s": null }))
+}
+
+/// A contact that is called like its thread.
+fn contact(thread: &str) -> Value {
+    json!({ "name": thread, "thread": thread, "description": format!("{thread} helps with {thread}") })
+}
+
+/// Processes that know nobody.
+async fn processes(app: &App, names: &[&str]) {
+    for name in names {
+        app.process(name, json!({})).await;
+    }
+}
+
+/// The end of this turn.
+async fn turn_over(socket: &mut Socket, thread: &str, number: u64) -> Value {
+    let what = format!("the end of turn {number} of {thread}");
+    let is = |e: &Value| e["thread"] == thread && has(e, "turn") && has(e, "ended") && e["payload"]["turn"] == number;
+    socket.event(&what, is).await
+}
+
+/// What other threads (or itself) have sent to a thread: from whom, and what.
+fn mail<'a>(log: &'a [Value], thread: &str) -> Vec<(&'a str, &'a str)> {
+    let messages = log.iter().filter(|e| e["thread"] == thread && has(e, "message"));
+    messages.map(|e| (e["payload"]["from"].as_str().unwrap_or_default(), said(e))).collect()
+}
+
+/// The events of one thread with all of these tags.
+fn told<'a>(log: &'a [Value], thread: &str, wanted: &[&str]) -> Vec<&'a Value> {
+    with(log, wanted).into_iter().filter(|event| event["thread"] == thread).collect()
+}
+
+/// Stops the server and has it compare its rows with what the log says.
+async fn rows_are_what_the_log_says(app: &mut App) {
+    assert!(app.stop().await.success());
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
+    command.args(["rebuild", "--check"]).env_clear().env("DATABASE_URL", app.database()).current_dir(app.folder());
+    let output = within("the end of rebuild --check", command.kill_on_drop(true).output()).await.unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains("everything was what the log says"), "{out}{err}");
+}
+
 // D0.01 D0.05 D0.06 D0.07 T0.01: a process goes on by itself until it ends; then its address takes nothing more.
 on_both!(t0_01_a_process_thinks_step_by_step_until_it_ends, |medium| {
     let stub = Stub::start().await;
