@@ -141,6 +141,9 @@ pub async fn ending(
         change["watches_removed"] = watches.into();
     }
     let mut drafts = vec![Draft::changed(thread, "thread", thread.as_str(), change)];
+    // Whoever has ended is not to be woken any more.
+    let timers = store.timers(space, thread).await?;
+    drafts.extend(timers.iter().map(|timer| Draft::changed(thread, "timer", &timer.name, Value::Null)));
     let mut told = store.holders(space, thread, HOLDERS_MAX).await?;
     told.extend(thread.parent());
     told.sort();
