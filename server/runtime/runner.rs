@@ -179,7 +179,7 @@ impl Runtime {
         match looked {
             Ok(Looked::Worked(status)) => {
                 if status == Status::Waiting {
-                    self.break_circle(space, thread).await?;
+                    self.break_wait(space, thread).await?;
                 }
                 self.hint_status(space, thread, status, 0);
             }

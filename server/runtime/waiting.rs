@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Runtime;
 use super::runner::{Looked, looked};
-use crate::event::{Draft, ErrorCode, Waiting};
+use crate::event::{Draft, Ending, ErrorCode, Waiting};
 use crate::failure::{Failure, FailureKind};
 use crate::id::{Space, ThreadId};
 use crate::scribe::Scribe;
@@ -43,27 +43,43 @@ impl Runtime {
         Ok(slept)
     }
 
-    /// Tells a thread that waits for one that waits … for itself: none of them would ever go on. It wakes and decides.
-    pub(super) async fn break_circle(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
+    /// Wakes a thread whose wait nothing would ever end: the one it waits for has ended already, or waits … for itself.
+    pub(super) async fn break_wait(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
         let Some(first) = self.waits_for(space, thread).await? else { return Ok(()) };
-        let (mut at, mut circle): (ThreadId, Vec<ThreadId>) = (first.clone(), vec![thread.clone()]);
-        while at != *thread {
-            if circle.contains(&at) || circle.len() > CHAIN_MAX {
-                return Ok(());
+        let awaited = self.0.store.thread(space, &first).await?;
+        let draft = match awaited.filter(|row| row.status.is_final()) {
+            // It became a contact with the same step, too late to be told of the end.
+            Some(row) => {
+                let reason = row.standing.reason.as_deref().unwrap_or_default();
+                Draft::ended(thread, &Ending { thread: &first, status: row.status.as_str(), reason, last: "" })
             }
-            let Some(next) = self.waits_for(space, &at).await? else { return Ok(()) };
-            circle.push(std::mem::replace(&mut at, next));
-        }
-        let names: Vec<&str> = circle.iter().chain([thread]).map(ThreadId::as_str).collect();
-        let text = format!(
-            "threads wait for one another in a circle: {}; wait for somebody else, or write first",
-            names.join(" for ")
-        );
-        let error = Draft::thread_error(thread, None, first.as_str(), ErrorCode::WaitCycle, &text).overruling();
-        if let Appended::Stored(placed) = self.0.store.append(Append::free(space, vec![error])).await? {
+            None => match self.circle(space, thread, &first).await? {
+                Some(circle) => wait_cycle(thread, &first, &circle),
+                None => return Ok(()),
+            },
+        };
+        if let Appended::Stored(placed) = self.0.store.append(Append::free(space, vec![draft])).await? {
             placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
         }
         Ok(())
+    }
+
+    /// The threads that wait for one another, if that leads from `first` back to `thread`: none of them would ever go on.
+    async fn circle(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        first: &ThreadId,
+    ) -> Result<Option<Vec<ThreadId>>, store::Error> {
+        let (mut at, mut circle): (ThreadId, Vec<ThreadId>) = (first.clone(), vec![thread.clone()]);
+        while at != *thread {
+            if circle.contains(&at) || circle.len() > CHAIN_MAX {
+                return Ok(None);
+            }
+            let Some(next) = self.waits_for(space, &at).await? else { return Ok(None) };
+            circle.push(std::mem::replace(&mut at, next));
+        }
+        Ok(Some(circle))
     }
 
     async fn waits_for(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadId>, store::Error> {
@@ -95,4 +111,14 @@ impl Runtime {
             Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "used": used, "key": key }))
         }))
     }
+}
+
+/// It wakes, and decides.
+fn wait_cycle(thread: &ThreadId, first: &ThreadId, circle: &[ThreadId]) -> Draft {
+    let names: Vec<&str> = circle.iter().chain([thread]).map(ThreadId::as_str).collect();
+    let text = format!(
+        "threads wait for one another in a circle: {}; wait for somebody else, or write first",
+        names.join(" for ")
+    );
+    Draft::thread_error(thread, None, first.as_str(), ErrorCode::WaitCycle, &text).overruling()
 }
