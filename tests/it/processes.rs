@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 mod contacts;
+mod subthreads;
+mod waiting;
 
 /// A step that only sleeps until somebody writes.
 fn asleep() -> Answer {
@@ -29,6 +31,12 @@ async fn turn_over(socket: &mut Socket, thread: &str, number: u64) -> Value {
     let what = format!("the end of turn {number} of {thread}");
     let is = |e: &Value| e["thread"] == thread && has(e, "turn") && has(e, "ended") && e["payload"]["turn"] == number;
     socket.event(&what, is).await
+}
+
+/// Nothing happens in a thread after this event, for so long.
+async fn silent_after(socket: &mut Socket, thread: &str, last: &Value, time: std::time::Duration) {
+    let more = |frame: &Value| frame["type"] == "event" && frame["event"]["thread"] == thread;
+    socket.quiet(time, |frame| more(frame) && seq(&frame["event"]) > seq(last)).await;
 }
 
 /// What other threads (or itself) have sent to a thread: from whom, and what.

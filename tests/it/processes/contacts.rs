@@ -207,10 +207,7 @@ on_both!(t3_29_whom_a_thread_may_not_reach_does_not_exist_for_it, |medium| {
 on_both!(t0_25_a_message_to_a_thread_that_has_ended_is_a_failure_of_the_sender, |medium| {
     let (stub, gate) = (Stub::start().await, Gate::new());
     let hello = || call("send", json!({ "to": ["c"], "text": "hello" }));
-    stub.script(
-        at("p"),
-        [hello().and("view_contacts", json!({})), asleep().held(&gate), asleep(), hello(), asleep()],
-    );
+    stub.script(at("p"), [hello().and("view_contacts", json!({})), asleep().held(&gate), asleep(), hello(), asleep()]);
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
     processes(&app, &["c"]).await;
