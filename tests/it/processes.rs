@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 mod contacts;
+mod mailbox;
 mod subthreads;
+mod thinking;
 mod waiting;
 
 /// A step that only sleeps until somebody writes.
