@@ -5,8 +5,12 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+mod bad_input;
+mod budgets;
 mod contacts;
 mod mailbox;
+mod restarts;
+mod scheduling;
 mod subthreads;
 mod thinking;
 mod waiting;

@@ -157,7 +157,9 @@ on_both!(d3_28_an_export_of_a_thread_has_everything_it_did, |medium| {
     ];
     let told_of: Vec<i64> = steps
         .iter()
-        .map(|wanted| seq(with(&exported, wanted).first().unwrap_or_else(|| panic!("{wanted:?}: {}", story(&exported)))))
+        .map(|wanted| {
+            seq(with(&exported, wanted).first().unwrap_or_else(|| panic!("{wanted:?}: {}", story(&exported))))
+        })
         .collect();
     assert!(told_of.is_sorted(), "{told_of:?}: {}", story(&exported));
     turn_over(&mut socket, "p", 2).await;
@@ -177,7 +179,10 @@ on_both!(t3_31_a_chain_of_threads_and_a_tool_passes_a_text_on, |medium| {
     };
     stub.on(at("router"), pass("worker", "shout: owls"));
     let note = json!({ "key": "upper", "content": "OWLS", "related_keys": [] });
-    stub.script(at("worker"), [call("state_put", note), call("state_get", json!({ "key": "upper" })), pass("sink", "OWLS")]);
+    stub.script(
+        at("worker"),
+        [call("state_put", note), call("state_get", json!({ "key": "upper" })), pass("sink", "OWLS")],
+    );
     stub.on(at("sink"), call("terminate", json!({ "reason": "received" })));
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
@@ -190,7 +195,13 @@ on_both!(t3_31_a_chain_of_threads_and_a_tool_passes_a_text_on, |medium| {
     assert_eq!(mail(&log, "worker"), [("router", "shout: owls")], "{}", story(&log));
     assert_eq!(mail(&log, "sink"), [("worker", "OWLS")]);
     assert_eq!((stub.count(at("router")), stub.count(at("worker")), stub.count(at("sink"))), (1, 3, 1));
-    assert!(stub.nth(2, at("worker")).await.entries().iter().any(|e| e.who.starts_with("result state_get") && e.text.contains("OWLS")));
+    assert!(
+        stub.nth(2, at("worker"))
+            .await
+            .entries()
+            .iter()
+            .any(|e| e.who.starts_with("result state_get") && e.text.contains("OWLS"))
+    );
     // D3.29: a call of a tool and a message to a thread leave the same two events: an action and its result.
     for tool in ["tool:state_put", "tool:state_get", "tool:send", "tool:terminate"] {
         let [action, result] = ["action", "result"].map(|what| told(&log, "worker", &[what, tool]));

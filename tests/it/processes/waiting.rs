@@ -51,7 +51,7 @@ on_both!(d0_24_the_next_step_begins_when_the_step_said, |medium| {
 // A wait has an end of its own: its time passes, also while no server runs.
 on_both!(a_wait_with_a_time_limit_ends_by_itself, |medium| {
     let stub = Stub::start().await;
-    stub.script(at("p"), [wait_for("b", 0.2), wait_for("b", 1.5), asleep()]);
+    stub.script(at("p"), [wait_for("b", 1.0), wait_for("b", 1.5), asleep()]);
     let mut app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
     processes(&app, &["b"]).await;
@@ -77,8 +77,8 @@ on_both!(a_wait_with_a_time_limit_ends_by_itself, |medium| {
 // The time limit goes with the wait: neither one that was answered in time nor a thread that has ended is called late.
 on_both!(a_wait_that_is_over_takes_its_time_limit_along, |medium| {
     let stub = Stub::start().await;
-    stub.script(at("p"), [call("wait", json!({ "from": null, "timeout_s": 0.6 })), asleep()]);
-    stub.script(at("gone"), [call("wait", json!({ "from": null, "timeout_s": 0.6 }))]);
+    stub.script(at("p"), [call("wait", json!({ "from": null, "timeout_s": 1.0 })), asleep()]);
+    stub.script(at("gone"), [call("wait", json!({ "from": null, "timeout_s": 1.0 }))]);
     let mut app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
     processes(&app, &["p", "gone"]).await;
@@ -89,7 +89,7 @@ on_both!(a_wait_that_is_over_takes_its_time_limit_along, |medium| {
     app.say_in("p", "in time").await;
     app.post("/threads/gone/end", json!({})).await.expect(200);
     turn_over(&mut socket, "p", 2).await;
-    socket.quiet(ms(900), |frame| has(&frame["event"], "timer")).await;
+    socket.quiet(ms(1300), |frame| has(&frame["event"], "timer")).await;
     let log = app.public_log().await;
     assert_eq!(with(&log, &["timer"]).len(), 0, "{}", story(&log));
     assert_eq!(app.get("/threads/gone").await.expect(200)["status"], "stopped");
@@ -199,7 +199,7 @@ on_both!(threads_that_wait_in_a_circle_are_told_and_go_on, |medium| {
 // D0.06: who says both ends; nothing wakes it any more.
 on_both!(terminate_beats_wait, |medium| {
     let stub = Stub::start().await;
-    let both = call("terminate", json!({ "reason": "enough" })).and("wait", json!({ "from": null, "timeout_s": 0.1 }));
+    let both = call("terminate", json!({ "reason": "enough" })).and("wait", json!({ "from": null, "timeout_s": 1.0 }));
     stub.on(at("p"), both);
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
@@ -207,6 +207,6 @@ on_both!(terminate_beats_wait, |medium| {
     app.say_in("p", "go").await;
     let over = turn_over(&mut socket, "p", 1).await;
     assert_eq!(app.get("/threads/p").await.expect(200)["status"], "done");
-    silent_after(&mut socket, "p", &over, ms(300)).await;
+    silent_after(&mut socket, "p", &over, ms(1200)).await;
     assert_eq!(stub.count(at("p")), 1);
 });
