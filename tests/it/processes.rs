@@ -9,6 +9,7 @@ mod bad_input;
 mod budgets;
 mod contacts;
 mod mailbox;
+mod property;
 mod restarts;
 mod scheduling;
 mod subthreads;

@@ -1,4 +1,5 @@
 //! Expressive but bounded: every loop of threads ends at a limit, visibly, and something from outside sets it going again.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 

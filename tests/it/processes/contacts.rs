@@ -1,4 +1,5 @@
 //! Whom a thread can send to, when that takes effect, and who hears of an end.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 

@@ -1,4 +1,5 @@
 //! `kill -9` around and in the middle of turns: what a thread does next is what it would have done, and what it is told is the same.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 

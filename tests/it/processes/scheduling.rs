@@ -1,4 +1,5 @@
 //! Whose turn it is when fewer turns may run than threads have something to do.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 

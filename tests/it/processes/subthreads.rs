@@ -1,4 +1,5 @@
 //! Subthreads: what they are called, how deep they go, that they run beside their parents, and the tree they make.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -82,7 +83,7 @@ on_both!(t3_09_a_subthread_without_a_first_message_sleeps, |medium| {
     silent_after(&mut socket, "p.quiet", &over, ms(200)).await;
     assert_eq!(stub.count(at("p.quiet")), 0);
     assert!(stub.nth(1, at("p")).await.last().contains("- quiet (p.quiet)"), "it is a contact at once");
-    // T3.08's counterpart: it works when it is written to.
+    // It works when it is written to.
     stub.on(at("p.quiet"), call("terminate", json!({ "reason": "done" })));
     app.say_in("p.quiet", "wake up").await;
     turn_over(&mut socket, "p.quiet", 1).await;

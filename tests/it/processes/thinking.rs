@@ -1,4 +1,5 @@
 //! Thinking in the open: steps, the messages that cause them, what of them is in the log and in the next request.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -14,7 +15,7 @@ fn shows_all(log: &[Value], requests: &[std::sync::Arc<Request>], thread: &str) 
     }
 }
 
-// D3.02 D3.03 D3.04 D3.08 D3.09 D3.28 D0.03: k messages to itself and an answer are k + 1 calls, each with all that was before;
+// D3.01 D3.02 D3.03 D3.04 D3.08 D3.09 D3.28 D0.03: k messages to itself and an answer are k + 1 calls, each with all that was before;
 // then silence. The log has every one of them, and one answer.
 on_both!(d3_08_iteration_is_messages_to_itself_until_the_answer, |medium| {
     let stub = Stub::start().await;
