@@ -2,8 +2,7 @@
 #   docker build -t thinkd .
 #   docker run -p 127.0.0.1:2953:2953 -v thinkd:/data -e THINKD_TOKEN=… thinkd
 
-# Not the slim one: jemalloc is built with make.
-FROM rust:1.95.0-bookworm AS build
+FROM rust:1.95.0-slim-bookworm AS build
 WORKDIR /src
 # .dockerignore lets in exactly what the build reads.
 COPY . .

@@ -25,9 +25,8 @@ use thinkd::store::{self, Append, Change, Options, Order, Query, Show, Store, Th
 mod notes;
 
 /// The server's allocator.
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[global_allocator]
-static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How long one block of a measurement lasts.
 const BLOCK: Duration = Duration::from_millis(1000);
