@@ -1,6 +1,7 @@
 //! What a tool is: a name, a schema, an effect. The tools themselves are in `tools/`, one file each.
 //! Time limits and the events around a call are the turn's work (`turn.rs`), done once for all tools.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::event::{Draft, Intent};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::model::ToolSpec;
+use crate::prompt::Prompts;
 use crate::store::Store;
 use crate::time::Timestamp;
 
@@ -97,7 +99,7 @@ impl Output {
     }
 }
 
-/// A tool. Implement `Typed` instead: it derives schema and decoding from one type.
+/// A tool as toolboxes have it. Implement `Typed` instead: it derives schema and decoding from one type.
 #[async_trait]
 pub trait Tool: Send + Sync + 'static {
     /// Its name.
@@ -135,24 +137,29 @@ pub trait Typed: Send + Sync + 'static {
     const LEAVES_ACTION: bool = true;
     /// See `Tool::counts`.
     const COUNTS: bool = false;
-    /// What models are told it is for (from `prompts/`).
-    fn description(&self) -> &str;
     /// Runs it.
-    async fn run(&self, input: Self::Input, desk: &Desk) -> Result<Output, Failure>;
+    async fn run(input: Self::Input, desk: &Desk) -> Result<Output, Failure>;
+}
+
+/// A tool and what models are told it is for.
+struct Described<T> {
+    about: String,
+    tool: PhantomData<T>,
+}
+
+/// The tool, described as in `prompts/`.
+pub fn described<T: Typed>(prompts: &Prompts) -> Arc<dyn Tool> {
+    Arc::new(Described::<T> { about: prompts.tool(T::NAME), tool: PhantomData })
 }
 
 #[async_trait]
-impl<T: Typed> Tool for T {
+impl<T: Typed> Tool for Described<T> {
     fn name(&self) -> &'static str {
         T::NAME
     }
 
     fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: T::NAME.to_owned(),
-            description: self.description().to_owned(),
-            parameters: strict_schema::<T::Input>(),
-        }
+        ToolSpec { name: T::NAME.to_owned(), description: self.about.clone(), parameters: strict_schema::<T::Input>() }
     }
 
     fn effect(&self) -> Effect {
@@ -176,7 +183,7 @@ impl<T: Typed> Tool for T {
             Failure::new(FailureKind::Tool, format!("the arguments of {} are not valid: {error}", T::NAME))
                 .with(json!({ "reason": "invalid_arguments" }))
         })?;
-        self.run(input, desk).await
+        T::run(input, desk).await
     }
 }
 

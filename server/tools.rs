@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::prompt::Prompts;
-use crate::tool::{Tool, Toolbox};
+use crate::tool::{Tool, Toolbox, described};
 
 pub mod ask;
 pub mod clear_context;
@@ -28,12 +28,11 @@ const NOT_IN_CONVERSATIONS: [&str; 1] = ["terminate"];
 
 /// The tools that a conversation's decision may have.
 pub fn conversation(prompts: &Prompts) -> Toolbox {
-    let about = |name: &str| prompts.tool(name);
     let mut tools: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(reply::Reply { about: about("reply") }),
-        Arc::new(think::Think { about: about("think") }),
-        Arc::new(ask::Ask { about: about("ask") }),
-        Arc::new(do_nothing::DoNothing { about: about("do_nothing") }),
+        described::<reply::Reply>(prompts),
+        described::<think::Think>(prompts),
+        described::<ask::Ask>(prompts),
+        described::<do_nothing::DoNothing>(prompts),
     ];
     tools.extend(looking(prompts));
     tools.extend(among_threads(prompts));
@@ -52,16 +51,15 @@ pub fn process(prompts: &Prompts) -> Toolbox {
 
 /// The tools of a process that goes in sub-steps: one for each thing that a step is made of.
 pub fn substeps(prompts: &Prompts) -> Toolbox {
-    let about = |name: &str| prompts.tool(name);
-    let kept = ["think", "do_nothing", "wait"];
+    let replaced = ["think", "do_nothing", "wait"];
     let step: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(wait::SetWait { about: about("set_wait") }),
-        Arc::new(step::Note { about: about("note") }),
-        Arc::new(step::Focus { about: about("focus") }),
-        Arc::new(step::SendsDone { about: about("sends_done") }),
-        Arc::new(step::ContactsDone { about: about("contacts_done") }),
+        described::<wait::SetWait>(prompts),
+        described::<step::Note>(prompts),
+        described::<step::Focus>(prompts),
+        described::<step::SendsDone>(prompts),
+        described::<step::ContactsDone>(prompts),
     ];
-    process(prompts).without(&kept).and(step)
+    process(prompts).without(&replaced).and(step)
 }
 
 /// The tools of a submodule.
@@ -71,30 +69,29 @@ pub fn submodule(prompts: &Prompts) -> Toolbox {
 
 fn looking(prompts: &Prompts) -> Vec<Arc<dyn Tool>> {
     vec![
-        Arc::new(query_events::QueryEvents { about: prompts.tool("query_events") }),
-        Arc::new(state::Get { about: prompts.tool("state_get") }),
-        Arc::new(state::Put { about: prompts.tool("state_put") }),
-        Arc::new(state::Search { about: prompts.tool("state_search") }),
-        Arc::new(state::Delete { about: prompts.tool("state_delete") }),
+        described::<query_events::QueryEvents>(prompts),
+        described::<state::Get>(prompts),
+        described::<state::Put>(prompts),
+        described::<state::Search>(prompts),
+        described::<state::Delete>(prompts),
     ]
 }
 
 fn among_threads(prompts: &Prompts) -> Vec<Arc<dyn Tool>> {
-    let about = |name: &str| prompts.tool(name);
     vec![
-        Arc::new(send::Send { about: about("send") }),
-        Arc::new(contacts::Connect { about: about("connect") }),
-        Arc::new(contacts::Disconnect { about: about("disconnect") }),
-        Arc::new(contacts::ViewContacts { about: about("view_contacts") }),
-        Arc::new(wait::Wait { about: about("wait") }),
-        Arc::new(spawn_thread::SpawnThread { about: about("spawn_thread") }),
-        Arc::new(clear_context::ClearContext { about: about("clear_context") }),
-        Arc::new(set_timer::SetTimer { about: about("set_timer") }),
-        Arc::new(plan::Plan { about: about("plan") }),
-        Arc::new(watch::SetWatch { about: about("watch") }),
-        Arc::new(watch::CloseWatch { about: about("close_watch") }),
-        Arc::new(fan_out::FanOut { about: about("fan_out") }),
-        Arc::new(fan_out::Sequence { about: about("sequence") }),
-        Arc::new(terminate::Terminate { about: about("terminate") }),
+        described::<send::Send>(prompts),
+        described::<contacts::Connect>(prompts),
+        described::<contacts::Disconnect>(prompts),
+        described::<contacts::ViewContacts>(prompts),
+        described::<wait::Wait>(prompts),
+        described::<spawn_thread::SpawnThread>(prompts),
+        described::<clear_context::ClearContext>(prompts),
+        described::<set_timer::SetTimer>(prompts),
+        described::<plan::Plan>(prompts),
+        described::<watch::SetWatch>(prompts),
+        described::<watch::CloseWatch>(prompts),
+        described::<fan_out::FanOut>(prompts),
+        described::<fan_out::Sequence>(prompts),
+        described::<terminate::Terminate>(prompts),
     ]
 }

@@ -412,13 +412,13 @@ impl Turn {
         if let Some((name, seq)) = self.questions.first() {
             return Next::Answer(name.clone(), *seq);
         }
-        if *unreadable {
+        let has_ended = self.intents.iter().any(|intent| matches!(intent, Intent::Terminate { .. }));
+        if *unreadable && !has_ended {
             let unread = |round: &&Round| round.unreadable && round.calls.is_empty();
             let in_a_row = self.rounds.iter().rev().take_while(unread).count() as u64;
             let limit = self.limits.unreadable;
             return if in_a_row < limit { self.decide(false) } else { Next::GiveUp(unreadable_answers(limit)) };
         }
-        let has_ended = self.intents.iter().any(|intent| matches!(intent, Intent::Terminate { .. }));
         if let Some(step) = &self.step {
             return if has_ended || step.is_complete() { Next::End(TurnOutcome::Done) } else { self.decide(false) };
         }

@@ -11,10 +11,7 @@ use crate::id::Name;
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
-pub struct Ask {
-    /// What models are told.
-    pub about: String,
-}
+pub struct Ask;
 
 /// Whom and what.
 #[derive(Deserialize, JsonSchema)]
@@ -32,11 +29,7 @@ impl Typed for Ask {
     const NAME: &'static str = "ask";
     const EFFECT: Effect = Effect::Events;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         let known = |name: &Name| desk.submodules.contains(name);
         let Some(name) = Name::parse(&input.submodule).ok().filter(known) else {
             let names: Vec<_> = desk.submodules.iter().map(Name::as_str).collect();

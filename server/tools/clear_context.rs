@@ -11,10 +11,7 @@ use crate::failure::Failure;
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
-pub struct ClearContext {
-    /// What models are told.
-    pub about: String,
-}
+pub struct ClearContext;
 
 /// How much stays.
 #[derive(Deserialize, JsonSchema)]
@@ -33,11 +30,7 @@ impl Typed for ClearContext {
     const BRINGS_BACK: bool = false;
     const LEAVES_ACTION: bool = false;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         let row = desk.store.thread(&desk.space, &desk.thread).await.map_err(unreadable)?;
         let kept = input.keep.min(row.map_or(0, |row| row.visible));
         let attributes = [("kept_messages", Value::from(kept))];

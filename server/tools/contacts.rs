@@ -66,10 +66,7 @@ pub(super) fn unreadable(error: crate::store::Error) -> Failure {
 }
 
 /// `connect`. See the module.
-pub struct Connect {
-    /// What models are told.
-    pub about: String,
-}
+pub struct Connect;
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -90,11 +87,7 @@ impl Typed for Connect {
     const EFFECT: Effect = Effect::Events;
     const BRINGS_BACK: bool = false;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: ConnectInput, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: ConnectInput, desk: &Desk) -> Result<Output, Failure> {
         let name = Name::parse(&input.name).map_err(|error| refused(&error.to_string()))?;
         if [PARENT, SELF].contains(&name.as_str()) {
             return Err(refused(&format!("{name} means something already; choose another name")));
@@ -126,10 +119,7 @@ impl Typed for Connect {
 }
 
 /// `disconnect`. See the module.
-pub struct Disconnect {
-    /// What models are told.
-    pub about: String,
-}
+pub struct Disconnect;
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -146,11 +136,7 @@ impl Typed for Disconnect {
     const EFFECT: Effect = Effect::Events;
     const BRINGS_BACK: bool = false;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: DisconnectInput, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: DisconnectInput, desk: &Desk) -> Result<Output, Failure> {
         let contacts = known(desk).await?;
         let Some(name) = contacts.into_keys().find(|name| name.as_str() == input.name) else {
             let (error, text) = nobody(desk, &input.name);
@@ -164,10 +150,7 @@ impl Typed for Disconnect {
 }
 
 /// `view_contacts`. See the module.
-pub struct ViewContacts {
-    /// What models are told.
-    pub about: String,
-}
+pub struct ViewContacts;
 
 /// It has no arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -180,11 +163,7 @@ impl Typed for ViewContacts {
     const NAME: &'static str = "view_contacts";
     const EFFECT: Effect = Effect::Repeatable;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, _: ViewInput, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(_: ViewInput, desk: &Desk) -> Result<Output, Failure> {
         let shown =
             |row: &ContactRow| json!({ "name": row.name, "thread": row.target, "description": row.description });
         Ok(Output::value(known(desk).await?.values().map(shown).collect()))

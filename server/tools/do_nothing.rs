@@ -9,10 +9,7 @@ use crate::failure::Failure;
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
-pub struct DoNothing {
-    /// What models are told.
-    pub about: String,
-}
+pub struct DoNothing;
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -30,11 +27,7 @@ impl Typed for DoNothing {
     const BRINGS_BACK: bool = false;
     const LEAVES_ACTION: bool = false;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         let draft = Draft::no_action(&desk.thread, desk.turn, &input.reason).of_call(&desk.call_id);
         Ok(Output::events(vec![draft]))
     }

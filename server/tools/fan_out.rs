@@ -18,10 +18,7 @@ use crate::tool::{Desk, Effect, Output, Typed};
 const ITEMS_MAX: usize = 32;
 
 /// `fan_out`. See the module.
-pub struct FanOut {
-    /// What models are told.
-    pub about: String,
-}
+pub struct FanOut;
 
 /// What to whom.
 #[derive(Deserialize, JsonSchema)]
@@ -44,11 +41,7 @@ impl Typed for FanOut {
     const EFFECT: Effect = Effect::Events;
     const COUNTS: bool = true;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         check(&input.items, "fan_out needs items")?;
         let id = gathering(desk);
         let mut nest = Nest::of(desk).await?;
@@ -75,10 +68,7 @@ impl Typed for FanOut {
 }
 
 /// `sequence`. See the module.
-pub struct Sequence {
-    /// What models are told.
-    pub about: String,
-}
+pub struct Sequence;
 
 /// Which steps.
 #[derive(Deserialize, JsonSchema)]
@@ -99,11 +89,7 @@ impl Typed for Sequence {
     const EFFECT: Effect = Effect::Events;
     const COUNTS: bool = true;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Steps, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Steps, desk: &Desk) -> Result<Output, Failure> {
         check(&input.steps, "sequence needs steps")?;
         let id = gathering(desk);
         let total = input.steps.len() as u64;

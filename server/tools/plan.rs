@@ -10,10 +10,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
-pub struct Plan {
-    /// What models are told.
-    pub about: String,
-}
+pub struct Plan;
 
 /// The plan.
 #[derive(Deserialize, JsonSchema)]
@@ -45,11 +42,7 @@ impl Typed for Plan {
     const EFFECT: Effect = Effect::Events;
     const BRINGS_BACK: bool = false;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         if input.steps.len() > STEPS_MAX {
             return Err(Failure::new(FailureKind::Tool, format!("a plan has at most {STEPS_MAX} steps")));
         }

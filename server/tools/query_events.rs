@@ -12,10 +12,7 @@ use crate::time::Timestamp;
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
-pub struct QueryEvents {
-    /// What models are told.
-    pub about: String,
-}
+pub struct QueryEvents;
 
 /// Most events one call returns.
 const LATEST_MAX: u32 = 50;
@@ -40,11 +37,7 @@ impl Typed for QueryEvents {
     const NAME: &'static str = "query_events";
     const EFFECT: Effect = Effect::Repeatable;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         let limit = input.latest.unwrap_or(20).min(LATEST_MAX);
         if limit == 0 {
             return Ok(Output::value(json!([])));

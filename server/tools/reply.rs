@@ -9,10 +9,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
-pub struct Reply {
-    /// What models are told.
-    pub about: String,
-}
+pub struct Reply;
 
 /// What to say.
 #[derive(Deserialize, JsonSchema)]
@@ -29,11 +26,7 @@ impl Typed for Reply {
     const EFFECT: Effect = Effect::Events;
     const BRINGS_BACK: bool = false;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         if input.text.trim().is_empty() {
             let text = "reply needs a text that is not empty; to stay silent call do_nothing";
             return Err(Failure::new(FailureKind::Tool, text));

@@ -11,10 +11,7 @@ use crate::failure::{Failure, FailureKind, self_messages};
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
-pub struct Send {
-    /// What models are told.
-    pub about: String,
-}
+pub struct Send;
 
 /// Whom and what.
 #[derive(Deserialize, JsonSchema)]
@@ -49,15 +46,11 @@ impl Typed for Send {
     const COUNTS: bool = true;
     const BRINGS_BACK: bool = false;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         if input.text.trim().is_empty() || input.to.is_empty() {
             return Err(Failure::new(FailureKind::Tool, "send needs a recipient and a text that is not empty"));
         }
-        if let Some(refused) = self.over(&input, desk).await? {
+        if let Some(refused) = over(&input, desk).await? {
             return Ok(refused);
         }
         let (mut to, mut sent, mut errors, mut texts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -90,26 +83,24 @@ impl Typed for Send {
     }
 }
 
-impl Send {
-    /// The refusal, when the thread has sent too much on its own.
-    async fn over(&self, input: &Input, desk: &Desk) -> Result<Option<Output>, Failure> {
-        let row = desk.store.thread(&desk.space, &desk.thread).await.map_err(unreadable)?;
-        let (sent, own) = row.map_or((0, 0), |row| (u64::from(row.standing.sends), u64::from(row.self_messages)));
-        let to_itself = input.to.iter().any(|to| to.trim() == SELF || to.trim() == desk.thread.as_str());
-        if to_itself && own >= desk.budget.self_messages {
-            return Err(self_messages(desk.budget.self_messages));
-        }
-        let limit = desk.budget.sends;
-        if sent + input.to.len() as u64 <= limit {
-            return Ok(None);
-        }
-        let text = format!(
-            "not sent: the thread has sent {limit} messages to others, and may send no more before something comes from outside \
-             (budget.sends)"
-        );
-        let given = input.to.join(", ");
-        let error = Draft::thread_error(&desk.thread, Some(desk.turn), &given, ErrorCode::SendLimit, &text);
-        let failure = Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.sends" }));
-        Ok(Some(Output::failed(vec![error], failure)))
+/// The refusal, when the thread has sent too much on its own.
+async fn over(input: &Input, desk: &Desk) -> Result<Option<Output>, Failure> {
+    let row = desk.store.thread(&desk.space, &desk.thread).await.map_err(unreadable)?;
+    let (sent, own) = row.map_or((0, 0), |row| (u64::from(row.standing.sends), u64::from(row.self_messages)));
+    let to_itself = input.to.iter().any(|to| to.trim() == SELF || to.trim() == desk.thread.as_str());
+    if to_itself && own >= desk.budget.self_messages {
+        return Err(self_messages(desk.budget.self_messages));
     }
+    let limit = desk.budget.sends;
+    if sent + input.to.len() as u64 <= limit {
+        return Ok(None);
+    }
+    let text = format!(
+        "not sent: the thread has sent {limit} messages to others, and may send no more before something comes from outside \
+         (budget.sends)"
+    );
+    let given = input.to.join(", ");
+    let error = Draft::thread_error(&desk.thread, Some(desk.turn), &given, ErrorCode::SendLimit, &text);
+    let failure = Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.sends" }));
+    Ok(Some(Output::failed(vec![error], failure)))
 }

@@ -13,10 +13,7 @@ use crate::time::Timestamp;
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
-pub struct SetTimer {
-    /// What models are told.
-    pub about: String,
-}
+pub struct SetTimer;
 
 /// When and what for.
 #[derive(Deserialize, JsonSchema)]
@@ -36,11 +33,7 @@ impl Typed for SetTimer {
     const COUNTS: bool = true;
     const BRINGS_BACK: bool = false;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         let ms = millis(input.after_s)?.max(desk.budget.timer_ms);
         let set = desk.store.timers(&desk.space, &desk.thread).await.map_err(unreadable)?.len() as u64;
         let limit = desk.budget.timers;

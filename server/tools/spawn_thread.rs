@@ -14,10 +14,7 @@ use crate::thread::{Gathered, Kind, Settings};
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
-pub struct SpawnThread {
-    /// What models are told.
-    pub about: String,
-}
+pub struct SpawnThread;
 
 /// What it is to be like.
 #[derive(Deserialize, JsonSchema)]
@@ -38,11 +35,7 @@ impl Typed for SpawnThread {
     const EFFECT: Effect = Effect::Events;
     const COUNTS: bool = true;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         let label = input.label.filter(|label| !label.trim().is_empty());
         let mut nest = Nest::of(desk).await?;
         let child = Child { label: label.as_deref(), prompt: input.prompt, payload: input.payload, gathered: None };

@@ -22,10 +22,7 @@ const HITS_MAX: u32 = 50;
 macro_rules! tool {
     ($tool:ident, $name:literal, $input:ty, $effect:expr) => {
         #[doc = concat!("The tool `", $name, "`.")]
-        pub struct $tool {
-            /// What models are told.
-            pub about: String,
-        }
+        pub struct $tool;
 
         #[async_trait]
         impl Typed for $tool {
@@ -33,11 +30,7 @@ macro_rules! tool {
             const NAME: &'static str = $name;
             const EFFECT: Effect = $effect;
 
-            fn description(&self) -> &str {
-                &self.about
-            }
-
-            async fn run(&self, input: $input, desk: &Desk) -> Result<Output, Failure> {
+            async fn run(input: $input, desk: &Desk) -> Result<Output, Failure> {
                 input.run(desk).await
             }
         }

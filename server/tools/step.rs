@@ -10,10 +10,7 @@ use crate::failure::Failure;
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// `focus`: what to go on with.
-pub struct Focus {
-    /// What models are told.
-    pub about: String,
-}
+pub struct Focus;
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -29,20 +26,13 @@ impl Typed for Focus {
     const NAME: &'static str = "focus";
     const EFFECT: Effect = Effect::Events;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: FocusInput, _: &Desk) -> Result<Output, Failure> {
+    async fn run(input: FocusInput, _: &Desk) -> Result<Output, Failure> {
         Ok(Output::intent(Intent::Focus { operation: input.operation }, "so be it"))
     }
 }
 
 /// `note`: thinking aloud.
-pub struct Note {
-    /// What models are told.
-    pub about: String,
-}
+pub struct Note;
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -58,11 +48,7 @@ impl Typed for Note {
     const NAME: &'static str = "note";
     const EFFECT: Effect = Effect::Events;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: NoteInput, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: NoteInput, desk: &Desk) -> Result<Output, Failure> {
         let draft = Draft::decision_said(&desk.thread, desk.turn, &input.text);
         Ok(Output { drafts: vec![draft], value: Some(Value::from("noted")), ..Output::default() })
     }
@@ -74,10 +60,7 @@ impl Typed for Note {
 pub struct Nothing {}
 
 /// `sends_done`: those are all messages.
-pub struct SendsDone {
-    /// What models are told.
-    pub about: String,
-}
+pub struct SendsDone;
 
 #[async_trait]
 impl Typed for SendsDone {
@@ -85,20 +68,13 @@ impl Typed for SendsDone {
     const NAME: &'static str = "sends_done";
     const EFFECT: Effect = Effect::Events;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, _: Nothing, _: &Desk) -> Result<Output, Failure> {
+    async fn run(_: Nothing, _: &Desk) -> Result<Output, Failure> {
         Ok(Output::intent(Intent::SendsDone, "no more messages in this step"))
     }
 }
 
 /// `contacts_done`: those are all changes of contacts.
-pub struct ContactsDone {
-    /// What models are told.
-    pub about: String,
-}
+pub struct ContactsDone;
 
 #[async_trait]
 impl Typed for ContactsDone {
@@ -106,11 +82,7 @@ impl Typed for ContactsDone {
     const NAME: &'static str = "contacts_done";
     const EFFECT: Effect = Effect::Events;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, _: Nothing, _: &Desk) -> Result<Output, Failure> {
+    async fn run(_: Nothing, _: &Desk) -> Result<Output, Failure> {
         Ok(Output::intent(Intent::ContactsDone, "no more changes of contacts in this step"))
     }
 }

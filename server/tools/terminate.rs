@@ -9,10 +9,7 @@ use crate::failure::Failure;
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
-pub struct Terminate {
-    /// What models are told.
-    pub about: String,
-}
+pub struct Terminate;
 
 /// Why.
 #[derive(Deserialize, JsonSchema)]
@@ -29,11 +26,7 @@ impl Typed for Terminate {
     const EFFECT: Effect = Effect::Events;
     const BRINGS_BACK: bool = false;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, _: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, _: &Desk) -> Result<Output, Failure> {
         Ok(Output::intent(Intent::Terminate { reason: input.reason }, "the thread ends with this turn"))
     }
 }

@@ -9,10 +9,7 @@ use crate::failure::Failure;
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
-pub struct Think {
-    /// What models are told.
-    pub about: String,
-}
+pub struct Think;
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -30,11 +27,7 @@ impl Typed for Think {
     const BRINGS_BACK: bool = false;
     const LEAVES_ACTION: bool = false;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         let draft = Draft::thought(&desk.thread, desk.turn, &input.thought).of_call(&desk.call_id);
         Ok(Output::events(vec![draft]))
     }

@@ -11,10 +11,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
-pub struct Wait {
-    /// What models are told.
-    pub about: String,
-}
+pub struct Wait;
 
 /// For whom, and how long.
 #[derive(Deserialize, JsonSchema)]
@@ -33,11 +30,7 @@ impl Typed for Wait {
     const EFFECT: Effect = Effect::Events;
     const BRINGS_BACK: bool = false;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         waits(input.from, input.timeout_s, desk).await
     }
 }
@@ -69,10 +62,7 @@ pub(super) fn millis(seconds: f64) -> Result<u64, Failure> {
 }
 
 /// `set_wait`. See the module.
-pub struct SetWait {
-    /// What models are told.
-    pub about: String,
-}
+pub struct SetWait;
 
 /// Whether, for whom, and how long.
 #[derive(Deserialize, JsonSchema)]
@@ -92,11 +82,7 @@ impl Typed for SetWait {
     const NAME: &'static str = "set_wait";
     const EFFECT: Effect = Effect::Events;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: SetInput, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: SetInput, desk: &Desk) -> Result<Output, Failure> {
         if input.wait {
             waits(input.from, input.timeout_s, desk).await
         } else {

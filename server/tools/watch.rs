@@ -12,10 +12,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// `watch`. See the module.
-pub struct SetWatch {
-    /// What models are told.
-    pub about: String,
-}
+pub struct SetWatch;
 
 /// For what.
 #[derive(Deserialize, JsonSchema)]
@@ -37,11 +34,7 @@ impl Typed for SetWatch {
     const BRINGS_BACK: bool = false;
     const COUNTS: bool = true;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: Input, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         let kind = input.kind.trim().to_lowercase();
         if kind.is_empty() {
             return Err(Failure::new(FailureKind::Tool, "watch needs a kind: a tag of the events to watch for"));
@@ -76,10 +69,7 @@ impl Typed for SetWatch {
 }
 
 /// `close_watch`. See the module.
-pub struct CloseWatch {
-    /// What models are told.
-    pub about: String,
-}
+pub struct CloseWatch;
 
 /// Which.
 #[derive(Deserialize, JsonSchema)]
@@ -97,11 +87,7 @@ impl Typed for CloseWatch {
     const BRINGS_BACK: bool = false;
     const COUNTS: bool = true;
 
-    fn description(&self) -> &str {
-        &self.about
-    }
-
-    async fn run(&self, input: CloseInput, desk: &Desk) -> Result<Output, Failure> {
+    async fn run(input: CloseInput, desk: &Desk) -> Result<Output, Failure> {
         let row = desk.store.thread(&desk.space, &desk.thread).await.map_err(unreadable)?;
         let watch = row.and_then(|row| row.standing.watches.get(&input.id).cloned());
         let Some(watch) = watch else {

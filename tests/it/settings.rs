@@ -1,8 +1,10 @@
 //! What can be configured, and what refuses to start: the real program, its exit code and what it says.
 
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use crate::support::db::Folder;
+use crate::support::{PATIENCE, ms};
 
 /// What one run of the program came to.
 struct Run {
@@ -21,7 +23,17 @@ fn thinkd(files: &[(&str, &str)], env: &[(&str, &str)], arguments: &[&str]) -> R
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
     command.args(arguments).env_clear().envs(env.iter().copied()).current_dir(folder.path()).stdin(Stdio::null());
-    let output = command.output().unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    // One that should refuse to start and does not would run for ever.
+    while child.try_wait().unwrap().is_none() {
+        if begin.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("it runs, with {files:?} and {env:?}: {:?}", child.wait_with_output());
+        }
+        std::thread::sleep(ms(2));
+    }
+    let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Run { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
 }
@@ -110,9 +122,9 @@ fn tools_that_do_not_exist_and_a_conversation_that_cannot_answer_refuse_to_start
     );
     refuses(&[], &[("THINKD_TOOLS__CONVERSATION", "think,do_nothing")], &["tools.conversation", "reply"]);
     refuses(&[], &[("THINKD_TOOLS__CONVERSATION", "reply,Not A Name")], &["tools.conversation"]);
+    refuses(&[("thinkd.toml", "[tools]\nprocess = [\"send\", \"fly\"]\n")], &[], &["tools.process", "fly", "send"]);
     // Of later: refused as what nobody knows yet.
-    refuses(&[("thinkd.toml", "[tools]\nprocess = [\"send\"]\n")], &[], &["tools.process"]);
-    refuses(&[("thinkd.toml", "[budget]\ndepth = 3\n")], &[], &["budget.depth"]);
+    refuses(&[("thinkd.toml", "[tools]\napproval = [\"send\"]\n")], &[], &["tools.approval"]);
     refuses(&[("thinkd.toml", "[models.low]\nmodel = \"m\"\napi = \"smoke\"\n")], &[], &["api", "chat"]);
     let shown = config(&[], &[("THINKD_TOOLS__CONVERSATION", "reply, think"), ("THINKD_BUDGET__TOKENS", "5000")], &[]);
     for line in ["conversation = [\"reply\", \"think\"]", "tokens = 5000"] {
