@@ -132,6 +132,9 @@ fn calls(thread: &str, body: &[u8]) -> Vec<Call> {
     if thread.starts_with("ping-") {
         return vec![("send", json!({ "to": ["peer"], "text": "your turn" }).to_string()), wait()];
     }
+    if thread.starts_with("talks-") {
+        return vec![("reply", json!({ "text": TEXT }).to_string()), wait()];
+    }
     if thread.starts_with("timed-") {
         return vec![wait()];
     }

@@ -4,15 +4,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use thinkd::event::Draft;
+use thinkd::event::{Draft, Feedback};
 use thinkd::id::{Space, ThreadId};
 use thinkd::store::Append;
 use thinkd::time::{self, Timestamp};
 
-use crate::figures::{Arguments, Usage, at, client};
+use crate::figures::{Arguments, Usage, at, client, median, since};
 use crate::process::{self, Folder, Server, Shape, http};
 use crate::stub::Stub;
 
+/// Events of a process that has lived long, and of one that has not.
+const LONG: usize = 10_000;
+const SHORT: usize = 100;
 /// Timers that are due each second, and for so many seconds.
 const DUE: usize = 1000;
 const SECONDS: usize = 5;
@@ -27,8 +30,44 @@ pub fn run(arguments: &Arguments) {
         for nests in [1, 16] {
             subthreads(arguments, &stub, &folder, nests).await;
         }
+        long_thread(arguments, &stub, &folder).await;
         timers(arguments, &stub, &folder).await;
     });
+}
+
+/// A turn of a process with a long log and of one with a short log, both shown their newest 60 events: what the length itself costs.
+async fn long_thread(arguments: &Arguments, stub: &Stub, folder: &Folder) {
+    let file = folder.file("long.db");
+    let log = process::log(&file).await;
+    for (thread, events) in [("talks-long", LONG), ("talks-short", SHORT)] {
+        let thread = ThreadId::parse(thread).unwrap();
+        let said = |number: usize| Draft::decision_said(&thread, 1, &format!("thought {number} of a long life"));
+        let mut drafts = vec![Draft::created(&Space::default(), &thread, &json!({ "kind": "process" }))];
+        drafts.extend((0..events).map(said));
+        let keep = [("kept_messages", json!(60))];
+        drafts.push(Draft::feedback(&thread, Some(1), Feedback::Cleared, &keep, ""));
+        for drafts in drafts.chunks(2000) {
+            log.append(Append::free(&Space::default(), drafts.to_vec())).await.unwrap();
+        }
+    }
+    process::indexed(&log, "lives").await;
+    log.close().await;
+    let server = Server::thinkd(&file, stub, Shape::A).await;
+    let (mut long, mut short) = (server.talk("talks-long").await, server.talk("talks-short").await);
+    let (mut of_long, mut of_short) = (Vec::new(), Vec::new());
+    for time in 0..arguments.rounds * 40 {
+        for (thread, socket, took) in
+            [("talks-long", &mut long, &mut of_long), ("talks-short", &mut short, &mut of_short)]
+        {
+            let begin = Instant::now();
+            server.turn(socket, thread, &format!("message {time}: what next?")).await;
+            took.push(since(begin));
+        }
+    }
+    println!(
+        "a turn of a process of {LONG} events to one of {SHORT}, each shown as much: ratio {:.2}",
+        median(of_long) / median(of_short)
+    );
 }
 
 /// Pairs of threads that write to each other, each message a turn.
