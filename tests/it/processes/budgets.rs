@@ -46,6 +46,24 @@ on_both!(t3_52_a_thread_that_never_ends_is_stopped_visibly, |medium| {
     rows_are_what_the_log_says(&mut app).await;
 });
 
+// D3.32 T3.52: a message to itself is one, whatever it is sent with.
+on_both!(t3_52_a_thread_that_writes_to_itself_for_ever_is_stopped_visibly, |medium| {
+    let stub = Stub::start().await;
+    let again = call("send", json!({ "to": ["self"], "text": "again" }));
+    stub.on(at("p"), again.and("wait", json!({ "from": null, "timeout_s": null })));
+    let mut app = Setup::new(medium, &stub).env("THINKD_BUDGET__SELF_MESSAGES", 3).start().await;
+    let mut socket = app.socket().await;
+    processes(&app, &["p"]).await;
+    app.say_in("p", "go").await;
+    let limit = |e: &Value| e["thread"] == "p" && has(e, "failure") && said(e).contains("budget.self_messages");
+    let limit = socket.event("the limit", limit).await;
+    let after = |e: &Value| e["thread"] == "p" && has(e, "ended") && seq(e) > seq(&limit);
+    let last = socket.event("the end of its turn", after).await;
+    silent_after(&mut socket, "p", &last, ms(300)).await;
+    assert!((3..=4).contains(&mail(&app.public_log().await, "p").len()), "{}", story(&app.public_log().await));
+    rows_are_what_the_log_says(&mut app).await;
+});
+
 // D3.32: a loop, a branch and a counter, by messages to itself alone.
 on_both!(d3_32_a_thread_counts_and_branches_by_messages_to_itself, |medium| {
     let stub = Stub::start().await;
