@@ -75,6 +75,8 @@ fn told(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
     let is_child = |key| text(key).and_then(|id| ThreadId::parse(id).ok()?.parent()).as_ref() == Some(&event.thread);
     if is(Feedback::Spawned) {
         thread.standing.subthreads = 1;
+        // Its end wakes the thread again: without a count that could go on for ever. What people make is from outside.
+        thread.standing.sends = u32::from(event.turn().is_some());
     } else if (is(Feedback::Ended) || is(Feedback::Archived))
         && is_child("id")
         && event.payload.get("archived").is_none()

@@ -96,6 +96,15 @@ impl Nest {
             );
             return Ok(Err(refusal(desk, given, ErrorCode::DepthLimit, &text)));
         }
+        let sends = self.row.as_ref().map_or(0, |row| u64::from(row.standing.sends)) + self.made.len() as u64;
+        if sends >= desk.budget.sends {
+            let text = format!(
+                "not made: the thread has made subthreads and sent messages {} times, and may do so no more before something \
+                 comes from outside (budget.sends)",
+                desk.budget.sends
+            );
+            return Ok(Err(refusal(desk, given, ErrorCode::SendLimit, &text)));
+        }
         let mut drafts = Vec::new();
         if self.room == 0 {
             match self.idle(desk).await? {

@@ -64,6 +64,27 @@ on_both!(t3_52_a_thread_that_writes_to_itself_for_ever_is_stopped_visibly, |medi
     rows_are_what_the_log_says(&mut app).await;
 });
 
+// D3.32: nor does making subthreads that end at once go on for ever: each is a message sent, and each end wakes its parent.
+on_both!(d3_32_a_thread_that_makes_subthreads_for_ever_is_stopped, |medium| {
+    let stub = Stub::start().await;
+    let spawn = json!({ "label": "sub", "prompt": null, "payload": "end" });
+    let mut asked = 0;
+    // Makes one in each turn, and then sleeps.
+    stub.on_each(at("p"), move |_| {
+        asked += 1;
+        if asked % 2 == 1 { call("spawn_thread", spawn.clone()) } else { asleep() }
+    });
+    stub.on(|request: &Request| request.thread != "p", call("terminate", json!({ "reason": "done" })));
+    let mut app = Setup::new(medium, &stub).env("THINKD_BUDGET__SENDS", 3).start().await;
+    let mut socket = app.socket().await;
+    processes(&app, &["p"]).await;
+    app.say_in("p", "go").await;
+    socket.event("the limit", |e| e["thread"] == "p" && has(e, "failure") && said(e).contains("budget.sends")).await;
+    turn_over(&mut socket, "p", 4).await;
+    assert_eq!(told(&app.public_log().await, "p", &["thread-spawned"]).len(), 3);
+    rows_are_what_the_log_says(&mut app).await;
+});
+
 // D3.32: a loop, a branch and a counter, by messages to itself alone.
 on_both!(d3_32_a_thread_counts_and_branches_by_messages_to_itself, |medium| {
     let stub = Stub::start().await;
