@@ -13,7 +13,7 @@ pub struct Budget {
     pub tokens: Option<u64>,
     /// Messages in a row that a thread may send itself, before something comes from outside or from another thread.
     pub self_messages: u64,
-    /// Messages that a thread may send to others, before something comes from outside.
+    /// Messages that a thread may send to others, and subthreads it may make, before something comes from outside.
     pub sends: u64,
     /// How many names a thread id may have: `main.research` has two.
     pub depth: u64,
