@@ -52,6 +52,7 @@ async fn long_thread(arguments: &Arguments, stub: &Stub, folder: &Folder) {
     }
     process::indexed(&log, "lives").await;
     log.close().await;
+    drop(log);
     let server = Server::thinkd(&file, stub, Shape::A).await;
     let (mut long, mut short) = (server.talk("talks-long").await, server.talk("talks-short").await);
     let (mut of_long, mut of_short) = (Vec::new(), Vec::new());
@@ -85,6 +86,7 @@ async fn messages(arguments: &Arguments, stub: &Stub, folder: &Folder, pairs: us
         log.append(Append::free(&Space::default(), drafts.collect())).await.unwrap();
     }
     log.close().await;
+    drop(log);
     let server = Server::thinkd(&file, stub, Shape::A).await;
     for pair in 0..pairs {
         say(&server, thread(pair, "a").as_str()).await;
