@@ -160,6 +160,12 @@ pub async fn ending(
             None => Draft::ended(&holder, &ending),
         };
         drafts.push(if is_counted { told } else { told.with("archived", true) });
+        if is_parent {
+            // It was made a contact with its beginning; one that makes many has not all of them for ever.
+            let contacts =
+                store.contacts(space, &holder).await?.into_iter().filter(|contact| contact.target == *thread);
+            drafts.extend(contacts.map(|it| Draft::changed(&holder, "contact", it.name.as_str(), Value::Null)));
+        }
     }
     Ok(drafts)
 }

@@ -246,6 +246,11 @@ on_both!(t3_05_a_subthread_is_confirmed_and_its_end_reaches_the_parent, |medium|
         (ended["thread"].as_str(), &ended["payload"]["id"], &ended["payload"]["content"]),
         (Some("main"), &json!("main.research"), &json!("42"))
     );
+    assert_eq!(
+        app.get("/threads/main").await.expect(200)["contacts"],
+        json!([]),
+        "who has ended is no contact any more"
+    );
     let child = app.get("/threads/main.research").await.expect(200);
     assert_eq!(
         (&child["status"], &child["parent"], &child["kind"]),
