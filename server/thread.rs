@@ -91,7 +91,7 @@ pub struct Settings {
     /// What the decision is told besides its own prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The voices it hears; absent: all.
+    /// The voices it hears; absent: see `hears`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submodules: Option<Vec<Name>>,
     /// What new input does to a running turn.
@@ -112,6 +112,11 @@ impl Settings {
     pub fn for_child(self) -> Self {
         let Self { commit, language, substeps, high_tier, .. } = self;
         Self { commit, language, substeps, high_tier, ..Self::default() }
+    }
+
+    /// Whether it hears this voice: a process only those that are listed, a conversation all unless some are.
+    pub fn hears(&self, voice: &Name) -> bool {
+        self.submodules.as_ref().map_or(!self.is_process(), |heard| heard.contains(voice))
     }
 
     /// Whether it thinks by itself.

@@ -320,6 +320,13 @@ impl Draft {
         Self::feedback(thread, None, Feedback::Timer, &attributes, note).payload("timer", timer).with_id(id)
     }
 
+    /// The timer that ends a wait, if it has a limit.
+    pub fn wait_limit(thread: &ThreadId, waiting: &Waiting) -> Option<Self> {
+        let whom = waiting.name.as_deref().unwrap_or("anybody");
+        let change = json!({ "due": waiting.until?, "note": format!("nothing came from {whom} in time") });
+        Some(Self::changed(thread, "timer", WAIT, change))
+    }
+
     /// The same, ending whatever wait the thread is in.
     #[must_use]
     pub fn overruling(self) -> Self {

@@ -237,9 +237,7 @@ impl Runtime {
             return self.take_run(row, fence, stop, tries).await;
         }
         let mut voices = self.0.store.submodules(&fence.space).await?;
-        if let Some(heard) = &settings.submodules {
-            voices.retain(|voice| heard.contains(&voice.name));
-        }
+        voices.retain(|voice| settings.hears(&voice.name));
         let mut settled = Settled { news: true, ..Settled::default() };
         let (options, budget) = (&self.0.options.turn, &self.0.options.budget);
         let (mut turn, opening, batch) = match self.open_turn(&fence.space, row, &settings).await? {
@@ -314,6 +312,9 @@ impl Runtime {
             None => ended,
         };
         let status = if row.standing.waiting.is_some() { Status::Waiting } else { Status::Idle };
+        // The turn's beginning ended the limit of the wait that goes on.
+        let waiting = row.standing.waiting.as_ref();
+        drafts.extend(waiting.and_then(|waiting| Draft::wait_limit(&row.thread, waiting)));
         drafts.push(ended);
         let stored = scribe.close(drafts).await;
         if let Ok(stored) = &stored {

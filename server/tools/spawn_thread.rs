@@ -63,7 +63,7 @@ pub struct Nest {
     row: Option<ThreadRow>,
     contacts: Vec<Name>,
     made: Vec<ThreadId>,
-    /// Earlier events of this call put some aside.
+    put_aside: Vec<ThreadId>,
     room: u64,
 }
 
@@ -73,8 +73,8 @@ impl Nest {
         let row = desk.store.thread(&desk.space, &desk.thread).await.map_err(unreadable)?;
         let contacts = known(desk).await?.into_keys().collect();
         let used = row.as_ref().map_or(0, |row| u64::from(row.standing.subthreads));
-        // Spawned in this turn already, but perhaps not stored yet.
-        Ok(Self { row, contacts, made: Vec::new(), room: desk.budget.subthreads.saturating_sub(used) })
+        let room = desk.budget.subthreads.saturating_sub(used);
+        Ok(Self { row, contacts, made: Vec::new(), put_aside: Vec::new(), room })
     }
 
     /// The new thread and the events that make it, or why it cannot be made.
@@ -108,7 +108,10 @@ impl Nest {
         let mut drafts = Vec::new();
         if self.room == 0 {
             match self.idle(desk).await? {
-                Some(idle) => drafts.extend(archive(desk, &idle)),
+                Some(idle) => {
+                    drafts.extend(archive(desk, &idle));
+                    self.put_aside.push(idle.thread);
+                }
                 None => {
                     let limit = desk.budget.subthreads;
                     let text = format!(
@@ -165,7 +168,7 @@ impl Nest {
             row.thread.parent().as_ref() == Some(&desk.thread)
                 && row.is_asleep()
                 && !row.standing.archived
-                && !self.made.contains(&row.thread)
+                && !self.put_aside.contains(&row.thread)
                 && row.turn > 0
         };
         Ok(below.into_iter().filter(idle).min_by_key(|row| row.updated))

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Turn;
 use crate::budget::Budget;
 use crate::call::Place;
-use crate::event::{Draft, Ending, ErrorCode, Intent, TurnOutcome, WAIT, Waiting};
+use crate::event::{Draft, Ending, ErrorCode, Intent, TurnOutcome, Waiting};
 use crate::failure::{Who, self_messages};
 use crate::id::{Space, ThreadId};
 use crate::prompt::Prompts;
@@ -57,11 +57,6 @@ impl Closing<'_> {
         let after = turn.intents().iter().rev().find(|it| matches!(it, Intent::Wait { .. } | Intent::GoOn));
         if let Some(Intent::Wait { from, name, ms }) = after {
             let until = ms.map(|ms| Timestamp::from_micros(self.now.micros().saturating_add_unsigned(ms * 1000)));
-            if let Some(until) = until {
-                let whom = name.as_deref().unwrap_or("anybody");
-                let change = json!({ "due": until, "note": format!("nothing came from {whom} in time") });
-                drafts.push(Draft::changed(&self.place.thread, "timer", WAIT, change));
-            }
             let waiting = Waiting {
                 from: from.clone(),
                 name: name.clone(),
@@ -69,6 +64,7 @@ impl Closing<'_> {
                 until,
                 reason: None,
             };
+            drafts.extend(Draft::wait_limit(&self.place.thread, &waiting));
             return Ok((drafts, Some(waiting)));
         }
         if !self.settings.is_process() || turn.has_thought() {

@@ -72,6 +72,38 @@ on_both!(t3_54_results_of_a_fan_out_are_gathered_by_index_with_failures, |medium
     assert!(app.get("/threads/main").await.expect(200)["budget"]["subthreads"] == 0, "{}", story(&log));
 });
 
+// Items beyond the limit of subthreads: as many idle ones are put aside, each once; and no voice speaks in subthreads.
+on_both!(a_fan_out_puts_as_many_aside_as_it_needs_room_for, |medium| {
+    let stub = Stub::start().await;
+    stub.script(at("main"), [fan_out(&["item a", "item b"], false), reply("One.")]);
+    stub.script(at("main"), [fan_out(&["item c", "item d"], false), reply("Two.")]);
+    stub.on(part("item"), asleep());
+    let setup = Setup::new(medium, &stub).voices(&["a"]).env("THINKD_BUDGET__SUBTHREADS", 2);
+    let app = setup.start().await;
+    let mut socket = app.socket().await;
+    app.say_in("main", "go").await;
+    socket.response().await;
+    for _ in 0..2 {
+        socket.event("asleep", |e| e["thread"].as_str().unwrap().starts_with("main.") && has(e, "ended")).await;
+    }
+    app.say_in("main", "more").await;
+    assert_eq!(said(&socket.response().await), "Two.");
+    for _ in 0..2 {
+        socket.event("asleep", |e| e["thread"].as_str().unwrap().starts_with("main.") && has(e, "ended")).await;
+    }
+    let log = app.public_log().await;
+    let aside = with(&log, &["thread-archived"]);
+    assert_eq!(aside.len(), 2, "{}", story(&log));
+    assert_ne!(aside[0]["payload"]["id"], aside[1]["payload"]["id"]);
+    assert_eq!(app.get("/threads/main").await.expect(200)["budget"]["subthreads"], 2);
+    assert_eq!(
+        stub.count(|r| r.is_voice() && r.thread.starts_with("main.")),
+        0,
+        "a process hears no voice unless listed"
+    );
+    assert!(stub.count(Request::is_voice) > 0, "the control: the conversation does");
+});
+
 // T3.55 T3.56: nothing to send is refused by name; without gathering the count comes at once and each end by itself.
 on_both!(t3_56_a_fan_out_without_gathering_says_at_once_how_many, |medium| {
     let stub = Stub::start().await;
@@ -158,6 +190,28 @@ on_both!(a_sequence_goes_to_its_end, |medium| {
     let gathered = socket.event("the report", |e| e["thread"] == "p" && has(e, "gathered")).await;
     assert_eq!(gathered["payload"]["successful"], 2, "{gathered}");
     assert_eq!(gathered["payload"]["content"], "0: 1\n1: 2");
+});
+
+// A step that makes room for the next wakes nobody, and leaves the limit of the wait as it was.
+on_both!(a_step_in_between_does_not_end_the_limit_of_a_wait, |medium| {
+    let stub = Stub::start().await;
+    let steps = json!({ "steps": ["step one", "step two"], "prompt": null, "timeout_s": null });
+    let gate = Gate::new();
+    stub.script(at("p"), [call("sequence", steps), call("wait", json!({ "from": null, "timeout_s": 1.5 }))]);
+    stub.on(at("p"), asleep());
+    let sub = |text: &'static str| move |r: &Request| r.thread.starts_with("p.") && r.says(text);
+    stub.on(sub("step two"), asleep());
+    stub.script(sub("step one"), [ends("1").held(&gate)]);
+    let app = Setup::new(medium, &stub).env("THINKD_BUDGET__TIMER_MS", 1).start().await;
+    let mut socket = app.socket().await;
+    app.process("p", json!({})).await;
+    app.say_in("p", "go").await;
+    socket.event("the wait", |e| e["thread"] == "p" && has(e, "ended")).await;
+    gate.open();
+    let second = stub.request(sub("step two")).await;
+    assert_eq!(app.get("/threads/p").await.expect(200)["status"], "waiting", "{second:?}");
+    let timer = socket.event("the limit", |e| e["thread"] == "p" && has(e, "timer")).await;
+    assert_eq!(timer["payload"]["timer"], "wait!");
 });
 
 // D3.40 T3.37 T3.38 T3.39 T3.41 T3.43: raised once, by the right kind from the right thread; reminded until closed.

@@ -269,8 +269,6 @@ impl CreateThread {
             NewKind::Conversation => thread::Kind::Conversation,
             NewKind::Process => thread::Kind::Process,
         };
-        // A process hears no voices unless some are named.
-        let unheard = (kind == thread::Kind::Process).then(Vec::new);
         let settings = Settings {
             title: self.title,
             kind,
@@ -278,7 +276,7 @@ impl CreateThread {
             language: self.language,
             substeps: self.substeps.unwrap_or(false),
             prompt: self.prompt,
-            submodules: submodules.transpose()?.or(unheard),
+            submodules: submodules.transpose()?,
             policy: self.policy,
             high_tier: self.tier == Some(TierWord::High),
             ..Settings::default()
