@@ -107,7 +107,7 @@ impl Asked {
 
     async fn outcome(&self, tools: &Toolbox, desk: &Desk, limit: Duration) -> Result<Output, Failure> {
         let Some(tool) = tools.get(&self.tool) else {
-            let known: Vec<_> = tools.specs().iter().map(|spec| spec.name.clone()).collect();
+            let known: Vec<_> = tools.specs().list.iter().map(|spec| spec.name.clone()).collect();
             let text = format!("there is no tool {:?}; there are: {}", self.tool, known.join(", "));
             return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "unknown_tool" })));
         };

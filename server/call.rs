@@ -14,9 +14,12 @@ use crate::event::{Draft, Event};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::history::{self, Block, Entry, Window};
 use crate::id::{Seq, Space, ThreadId};
-use crate::model::{Answer, Content, Message, Model, Piece, Prepared, Request, Role, Tier, ToolChoice, ToolSpec};
+use crate::model::{
+    Answer, Content, Message, Model, Piece, Prepared, Request, Role, Tier, ToolChoice, ToolSpec, ToolSpecs,
+};
 use crate::prompt::{Prompts, Template};
-use crate::store::{self, Blob, Query, Show, Store, ThreadRow, sha256};
+use crate::store::{self, Blob, Query, Show, Store, ThreadRow};
+use crate::text::{Text, sha256};
 use crate::thread::Settings;
 use crate::time;
 use recent::Recent;
@@ -62,7 +65,7 @@ pub struct Question {
     /// Which call of its kind in the turn, from 0.
     pub round: u64,
     /// The fixed instructions.
-    pub system: String,
+    pub system: Text,
     /// What follows the log.
     pub tail: Template,
     /// What is filled into `tail`.
@@ -72,7 +75,7 @@ pub struct Question {
     /// The asker's own calls and results in this turn, last of all.
     pub own: Vec<Event>,
     /// The tools.
-    pub tools: Arc<[ToolSpec]>,
+    pub tools: ToolSpecs,
     /// What must be called.
     pub choice: ToolChoice,
     /// The tier.
@@ -201,10 +204,8 @@ impl Caller {
     pub async fn prepare(&self, place: &Place, look: &Look, question: &Question) -> Result<Ready, store::Error> {
         let request = self.request(place, look.blocks.clone(), question, &self.options).await?;
         let prepared = self.model.prepare(&request);
-        // Texts and schemas: nothing that JSON cannot say.
-        let tools = serde_json::to_string(&question.tools).unwrap_or_default();
         let prompt = match &question.prompt {
-            Some(prompt) => Some(self.keep(&place.space, prompt).await?),
+            Some(prompt) => Some(self.keep(&place.space, &Text::new(prompt.as_str())).await?),
             None => None,
         };
         let mut view = json!({
@@ -217,11 +218,11 @@ impl Caller {
             "media": self.options.media,
             "event_chars": self.options.event_chars,
             "system": self.keep(&place.space, &question.system).await?,
-            "tail": self.keep(&place.space, &question.tail.source()).await?,
+            "tail": self.keep(&place.space, question.tail.source()).await?,
             "values": question.values.iter().map(|(name, value)| json!([name, value])).collect::<Vec<_>>(),
             "prompt": prompt,
             "own": question.own.iter().map(|event| event.seq).collect::<Vec<_>>(),
-            "tools": self.keep(&place.space, &tools).await?,
+            "tools": self.keep(&place.space, &question.tools.text).await?,
             "only": match &question.choice { ToolChoice::Only(name) => Some(name), ToolChoice::Auto => None },
             "tier": if question.tier == Tier::High { "high" } else { "low" },
         });
@@ -233,7 +234,7 @@ impl Caller {
             ("round".to_owned(), Value::from(question.round)),
             ("model".to_owned(), Value::from(prepared.model.as_str())),
             ("parameters".to_owned(), prepared.parameters.clone()),
-            ("request_sha256".to_owned(), Value::from(sha256(&prepared.body))),
+            ("request_sha256".to_owned(), Value::from(sha256(prepared.body.as_str().as_bytes()))),
             ("view".to_owned(), view),
         ]);
         Ok(Ready { prepared, who: question.who.clone(), record, begin: Instant::now() })
@@ -282,17 +283,17 @@ impl Caller {
         let rest = std::iter::once(format!("\n{}", question.tail.fill(&values))).chain(prompt).collect();
         blocks.push(Block::Text(rest));
         if !question.own.is_empty() {
-            blocks.push(Block::Text(format!("\n\n{}\n", self.prompts.submodule_own.source())));
+            blocks.push(Block::Text(format!("\n\n{}\n", self.prompts.submodule_own.source().as_str())));
             blocks.extend(self.write(&question.own, 0, options));
         }
-        let system = Message { role: Role::System, content: vec![Content::Text(question.system.clone())] };
+        let system = Message { role: Role::System, content: vec![Content::Text(question.system.as_str().to_owned())] };
         let user = Message { role: Role::User, content: self.contents(&place.space, blocks).await? };
         Ok(Request {
             thread: place.thread.clone(),
             module: question.who.clone(),
             tier: question.tier,
             messages: vec![system, user],
-            tools: question.tools.clone(),
+            tools: question.tools.list.clone(),
             choice: question.choice.clone(),
         })
     }
@@ -317,14 +318,13 @@ impl Caller {
     }
 
     /// Keeps a text as a blob, once, and returns its hash.
-    async fn keep(&self, space: &Space, text: &str) -> Result<String, store::Error> {
-        let key = (space.clone(), sha256(text.as_bytes()));
+    async fn keep(&self, space: &Space, text: &Text) -> Result<String, store::Error> {
+        let key = (space.clone(), text.sha256().to_owned());
         if self.lock_known().contains(&key) {
             return Ok(key.1);
         }
-        let blob =
-            Blob { mime: "text/plain; charset=utf-8".into(), bytes: bytes::Bytes::copy_from_slice(text.as_bytes()) };
-        let hash = self.store.put_blob(space, blob).await?;
+        let bytes = bytes::Bytes::copy_from_slice(text.as_str().as_bytes());
+        let hash = self.store.put_blob(space, Blob { mime: "text/plain; charset=utf-8".into(), bytes }).await?;
         let mut known = self.lock_known();
         if known.len() >= KNOWN_MAX {
             known.clear();
@@ -349,8 +349,9 @@ impl Caller {
         let question = self.recorded_question(space, record, &view).await?;
         let blocks = self.write(&events, number("omitted"), &options);
         let prepared = self.model.prepare(&self.request(&place, blocks, &question, &options).await?);
-        let exact = record.payload.get("request_sha256").and_then(Value::as_str) == Some(&sha256(&prepared.body));
-        let body: Value = serde_json::from_slice(&prepared.body).unwrap_or_default();
+        let exact = record.payload.get("request_sha256").and_then(Value::as_str)
+            == Some(&sha256(prepared.body.as_str().as_bytes()));
+        let body: Value = serde_json::from_str(prepared.body.as_str()).unwrap_or_default();
         let recorded = |key: &str| record.payload.get(key).cloned();
         Ok(json!({
             "call": record.event_id, "thread": record.thread, "module": recorded("module"), "purpose": recorded("purpose"),
@@ -368,12 +369,12 @@ impl Caller {
             who: who(record),
             purpose: "",
             round: 0,
-            system: self.kept(space, view, "system").await?,
+            system: Text::new(self.kept(space, view, "system").await?),
             tail: Template::parse(&self.kept(space, view, "tail").await?),
             values: values.filter_map(value).collect(),
             prompt: if has_prompt { Some(self.kept(space, view, "prompt").await?) } else { None },
             own: self.own_events(space, &record.thread, view).await?,
-            tools: tools.into(),
+            tools: ToolSpecs::new(tools),
             choice: only.map_or(ToolChoice::Auto, |name| ToolChoice::Only(name.to_owned())),
             tier: if view.get("tier").and_then(Value::as_str) == Some("high") { Tier::High } else { Tier::Low },
         })

@@ -13,9 +13,10 @@ use crate::event::Operation;
 use crate::failure::Who;
 use crate::history::positions;
 use crate::id::{self, Seq};
-use crate::model::{Piece, Tier, ToolChoice};
+use crate::model::{Piece, Tier, ToolChoice, ToolSpecs};
 use crate::store::feed::{DeltaOutcome, Hint};
 use crate::store::{self, Show, Store};
+use crate::text::Text;
 use crate::tool::Toolbox;
 
 pub mod arriving;
@@ -147,7 +148,7 @@ pub async fn decide(deciding: &Deciding, streamed: &mut Streamed) -> Result<(Rea
 fn question(deciding: &Deciding, look: &Look) -> Question {
     let prompts = deciding.caller.prompts();
     let repair = deciding.manner.is_repair();
-    let (mut system, tail, mut values) = match &deciding.manner {
+    let (system, tail, mut values) = match &deciding.manner {
         Manner::Conversation { .. } => {
             let tail = if repair { &prompts.decision_repair } else { &prompts.decision_turn };
             (prompts.decision.source(), tail, vec![value("meanwhile", &meanwhile(deciding, look))])
@@ -168,10 +169,10 @@ fn question(deciding: &Deciding, look: &Look) -> Question {
     values.insert(0, value("batch", &positions(&deciding.batch)));
     let reminders = reminders(deciding, look);
     values.extend((!reminders.is_empty()).then(|| value("reminders", &reminders)));
-    if let Some(own) = &deciding.language {
-        system.push_str("\n\n");
-        system.push_str(&prompts.language.fill(&[("own", own)]));
-    }
+    let system = match &deciding.language {
+        Some(own) => Text::new(format!("{}\n\n{}", system.as_str(), prompts.language.fill(&[("own", own)]))),
+        None => system.clone(),
+    };
     let speaks = deciding.language.is_some();
     Question {
         who: Who::Decision,
@@ -182,7 +183,7 @@ fn question(deciding: &Deciding, look: &Look) -> Question {
         values,
         prompt: deciding.prompt.clone(),
         own: Vec::new(),
-        tools: if speaks { [].into() } else { deciding.tools.specs() },
+        tools: if speaks { ToolSpecs::new(Vec::new()) } else { deciding.tools.specs().clone() },
         choice: if repair && !speaks { ToolChoice::Only(REPLY.to_owned()) } else { ToolChoice::Auto },
         tier: deciding.tier,
     }

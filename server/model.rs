@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::failure::{Failure, Who};
 use crate::id::ThreadId;
+use crate::text::{Json, Text};
 
 pub use metered::metered;
 pub use models::Models;
@@ -63,7 +64,24 @@ pub struct ToolSpec {
     /// What it is for.
     pub description: String,
     /// JSON Schema of its arguments; strict: every property required, no extras.
-    pub parameters: Value,
+    pub parameters: Json,
+}
+
+/// Tools as a model is told of them, and as the record of a call keeps them.
+#[derive(Debug, Clone)]
+pub struct ToolSpecs {
+    /// The tools.
+    pub list: Arc<[ToolSpec]>,
+    /// The list as JSON.
+    pub text: Text,
+}
+
+impl ToolSpecs {
+    /// These tools, in this order.
+    pub fn new(list: Vec<ToolSpec>) -> Self {
+        let text = Text::new(Json::of(&list).as_str());
+        Self { list: list.into(), text }
+    }
 }
 
 /// Which tools the model may or must call.
@@ -117,7 +135,7 @@ pub struct Prepared {
     /// Parameters besides messages and tools (`stream`, `temperature`, …).
     pub parameters: Value,
     /// The request body.
-    pub body: Bytes,
+    pub body: Json,
 }
 
 /// A tool call as the model wrote it. `arguments` may be anything.

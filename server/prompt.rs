@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::id::Name;
+use crate::text::Text;
 
 /// Why the prompts could not be loaded. Names the file.
 #[derive(Debug, thiserror::Error)]
@@ -35,9 +37,12 @@ pub enum Error {
     Unknown(PathBuf),
 }
 
-/// A prompt with places to be filled in: `{{name}}`.
+/// A prompt with places to be filled in: `{{name}}`. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template(Vec<Segment>);
+pub struct Template {
+    segments: Arc<[Segment]>,
+    source: Text,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Segment {
@@ -57,31 +62,30 @@ impl Template {
             rest = &rest[open + length + 2..];
         }
         segments.push(Segment::Text(rest.to_owned()));
-        Self(segments)
+        Self { segments: segments.into(), source: Text::new(text) }
     }
 
     /// The text with every variable filled in; those not given are left out.
     pub fn fill(&self, values: &[(&str, &str)]) -> String {
         let value = |name: &str| values.iter().find(|(n, _)| *n == name).map_or("", |(_, v)| v);
-        let text = |segment: &Segment| match segment {
-            Segment::Text(text) => text.clone(),
-            Segment::Variable(name) => value(name).to_owned(),
-        };
-        self.0.iter().map(text).collect()
+        let mut text = String::with_capacity(self.source.as_str().len());
+        for segment in self.segments.iter() {
+            text.push_str(match segment {
+                Segment::Text(text) => text,
+                Segment::Variable(name) => value(name),
+            });
+        }
+        text
     }
 
     /// The template as it was written.
-    pub fn source(&self) -> String {
-        let text = |segment: &Segment| match segment {
-            Segment::Text(text) => text.clone(),
-            Segment::Variable(name) => format!("{{{{{name}}}}}"),
-        };
-        self.0.iter().map(text).collect()
+    pub fn source(&self) -> &Text {
+        &self.source
     }
 
     fn variables(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self
-            .0
+            .segments
             .iter()
             .filter_map(|s| match s {
                 Segment::Variable(name) => Some(name.as_str()),

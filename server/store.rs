@@ -9,7 +9,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::event::{Draft, Event, Modality, Source};
@@ -425,13 +424,6 @@ pub async fn open(url: &str, options: Options, project: Project) -> Result<Arc<d
             Err(Error::Broken(format!("{url:?} names no database; use sqlite://FILE or postgres://USER@HOST/DATABASE")))
         }
     }
-}
-
-/// The SHA-256 of bytes, as 64 hex digits: the name of a blob.
-pub fn sha256(bytes: &[u8]) -> String {
-    // Every call to a model names a few texts so: by table, for a formatter takes longer than the hash.
-    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-    Sha256::digest(bytes).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// What rebuilding the rows from the log showed.

@@ -15,9 +15,10 @@ use crate::budget::Budget;
 use crate::event::{Draft, Intent};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::id::{Name, Seq, Space, ThreadId};
-use crate::model::ToolSpec;
+use crate::model::{ToolSpec, ToolSpecs};
 use crate::prompt::Prompts;
 use crate::store::Store;
+use crate::text::Json;
 use crate::time::Timestamp;
 
 /// What running a tool does to the world, and so what may be done about it after a crash.
@@ -159,7 +160,8 @@ impl<T: Typed> Tool for Described<T> {
     }
 
     fn spec(&self) -> ToolSpec {
-        ToolSpec { name: T::NAME.to_owned(), description: self.about.clone(), parameters: strict_schema::<T::Input>() }
+        let parameters = Json::of(&strict_schema::<T::Input>());
+        ToolSpec { name: T::NAME.to_owned(), description: self.about.clone(), parameters }
     }
 
     fn effect(&self) -> Effect {
@@ -224,16 +226,16 @@ fn make_strict(schema: &mut Value) {
 }
 
 /// The tools of a kind of thread, by name.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Toolbox {
     tools: Vec<Arc<dyn Tool>>,
-    specs: Arc<[ToolSpec]>,
+    specs: ToolSpecs,
 }
 
 impl Toolbox {
     /// A toolbox of these, in this order.
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
-        let specs = tools.iter().map(|tool| tool.spec()).collect();
+        let specs = ToolSpecs::new(tools.iter().map(|tool| tool.spec()).collect());
         Self { tools, specs }
     }
 
@@ -264,8 +266,8 @@ impl Toolbox {
     }
 
     /// What models are told, always the same bytes.
-    pub fn specs(&self) -> Arc<[ToolSpec]> {
-        self.specs.clone()
+    pub fn specs(&self) -> &ToolSpecs {
+        &self.specs
     }
 }
 

@@ -40,7 +40,7 @@ impl Model for Offline {
     }
 
     fn ask(&self, prepared: Prepared) -> Pieces {
-        let view: Value = serde_json::from_slice(&prepared.body).unwrap_or_default();
+        let view: Value = serde_json::from_str(prepared.body.as_str()).unwrap_or_default();
         let transcript = transcript(&view);
         let heard = Heard::in_transcript(&transcript);
         let (text, calls) = match &prepared.module {
@@ -50,8 +50,11 @@ impl Model for Offline {
             _ => decided(&view, &heard),
         };
         let output = text.len() + calls.iter().map(|call| call.arguments.len()).sum::<usize>();
-        let usage =
-            Usage { input_tokens: tokens(prepared.body.len()), output_tokens: tokens(output), cached_tokens: 0 };
+        let usage = Usage {
+            input_tokens: tokens(prepared.body.as_str().len()),
+            output_tokens: tokens(output),
+            cached_tokens: 0,
+        };
         let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
         stream::iter(pieces(Answer { text, calls, usage, finish: finish.to_owned() }).into_iter().map(Ok)).boxed()
     }

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use secrecy::SecretString;
@@ -20,6 +19,7 @@ use super::answer::Draft;
 use super::wire::{Events, Trouble, Wire};
 use super::{Content, Message, Model, Piece, Pieces, Prepared, Request, Role, ToolChoice, ToolSpec};
 use crate::failure::{Failure, FailureKind, Who};
+use crate::text::Json;
 
 /// What is kept out of the log: the client library writes whole answers that it cannot read; we say it shortly, as a failure event.
 pub const QUIET: &str = "async_openai=off";
@@ -236,15 +236,14 @@ pub(super) fn prepare(options: &Options, request: &Request) -> Prepared {
     if !tools.is_empty() {
         body.insert("tools", Member::Tools(tools));
     }
-    // Texts, numbers and maps of those: nothing that JSON cannot say. An empty body would be refused as no JSON.
-    let body = serde_json::to_vec(&body).unwrap_or_default();
+    let body = Json::of(&body);
     Prepared {
         thread: request.thread.clone(),
         module: request.module.clone(),
         tier: request.tier,
         model: options.model.clone(),
         parameters: parameters.into(),
-        body: Bytes::from(body),
+        body,
     }
 }
 
@@ -281,7 +280,7 @@ struct Offered<'a> {
 struct Function<'a> {
     description: &'a str,
     name: &'a str,
-    parameters: &'a Value,
+    parameters: &'a Json,
     #[serde(skip_serializing_if = "Option::is_none")]
     strict: Option<bool>,
 }

@@ -18,7 +18,6 @@ use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
@@ -103,14 +102,12 @@ impl Wire {
             Exchange { http: self.http.clone(), endpoint: self.endpoint.clone(), seen: seen.clone(), streamed };
         let config: Arc<dyn Config> = self.endpoint.clone();
         let client = Client::build(self.http.clone(), config).with_http_service(exchange);
-        let body: &RawValue = serde_json::from_slice(&prepared.body)
-            .map_err(|error| self.endpoint.failure(format_args!("cannot be sent a body that is no JSON: {error}")))?;
         let chat = client.chat().headers(headers(prepared)?);
         let endpoint = self.endpoint.clone();
         let events = if streamed {
-            chat.create_stream_byot(body).await.map(Source::Stream)
+            chat.create_stream_byot(&prepared.body).await.map(Source::Stream)
         } else {
-            chat.create_byot(body).await.map(|whole| Source::Whole(Some(whole)))
+            chat.create_byot(&prepared.body).await.map(|whole| Source::Whole(Some(whole)))
         };
         match events {
             Ok(source) => Ok(Events { source, endpoint, seen }),

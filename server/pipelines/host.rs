@@ -11,9 +11,10 @@ use crate::event::{Event, RunKey};
 use crate::failure::{Failure, FailureKind};
 use crate::history::Window;
 use crate::id::{Space, ThreadId};
-use crate::model::{Tier, ToolChoice};
+use crate::model::{Tier, ToolChoice, ToolSpecs};
 use crate::prompt::{Prompts, Template};
 use crate::store::{self, Append, Query, Show, ThreadRow};
+use crate::text::Text;
 
 /// The server, for the nodes of one run. Cheap to clone; given to nodes as an argument.
 #[derive(Clone)]
@@ -89,12 +90,12 @@ impl Host {
             who: self.0.run.who(),
             purpose: "node",
             round: 0,
-            system: instructions.to_owned(),
+            system: Text::new(instructions),
             tail: Template::parse(""),
             values: Vec::new(),
             prompt: Some(text.to_owned()),
             own: Vec::new(),
-            tools: Arc::from([]),
+            tools: ToolSpecs::new(Vec::new()),
             choice: ToolChoice::Auto,
             tier,
         };

@@ -134,11 +134,11 @@ fn written(event: &Event, host: &Host) -> String {
 #[node]
 async fn digest(part: Part, host: Host) -> Result<String, Failure> {
     let instructions = host.prompts().summary_part.source();
-    host.ask(Tier::Low, &instructions, &part.text).await
+    host.ask(Tier::Low, instructions.as_str(), &part.text).await
 }
 
 #[node]
 async fn join(digests: Vec<String>, host: Host) -> Result<String, Failure> {
     let instructions = host.prompts().summary_join.source();
-    host.ask(Tier::Low, &instructions, &digests.join("\n\n")).await
+    host.ask(Tier::Low, instructions.as_str(), &digests.join("\n\n")).await
 }

@@ -319,7 +319,7 @@ macro_rules! store {
             }
 
             async fn put_blob(&self, space: &Space, blob: super::Blob) -> Result<String, Error> {
-                let sha256 = super::sha256(&blob.bytes);
+                let sha256 = crate::text::sha256(&blob.bytes);
                 self.writer.put_blob(space, sha256.clone(), blob).await?;
                 Ok(sha256)
             }

@@ -81,7 +81,7 @@ impl Closing<'_> {
         let row = self.store.thread(space, thread).await?;
         let limit = self.budget.self_messages;
         if row.is_none_or(|row| u64::from(row.self_messages) < limit) {
-            return Ok((Draft::thought(thread, *turn, &self.prompts.process_continue.source()), None));
+            return Ok((Draft::thought(thread, *turn, self.prompts.process_continue.source().as_str()), None));
         }
         let failure = self_messages(limit);
         let waiting = Waiting { reason: Some(failure.text.clone()), ..Waiting::for_anybody() };

@@ -287,7 +287,10 @@ impl Driver {
         let mut lines: Vec<String> =
             rows.iter().map(|row| format!("- {} ({}): {}", row.name, row.target, one_line(&row.description))).collect();
         if let Some(parent) = thread.parent() {
-            lines.insert(0, format!("- parent ({parent}): {}", self.mind.caller.prompts().process_parent.source()));
+            lines.insert(
+                0,
+                format!("- parent ({parent}): {}", self.mind.caller.prompts().process_parent.source().as_str()),
+            );
         }
         lines.push(format!("- self ({thread})"));
         let contacts = lines.join("\n");

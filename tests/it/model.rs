@@ -19,6 +19,7 @@ use thinkd::model::scripted::Scripted;
 use thinkd::model::{
     Answer, Content, Message, Model, Models, Piece, Request, Role, Tier, ToolChoice, ToolSpec, Usage, metered,
 };
+use thinkd::text::Json;
 
 use crate::support::{self, Stub, any, ms, within};
 use provider::{Provider, Say};
@@ -32,7 +33,7 @@ fn tool(name: &str) -> ToolSpec {
         "type": "object", "properties": { "text": { "type": "string" } },
         "required": ["text"], "additionalProperties": false,
     });
-    ToolSpec { name: name.to_owned(), description: format!("{name}s"), parameters }
+    ToolSpec { name: name.to_owned(), description: format!("{name}s"), parameters: Json::of(&parameters) }
 }
 
 fn request(text: &str) -> Request {
@@ -183,7 +184,7 @@ async fn what_is_prepared_is_what_is_sent() {
     assert_eq!(prepared, model.prepare(&request));
     ask(&model, &request).await.1.unwrap();
     let asked = &provider.asked()[0];
-    assert_eq!(asked.body, prepared.body);
+    assert_eq!(asked.body, prepared.body.as_str().as_bytes());
     for line in
         ["POST /v1/chat/completions HTTP/1.1", "x-thinkd-thread: main.research", "x-thinkd-module: submodule:critic"]
     {
@@ -202,7 +203,7 @@ fn a_request_says_what_is_configured() {
     };
     let body = |options: Options, request: &Request| -> Value {
         let prepared = OpenAi::new(options).unwrap().prepare(request);
-        serde_json::from_slice(&prepared.body).unwrap()
+        serde_json::from_str(prepared.body.as_str()).unwrap()
     };
     let function = |name: &str| {
         let spec = tool(name);
@@ -252,7 +253,7 @@ fn images_and_sounds_are_sent() {
         media("audio/x-wav"),
         media("audio/mpeg"),
     ];
-    let body: Value = serde_json::from_slice(&model.prepare(&request).body).unwrap();
+    let body: Value = serde_json::from_str(model.prepare(&request).body.as_str()).unwrap();
     let sound = |format: &str| json!({ "type": "input_audio", "input_audio": { "data": "AQID", "format": format } });
     let expected = json!([
         { "type": "text", "text": "look and listen" },

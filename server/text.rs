@@ -1,0 +1,74 @@
+//! Texts that stay as they are, made once: with the hash they are kept under, or as JSON that is written already.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
+use sha2::{Digest as _, Sha256};
+
+/// A text and its SHA-256. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    text: Arc<str>,
+    sha256: Arc<str>,
+}
+
+impl Text {
+    /// The text, hashed.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        let text = text.into();
+        let sha256 = sha256(text.as_bytes()).into();
+        Self { text, sha256 }
+    }
+
+    /// The text itself.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Its SHA-256, as 64 hex digits.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+}
+
+/// A value as JSON, written already. Cheap to clone; where it is part of something larger, it is copied as it is.
+#[derive(Debug, Clone)]
+pub struct Json(Arc<RawValue>);
+
+impl Json {
+    /// Writes a value; `null` if it has something that JSON cannot say.
+    pub fn of(value: &impl Serialize) -> Self {
+        Self(to_raw_value(value).unwrap_or_default().into())
+    }
+
+    /// The JSON.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(|json| Self(json.into()))
+    }
+}
+
+/// The SHA-256 of bytes, as 64 hex digits: the name of a blob.
+pub fn sha256(bytes: &[u8]) -> String {
+    // Every call to a model names its request so: by table, for a formatter takes longer than the hash.
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    Sha256::digest(bytes).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
