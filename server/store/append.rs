@@ -37,11 +37,12 @@ const COMMIT: Duration = Duration::from_secs(30);
 const IDLE: Duration = Duration::from_millis(30);
 /// Events added to the index in one commit.
 pub(super) const INDEX_EVENTS: i64 = 512;
-/// When so many events are not in the index, it gets its turn after every commit.
-const INDEX_LAG: usize = 4096;
 
 /// What a database does for the writer. `begin` … `commit` is one transaction.
 pub(super) trait Backend: Send + 'static {
+    /// When so many events are not in the index, it gets its turn after every commit. Who reads goes through them one by one.
+    const INDEX_LAG: usize;
+
     fn begin(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
     /// Those of the leases that hold. They cannot be lost before the end of the transaction.
     fn held(&mut self, fences: &[Fence]) -> impl Future<Output = Result<HashSet<Fence>, Error>> + Send;
@@ -171,7 +172,7 @@ impl<B: Backend> Task<B> {
         }
         let mut last = 1;
         let closed = loop {
-            if !self.waiting.is_empty() || self.unindexed > INDEX_LAG {
+            if !self.waiting.is_empty() || self.unindexed > B::INDEX_LAG {
                 self.index().await;
             }
             let command = match self.next().await {

@@ -277,7 +277,7 @@ impl<'a> Writes<'a> {
     pub fn mark(&mut self, events: impl Iterator<Item = (&'a Space, &'a Event)>) {
         for (space, event) in events {
             let level = event.visibility() as i16;
-            self.marks.extend(marks::places(event).into_iter().map(|mark| (space.as_str(), mark, level, event.seq)));
+            self.marks.extend(marks::at_once(event).map(|mark| (space.as_str(), mark, level, event.seq)));
         }
         self.marks.sort_unstable();
     }

@@ -1,7 +1,8 @@
 //! Where an event is to be found: under its marks. A mark is a scope (the space, its thread, below an ancestor) alone or
 //! with one of the event's tags; under each mark the events stand sorted by who may see them, then by seq. So a page is
-//! the first rows of a few sorted runs, whatever is asked and however long the log is. Scopes are written with the event;
-//! the others, which are many, trail the log with the full-text index, and who asks for them waits for it.
+//! the first rows of a few sorted runs, whatever is asked and however long the log is. Marks are many, and far apart: written
+//! with their events they would be most of a commit. So they trail the log with the full-text index, in large pieces. Who asks
+//! for a scope alone reads the end of the log besides, event by event; who asks for tags waits for the index.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +10,21 @@ use super::{Query, Show};
 use crate::event::{Event, Modality, Source, Visibility, tag};
 use crate::id::ThreadId;
 
-/// The marks that are written with an event.
-pub fn places(event: &Event) -> BTreeSet<String> {
-    let waking = event.wakes().then(|| waking(&event.thread));
-    scopes(&event.thread).chain(waking).collect()
+/// The mark that is written with an event, if one is.
+pub fn at_once(event: &Event) -> Option<String> {
+    event.wakes().then(|| waking(&event.thread))
 }
 
 /// The marks that trail it.
 pub fn trailing(thread: &ThreadId, tags: &[String], from: Source, kind: Modality) -> BTreeSet<String> {
     let tags = tags.iter().map(|tag| format!("#{}", tag.to_lowercase()));
-    let kinds: BTreeSet<String> = tags.chain(source(from)).chain(modality(kind)).collect();
+    let alone = std::iter::once(String::new());
+    let kinds: BTreeSet<String> = alone.chain(tags).chain(source(from)).chain(modality(kind)).collect();
     scopes(thread).flat_map(|scope| kinds.iter().map(move |kind| format!("{scope}{kind}"))).collect()
 }
 
-/// Whether a query needs marks that trail.
-pub fn trail(query: &Query) -> bool {
+/// Whether a query has to wait for the marks of the last events.
+pub fn waits(query: &Query) -> bool {
     kinds(query) != [""]
 }
 

@@ -36,6 +36,8 @@ const POOL_MAX: u32 = 16;
 
 /// See `sql::store!`.
 const MERGES_RUNS: bool = false;
+/// See `rebuild!`.
+const HEADS: &str = "select space, head, ts from spaces";
 
 /// The store on a Postgres server.
 pub(super) struct Postgres {
@@ -54,6 +56,7 @@ fn migrations() -> Migrator {
         ("first light", include_str!("../../migrations/postgres/0001_first_light.sql")),
         ("search at once", include_str!("../../migrations/postgres/0002_search_at_once.sql")),
         ("threads are processes", include_str!("../../migrations/postgres/0003_threads_are_processes.sql")),
+        ("fewer pages a commit", include_str!("../../migrations/postgres/0004_fewer_pages_a_commit.sql")),
     ])
 }
 
@@ -188,7 +191,7 @@ impl Postgres {
         page.push(" and w.words @@ ").push_bind(all_of(words)).push("::tsquery");
         page.push(" and w.seq > ").push_bind(after).push(" and w.seq < ").push_bind(before);
         page.push(" and e.space = w.space and e.seq = w.seq");
-        conditions(&mut page, space, query);
+        conditions(&mut page, query);
         page.push(" order by w.seq").push(sql::order(query)).push(" limit ").push_bind(i64::from(query.limit.max(1)));
         Ok(Some(page))
     }
@@ -349,6 +352,8 @@ impl Log {
 }
 
 impl Backend for Log {
+    const INDEX_LAG: usize = 512;
+
     async fn begin(&mut self) -> Result<(), Error> {
         let connection = self.connected().await?;
         sqlx::query("begin").execute(connection).await.map(|_| ()).map_err(sql::error)

@@ -33,7 +33,7 @@ impl Derived {
         let Event { thread, meta, source, modality, seq, .. } = event;
         let is_indexed = self.indexed.get(space).is_some_and(|upto| seq <= upto);
         let trailing = if is_indexed { marks::trailing(thread, &meta.tags, *source, *modality).len() } else { 0 };
-        self.marks += i64::try_from(marks::places(event).len() + trailing).unwrap_or(i64::MAX);
+        self.marks += i64::try_from(usize::from(marks::at_once(event).is_some()) + trailing).unwrap_or(i64::MAX);
         self.rows.apply(space, event, project);
     }
 
@@ -82,7 +82,8 @@ fn differ<K: Ord, V: PartialEq, N: Display>(
     }
 }
 
-/// Stamps, for a connection (that has `put`, `put_rest`, `put_index`, `clear`): `read_events`, `read_blob`, `remake`, and the store's `rebuild_rows`, which needs `alone` (a
+/// Stamps, for a connection (that has `put`, `put_rest`, `put_index`, `clear`, and `HEADS`, which selects where the logs of the
+/// spaces that have rows end): `read_events`, `read_blob`, `remake`, and the store's `rebuild_rows`, which needs `alone` (a
 /// connection inside a transaction that sees one state, and, to change it, shares it with nobody).
 macro_rules! rebuild {
     ($Store:ident, $Connection:ty) => {
@@ -185,10 +186,8 @@ macro_rules! rebuild {
 
         async fn read_derived(connection: &mut $Connection) -> Result<super::rebuild::Derived, Error> {
             let mut derived = super::rebuild::Derived::default();
-            let rows: Vec<(String, i64, i64)> = sqlx::query_as("select space, head, ts from spaces")
-                .fetch_all(&mut *connection)
-                .await
-                .map_err(sql::error)?;
+            let rows: Vec<(String, i64, i64)> =
+                sqlx::query_as(HEADS).fetch_all(&mut *connection).await.map_err(sql::error)?;
             for (space, seq, ts) in rows {
                 derived.heads.insert(sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) });
             }

@@ -59,9 +59,9 @@ macro_rules! store {
             }
 
             async fn head(&self, space: &Space) -> Result<super::Head, Error> {
-                let seq: Option<i64> = sqlx::query_scalar("select head from spaces where space = $1")
+                let seq: Option<i64> = sqlx::query_scalar("select max(seq) from events where space = $1")
                     .bind(space.as_str())
-                    .fetch_optional(&mut *self.reader().await?)
+                    .fetch_one(&mut *self.reader().await?)
                     .await
                     .map_err(sql::error)?;
                 Ok(super::Head { seq: seq.unwrap_or(0), epoch: self.epoch })
@@ -355,9 +355,10 @@ macro_rules! store {
         impl $Store {
             /// The rows of a page.
             async fn page(&self, space: &Space, query: &Query) -> Result<Vec<sql::EventColumns>, Error> {
+                let query = &self.placed(space, query).await?;
                 let mut page = match &query.text {
                     None => {
-                        if super::marks::trail(query) {
+                        if super::marks::waits(query) {
                             self.await_index(space).await?;
                         }
                         marked_page(space, query)
@@ -377,11 +378,42 @@ macro_rules! store {
                 page.build_query_as().fetch_all(&mut *self.reader().await?).await.map_err(sql::error)
             }
 
+            /// The query with positions in the place of times: times never decrease along seq.
+            async fn placed(&self, space: &Space, query: &Query) -> Result<Query, Error> {
+                let mut query = query.clone();
+                if let Some(since) = query.since.take() {
+                    let first = self.first_since(space, since).await?;
+                    query.after = Some(query.after.unwrap_or(0).max(first - 1));
+                }
+                if let Some(before) = query.before_ts.take() {
+                    let first = self.first_since(space, before).await?;
+                    query.before = Some(query.before.unwrap_or(crate::id::Seq::MAX).min(first));
+                }
+                Ok(query)
+            }
+
+            /// Where the log came to a time, or its end: the log is halved until one event is left.
+            async fn first_since(&self, space: &Space, ts: crate::time::Timestamp) -> Result<crate::id::Seq, Error> {
+                let text = "with recursive part (early, late) as (\
+                     select cast(0 as bigint), coalesce((select max(seq) from events where space = $1), 0) + 1 union all \
+                     select case when (select ts < $2 from events where space = $1 and seq = (early + late) / 2) \
+                     then (early + late) / 2 else early end, \
+                     case when (select ts < $2 from events where space = $1 and seq = (early + late) / 2) \
+                     then late else (early + late) / 2 end from part where late - early > 1) \
+                     select min(late) from part";
+                sqlx::query_scalar(text)
+                    .bind(space.as_str())
+                    .bind(ts.micros())
+                    .fetch_one(&mut *self.reader().await?)
+                    .await
+                    .map_err(sql::error)
+            }
+
             /// Waits until the index has reached the log's end of now. An index that is far behind (the log was written by a server
             /// that did not live to index it) is worth asking again, but no wrong answer.
             async fn await_index(&self, space: &Space) -> Result<(), Error> {
-                let text = "select 1 from spaces s left join indexed i on i.space = s.space \
-                     where s.space = $1 and s.head > coalesce(i.seq, 0)";
+                let text = "select 1 where (select max(seq) from events where space = $1) \
+                     > coalesce((select seq from indexed where space = $1), 0)";
                 let behind: Option<i32> = sqlx::query_scalar(text)
                     .bind(space.as_str())
                     .fetch_optional(&mut *self.reader().await?)
@@ -416,6 +448,16 @@ macro_rules! store {
                     page.push(" order by m.seq").push(order).push(" limit ").push_bind(limit).push(") r").push(number);
                 }
             }
+            if !super::marks::waits(query) {
+                page.push(" union ");
+                if MERGES_RUNS {
+                    end_of_log(&mut page, space, query);
+                } else {
+                    page.push("select seq from (");
+                    end_of_log(&mut page, space, query);
+                    page.push(" order by e.seq").push(order).push(" limit ").push_bind(limit).push(") r");
+                }
+            }
             page.push(" order by 1").push(order).push(" limit ").push_bind(limit).push(" + 0) m");
             page.push(" cross join events e where e.space = ").push_bind(space.as_str().to_owned());
             page.push(" and e.seq = m.seq order by m.seq").push(order);
@@ -434,7 +476,16 @@ macro_rules! store {
             }
             let (after, before) = sql::range(query);
             page.push(" and m.seq > ").push_bind(after).push(" and m.seq < ").push_bind(before);
-            times(page, "m.seq", space, query);
+        }
+
+        /// The seqs that are asked for among the events that have no marks yet.
+        fn end_of_log(page: &mut Page, space: &Space, query: &Query) {
+            page.push("select e.seq from events e where e.space = ").push_bind(space.as_str().to_owned());
+            page.push(" and e.seq > coalesce((select seq from indexed where space = ");
+            page.push_bind(space.as_str().to_owned()).push("), 0)");
+            let (after, before) = sql::range(query);
+            page.push(" and e.seq > ").push_bind(after).push(" and e.seq < ").push_bind(before);
+            conditions(page, query);
         }
 
         /// Source and modality, event by event.
@@ -447,25 +498,8 @@ macro_rules! store {
             }
         }
 
-        /// Times never decrease along seq: each is one look-up that gives a seq.
-        fn times(page: &mut Page, seq: &str, space: &Space, query: &Query) {
-            if let Some(since) = query.since {
-                page.push(" and ").push(seq).push(" >= (select seq from events where space = ");
-                page.push_bind(space.as_str().to_owned()).push(" and ts >= ").push_bind(since.micros());
-                page.push(" order by ts, seq limit 1)");
-            }
-            if let Some(before) = query.before_ts {
-                page.push(" and ").push(seq).push(" < coalesce((select seq from events where space = ");
-                page.push_bind(space.as_str().to_owned()).push(" and ts >= ").push_bind(before.micros());
-                page.push(" order by ts, seq limit 1), 9223372036854775807)");
-            }
-        }
-
-        /// Everything but words, event by event: for pages that come out of the search index.
-        fn conditions(page: &mut Page, space: &Space, query: &Query) {
-            page.push(" and e.visibility >= ").push(query.least() as i16);
-            kinds(page, query);
-            times(page, "e.seq", space, query);
+        /// Everything but words and positions, event by event.
+        fn conditions(page: &mut Page, query: &Query) {
             if let Some(thread) = &query.thread {
                 page.push(" and (e.thread = ").push_bind(thread.to_string());
                 if query.subtree {
@@ -475,6 +509,8 @@ macro_rules! store {
                 }
                 page.push(")");
             }
+            kinds(page, query);
+            page.push(" and e.visibility >= ").push(query.least() as i16);
             let tags = query.tags();
             if !tags.is_empty() {
                 page.push(" and exists (select 1 from marks t where t.space = e.space and t.mark in (");

@@ -39,6 +39,9 @@ const SEQ_BITS: u32 = 40;
 
 /// See `sql::store!`.
 const MERGES_RUNS: bool = true;
+/// See `rebuild!`.
+const HEADS: &str = "select s.space, e.seq, e.ts from spaces s join events e on e.space = s.space \
+     where e.seq = (select max(seq) from events where space = s.space)";
 
 /// The store in one file.
 pub(super) struct Sqlite {
@@ -60,6 +63,7 @@ fn migrations() -> Migrator {
         ("first light", include_str!("../../migrations/sqlite/0001_first_light.sql")),
         ("search at once", include_str!("../../migrations/sqlite/0002_search_at_once.sql")),
         ("threads are processes", include_str!("../../migrations/sqlite/0003_threads_are_processes.sql")),
+        ("fewer pages a commit", include_str!("../../migrations/sqlite/0004_fewer_pages_a_commit.sql")),
     ])
 }
 
@@ -114,14 +118,42 @@ pub(super) async fn open_alone(url: &str) -> Result<(SqliteConnection, File), Er
     let options = writing(url)?;
     let path = options.get_filename().to_owned();
     let lock = lock(&path)?;
-    Ok((open_file(&options, &path).await?, lock))
+    let is_new = std::fs::metadata(&path).map_or(true, |file| file.len() == 0);
+    let connection = if is_new {
+        let mut connection = new_file(&options, &path).await?;
+        let journal = sqlx::raw_sql("pragma journal_mode = wal").execute(&mut connection).await;
+        journal.map_err(|error| named(&path, sql::error(error)))?;
+        // What follows goes to the journal: this much of the file itself has to be there for good.
+        let synced = File::open(&path).and_then(|file| file.sync_all());
+        synced.map_err(|error| Error::Unavailable(format!("{}: {error}", path.display())))?;
+        connection
+    } else {
+        // Each step is a commit or two; the first one after them has the disk take all of it.
+        let making = options.clone().synchronous(SqliteSynchronous::Normal);
+        let mut connection = making.connect().await.map_err(|error| named(&path, sql::error(error)))?;
+        migrate(&mut connection, &path).await?;
+        connection
+    };
+    Ok((flushing(connection, &path).await?, lock))
 }
 
-async fn open_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteConnection, Error> {
-    // Each step of making the tables is a commit or two; the first one after them has the disk take all of it.
-    let making = options.clone().synchronous(SqliteSynchronous::Normal);
+/// A file with tables. There is nothing in it that could be lost, so its making waits for no disk.
+async fn new_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteConnection, Error> {
+    let making = options.clone().journal_mode(SqliteJournalMode::Delete).synchronous(SqliteSynchronous::Off);
     let mut connection = making.connect().await.map_err(|error| named(path, sql::error(error)))?;
-    migrations().run(&mut connection).await.map_err(|error| named(path, sql::migration_error(error)))?;
+    migrate(&mut connection, path).await?;
+    Ok(connection)
+}
+
+/// Brings the tables up to date: all steps, or none.
+async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), Error> {
+    let failed = |error| named(path, sql::error(error));
+    let mut all = connection.begin().await.map_err(failed)?;
+    migrations().run(&mut *all).await.map_err(|error| named(path, sql::migration_error(error)))?;
+    all.commit().await.map_err(failed)
+}
+
+async fn flushing(mut connection: SqliteConnection, path: &Path) -> Result<SqliteConnection, Error> {
     flush_every_commit(&mut connection, true).await.map_err(|error| named(path, error))?;
     Ok(connection)
 }
@@ -138,12 +170,8 @@ const BACKUP: i64 = -1;
 
 /// A new file for a backup.
 pub(super) async fn new_backup(file: &Path) -> Result<SqliteConnection, Error> {
-    let options = SqliteConnectOptions::new()
-        .filename(file)
-        .create_if_missing(true)
-        .synchronous(SqliteSynchronous::Full)
-        .disable_statement_logging();
-    let mut connection = open_file(&options, file).await?;
+    let options = SqliteConnectOptions::new().filename(file).create_if_missing(true).disable_statement_logging();
+    let mut connection = flushing(new_file(&options, file).await?, file).await?;
     let marked = sqlx::query("update log set incarnation = $1").bind(BACKUP);
     marked.execute(&mut connection).await.map_err(|error| named(file, sql::error(error)))?;
     Ok(connection)
@@ -231,7 +259,7 @@ impl Sqlite {
         page.push(" and w.rowid < ").push_bind(base + before.clamp(0, most));
         page.push(" and e.space = ").push_bind(space.as_str().to_owned());
         page.push(" and e.seq = w.rowid - ").push_bind(base);
-        conditions(&mut page, space, query);
+        conditions(&mut page, query);
         page.push(" order by w.rowid")
             .push(sql::order(query))
             .push(" limit ")
@@ -371,16 +399,20 @@ impl Log {
         if let Some(head) = self.known.head(space) {
             return Ok(Some(head));
         }
-        let row: Option<(i64, i64)> = sqlx::query_as("select head, ts from spaces where space = $1")
-            .bind(space.as_str())
-            .fetch_optional(&mut self.connection)
-            .await
-            .map_err(sql::error)?;
+        let row: Option<(i64, i64)> =
+            sqlx::query_as("select seq, ts from events where space = $1 order by seq desc limit 1")
+                .bind(space.as_str())
+                .fetch_optional(&mut self.connection)
+                .await
+                .map_err(sql::error)?;
         Ok(row.map(|(seq, ts)| Position { seq, ts: Timestamp::from_micros(ts) }))
     }
 }
 
 impl Backend for Log {
+    /// What is read of threads at work is in memory (`known.rs`).
+    const INDEX_LAG: usize = 4096;
+
     async fn begin(&mut self) -> Result<(), Error> {
         // What is read needs no transaction, since nobody else writes; what is written has one (`put_alone`).
         self.broken.check()
@@ -439,7 +471,10 @@ impl Backend for Log {
     }
 
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
-        bulk::put_alone(&mut self.connection, &plan.writes()?, &plan.rows, &self.broken).await?;
+        let mut writes = plan.writes()?;
+        // Where its log ends, a space's row does not say: it has to be there, no more.
+        writes.heads.retain(|(space, _)| self.known.head(space).is_none());
+        bulk::put_alone(&mut self.connection, &writes, &plan.rows, &self.broken).await?;
         self.known.take(plan);
         Ok(())
     }
@@ -473,8 +508,8 @@ impl Backend for Log {
     }
 
     async fn behind(&mut self) -> Result<Vec<Space>, Error> {
-        let text = "select s.space from spaces s left join indexed i on i.space = s.space \
-             where s.head > coalesce(i.seq, 0)";
+        let text = "select s.space from spaces s where (select max(seq) from events where space = s.space) \
+             > coalesce((select seq from indexed where space = s.space), 0)";
         let spaces: Vec<String> = sqlx::query_scalar(text).fetch_all(&mut self.connection).await.map_err(sql::error)?;
         spaces.into_iter().map(sql::space).collect()
     }

@@ -139,14 +139,10 @@ impl Trips {
     }
 
     fn heads(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
-        let text = "insert into spaces (space, head, ts, number) \
-             select ?, ?, ?, coalesce(max(number), 0) + 1 from spaces where true \
-             on conflict (space) do update set head = excluded.head, ts = excluded.ts";
-        for (space, head) in &writes.heads {
-            let arguments = self.next(text);
-            arguments.add(space.as_str())?;
-            arguments.add(head.seq)?;
-            arguments.add(head.ts.micros())?;
+        let text = "insert into spaces (space, number) select ?, coalesce(max(number), 0) + 1 from spaces where true \
+             on conflict (space) do nothing";
+        for (space, _) in &writes.heads {
+            self.next(text).add(space.as_str())?;
         }
         Ok(())
     }

@@ -147,6 +147,27 @@ async fn every_question_is_answered_as_in_memory() {
     }
 }
 
+/// What has just been appended is among what is asked for, though what finds it trails the log.
+#[tokio::test]
+async fn the_end_of_the_log_is_read_before_it_is_indexed() {
+    for medium in media().await {
+        let store = open(&medium).await;
+        let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
+        let mut events = Vec::new();
+        for _ in 0..120 {
+            let drafts = proptest::collection::vec(any_draft(), 1..4).new_tree(&mut runner).unwrap().current();
+            events.extend(append(&store, drafts).await.into_iter().map(|placed| placed.shown.event.clone()));
+            let any = any_query().new_tree(&mut runner).unwrap().current();
+            // Tags, words and rare kinds wait for the index.
+            let kinds = (Vec::new(), None, None, any.source.filter(|source| *source == Source::Internal));
+            let (since, before_ts) = (events.get(events.len() / 3).map(|event| event.ts), None);
+            let query = Query { tags: kinds.0, text: kinds.1, modality: kinds.2, source: kinds.3, since, before_ts, ..any };
+            assert_eq!(seqs(&store, query.clone()).await, naive(&events, &query), "{query:?}");
+        }
+        store.close().await;
+    }
+}
+
 /// T4.17, T4.21: the newest 50, newest first, without debug; a thousand debug events between hide nothing.
 #[tokio::test]
 async fn t4_17_t4_21_debug_events_hide_nothing() {

@@ -145,6 +145,35 @@ async fn rebuilding_makes_the_same_rows_from_the_log_alone() {
     }
 }
 
+/// A database of an earlier thinkd is brought up to date with what is in it.
+#[tokio::test]
+async fn tables_of_an_earlier_version_are_brought_up_to_date() {
+    for medium in media().await {
+        let store = open(&medium).await;
+        fill(&store).await;
+        let before = log(&store, &space()).await;
+        store.close().await;
+        // As the third version left them.
+        if !medium.is_postgres() {
+            execute(&medium, "alter table spaces add column head integer not null default 0").await;
+            execute(&medium, "alter table spaces add column ts integer not null default 0").await;
+        }
+        execute(&medium, "create index events_ts on events (space, ts, seq)").await;
+        execute(&medium, "insert into marks select space, '', visibility, seq from events where seq > 7 on conflict do nothing").await;
+        execute(&medium, "delete from _sqlx_migrations where version > 3").await;
+        let store = open(&medium).await;
+        assert_eq!(log(&store, &space()).await, before);
+        let found = append(&store, vec![input("main", "on")]).await;
+        assert_eq!(found[0].shown.event.seq, 8);
+        let late = store::Query { since: Some(found[0].shown.event.ts), limit: 5, ..store::Query::default() };
+        let late = store.events(&space(), &late).await.unwrap();
+        assert_eq!(late.last().map(|event| event.seq), Some(8), "found by its time");
+        store.rebuild(false).await.unwrap();
+        assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());
+        store.close().await;
+    }
+}
+
 /// A backup of a running server, restored: the same events, rows and blobs under a new epoch, on either database.
 #[tokio::test]
 async fn a_backup_restores_the_log_under_a_new_epoch() {
