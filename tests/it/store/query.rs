@@ -161,7 +161,8 @@ async fn the_end_of_the_log_is_read_before_it_is_indexed() {
             // Tags, words and rare kinds wait for the index.
             let kinds = (Vec::new(), None, None, any.source.filter(|source| *source == Source::Internal));
             let (since, before_ts) = (events.get(events.len() / 3).map(|event| event.ts), None);
-            let query = Query { tags: kinds.0, text: kinds.1, modality: kinds.2, source: kinds.3, since, before_ts, ..any };
+            let query =
+                Query { tags: kinds.0, text: kinds.1, modality: kinds.2, source: kinds.3, since, before_ts, ..any };
             assert_eq!(seqs(&store, query.clone()).await, naive(&events, &query), "{query:?}");
         }
         store.close().await;

@@ -1,0 +1,164 @@
+//! The file: its options, its lock, its tables, and what makes a backup of it. Nothing here reads or writes events.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection};
+use uuid::Uuid;
+
+use super::sql;
+use crate::store::Error;
+
+/// How long one connection waits for another one's lock on the file.
+const BUSY: Duration = Duration::from_secs(5);
+
+fn migrations() -> Migrator {
+    sql::migrations(&[
+        ("first light", include_str!("../../../migrations/sqlite/0001_first_light.sql")),
+        ("search at once", include_str!("../../../migrations/sqlite/0002_search_at_once.sql")),
+        ("threads are processes", include_str!("../../../migrations/sqlite/0003_threads_are_processes.sql")),
+        ("fewer pages a commit", include_str!("../../../migrations/sqlite/0004_fewer_pages_a_commit.sql")),
+    ])
+}
+
+/// The options every connection to a file has in common.
+fn options(url: &str) -> Result<SqliteConnectOptions, Error> {
+    let options = SqliteConnectOptions::from_str(url).map_err(|error| Error::Broken(format!("{url:?}: {error}")))?;
+    if url.contains(":memory:") || options.get_filename().as_os_str().is_empty() {
+        return Err(Error::Broken(format!("{url:?} names no file; use sqlite://FILE")));
+    }
+    Ok(options
+        .busy_timeout(BUSY)
+        .statement_cache_capacity(256)
+        // A page is read in one go: its rows do not wait for one another.
+        .row_buffer_size(1024)
+        .disable_statement_logging())
+}
+
+pub(in crate::store) fn writing(url: &str) -> Result<SqliteConnectOptions, Error> {
+    Ok(options(url)?
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        // The same few pages change again and again: the longer they stay in the journal, the seldomer they are copied.
+        .pragma("wal_autocheckpoint", "4000")
+        .pragma("journal_size_limit", "67108864")
+        .pragma("cache_size", "-16384")
+        .pragma("temp_store", "memory"))
+}
+
+pub(in crate::store) fn reading(url: &str) -> Result<SqliteConnectOptions, Error> {
+    Ok(options(url)?.read_only(true).pragma("cache_size", "-4096").pragma("temp_store", "memory"))
+}
+
+/// Keeps every other process (and a second store in this one) away from the file.
+fn lock(path: &Path) -> Result<File, Error> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let name = PathBuf::from(name);
+    let unavailable = |why: String| Error::Unavailable(format!("{}: {why}", name.display()));
+    let file = File::create(&name).map_err(|error| unavailable(error.to_string()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(unavailable(format!("another thinkd has the database {} open", path.display())))
+        }
+        Err(TryLockError::Error(error)) => Err(unavailable(format!("cannot be locked: {error}"))),
+    }
+}
+
+/// The connection that writes, tables up to date, and the lock that keeps others out.
+pub(in crate::store) async fn open_alone(url: &str) -> Result<(SqliteConnection, File), Error> {
+    let options = writing(url)?;
+    let path = options.get_filename().to_owned();
+    let lock = lock(&path)?;
+    let is_new = std::fs::metadata(&path).map_or(true, |file| file.len() == 0);
+    let connection = if is_new {
+        let mut connection = new_file(&options, &path).await?;
+        let journal = sqlx::raw_sql("pragma journal_mode = wal").execute(&mut connection).await;
+        journal.map_err(|error| named(&path, sql::error(error)))?;
+        // What follows goes to the journal: this much of the file itself has to be there for good.
+        let synced = File::open(&path).and_then(|file| file.sync_all());
+        synced.map_err(|error| Error::Unavailable(format!("{}: {error}", path.display())))?;
+        connection
+    } else {
+        // Each step is a commit or two; the first one after them has the disk take all of it.
+        let making = options.clone().synchronous(SqliteSynchronous::Normal);
+        let mut connection = making.connect().await.map_err(|error| named(&path, sql::error(error)))?;
+        migrate(&mut connection, &path).await?;
+        connection
+    };
+    Ok((flushing(connection, &path).await?, lock))
+}
+
+/// A file with tables. There is nothing in it that could be lost, so its making waits for no disk.
+async fn new_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteConnection, Error> {
+    let making = options.clone().journal_mode(SqliteJournalMode::Delete).synchronous(SqliteSynchronous::Off);
+    let mut connection = making.connect().await.map_err(|error| named(path, sql::error(error)))?;
+    migrate(&mut connection, path).await?;
+    Ok(connection)
+}
+
+/// Brings the tables up to date: all steps, or none.
+async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), Error> {
+    let failed = |error| named(path, sql::error(error));
+    let mut all = connection.begin().await.map_err(failed)?;
+    migrations().run(&mut *all).await.map_err(|error| named(path, sql::migration_error(error)))?;
+    all.commit().await.map_err(failed)
+}
+
+async fn flushing(mut connection: SqliteConnection, path: &Path) -> Result<SqliteConnection, Error> {
+    flush_every_commit(&mut connection, true).await.map_err(|error| named(path, error))?;
+    Ok(connection)
+}
+
+/// Whether a commit returns only when the disk has it.
+pub(super) async fn flush_every_commit(connection: &mut SqliteConnection, every: bool) -> Result<(), Error> {
+    // SQLite obeys this one while it reads the text: a prepared statement would do nothing the next time.
+    let text = if every { "pragma synchronous = full" } else { "pragma synchronous = normal" };
+    sqlx::raw_sql(text).execute(connection).await.map(|_| ()).map_err(sql::error)
+}
+
+/// The incarnation that marks a file as a backup: it has events and blobs, but no rows.
+const BACKUP: i64 = -1;
+
+/// A new file for a backup.
+pub(in crate::store) async fn new_backup(file: &Path) -> Result<SqliteConnection, Error> {
+    let options = SqliteConnectOptions::new().filename(file).create_if_missing(true).disable_statement_logging();
+    let mut connection = flushing(new_file(&options, file).await?, file).await?;
+    let marked = sqlx::query("update log set incarnation = $1").bind(BACKUP);
+    marked.execute(&mut connection).await.map_err(|error| named(file, sql::error(error)))?;
+    Ok(connection)
+}
+
+/// A backup, to read.
+pub(in crate::store) async fn open_backup(file: &Path) -> Result<SqliteConnection, Error> {
+    let options = SqliteConnectOptions::new().filename(file).read_only(true).disable_statement_logging();
+    let mut connection = options.connect().await.map_err(|error| named(file, sql::error(error)))?;
+    let incarnation: Result<i64, _> =
+        sqlx::query_scalar("select incarnation from log").fetch_one(&mut connection).await;
+    match incarnation {
+        Ok(BACKUP) => Ok(connection),
+        Ok(_) => Err(Error::Broken(format!("{} is a database, not a backup; back it up first", file.display()))),
+        Err(error) => Err(Error::Broken(format!("{} is not a backup of thinkd: {error}", file.display()))),
+    }
+}
+
+fn named(path: &Path, error: Error) -> Error {
+    match error {
+        Error::Unavailable(why) => Error::Unavailable(format!("{}: {why}", path.display())),
+        Error::Broken(why) => Error::Broken(format!("{}: {why}", path.display())),
+        conflict @ Error::Conflict(_) => conflict,
+    }
+}
+
+/// Counts this opening.
+pub(super) async fn opened(connection: &mut SqliteConnection) -> Result<(Uuid, i64), Error> {
+    let text = "update log set incarnation = incarnation + 1 where incarnation <> $1 returning epoch, incarnation";
+    let row = sqlx::query_as(text).bind(BACKUP).fetch_optional(connection).await.map_err(sql::error)?;
+    row.ok_or_else(|| Error::Broken("the file is a backup; make a database of it with `thinkd restore`".into()))
+}

@@ -1,0 +1,230 @@
+//! The connection that writes: what the store's one writer asks of a database, on SQLite.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Arc, OnceLock};
+
+use sqlx::Connection as _;
+use sqlx::sqlite::SqliteConnection;
+use uuid::Uuid;
+
+use super::file::flush_every_commit;
+use super::known::Known;
+use super::{bulk, json, put_blob, put_index, sql};
+use crate::event::Event;
+use crate::id::{Space, ThreadId};
+use crate::store::append::{Backend, INDEX_EVENTS, Plan, Position};
+use crate::store::leases::Leases;
+use crate::store::{Blob, Error, Fence, ThreadRow};
+use crate::time::Timestamp;
+
+/// Set when the disk did not confirm a write: nobody knows what it holds then, and asking again may be answered wrongly.
+/// Nothing more is appended until the process starts anew and reads what there is.
+#[derive(Clone, Default)]
+pub(super) struct Broken(Arc<OnceLock<String>>);
+
+impl Broken {
+    pub fn check(&self) -> Result<(), Error> {
+        match self.0.get() {
+            None => Ok(()),
+            Some(why) => {
+                Err(Error::Broken(format!("the disk did not confirm a write ({why}); check it and start anew")))
+            }
+        }
+    }
+
+    /// SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC.
+    pub fn note(&self, error: &sqlx::Error) {
+        let code = error.as_database_error().and_then(|cause| cause.code());
+        if matches!(code.as_deref(), Some("1034" | "1290")) {
+            self.set(&error.to_string());
+        }
+    }
+
+    fn set(&self, why: &str) {
+        if self.0.set(why.to_owned()).is_ok() {
+            tracing::error!(why, "the disk did not confirm a write; nothing more is appended");
+        }
+    }
+}
+
+/// The connection that writes. Nobody else does, so what it wrote last need not be read again.
+pub(super) struct Log {
+    pub connection: SqliteConnection,
+    pub broken: Broken,
+    pub leases: Arc<Leases>,
+    pub known: Known,
+}
+
+impl Log {
+    async fn run(&mut self, text: &'static str) -> Result<(), Error> {
+        let result = sqlx::query(text).execute(&mut self.connection).await;
+        result.map(|_| ()).inspect_err(|error| self.broken.note(error)).map_err(sql::error)
+    }
+
+    async fn head(&mut self, space: &Space) -> Result<Option<Position>, Error> {
+        if let Some(head) = self.known.head(space) {
+            return Ok(Some(head));
+        }
+        let row: Option<(i64, i64)> =
+            sqlx::query_as("select seq, ts from events where space = $1 order by seq desc limit 1")
+                .bind(space.as_str())
+                .fetch_optional(&mut self.connection)
+                .await
+                .map_err(sql::error)?;
+        Ok(row.map(|(seq, ts)| Position { seq, ts: Timestamp::from_micros(ts) }))
+    }
+}
+
+impl Backend for Log {
+    /// What is read of threads at work is in memory (`known.rs`).
+    const INDEX_LAG: usize = 4096;
+
+    async fn begin(&mut self) -> Result<(), Error> {
+        // What is read needs no transaction, since nobody else writes; what is written has one (`put_alone`).
+        self.broken.check()
+    }
+
+    async fn held(&mut self, fences: &[Fence]) -> Result<HashSet<Fence>, Error> {
+        Ok(self.leases.begin(fences))
+    }
+
+    async fn heads(&mut self, spaces: &BTreeSet<Space>) -> Result<BTreeMap<Space, Position>, Error> {
+        let mut heads = BTreeMap::new();
+        for space in spaces {
+            if let Some(head) = self.head(space).await? {
+                heads.insert(space.clone(), head);
+            }
+        }
+        Ok(heads)
+    }
+
+    async fn known(&mut self, ids: &[(Space, Uuid)]) -> Result<Vec<(Space, Event)>, Error> {
+        let keys: Vec<(&str, String)> =
+            ids.iter().map(|(space, id)| (space.as_str(), id.simple().to_string())).collect();
+        // `cross join` fixes the order: one look-up a key.
+        let text = concat!(
+            "select e.space, ",
+            sql::event_columns!(),
+            " from json_each($1) k cross join events e where e.space = k.value ->> 0 and e.event_id = unhex(k.value ->> 1)"
+        );
+        let rows: Vec<sql::PlacedColumns> =
+            sqlx::query_as(text).bind(json(&keys)?).fetch_all(&mut self.connection).await.map_err(sql::error)?;
+        rows.into_iter().map(sql::placed_event).collect()
+    }
+
+    async fn threads(&mut self, ids: &[(Space, ThreadId)]) -> Result<Vec<(Space, ThreadRow)>, Error> {
+        let (mut threads, mut unknown) = (Vec::new(), Vec::new());
+        for key in ids {
+            match self.known.thread(key) {
+                Some(row) => threads.push((key.0.clone(), row)),
+                None => unknown.push(key),
+            }
+        }
+        if unknown.is_empty() {
+            return Ok(threads);
+        }
+        let text = concat!(
+            "select t.space, ",
+            sql::thread_columns!(),
+            " from json_each($1) k cross join threads t where t.space = k.value ->> 0 and t.thread = k.value ->> 1"
+        );
+        let rows: Vec<sql::PlacedThreadColumns> =
+            sqlx::query_as(text).bind(json(&unknown)?).fetch_all(&mut self.connection).await.map_err(sql::error)?;
+        for row in rows {
+            threads.push(sql::placed_thread(row)?);
+        }
+        Ok(threads)
+    }
+
+    async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
+        let mut writes = plan.writes()?;
+        // Where its log ends, a space's row does not say: it has to be there, no more.
+        writes.heads.retain(|(space, _)| self.known.head(space).is_none());
+        bulk::put_alone(&mut self.connection, &writes, &plan.rows, &self.broken).await?;
+        self.known.take(plan);
+        Ok(())
+    }
+
+    async fn commit(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn rollback(&mut self) {
+        self.known.forget();
+        // It fails where no transaction is open (SQLite ends one itself when the disk is full); then nothing is to be undone.
+        let _ = self.run("rollback").await;
+    }
+
+    fn settled(&mut self, released: &[Fence]) {
+        self.leases.settle(released);
+    }
+
+    async fn index(&mut self, space: &Space) -> Result<bool, Error> {
+        self.broken.check()?;
+        // It is made of the log and can be made anew, so its commits wait for no disk; the next append's flush takes them along.
+        flush_every_commit(&mut self.connection, false).await?;
+        let result = self.index_in_transaction(space).await;
+        if result.is_err() {
+            self.rollback().await;
+        }
+        flush_every_commit(&mut self.connection, true)
+            .await
+            .inspect_err(|error| self.broken.set(&error.to_string()))?;
+        result
+    }
+
+    async fn behind(&mut self) -> Result<Vec<Space>, Error> {
+        let text = "select s.space from spaces s where (select max(seq) from events where space = s.space) \
+             > coalesce((select seq from indexed where space = s.space), 0)";
+        let spaces: Vec<String> = sqlx::query_scalar(text).fetch_all(&mut self.connection).await.map_err(sql::error)?;
+        spaces.into_iter().map(sql::space).collect()
+    }
+
+    async fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
+        put_blob(&mut self.connection, space, sha256, blob).await
+    }
+
+    fn committed(&mut self, _: &Space, _: bool) {
+        // Only this process appends: there is nobody else to tell.
+    }
+
+    async fn touch(&mut self) -> Result<(), Error> {
+        self.broken.check()?;
+        // A count that nobody reads while the store is open; the same value again would not be written.
+        self.run("update log set incarnation = incarnation + 1").await
+    }
+
+    async fn close(self) {
+        if let Err(error) = self.connection.close().await {
+            tracing::warn!(%error, "the database was not closed in order; nothing is lost");
+        }
+    }
+}
+
+impl Log {
+    async fn index_in_transaction(&mut self, space: &Space) -> Result<bool, Error> {
+        self.run("begin immediate").await?;
+        let more = self.index_some(space).await?;
+        self.run("commit").await?;
+        Ok(more)
+    }
+
+    async fn index_some(&mut self, space: &Space) -> Result<bool, Error> {
+        let text = concat!(
+            "select ",
+            sql::index_columns!(),
+            " from events e where e.space = $1 and e.seq > coalesce((select seq from indexed where space = $1), 0)",
+            " order by e.seq limit $2 + 0"
+        );
+        let rows: Vec<sql::IndexColumns> = sqlx::query_as(text)
+            .bind(space.as_str())
+            .bind(INDEX_EVENTS)
+            .fetch_all(&mut self.connection)
+            .await
+            .map_err(sql::error)?;
+        let more = rows.len() as i64 == INDEX_EVENTS;
+        let events: Vec<_> = rows.into_iter().map(sql::Indexed::read).collect::<Result<_, _>>()?;
+        put_index(&mut self.connection, space, &events).await?;
+        Ok(more)
+    }
+}
