@@ -15,7 +15,7 @@ const SPACES: usize = 256;
 /// Most threads of a generation.
 const THREADS: usize = 512;
 /// Most bytes of a generation's events, as JSON.
-const BYTES: usize = 1 << 20;
+const BYTES: usize = 4 << 20;
 /// Most events of a thread: a turn or two.
 const EVENTS: usize = 32;
 

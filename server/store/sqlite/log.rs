@@ -77,7 +77,7 @@ impl Log {
 
 impl Backend for Log {
     /// What is read of threads at work is in memory (`known.rs`).
-    const INDEX_LAG: usize = 4096;
+    const INDEX_LAG: usize = 2048;
 
     async fn begin(&mut self) -> Result<(), Error> {
         // What is read needs no transaction, since nobody else writes; what is written has one (`put_alone`).
