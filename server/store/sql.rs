@@ -478,13 +478,14 @@ macro_rules! store {
             page.push(" and m.seq > ").push_bind(after).push(" and m.seq < ").push_bind(before);
         }
 
-        /// The seqs that are asked for among the events that have no marks yet.
+        /// The seqs that are asked for among the events that have no marks yet. One lower bound: given two, a database may begin
+        /// at the wrong one.
         fn end_of_log(page: &mut Page, space: &Space, query: &Query) {
-            page.push("select e.seq from events e where e.space = ").push_bind(space.as_str().to_owned());
-            page.push(" and e.seq > coalesce((select seq from indexed where space = ");
-            page.push_bind(space.as_str().to_owned()).push("), 0)");
             let (after, before) = sql::range(query);
-            page.push(" and e.seq > ").push_bind(after).push(" and e.seq < ").push_bind(before);
+            page.push("select e.seq from events e where e.space = ").push_bind(space.as_str().to_owned());
+            page.push(" and e.seq > (select max(b.seq) from (select seq from indexed where space = ");
+            page.push_bind(space.as_str().to_owned()).push(" union all select ").push_bind(after).push(") b)");
+            page.push(" and e.seq < ").push_bind(before);
             conditions(page, query);
         }
 

@@ -153,6 +153,7 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
         fill(&store).await;
         let before = log(&store, &space()).await;
         store.close().await;
+        drop(store);
         // As the third version left them.
         if !medium.is_postgres() {
             execute(&medium, "alter table spaces add column head integer not null default 0").await;
