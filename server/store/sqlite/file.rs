@@ -77,29 +77,27 @@ pub(in crate::store) async fn open_alone(url: &str) -> Result<(SqliteConnection,
     let path = options.get_filename().to_owned();
     let lock = lock(&path)?;
     let is_new = std::fs::metadata(&path).map_or(true, |file| file.len() == 0);
-    let connection = if is_new {
+    if is_new {
         let mut connection = new_file(&options, &path).await?;
+        // A change of the file itself: the disk takes all of it.
         let journal = sqlx::raw_sql("pragma journal_mode = wal").execute(&mut connection).await;
         journal.map_err(|error| named(&path, sql::error(error)))?;
-        // What follows goes to the journal: this much of the file itself has to be there for good.
-        let synced = File::open(&path).and_then(|file| file.sync_all());
-        synced.map_err(|error| Error::Unavailable(format!("{}: {error}", path.display())))?;
-        connection
-    } else {
-        // Each step is a commit or two; the first one after them has the disk take all of it.
-        let making = options.clone().synchronous(SqliteSynchronous::Normal);
-        let mut connection = making.connect().await.map_err(|error| named(&path, sql::error(error)))?;
-        migrate(&mut connection, &path).await?;
-        connection
-    };
-    Ok((flushing(connection, &path).await?, lock))
+        return Ok((connection, lock));
+    }
+    // Each step is a commit or two; the first one after them has the disk take all of it.
+    let making = options.clone().synchronous(SqliteSynchronous::Normal);
+    let mut connection = making.connect().await.map_err(|error| named(&path, sql::error(error)))?;
+    migrate(&mut connection, &path).await?;
+    flush_every_commit(&mut connection, true).await.map_err(|error| named(&path, error))?;
+    Ok((connection, lock))
 }
 
-/// A file with tables. There is nothing in it that could be lost, so its making waits for no disk.
+/// A file with tables, that flushes from now on. There was nothing in it that could be lost, so its making waited for no disk.
 async fn new_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteConnection, Error> {
     let making = options.clone().journal_mode(SqliteJournalMode::Delete).synchronous(SqliteSynchronous::Off);
     let mut connection = making.connect().await.map_err(|error| named(path, sql::error(error)))?;
     migrate(&mut connection, path).await?;
+    flush_every_commit(&mut connection, true).await.map_err(|error| named(path, error))?;
     Ok(connection)
 }
 
@@ -109,11 +107,6 @@ async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), E
     let mut all = connection.begin().await.map_err(failed)?;
     migrations().run(&mut *all).await.map_err(|error| named(path, sql::migration_error(error)))?;
     all.commit().await.map_err(failed)
-}
-
-async fn flushing(mut connection: SqliteConnection, path: &Path) -> Result<SqliteConnection, Error> {
-    flush_every_commit(&mut connection, true).await.map_err(|error| named(path, error))?;
-    Ok(connection)
 }
 
 /// Whether a commit returns only when the disk has it.
@@ -129,7 +122,7 @@ const BACKUP: i64 = -1;
 /// A new file for a backup.
 pub(in crate::store) async fn new_backup(file: &Path) -> Result<SqliteConnection, Error> {
     let options = SqliteConnectOptions::new().filename(file).create_if_missing(true).disable_statement_logging();
-    let mut connection = flushing(new_file(&options, file).await?, file).await?;
+    let mut connection = new_file(&options, file).await?;
     let marked = sqlx::query("update log set incarnation = $1").bind(BACKUP);
     marked.execute(&mut connection).await.map_err(|error| named(file, sql::error(error)))?;
     Ok(connection)

@@ -159,10 +159,15 @@ async fn the_end_of_the_log_is_read_before_it_is_indexed() {
             events.extend(append(&store, drafts).await.into_iter().map(|placed| placed.shown.event.clone()));
             let any = any_query().new_tree(&mut runner).unwrap().current();
             // Tags, words and rare kinds wait for the index.
-            let kinds = (Vec::new(), None, None, any.source.filter(|source| *source == Source::Internal));
-            let (since, before_ts) = (events.get(events.len() / 3).map(|event| event.ts), None);
-            let query =
-                Query { tags: kinds.0, text: kinds.1, modality: kinds.2, source: kinds.3, since, before_ts, ..any };
+            let query = Query {
+                tags: Vec::new(),
+                text: None,
+                modality: None,
+                source: any.source.filter(|source| *source == Source::Internal),
+                since: events.get(events.len() / 3).map(|event| event.ts),
+                before_ts: None,
+                ..any
+            };
             assert_eq!(seqs(&store, query.clone()).await, naive(&events, &query), "{query:?}");
         }
         store.close().await;
