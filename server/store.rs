@@ -19,6 +19,7 @@ mod append;
 mod backup;
 mod columns;
 pub mod feed;
+mod index;
 mod leases;
 mod marks;
 mod postgres;

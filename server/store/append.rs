@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
 
 use super::feed::Feed;
+use super::index::Index;
 use super::{Append, Appended, Blob, Error, Fence, Project, Shown, ThreadRow};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
@@ -33,16 +34,9 @@ const GROUP_BYTES: usize = 4 << 20;
 const GATHER: Duration = Duration::from_micros(500);
 /// How long a commit may take. Its future may be dropped then: the task lives on and the connection is not used again as it is.
 const COMMIT: Duration = Duration::from_secs(30);
-/// How long the writer is idle before it goes on with the index of words and tags.
-const IDLE: Duration = Duration::from_millis(30);
-/// Events added to the index in one commit.
-pub(super) const INDEX_EVENTS: i64 = 512;
 
 /// What a database does for the writer. `begin` … `commit` is one transaction.
 pub(super) trait Backend: Send + 'static {
-    /// When so many events are not in the index, it gets its turn after every commit. Who reads goes through them one by one.
-    const INDEX_LAG: usize;
-
     fn begin(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
     /// Those of the leases that hold. They cannot be lost before the end of the transaction.
     fn held(&mut self, fences: &[Fence]) -> impl Future<Output = Result<HashSet<Fence>, Error>> + Send;
@@ -64,10 +58,6 @@ pub(super) trait Backend: Send + 'static {
     fn rollback(&mut self) -> impl Future<Output = ()> + Send;
     /// The transaction is over; these leases were given back in it.
     fn settled(&mut self, released: &[Fence]);
-    /// Adds some events to the index of words and tags, in a transaction of its own. True: there are more.
-    fn index(&mut self, space: &Space) -> impl Future<Output = Result<bool, Error>> + Send;
-    /// Spaces whose index trails.
-    fn behind(&mut self) -> impl Future<Output = Result<Vec<Space>, Error>> + Send;
     fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> impl Future<Output = Result<(), Error>> + Send;
     /// A space's log grew. Not told: its followers miss events that another server committed before.
     fn committed(&mut self, space: &Space, told: bool);
@@ -79,7 +69,6 @@ pub(super) trait Backend: Send + 'static {
 enum Command {
     Append(Item),
     Blob(Space, String, Blob, oneshot::Sender<Result<(), Error>>),
-    Index(Space, oneshot::Sender<Result<(), Error>>),
     Probe(oneshot::Sender<Result<(), Error>>),
     Close(oneshot::Sender<()>),
 }
@@ -98,13 +87,11 @@ fn gone() -> Error {
 
 impl Writer {
     /// Starts the writer task over a database.
-    pub fn start(backend: impl Backend, feed: Arc<Feed>, project: Project) -> Self {
+    pub fn start(backend: impl Backend, feed: Arc<Feed>, index: Index, project: Project) -> Self {
         let (queue, commands) = mpsc::channel(QUEUE);
-        let (behind, waiting, failing) = Default::default();
-        let writer = Self { queue, failing };
+        let writer = Self { queue, failing: Arc::default() };
         let failing = writer.failing.clone();
-        let task = Task { backend, feed, project, commands, failing, behind, waiting, unindexed: 0 };
-        tokio::spawn(task.run());
+        tokio::spawn(Task { backend, feed, index, project, commands, failing }.run());
         writer
     }
 
@@ -118,13 +105,6 @@ impl Writer {
     pub async fn put_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
         self.queue.send(Command::Blob(space.clone(), sha256, blob, answer)).await.map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())?
-    }
-
-    /// Returns when the index of a space has all that was appended before.
-    pub async fn index(&self, space: &Space) -> Result<(), Error> {
-        let (answer, answered) = oneshot::channel();
-        self.queue.send(Command::Index(space.clone(), answer)).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
     }
 
@@ -151,36 +131,20 @@ impl Writer {
 struct Task<B> {
     backend: B,
     feed: Arc<Feed>,
+    index: Index,
     project: Project,
     commands: mpsc::Receiver<Command>,
     failing: Arc<AtomicBool>,
-    /// Spaces whose index may trail.
-    behind: BTreeSet<Space>,
-    /// Who waits for the index of which space.
-    waiting: BTreeMap<Space, Vec<oneshot::Sender<Result<(), Error>>>>,
-    /// Events appended since the index had its turn.
-    unindexed: usize,
 }
 
 impl<B: Backend> Task<B> {
     async fn run(mut self) {
-        match self.backend.behind().await {
-            Ok(spaces) => self.behind.extend(spaces),
-            Err(error) => {
-                tracing::warn!(%error, "the index cannot be looked at; it goes on with the next event")
-            }
-        }
         let mut last = 1;
         let closed = loop {
-            if !self.waiting.is_empty() || self.unindexed > B::INDEX_LAG {
-                self.index().await;
-            }
-            let command = match self.next().await {
-                Some(command) => command,
-                None => break None,
-            };
+            let Some(command) = self.commands.recv().await else { break None };
             match command {
                 Command::Append(first) => {
+                    self.index.room().await;
                     let (group, other) = self.gather(first, last).await;
                     last = group.len();
                     self.append(group).await;
@@ -200,20 +164,6 @@ impl<B: Backend> Task<B> {
         closed.map(|answer| answer.send(()));
     }
 
-    /// The next command; meanwhile, when there is none, the index.
-    async fn next(&mut self) -> Option<Command> {
-        loop {
-            if self.behind.is_empty() {
-                return self.commands.recv().await;
-            }
-            let idle = if self.waiting.is_empty() { IDLE } else { Duration::ZERO };
-            match timeout_at(Instant::now() + idle, self.commands.recv()).await {
-                Ok(command) => return command,
-                Err(_) => self.index().await,
-            }
-        }
-    }
-
     async fn other(&mut self, command: Command) {
         match command {
             Command::Blob(space, sha256, blob, answer) => {
@@ -221,10 +171,6 @@ impl<B: Backend> Task<B> {
                 self.failing.store(result.is_err(), Ordering::Release);
                 // The caller may be gone; the blob is stored all the same.
                 let _ = answer.send(result);
-            }
-            Command::Index(space, answer) => {
-                self.behind.insert(space.clone());
-                self.waiting.entry(space).or_default().push(answer);
             }
             // Who asked has waited long enough: whoever comes next asks anew.
             Command::Probe(answer) if answer.is_closed() => {}
@@ -238,28 +184,6 @@ impl<B: Backend> Task<B> {
                 let _ = answer.send(result);
             }
             Command::Append(_) | Command::Close(_) => {}
-        }
-    }
-
-    /// Some more of the index: of a space that somebody waits for, or else of any that trails.
-    async fn index(&mut self) {
-        let Some(space) = self.waiting.keys().next().or(self.behind.first()).cloned() else {
-            self.unindexed = 0;
-            return;
-        };
-        self.unindexed = self.unindexed.saturating_sub(INDEX_EVENTS as usize);
-        let result = self.backend.index(&space).await;
-        if matches!(result, Ok(true)) {
-            return;
-        }
-        self.behind.remove(&space);
-        if let Err(error) = &result {
-            self.backend.rollback().await;
-            tracing::warn!(%error, space = space.as_str(), "the index stays behind until the next event");
-        }
-        for answer in self.waiting.remove(&space).into_iter().flatten() {
-            // Whoever waited may be gone.
-            let _ = answer.send(result.clone().map(|_| ()));
         }
     }
 
@@ -374,13 +298,10 @@ impl<B: Backend> Task<B> {
         for written in &plan.events {
             spaces.entry(&written.space).or_default().push(written.shown.clone());
         }
-        self.unindexed += plan.events.len();
         for (space, events) in spaces {
             let told = self.feed.committed(space, &events);
             self.backend.committed(space, told);
-            if !self.behind.contains(space) {
-                self.behind.insert(space.clone());
-            }
+            self.index.grew(space, events.len());
         }
     }
 }

@@ -93,10 +93,12 @@ pub async fn restore(url: &str, file: &Path, project: Project) -> Result<u64, Er
         return Ok(events);
     }
     let (mut target, _lock) = sqlite::open_alone(url).await?;
-    begin_sqlite(&mut target).await?;
     sqlite::renew_epoch(&mut target).await?;
+    sqlite::attach_new(&mut target, url).await?;
+    begin_sqlite(&mut target).await?;
     let events = copy!(sqlite, &mut source, sqlite, &mut target)?;
     sqlite::remake(&mut target, project, false).await?;
+    sqlite::adopt(&mut target).await?;
     sqlx::query("commit").execute(&mut target).await.map_err(sql::error)?;
     target.close().await.map_err(sql::error)?;
     Ok(events)

@@ -220,14 +220,14 @@ impl<'a> EventRow<'a> {
     }
 }
 
-/// A mark as its row has it.
-pub(super) type MarkRow<'a> = (&'a str, String, i16, i64);
+/// A mark as its row has it: with the visibility and the seq of its event.
+pub(super) type MarkRow<'a> = (&'a str, i16, Seq);
 
 /// What the index that trails the log has of an event.
 pub(super) struct Indexed {
     pub seq: Seq,
     pub level: i16,
-    pub marks: BTreeSet<String>,
+    pub marks: Vec<String>,
     pub words: BTreeSet<String>,
 }
 
@@ -240,7 +240,7 @@ impl Indexed {
         Self {
             seq: event.seq,
             level: event.visibility() as i16,
-            marks: marks::trailing(&event.thread, &event.meta.tags, event.source, event.modality),
+            marks: marks::of(&event.thread, &event.meta.tags, event.source, event.modality),
             words: words::of(text),
         }
     }
@@ -249,15 +249,17 @@ impl Indexed {
         let (seq, thread, source, modality, tags, level, payload) = columns;
         let source = Source::parse(&source).ok_or_else(|| unreadable(source))?;
         let modality = Modality::parse(&modality).ok_or_else(|| unreadable(modality))?;
-        let marks = marks::trailing(&thread_id(thread)?, &parse::<Vec<String>>(&tags)?, source, modality);
+        let marks = marks::of(&thread_id(thread)?, &parse::<Vec<String>>(&tags)?, source, modality);
         Ok(Self { seq, level, marks, words: words::of(&payload_text(&payload)?) })
     }
 }
 
-/// The marks of these events, in the order of their key.
-pub(super) fn trailing_marks<'a>(space: &'a Space, events: &[Indexed]) -> Vec<MarkRow<'a>> {
-    let marks = |it: &Indexed| it.marks.iter().map(|mark| (space.as_str(), mark.clone(), it.level, it.seq)).collect();
-    let mut rows: Vec<MarkRow<'a>> = events.iter().flat_map(|it| -> Vec<_> { marks(it) }).collect();
+/// The marks of these events, in the order of their key: neighbours share pages.
+pub(super) fn mark_rows(events: &[Indexed]) -> Vec<MarkRow<'_>> {
+    let mut rows = Vec::with_capacity(events.iter().map(|it| it.marks.len()).sum());
+    for Indexed { seq, level, marks, .. } in events {
+        rows.extend(marks.iter().map(|mark| (mark.as_str(), *level, *seq)));
+    }
     rows.sort_unstable();
     rows
 }
@@ -267,18 +269,15 @@ pub(super) fn trailing_marks<'a>(space: &'a Space, events: &[Indexed]) -> Vec<Ma
 pub(super) struct Writes<'a> {
     pub heads: Vec<(&'a Space, Position)>,
     pub events: Vec<EventRow<'a>>,
-    /// In the order of their key: neighbours share pages.
-    pub marks: Vec<MarkRow<'a>>,
+    /// What goes into mailboxes.
+    pub mail: Vec<(&'a Space, &'a ThreadId, Seq)>,
     pub threads: Vec<(&'a Space, &'a ThreadRow)>,
 }
 
 impl<'a> Writes<'a> {
-    /// The marks that are written with these events.
-    pub fn mark(&mut self, events: impl Iterator<Item = (&'a Space, &'a Event)>) {
-        for (space, event) in events {
-            let level = event.visibility() as i16;
-            self.marks.extend(marks::at_once(event).map(|mark| (space.as_str(), mark, level, event.seq)));
-        }
-        self.marks.sort_unstable();
+    /// The events that wake a thread go into its mailbox.
+    pub fn post(&mut self, events: impl Iterator<Item = (&'a Space, &'a Event)>) {
+        let mail = events.filter(|(_, event)| event.wakes()).map(|(space, event)| (space, &event.thread, event.seq));
+        self.mail.extend(mail);
     }
 }

@@ -7,16 +7,11 @@
 use std::collections::BTreeSet;
 
 use super::{Query, Show};
-use crate::event::{Event, Modality, Source, Visibility, tag};
+use crate::event::{Modality, Source, Visibility, tag};
 use crate::id::ThreadId;
 
-/// The mark that is written with an event, if one is.
-pub fn at_once(event: &Event) -> Option<String> {
-    event.wakes().then(|| waking(&event.thread))
-}
-
-/// The marks that trail it.
-pub fn trailing(thread: &ThreadId, tags: &[String], from: Source, kind: Modality) -> BTreeSet<String> {
+/// The marks of an event, each once.
+pub fn of(thread: &ThreadId, tags: &[String], from: Source, kind: Modality) -> Vec<String> {
     let tags = tags.iter().map(|tag| format!("#{}", tag.to_lowercase()));
     let alone = std::iter::once(String::new());
     let kinds: BTreeSet<String> = alone.chain(tags).chain(source(from)).chain(modality(kind)).collect();
@@ -26,11 +21,6 @@ pub fn trailing(thread: &ThreadId, tags: &[String], from: Source, kind: Modality
 /// Whether a query has to wait for the marks of the last events.
 pub fn waits(query: &Query) -> bool {
     kinds(query) != [""]
-}
-
-/// The mark of the events that wake a thread. All of them are visible to a decision.
-pub fn waking(thread: &ThreadId) -> String {
-    format!("{thread}!")
 }
 
 /// The runs that hold what a query asks for, besides what `covers` leaves to be checked event by event.

@@ -1,5 +1,5 @@
-//! Postgres: many servers, one log. Each has one connection that writes, one that listens and a pool that reads; leases are
-//! rows. Only what differs from SQLite is here; what passes between servers is in `postgres/watch.rs`.
+//! Postgres: many servers, one log. Each has one connection that writes, one for the index, one that listens and a pool that
+//! reads; leases are rows. Only what differs from SQLite is here; what passes between servers is in `postgres/watch.rs`.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::str::FromStr;
@@ -13,8 +13,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::append::{Backend, INDEX_EVENTS, Plan, Position, Writer, json};
+use super::append::{Backend, Plan, Position, Writer, json};
 use super::feed::Feed;
+use super::index::Index;
 use super::sql::{self, stored};
 use super::{Blob, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
@@ -22,9 +23,11 @@ use crate::id::{Space, ThreadId};
 use crate::time::Timestamp;
 
 mod bulk;
+mod index;
 mod watch;
 
 pub(super) use bulk::{clear, put, put_blob, put_index, put_rest};
+use index::Tables;
 use watch::Watch;
 
 /// How long anybody waits for a connection.
@@ -43,6 +46,7 @@ const HEADS: &str = "select space, head, ts from spaces";
 pub(super) struct Postgres {
     pool: PgPool,
     writer: Writer,
+    index: Index,
     feed: Arc<Feed>,
     epoch: Uuid,
     options: PgConnectOptions,
@@ -57,6 +61,7 @@ fn migrations() -> Migrator {
         ("search at once", include_str!("../../migrations/postgres/0002_search_at_once.sql")),
         ("threads are processes", include_str!("../../migrations/postgres/0003_threads_are_processes.sql")),
         ("fewer pages a commit", include_str!("../../migrations/postgres/0004_fewer_pages_a_commit.sql")),
+        ("an index of its own", include_str!("../../migrations/postgres/0005_an_index_of_its_own.sql")),
     ])
 }
 
@@ -114,8 +119,9 @@ impl Postgres {
         let feed = Arc::new(Feed::default());
         let (watch, tasks) = Watch::start(pool.clone(), feed.clone(), options.clone());
         let backend = Log { options: options.clone(), connection: None, watch };
-        let writer = Writer::start(backend, feed.clone(), project);
-        Ok(Self { pool, writer, feed, epoch, options, project, watch: Mutex::new(tasks) })
+        let index = Index::start(Tables { options: options.clone(), connection: None });
+        let writer = Writer::start(backend, feed.clone(), index.clone(), project);
+        Ok(Self { pool, writer, index, feed, epoch, options, project, watch: Mutex::new(tasks) })
     }
 
     async fn reader(&self) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, Error> {
@@ -253,6 +259,8 @@ impl Postgres {
     }
 
     async fn shut(&self) {
+        self.writer.close().await;
+        self.index.close().await;
         self.watch.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
         self.pool.close().await;
     }
@@ -318,42 +326,9 @@ impl Log {
         let position = |(space, seq, ts)| Ok((sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) }));
         rows.into_iter().map(position).collect()
     }
-
-    async fn index_some(&mut self, space: &Space) -> Result<bool, Error> {
-        let connection = self.connection()?;
-        // The row is the lock: of several servers one indexes a space at a time.
-        sqlx::query("insert into indexed (space, seq) values ($1, 0) on conflict do nothing")
-            .bind(space.as_str())
-            .execute(&mut *connection)
-            .await
-            .map_err(sql::error)?;
-        let done: i64 = sqlx::query_scalar("select seq from indexed where space = $1 for update")
-            .bind(space.as_str())
-            .fetch_one(&mut *connection)
-            .await
-            .map_err(sql::error)?;
-        let text = concat!(
-            "select ",
-            sql::index_columns!(),
-            " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3"
-        );
-        let rows: Vec<sql::IndexColumns> = sqlx::query_as(text)
-            .bind(space.as_str())
-            .bind(done)
-            .bind(INDEX_EVENTS)
-            .fetch_all(&mut *connection)
-            .await
-            .map_err(sql::error)?;
-        let more = rows.len() as i64 == INDEX_EVENTS;
-        let events: Vec<_> = rows.into_iter().map(sql::Indexed::read).collect::<Result<_, _>>()?;
-        put_index(connection, space, &events).await?;
-        Ok(more)
-    }
 }
 
 impl Backend for Log {
-    const INDEX_LAG: usize = 512;
-
     async fn begin(&mut self) -> Result<(), Error> {
         let connection = self.connected().await?;
         sqlx::query("begin").execute(connection).await.map(|_| ()).map_err(sql::error)
@@ -435,24 +410,6 @@ impl Backend for Log {
 
     fn settled(&mut self, _: &[Fence]) {
         // Leases are rows: they went with the transaction.
-    }
-
-    async fn index(&mut self, space: &Space) -> Result<bool, Error> {
-        self.begin().await?;
-        let result = self.index_some(space).await;
-        match result {
-            Ok(_) => self.commit().await?,
-            Err(_) => self.rollback().await,
-        }
-        result
-    }
-
-    async fn behind(&mut self) -> Result<Vec<Space>, Error> {
-        let text = "select s.space from spaces s left join indexed i on i.space = s.space \
-             where s.head > coalesce(i.seq, 0)";
-        let spaces: Vec<String> =
-            sqlx::query_scalar(text).fetch_all(self.connected().await?).await.map_err(sql::error)?;
-        spaces.into_iter().map(sql::space).collect()
     }
 
     async fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {

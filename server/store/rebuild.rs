@@ -19,6 +19,7 @@ const NAMED: usize = 20;
 pub(super) struct Derived {
     pub heads: BTreeMap<Space, Position>,
     pub rows: Rows,
+    pub mail: i64,
     pub marks: i64,
     /// How far the index has come.
     pub indexed: BTreeMap<Space, Seq>,
@@ -32,8 +33,9 @@ impl Derived {
         self.heads.insert(space.clone(), Position { seq: event.seq, ts: event.ts });
         let Event { thread, meta, source, modality, seq, .. } = event;
         let is_indexed = self.indexed.get(space).is_some_and(|upto| seq <= upto);
-        let trailing = if is_indexed { marks::trailing(thread, &meta.tags, *source, *modality).len() } else { 0 };
-        self.marks += i64::try_from(usize::from(marks::at_once(event).is_some()) + trailing).unwrap_or(i64::MAX);
+        let marks = if is_indexed { marks::of(thread, &meta.tags, *source, *modality).len() } else { 0 };
+        self.marks += i64::try_from(marks).unwrap_or(i64::MAX);
+        self.mail += i64::from(event.wakes());
         self.rows.apply(space, event, project);
     }
 
@@ -51,8 +53,10 @@ impl Derived {
         differ(&mut differences, "contacts", &there(self.rows.contacts), &there(log.rows.contacts), triple);
         let triple = |(space, thread, name): &(Space, ThreadId, String)| format!("{space}/{thread}/{name}");
         differ(&mut differences, "timers", &there(self.rows.timers), &there(log.rows.timers), triple);
-        if self.marks != log.marks && differences.len() < NAMED {
-            differences.push(format!("marks: {} rows instead of {}", self.marks, log.marks));
+        for (table, rows, expected) in [("mailboxes", self.mail, log.mail), ("marks", self.marks, log.marks)] {
+            if rows != expected && differences.len() < NAMED {
+                differences.push(format!("{table}: {rows} rows instead of {expected}"));
+            }
         }
         Rebuilt { events: log.events, differences }
     }
@@ -164,7 +168,7 @@ macro_rules! rebuild {
                 }
                 if !check {
                     let mut writes = sql::Writes::default();
-                    writes.mark(page.iter().map(|(space, event, _)| (space, event)));
+                    writes.post(page.iter().map(|(space, event, _)| (space, event)));
                     put(connection, &writes).await?;
                     for part in page.chunk_by(|one, next| one.0 == next.0) {
                         let events: Vec<_> = part.iter().map(|(_, event, _)| sql::Indexed::of(event)).collect();
@@ -186,6 +190,18 @@ macro_rules! rebuild {
 
         async fn read_derived(connection: &mut $Connection) -> Result<super::rebuild::Derived, Error> {
             let mut derived = super::rebuild::Derived::default();
+            // First: where the index has its own file, its state is seen from here on, and what is in it is in the log.
+            let rows: Vec<(String, i64)> = sqlx::query_as("select space, seq from indexed")
+                .fetch_all(&mut *connection)
+                .await
+                .map_err(sql::error)?;
+            for (space, seq) in rows {
+                derived.indexed.insert(sql::space(space)?, seq);
+            }
+            let count = sqlx::query_scalar("select count(*) from marks").fetch_one(&mut *connection);
+            derived.marks = count.await.map_err(sql::error)?;
+            let count = sqlx::query_scalar("select count(*) from mailboxes").fetch_one(&mut *connection);
+            derived.mail = count.await.map_err(sql::error)?;
             let rows: Vec<(String, i64, i64)> =
                 sqlx::query_as(HEADS).fetch_all(&mut *connection).await.map_err(sql::error)?;
             for (space, seq, ts) in rows {
@@ -234,15 +250,6 @@ macro_rules! rebuild {
                 let row = sql::timer(row)?;
                 derived.rows.timers.insert((row.space.clone(), row.thread.clone(), row.name.clone()), Some(row));
             }
-            let rows: Vec<(String, i64)> = sqlx::query_as("select space, seq from indexed")
-                .fetch_all(&mut *connection)
-                .await
-                .map_err(sql::error)?;
-            for (space, seq) in rows {
-                derived.indexed.insert(sql::space(space)?, seq);
-            }
-            derived.marks =
-                sqlx::query_scalar("select count(*) from marks").fetch_one(connection).await.map_err(sql::error)?;
             Ok(derived)
         }
     };

@@ -39,7 +39,7 @@ pub(super) fn range(query: &Query) -> (Seq, Seq) {
     (query.after.unwrap_or(0), query.before.unwrap_or(Seq::MAX))
 }
 
-/// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `feed`, `epoch`, `project`, and for what differs: `reader`,
+/// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`, `project`, and for what differs: `reader`,
 /// `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `known_thread`, `known_events`,
 /// `known_submodules`, `keep_submodules`, `renewed`, `sound`, `shut`; and a constant `MERGES_RUNS`.
 macro_rules! store {
@@ -160,13 +160,11 @@ macro_rules! store {
             }
 
             async fn queued(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<u32, Error> {
-                let text = "select count(*) from (select seq from marks where space = $1 and mark = $3 \
-                     and visibility in (2, 3) and seq > (select handled from threads where space = $1 and thread = $2) \
-                     limit $4 + 0) q";
+                let text = "select count(*) from (select seq from mailboxes where space = $1 and thread = $2 \
+                     and seq > (select handled from threads where space = $1 and thread = $2) limit $3 + 0) q";
                 let waiting: i64 = sqlx::query_scalar(text)
                     .bind(space.as_str())
                     .bind(thread.as_str())
-                    .bind(super::marks::waking(thread))
                     .bind(i64::from(limit))
                     .fetch_one(&mut *self.reader().await?)
                     .await
@@ -347,7 +345,6 @@ macro_rules! store {
             }
 
             async fn close(&self) {
-                self.writer.close().await;
                 self.shut().await;
             }
         }
@@ -422,7 +419,7 @@ macro_rules! store {
                 if behind.is_none() {
                     return Ok(());
                 }
-                match tokio::time::timeout(sql::INDEX_WAIT, self.writer.index(space)).await {
+                match tokio::time::timeout(sql::INDEX_WAIT, self.index.reach(space)).await {
                     Ok(indexed) => indexed,
                     Err(_) => Err(Error::Unavailable("the index is being made anew; ask again in a moment".into())),
                 }

@@ -1,5 +1,5 @@
 //! SQLite: one file, one process. WAL with `synchronous=FULL`, one connection that writes, a few that read; a lock file
-//! keeps other processes out, so leases need no table. Only what differs from Postgres is here.
+//! keeps other processes out, so leases need no table. The index has a file of its own. Only what differs from Postgres is here.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -11,24 +11,28 @@ use uuid::Uuid;
 
 use super::append::{Position, Writer, json};
 use super::feed::Feed;
+use super::index::Index;
 use super::leases::Leases;
 use super::sql::{self, stored};
 use super::{Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
 use crate::time::Timestamp;
+use index::IndexFile;
 use known::Known;
 use log::{Broken, Log};
 use readers::{Reader, Readers};
 
 mod bulk;
 mod file;
+mod index;
 mod known;
 mod log;
 mod readers;
 
 pub(super) use bulk::{clear, put, put_blob, put_index, put_rest};
 pub(super) use file::{new_backup, open_alone, open_backup, reading, writing};
+pub(super) use index::{adopt, attach_new};
 
 /// How long a reader waits for a connection.
 const ACQUIRE: Duration = Duration::from_secs(2);
@@ -45,6 +49,7 @@ const HEADS: &str = "select s.space, e.seq, e.ts from spaces s join events e on 
 pub(super) struct Sqlite {
     readers: Readers,
     writer: Writer,
+    index: Index,
     feed: Arc<Feed>,
     epoch: Uuid,
     project: Project,
@@ -68,9 +73,10 @@ impl Sqlite {
         let feed = Arc::new(Feed::default());
         let broken = Broken::default();
         let known = Known::default();
+        let index = Index::start(IndexFile::open(options.get_filename(), broken.clone()).await?);
         let backend = Log { connection, broken: broken.clone(), leases: leases.clone(), known: known.clone() };
-        let writer = Writer::start(backend, feed.clone(), project);
-        Ok(Self { readers, writer, feed, epoch, project, leases, options, broken, known, _lock: lock })
+        let writer = Writer::start(backend, feed.clone(), index.clone(), project);
+        Ok(Self { readers, writer, index, feed, epoch, project, leases, options, broken, known, _lock: lock })
     }
 
     async fn reader(&self) -> Result<Reader<'_>, Error> {
@@ -151,9 +157,10 @@ impl Sqlite {
         rows.into_iter().map(sql::entry).collect()
     }
 
-    /// A connection in a transaction of its own. To change rows, it keeps the writer out, so nothing else should run.
+    /// A connection in a transaction of its own. To change rows, it keeps those who write out, so nothing else should run.
     async fn alone(&self, check: bool) -> Result<SqliteConnection, Error> {
         let mut connection = self.options.connect().await.map_err(sql::error)?;
+        index::attach(&mut connection, self.options.get_filename()).await?;
         let begin = if check { "begin" } else { "begin immediate" };
         sqlx::query(begin).execute(&mut connection).await.map_err(sql::error)?;
         Ok(connection)
@@ -184,8 +191,11 @@ impl Sqlite {
         self.known.forget();
     }
 
+    /// Whoever may write is last: SQLite then leaves all of the log in the one file.
     async fn shut(&self) {
         self.readers.close().await;
+        self.index.close().await;
+        self.writer.close().await;
     }
 }
 

@@ -81,7 +81,9 @@ fn fold(text: &str) -> String {
 }
 
 fn class(c: char) -> Class {
-    if is_unspaced(c) {
+    if c.is_ascii() {
+        if c.is_ascii_alphanumeric() { Class::Word } else { Class::Between }
+    } else if is_unspaced(c) {
         Class::Run
     } else if c.is_alphanumeric() || unicode_normalization::char::is_combining_mark(c) {
         Class::Word

@@ -1,6 +1,7 @@
 //! What a store promises, on every database: one suite. Nothing here knows which one it talks to, but for what only one of them has.
 
 mod append;
+mod index;
 mod query;
 mod safety;
 mod search;

@@ -150,7 +150,7 @@ impl Plan {
             threads: self.rows.threads.iter().map(|((space, _), row)| (space, row)).collect(),
             ..Writes::default()
         };
-        writes.mark(self.events.iter().map(|it| (&it.space, &it.shown.event)));
+        writes.post(self.events.iter().map(|it| (&it.space, &it.shown.event)));
         Ok(writes)
     }
 

@@ -7,7 +7,7 @@ use sqlx::postgres::{PgArguments, PgConnection};
 use super::{columns, json, sql, stored, vector};
 use crate::id::Space;
 use crate::store::rows::Rows;
-use crate::store::sql::{Indexed, Writes, trailing_marks};
+use crate::store::sql::{Indexed, Writes, mark_rows};
 use crate::store::{Blob, Entry, Error, Fence, ThreadRow, rank};
 
 /// Everything in one statement, one trip: each part is as it would be alone.
@@ -17,19 +17,19 @@ const PUT: &str = concat!(
     "e as (insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility) ",
     "select * from unnest($4::text[], $5::bigint[], $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::text[], ",
     "$11::text[], $12::text[], $13::smallint[])), ",
-    "m as (insert into marks (space, mark, visibility, seq) ",
-    "select * from unnest($14::text[], $15::text[], $16::smallint[], $17::bigint[])), ",
+    "m as (insert into mailboxes (space, thread, seq) ",
+    "select * from unnest($14::text[], $15::text[], $16::bigint[])), ",
     "t as (insert into threads (space, ",
     sql::thread_columns!(),
-    ") select * from unnest($18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[], $23::bigint[], ",
-    "$24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[], $29::bigint[], $30::bigint[], ",
-    "$31::text[], $32::bigint[], $33::bigint[]) on conflict (space, thread) do update set settings = excluded.settings, ",
+    ") select * from unnest($17::text[], $18::text[], $19::text[], $20::text[], $21::bigint[], $22::bigint[], ",
+    "$23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[], $29::bigint[], ",
+    "$30::text[], $31::bigint[], $32::bigint[]) on conflict (space, thread) do update set settings = excluded.settings, ",
     "status = excluded.status, head = excluded.head, woken = excluded.woken, handled = excluded.handled, ",
     "turn = excluded.turn, visible = excluded.visible, heard = excluded.heard, ",
     "self_messages = excluded.self_messages, model_calls = excluded.model_calls, tokens = excluded.tokens, ",
     "standing = excluded.standing, updated = excluded.updated) ",
     "update leases l set number = nextval('fences'), until = '-infinity' ",
-    "from unnest($34::text[], $35::text[], $36::bigint[]) f (space, thread, number) ",
+    "from unnest($33::text[], $34::text[], $35::bigint[]) f (space, thread, number) ",
     "where l.space = f.space and l.thread = f.thread and l.number = f.number"
 );
 
@@ -64,11 +64,10 @@ fn arguments(writes: &Writes<'_>, released: &[Fence]) -> Result<PgArguments, Box
     arguments.add(events.iter().map(|row| row.payload).collect::<Vec<_>>())?;
     arguments.add(events.iter().map(|row| row.tags.as_str()).collect::<Vec<_>>())?;
     arguments.add(events.iter().map(|row| row.event.visibility() as i16).collect::<Vec<_>>())?;
-    let marks = &writes.marks;
-    arguments.add(marks.iter().map(|row| row.0).collect::<Vec<_>>())?;
-    arguments.add(marks.iter().map(|row| row.1.as_str()).collect::<Vec<_>>())?;
-    arguments.add(marks.iter().map(|row| row.2).collect::<Vec<_>>())?;
-    arguments.add(marks.iter().map(|row| row.3).collect::<Vec<_>>())?;
+    let mail = &writes.mail;
+    arguments.add(mail.iter().map(|row| row.0.as_str()).collect::<Vec<_>>())?;
+    arguments.add(mail.iter().map(|row| row.1.as_str()).collect::<Vec<_>>())?;
+    arguments.add(mail.iter().map(|row| row.2).collect::<Vec<_>>())?;
     add_threads(&mut arguments, &writes.threads)?;
     let (spaces, threads, numbers) = columns(released);
     arguments.add(spaces)?;
@@ -118,14 +117,14 @@ pub(in crate::store) async fn put_index(
 ) -> Result<(), Error> {
     let Some(last) = events.last() else { return Ok(()) };
     let with_words = || events.iter().filter(|event| !event.words.is_empty());
-    let marks = trailing_marks(space, events);
+    let marks = mark_rows(events);
     sqlx::query(PUT_INDEX)
         .bind(space.as_str())
         .bind(with_words().map(|event| event.seq).collect::<Vec<_>>())
         .bind(with_words().map(|event| vector(&event.words)).collect::<Vec<_>>())
-        .bind(marks.iter().map(|row| row.1.as_str()).collect::<Vec<_>>())
+        .bind(marks.iter().map(|row| row.0).collect::<Vec<_>>())
+        .bind(marks.iter().map(|row| row.1).collect::<Vec<_>>())
         .bind(marks.iter().map(|row| row.2).collect::<Vec<_>>())
-        .bind(marks.iter().map(|row| row.3).collect::<Vec<_>>())
         .bind(last.seq)
         .execute(connection)
         .await
@@ -171,7 +170,7 @@ async fn put_entry(connection: &mut PgConnection, space: &Space, entry: &Entry) 
 /// Removes everything that is derived from the log.
 pub(in crate::store) async fn clear(connection: &mut PgConnection) -> Result<(), Error> {
     // `indexed` first, as whoever indexes takes them: both wait for each other otherwise.
-    sqlx::query("truncate indexed, event_words, marks, threads, submodules, entries, contacts, timers")
+    sqlx::query("truncate indexed, event_words, marks, mailboxes, threads, submodules, entries, contacts, timers")
         .execute(connection)
         .await
         .map(|_| ())

@@ -8,7 +8,7 @@ use sqlx::{Arguments, AssertSqlSafe};
 use super::{Broken, SEQ_BITS, joined, json, sql, stored};
 use crate::id::Space;
 use crate::store::rows::Rows;
-use crate::store::sql::{EventRow, Indexed, MarkRow, Writes, trailing_marks};
+use crate::store::sql::{EventRow, Indexed, MarkRow, Writes, mark_rows};
 use crate::store::{Blob, Entry, Error, rank};
 
 /// Most rows of one insert.
@@ -20,6 +20,7 @@ const STATEMENTS: usize = 32;
 pub(in crate::store) async fn clear(connection: &mut SqliteConnection) -> Result<(), Error> {
     for text in [
         "delete from marks",
+        "delete from mailboxes",
         "delete from threads",
         "delete from submodules",
         "delete from entries",
@@ -132,7 +133,7 @@ impl Trips {
         let mut all = || {
             self.heads(writes)?;
             self.events(writes)?;
-            self.marks("insert", &writes.marks)?;
+            self.mail(writes)?;
             self.threads(writes)
         };
         all().map_err(|error: BoxDynError| Error::Broken(error.to_string()))
@@ -163,11 +164,20 @@ impl Trips {
         })
     }
 
-    fn marks(&mut self, insert: &str, rows: &[MarkRow<'_>]) -> Result<(), BoxDynError> {
-        let into = format!("{insert} into marks (space, mark, visibility, seq)");
-        self.insert(&into, 4, rows, |arguments, (space, mark, level, seq)| {
-            arguments.add(*space)?;
-            arguments.add(mark.as_str())?;
+    fn mail(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        let into = "insert into mailboxes (space, thread, seq)";
+        self.insert(into, 3, &writes.mail, |arguments, (space, thread, seq)| {
+            arguments.add(space.as_str())?;
+            arguments.add(thread.as_str())?;
+            arguments.add(*seq)
+        })
+    }
+
+    fn marks(&mut self, space: &Space, rows: &[MarkRow<'_>]) -> Result<(), BoxDynError> {
+        let into = "insert or ignore into marks (space, mark, visibility, seq)";
+        self.insert(into, 4, rows, |arguments, (mark, level, seq)| {
+            arguments.add(space.as_str())?;
+            arguments.add(*mark)?;
             arguments.add(*level)?;
             arguments.add(*seq)
         })
@@ -229,18 +239,25 @@ pub(in crate::store) async fn put_index(
         .fetch_one(&mut *connection)
         .await
         .map_err(sql::error)?;
-    let mut trips = Trips::default();
-    let mut all = || {
-        trips.words(number << SEQ_BITS, events)?;
-        trips.marks("insert or ignore", &trailing_marks(space, events))?;
-        let text =
-            "insert into indexed (space, seq) values (?, ?) on conflict (space) do update set seq = excluded.seq";
-        let arguments = trips.next(text);
-        arguments.add(space.as_str())?;
-        arguments.add(last.seq)
-    };
-    all().map_err(|error: BoxDynError| Error::Broken(error.to_string()))?;
-    trips.run(connection).await.map_err(sql::error)
+    // Trip by trip: what is between two of them keeps nobody waiting for long.
+    let refused = |error: BoxDynError| Error::Broken(error.to_string());
+    for part in events.chunks(ROWS) {
+        let mut trips = Trips::default();
+        trips.words(number << SEQ_BITS, part).map_err(refused)?;
+        trips.run(connection).await.map_err(sql::error)?;
+    }
+    for part in mark_rows(events).chunks(ROWS) {
+        let mut trips = Trips::default();
+        trips.marks(space, part).map_err(refused)?;
+        trips.run(connection).await.map_err(sql::error)?;
+    }
+    sqlx::query("insert into indexed (space, seq) values ($1, $2) on conflict (space) do update set seq = excluded.seq")
+        .bind(space.as_str())
+        .bind(last.seq)
+        .execute(connection)
+        .await
+        .map(|_| ())
+        .map_err(sql::error)
 }
 
 pub(in crate::store) async fn put_rest(connection: &mut SqliteConnection, rows: &Rows) -> Result<(), Error> {

@@ -22,6 +22,7 @@ fn migrations() -> Migrator {
         ("search at once", include_str!("../../../migrations/sqlite/0002_search_at_once.sql")),
         ("threads are processes", include_str!("../../../migrations/sqlite/0003_threads_are_processes.sql")),
         ("fewer pages a commit", include_str!("../../../migrations/sqlite/0004_fewer_pages_a_commit.sql")),
+        ("an index of its own", include_str!("../../../migrations/sqlite/0005_an_index_of_its_own.sql")),
     ])
 }
 
@@ -110,7 +111,7 @@ async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), E
 }
 
 /// Whether a commit returns only when the disk has it.
-pub(super) async fn flush_every_commit(connection: &mut SqliteConnection, every: bool) -> Result<(), Error> {
+async fn flush_every_commit(connection: &mut SqliteConnection, every: bool) -> Result<(), Error> {
     // SQLite obeys this one while it reads the text: a prepared statement would do nothing the next time.
     let text = if every { "pragma synchronous = full" } else { "pragma synchronous = normal" };
     sqlx::raw_sql(text).execute(connection).await.map(|_| ()).map_err(sql::error)

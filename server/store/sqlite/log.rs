@@ -7,12 +7,11 @@ use sqlx::Connection as _;
 use sqlx::sqlite::SqliteConnection;
 use uuid::Uuid;
 
-use super::file::flush_every_commit;
 use super::known::Known;
-use super::{bulk, json, put_blob, put_index, sql};
+use super::{bulk, json, put_blob, sql};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
-use crate::store::append::{Backend, INDEX_EVENTS, Plan, Position};
+use crate::store::append::{Backend, Plan, Position};
 use crate::store::leases::Leases;
 use crate::store::{Blob, Error, Fence, ThreadRow};
 use crate::time::Timestamp;
@@ -76,9 +75,6 @@ impl Log {
 }
 
 impl Backend for Log {
-    /// What is read of threads at work is in memory (`known.rs`).
-    const INDEX_LAG: usize = 2048;
-
     async fn begin(&mut self) -> Result<(), Error> {
         // What is read needs no transaction, since nobody else writes; what is written has one (`put_alone`).
         self.broken.check()
@@ -159,27 +155,6 @@ impl Backend for Log {
         self.leases.settle(released);
     }
 
-    async fn index(&mut self, space: &Space) -> Result<bool, Error> {
-        self.broken.check()?;
-        // It is made of the log and can be made anew, so its commits wait for no disk; the next append's flush takes them along.
-        flush_every_commit(&mut self.connection, false).await?;
-        let result = self.index_in_transaction(space).await;
-        if result.is_err() {
-            self.rollback().await;
-        }
-        flush_every_commit(&mut self.connection, true)
-            .await
-            .inspect_err(|error| self.broken.set(&error.to_string()))?;
-        result
-    }
-
-    async fn behind(&mut self) -> Result<Vec<Space>, Error> {
-        let text = "select s.space from spaces s where (select max(seq) from events where space = s.space) \
-             > coalesce((select seq from indexed where space = s.space), 0)";
-        let spaces: Vec<String> = sqlx::query_scalar(text).fetch_all(&mut self.connection).await.map_err(sql::error)?;
-        spaces.into_iter().map(sql::space).collect()
-    }
-
     async fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
         put_blob(&mut self.connection, space, sha256, blob).await
     }
@@ -198,33 +173,5 @@ impl Backend for Log {
         if let Err(error) = self.connection.close().await {
             tracing::warn!(%error, "the database was not closed in order; nothing is lost");
         }
-    }
-}
-
-impl Log {
-    async fn index_in_transaction(&mut self, space: &Space) -> Result<bool, Error> {
-        self.run("begin immediate").await?;
-        let more = self.index_some(space).await?;
-        self.run("commit").await?;
-        Ok(more)
-    }
-
-    async fn index_some(&mut self, space: &Space) -> Result<bool, Error> {
-        let text = concat!(
-            "select ",
-            sql::index_columns!(),
-            " from events e where e.space = $1 and e.seq > coalesce((select seq from indexed where space = $1), 0)",
-            " order by e.seq limit $2 + 0"
-        );
-        let rows: Vec<sql::IndexColumns> = sqlx::query_as(text)
-            .bind(space.as_str())
-            .bind(INDEX_EVENTS)
-            .fetch_all(&mut self.connection)
-            .await
-            .map_err(sql::error)?;
-        let more = rows.len() as i64 == INDEX_EVENTS;
-        let events: Vec<_> = rows.into_iter().map(sql::Indexed::read).collect::<Result<_, _>>()?;
-        put_index(&mut self.connection, space, &events).await?;
-        Ok(more)
     }
 }

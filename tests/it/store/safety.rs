@@ -109,6 +109,8 @@ async fn execute(medium: &Medium, text: &'static str) {
         sqlx::query(text).execute(&mut connection).await.unwrap();
     } else {
         let mut connection = SqliteConnection::connect(medium.url()).await.unwrap();
+        let index = medium.folder().join("thinkd.db.index");
+        sqlx::query("attach database $1 as found").bind(index.to_str()).execute(&mut connection).await.unwrap();
         sqlx::query(text).execute(&mut connection).await.unwrap();
     }
 }
@@ -151,6 +153,7 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
     for medium in media().await {
         let store = open(&medium).await;
         fill(&store).await;
+        append(&store, vec![input("late", "one"), input("late", "two")]).await;
         let before = log(&store, &space()).await;
         store.close().await;
         drop(store);
@@ -158,16 +161,25 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
         if !medium.is_postgres() {
             execute(&medium, "alter table spaces add column head integer not null default 0").await;
             execute(&medium, "alter table spaces add column ts integer not null default 0").await;
+            execute(&medium, "create table main.marks as select * from found.marks").await;
+            execute(&medium, "create virtual table main.event_words using fts5 (words, content = '', detail = none)")
+                .await;
+            execute(&medium, "create table main.indexed as select * from found.indexed").await;
         }
+        execute(&medium, "insert into marks select space, thread || '!', 3, seq from mailboxes").await;
+        execute(&medium, "drop table mailboxes").await;
         execute(&medium, "create index events_ts on events (space, ts, seq)").await;
         execute(&medium, "delete from _sqlx_migrations where version > 3").await;
         let store = open(&medium).await;
         assert_eq!(log(&store, &space()).await, before);
+        let late = thinkd::id::ThreadId::parse("late").unwrap();
+        assert_eq!(store.queued(&space(), &late, 9).await.unwrap(), 2, "what waited waits");
+        assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());
         let found = append(&store, vec![input("main", "on")]).await;
-        assert_eq!(found[0].shown.event.seq, 8);
+        assert_eq!(found[0].shown.event.seq, 10);
         let late = store::Query { since: Some(found[0].shown.event.ts), limit: 5, ..store::Query::default() };
         let late = store.events(&space(), &late).await.unwrap();
-        assert_eq!(late.last().map(|event| event.seq), Some(8), "found by its time");
+        assert_eq!(late.last().map(|event| event.seq), Some(10), "found by its time");
         store.rebuild(false).await.unwrap();
         assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());
         store.close().await;

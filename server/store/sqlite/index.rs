@@ -1,0 +1,184 @@
+//! The index on SQLite: a file of its own beside the log's, so that it is written while the disk takes an append. It is made of
+//! the log: where it is missing, belongs to another log or cannot be read, it is made anew.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use sqlx::Connection as _;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{AssertSqlSafe, ConnectOptions};
+
+use super::log::Broken;
+use super::{put_index, sql, writing};
+use crate::id::Space;
+use crate::store::Error;
+use crate::store::index::{Added, EVENTS, Indexing, some};
+
+/// Of the tables, and of what is written into them.
+const VERSION: i64 = 1;
+const TABLES: &str = include_str!("../../../migrations/sqlite/index.sql");
+
+/// The connection that writes the index.
+pub(super) struct IndexFile {
+    connection: SqliteConnection,
+    broken: Broken,
+}
+
+/// Where the index of a log's file is.
+fn beside(log: &Path) -> PathBuf {
+    let mut name = log.as_os_str().to_owned();
+    name.push(".index");
+    name.into()
+}
+
+/// Lets a connection that has a log's file open see its index.
+pub(super) async fn attach(connection: &mut SqliteConnection, log: &Path) -> Result<(), Error> {
+    attach_as(connection, &beside(log), "found").await
+}
+
+async fn attach_as(connection: &mut SqliteConnection, file: &Path, name: &'static str) -> Result<(), Error> {
+    let Some(path) = file.to_str() else {
+        return Err(Error::Broken(format!("{}: the path of a database has to be UTF-8", file.display())));
+    };
+    let text = format!("attach database $1 as {name}");
+    let attached = sqlx::query(AssertSqlSafe(text)).persistent(false).bind(path).execute(connection).await;
+    attached.map(|_| ()).map_err(|error| named(file, error))
+}
+
+/// A new, empty index of no log yet (`adopt`); what was there is removed.
+async fn make(log: &Path) -> Result<SqliteConnection, Error> {
+    let file = beside(log);
+    for ending in ["", "-wal", "-shm"] {
+        let mut name = OsString::from(&file);
+        name.push(ending);
+        match std::fs::remove_file(&name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::Unavailable(format!("{}: {error}", file.display())));
+            }
+            _ => {}
+        }
+    }
+    let failed = |error| named(&file, error);
+    let mut connection = open(&file).await.map_err(failed)?;
+    let mut all = connection.begin().await.map_err(failed)?;
+    sqlx::raw_sql(TABLES).execute(&mut *all).await.map_err(failed)?;
+    all.commit().await.map_err(failed)?;
+    Ok(connection)
+}
+
+/// Lets a connection that has an empty log's file open see a new, empty index.
+pub(in crate::store) async fn attach_new(connection: &mut SqliteConnection, url: &str) -> Result<(), Error> {
+    let options = writing(url)?;
+    let log = options.get_filename();
+    make(log).await?.close().await.map_err(sql::error)?;
+    attach(connection, log).await
+}
+
+/// Says that an index, of which the connection sees the log, too, is made of that log.
+pub(in crate::store) async fn adopt(connection: &mut SqliteConnection) -> Result<(), Error> {
+    let text = "insert into made_of (version, epoch) select $1, epoch from log";
+    sqlx::query(text).bind(VERSION).execute(connection).await.map(|_| ()).map_err(sql::error)
+}
+
+async fn open(file: &Path) -> Result<SqliteConnection, sqlx::Error> {
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        // What a power cut takes is made of the log again; SQLite keeps the rest whole.
+        .synchronous(SqliteSynchronous::Normal)
+        .pragma("wal_autocheckpoint", "4000")
+        .pragma("journal_size_limit", "67108864")
+        .pragma("cache_size", "-16384")
+        .pragma("temp_store", "memory")
+        .statement_cache_capacity(64)
+        // Rows are large, and read one by one.
+        .row_buffer_size(64)
+        .disable_statement_logging();
+    options.connect().await
+}
+
+fn named(file: &Path, error: sqlx::Error) -> Error {
+    match sql::error(error) {
+        Error::Unavailable(why) => Error::Unavailable(format!("{}: {why}", file.display())),
+        Error::Broken(why) => Error::Broken(format!("{}: {why}", file.display())),
+        conflict @ Error::Conflict(_) => conflict,
+    }
+}
+
+impl IndexFile {
+    /// The index of a log, as it is or new.
+    pub async fn open(log: &Path, broken: Broken) -> Result<Self, Error> {
+        let file = beside(log);
+        if file.exists() {
+            match Self::fitting(log, &file).await {
+                Ok(Some(connection)) => return Ok(Self { connection, broken }),
+                Ok(None) => tracing::info!(file = %file.display(), "made anew: it is not of this log, or not finished"),
+                Err(error) => tracing::warn!(%error, file = %file.display(), "made anew: it cannot be read"),
+            }
+        }
+        let mut connection = make(log).await?;
+        attach_as(&mut connection, log, "source").await?;
+        adopt(&mut connection).await?;
+        Ok(Self { connection, broken })
+    }
+
+    /// The index, if it is of this log, and of no more than there is of it: somebody may have put an older copy in its place.
+    async fn fitting(log: &Path, file: &Path) -> Result<Option<SqliteConnection>, Error> {
+        let mut connection = open(file).await.map_err(sql::error)?;
+        attach_as(&mut connection, log, "source").await?;
+        let text = "select exists (select 1 from made_of m join log l on l.epoch = m.epoch where m.version = $1) \
+             and not exists (select 1 from indexed i \
+             where i.seq > coalesce((select max(seq) from events e where e.space = i.space), 0))";
+        let fits: bool = sqlx::query_scalar(text).bind(VERSION).fetch_one(&mut connection).await.map_err(sql::error)?;
+        if fits {
+            return Ok(Some(connection));
+        }
+        connection.close().await.map_err(sql::error)?;
+        Ok(None)
+    }
+
+    async fn transaction(&mut self, space: &Space) -> Result<Added, Error> {
+        let mut all = self.connection.begin().await.map_err(sql::error)?;
+        // Written first: the index is locked then, for this connection alone, and the log never is.
+        sqlx::query("insert or ignore into indexed (space, seq) values ($1, 0)")
+            .bind(space.as_str())
+            .execute(&mut *all)
+            .await
+            .map_err(sql::error)?;
+        let text = concat!(
+            "select ",
+            sql::index_columns!(),
+            " from events e where e.space = $1 and e.seq > (select seq from indexed where space = $1)",
+            " order by e.seq limit $2 + 0"
+        );
+        let (events, more) = some(sqlx::query_as(text).bind(space.as_str()).bind(EVENTS).fetch(&mut *all)).await?;
+        put_index(&mut all, space, &events).await?;
+        all.commit().await.inspect_err(|error| self.broken.note(error)).map_err(sql::error)?;
+        Ok(Added { events: events.len(), more })
+    }
+}
+
+impl Indexing for IndexFile {
+    // What is read of threads at work is in memory (`known.rs`).
+    const SOON: usize = 1024;
+    const MOST: usize = 4096;
+
+    async fn behind(&mut self) -> Result<Vec<Space>, Error> {
+        let text = "select s.space from spaces s where (select max(seq) from events where space = s.space) \
+             > coalesce((select seq from indexed where space = s.space), 0)";
+        let spaces: Vec<String> = sqlx::query_scalar(text).fetch_all(&mut self.connection).await.map_err(sql::error)?;
+        spaces.into_iter().map(sql::space).collect()
+    }
+
+    async fn add(&mut self, space: &Space) -> Result<Added, Error> {
+        self.broken.check()?;
+        self.transaction(space).await
+    }
+
+    async fn close(self) {
+        if let Err(error) = self.connection.close().await {
+            tracing::warn!(%error, "the index was not closed in order; nothing is lost");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The index that finds events: it trails the log, no append waits for it, and it is made of the log again when it has to be.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::{Connection, PgConnection, SqliteConnection};
+use thinkd::event::Event;
+use thinkd::store::{Order, Query, Show, Store};
+use tokio::time::timeout;
+
+use super::{append, draft, log, media, open, space, thread};
+use crate::support::Medium;
+
+/// Another one who writes the index, and so keeps everybody else from it.
+enum Other {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+}
+
+impl Other {
+    async fn takes(medium: &Medium) -> Self {
+        if medium.is_postgres() {
+            let mut connection = PgConnection::connect(medium.url()).await.unwrap();
+            sqlx::raw_sql("begin; lock table indexed in exclusive mode").execute(&mut connection).await.unwrap();
+            return Self::Postgres(connection);
+        }
+        let file = format!("sqlite://{}", medium.folder().join("thinkd.db.index").display());
+        let mut connection = SqliteConnection::connect(&file).await.unwrap();
+        sqlx::raw_sql("begin immediate").execute(&mut connection).await.unwrap();
+        Self::Sqlite(connection)
+    }
+
+    async fn leaves(self) {
+        match self {
+            Self::Sqlite(connection) => connection.close().await.unwrap(),
+            Self::Postgres(connection) => connection.close().await.unwrap(),
+        }
+    }
+}
+
+fn tagged() -> Query {
+    Query { tags: vec!["rare".into()], limit: 500, order: Order::Ascending, ..Query::default() }
+}
+
+async fn texts(store: &Arc<dyn Store>, query: &Query) -> Vec<String> {
+    store.events(&space(), query).await.unwrap().iter().map(|event| event.text().to_owned()).collect()
+}
+
+/// Appends and questions by place do not wait for the index; a question by tag does, and is answered with all there is.
+#[tokio::test]
+async fn no_append_waits_for_the_index() {
+    for medium in media().await {
+        let store = open(&medium).await;
+        append(&store, vec![draft("main", "one", &["rare"])]).await;
+        assert_eq!(texts(&store, &tagged()).await, ["one"]);
+        let other = Other::takes(&medium).await;
+        append(&store, vec![draft("main", "two", &["rare"])]).await;
+        let here = Query { thread: Some(thread("main")), show: Show::All, ..tagged() };
+        assert_eq!(texts(&store, &Query { tags: Vec::new(), ..here }).await, ["one", "two"]);
+        let query = tagged();
+        let mut asked = Box::pin(texts(&store, &query));
+        assert!(timeout(Duration::from_millis(200), &mut asked).await.is_err(), "the index is not written yet");
+        other.leaves().await;
+        assert_eq!(asked.await, ["one", "two"]);
+        store.close().await;
+    }
+}
+
+/// The end of the log that is read event by event has its limit: when the index is that far behind, appends wait for it.
+#[tokio::test]
+async fn an_index_far_behind_is_waited_for() {
+    for medium in media().await {
+        let store = open(&medium).await;
+        append(&store, vec![draft("main", "one", &["rare"])]).await;
+        assert_eq!(texts(&store, &tagged()).await, ["one"]);
+        let other = Other::takes(&medium).await;
+        let mut stored = 1;
+        let mut held = loop {
+            let drafts = vec![draft("main", "more", &[]); 500];
+            let mut next = Box::pin(append(&store, drafts));
+            match timeout(Duration::from_millis(500), &mut next).await {
+                Ok(_) => stored += 500,
+                Err(_) => break next,
+            }
+            assert!(stored < 10_000, "nobody was held");
+        };
+        assert!(stored >= 2_000, "{stored} events, and appends wait already");
+        other.leaves().await;
+        assert_eq!((&mut held).await.len(), 500);
+        assert_eq!(store.head(&space()).await.unwrap().seq, stored + 500);
+        drop(held);
+        store.close().await;
+    }
+}
+
+/// An index that is missing, cannot be read, is another log's, or knows more than its log does is made anew.
+#[tokio::test]
+async fn an_index_that_does_not_fit_is_made_anew() {
+    let medium = Medium::sqlite();
+    let (file, index) = (medium.folder().join("thinkd.db"), medium.folder().join("thinkd.db.index"));
+    let copy = medium.folder().join("copy.db");
+    let store = open(&medium).await;
+    append(&store, vec![draft("main", "one", &["rare"])]).await;
+    store.close().await;
+    drop(store);
+    assert!(!medium.folder().join("thinkd.db-wal").exists(), "a store that was closed is one file");
+    std::fs::copy(&file, &copy).unwrap();
+
+    std::fs::remove_file(&index).unwrap();
+    finds(&medium, "two", &["one", "two"]).await;
+    std::fs::write(&index, "this is no database").unwrap();
+    finds(&medium, "three", &["one", "two", "three"]).await;
+    let other = Medium::sqlite();
+    finds(&other, "elsewhere", &["elsewhere"]).await;
+    std::fs::copy(other.folder().join("thinkd.db.index"), &index).unwrap();
+    finds(&medium, "four", &["one", "two", "three", "four"]).await;
+    // An older copy in the place of the log: what the index has of the other events is not true of these.
+    std::fs::copy(&copy, &file).unwrap();
+    finds(&medium, "another two", &["one", "another two"]).await;
+    // And one that fits is kept.
+    let before = inode(&index);
+    finds(&medium, "another three", &["one", "another two", "another three"]).await;
+    assert_eq!(inode(&index), before);
+}
+
+fn inode(file: &Path) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(file).unwrap())
+}
+
+/// Opens, appends an event, and asks for all that have its tag.
+async fn finds(medium: &Medium, text: &str, expected: &[&str]) {
+    let store = open(medium).await;
+    let plain = vec![draft("main", text, &[]), draft("main", text, &["rare"])];
+    append(&store, plain).await;
+    assert_eq!(texts(&store, &tagged()).await, expected);
+    let rare = |event: &&Event| event.has("rare");
+    assert_eq!(log(&store, &space()).await.iter().filter(rare).count(), expected.len());
+    let words = Query { text: Some("another".into()), limit: 9, ..Query::default() };
+    let others = expected.iter().filter(|text| text.starts_with("another")).count();
+    assert_eq!(texts(&store, &words).await.len(), 2 * others);
+    assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());
+    store.close().await;
+}
