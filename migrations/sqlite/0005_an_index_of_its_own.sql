@@ -9,7 +9,7 @@ insert into mailboxes
     select m.space, t.thread, m.seq from threads t
     join marks m on m.space = t.space and m.mark = t.thread || '!';
 
--- What finds events is in a file of its own (migrations/sqlite/index.sql), which is made of the log where it is missing.
+-- What finds events is in a file of its own (server/store/sqlite/index.sql), which is made of the log where it is missing.
 drop table marks;
 drop table event_words;
 drop table indexed;

@@ -177,11 +177,13 @@ pub(super) fn placed_thread(columns: PlacedThreadColumns) -> Result<(Space, Thre
 /// `payload.text` of an event's payload column. Read here: Postgres cannot take a NUL out of JSON.
 fn payload_text(payload: &str) -> Result<String, Error> {
     #[derive(serde::Deserialize)]
-    struct Text {
-        #[serde(default)]
-        text: Value,
+    struct Parts<'a> {
+        #[serde(borrow)]
+        text: Option<&'a RawValue>,
     }
-    Ok(parse::<Text>(payload)?.text.as_str().unwrap_or_default().to_owned())
+    let text = parsed::<Parts<'_>>(payload)?.text;
+    // What is not a text has no words.
+    Ok(text.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default())
 }
 
 pub(super) fn entry(columns: EntryColumns) -> Result<Entry, Error> {

@@ -113,7 +113,8 @@ fn pieces(folded: &str) -> impl Iterator<Item = Piece<'_>> {
 }
 
 fn cut(word: &str) -> String {
-    word.chars().take(WORD_MAX).collect()
+    let end = word.char_indices().nth(WORD_MAX).map_or(word.len(), |(end, _)| end);
+    word[..end].to_owned()
 }
 
 fn singles(run: &str) -> impl Iterator<Item = String> {

@@ -16,7 +16,7 @@ use crate::store::index::{Added, EVENTS, Indexing, some};
 
 /// Of the tables, and of what is written into them.
 const VERSION: i64 = 1;
-const TABLES: &str = include_str!("../../../migrations/sqlite/index.sql");
+const TABLES: &str = include_str!("index.sql");
 
 /// The connection that writes the index.
 pub(super) struct IndexFile {
