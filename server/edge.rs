@@ -250,7 +250,7 @@ fn router(edge: Arc<Edge>) -> Router {
         .route("/", get(ws::root))
         .route("/ws", get(ws::ws))
         .merge(http::open_router())
-        .merge(docs::router(&asyncapi::value()))
+        .merge(docs::router(asyncapi::value))
         .merge(protected)
         .fallback(async || Problem::new(Slug::NotFound, "there is nothing at this address; /docs says what there is"))
         .layer(middleware::from_fn(tidy))

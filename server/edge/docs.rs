@@ -1,6 +1,8 @@
 //! The two contract documents as pages: `/docs` (HTTP) and `/docs/asyncapi` (WebSocket), whole in the binary, for a browser without a network.
 //! Not here: the documents themselves.
 
+use std::sync::OnceLock;
+
 use axum::Router;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -28,13 +30,15 @@ const COMPRESSED: [Asset; 2] = [
     ("swagger-ui.css", STYLE, include_bytes!("docs/swagger-ui.css.gz")),
 ];
 
-/// The pages and what they load. They read `/openapi.json` from the server; the AsyncAPI document, which is YAML outside, is given.
-pub fn router<S: Clone + Send + Sync + 'static>(asyncapi: &serde_json::Value) -> Router<S> {
-    let asyncapi = asyncapi.to_string();
+/// The pages and what they load. They read `/openapi.json` from the server; the AsyncAPI document, which is YAML outside, is given
+/// when the page first asks.
+pub fn router<S: Clone + Send + Sync + 'static>(asyncapi: fn() -> serde_json::Value) -> Router<S> {
+    static DOCUMENT: OnceLock<String> = OnceLock::new();
+    let document = move || DOCUMENT.get_or_init(|| asyncapi().to_string()).as_str();
     let mut router = Router::new()
         .route("/docs", get(|| async { page(include_str!("docs/openapi.html")) }))
         .route("/docs/asyncapi", get(|| async { page(include_str!("docs/asyncapi.html")) }))
-        .route("/docs/assets/asyncapi.json", get(|| async { file("application/json", asyncapi.into_bytes()) }));
+        .route("/docs/assets/asyncapi.json", get(move || async move { file("application/json", document()) }));
     for (name, kind, bytes) in SMALL {
         router = router.route(&format!("/docs/assets/{name}"), get(move || async move { file(kind, bytes) }));
     }

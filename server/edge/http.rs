@@ -1,7 +1,7 @@
 //! Requests: which address is which resource, and what all of them share (who asks, parameters, bodies, pages).
 //! Each resource's own translation is in the file named like it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -61,14 +61,17 @@ pub(super) fn router() -> Router<Arc<Edge>> {
         .route("/metrics", get(server::metrics))
 }
 
+/// The contracts, written when somebody first asks for them: that takes longer than the rest of a start.
+static OPENAPI: LazyLock<String> = LazyLock::new(openapi::document);
+static ASYNCAPI: LazyLock<String> = LazyLock::new(asyncapi::document);
+
 /// What anybody may see: whether the server lives, and how to speak to it.
 pub(super) fn open_router() -> Router<Arc<Edge>> {
-    let (openapi, asyncapi) = (openapi::document(), asyncapi::document());
     Router::new()
         .route("/livez", get(server::livez))
         .route("/readyz", get(server::readyz))
-        .route("/openapi.json", get(|| async { ([(header::CONTENT_TYPE, "application/json")], openapi) }))
-        .route("/asyncapi.yaml", get(|| async { ([(header::CONTENT_TYPE, "application/yaml")], asyncapi) }))
+        .route("/openapi.json", get(|| async { ([(header::CONTENT_TYPE, "application/json")], OPENAPI.as_str()) }))
+        .route("/asyncapi.yaml", get(|| async { ([(header::CONTENT_TYPE, "application/yaml")], ASYNCAPI.as_str()) }))
 }
 
 /// Who asks.
