@@ -67,13 +67,14 @@ impl Sqlite {
     pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, Error> {
         let options = writing(url)?;
         let (mut connection, lock) = open_alone(url).await?;
+        let broken = Broken::default();
         let (epoch, incarnation) = file::opened(&mut connection).await?;
+        let index = IndexFile::open(options.get_filename(), broken.clone()).await?;
         let readers = Readers::new(reading(url)?, settings.connections);
         let leases = Arc::new(Leases::new(incarnation << 32));
         let feed = Arc::new(Feed::default());
-        let broken = Broken::default();
         let known = Known::default();
-        let index = Index::start(IndexFile::open(options.get_filename(), broken.clone()).await?);
+        let index = Index::start(index);
         let backend = Log { connection, broken: broken.clone(), leases: leases.clone(), known: known.clone() };
         let writer = Writer::start(backend, feed.clone(), index.clone(), project);
         Ok(Self { readers, writer, index, feed, epoch, project, leases, options, broken, known, _lock: lock })

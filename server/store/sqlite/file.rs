@@ -13,6 +13,9 @@ use uuid::Uuid;
 use super::sql;
 use crate::store::Error;
 
+/// The tables of a new file.
+const TABLES: &str = include_str!("log.sql");
+
 /// How long one connection waits for another one's lock on the file.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -89,16 +92,20 @@ pub(in crate::store) async fn open_alone(url: &str) -> Result<(SqliteConnection,
     let making = options.clone().synchronous(SqliteSynchronous::Normal);
     let mut connection = making.connect().await.map_err(|error| named(&path, sql::error(error)))?;
     migrate(&mut connection, &path).await?;
-    flush_every_commit(&mut connection, true).await.map_err(|error| named(&path, error))?;
+    flush_every_commit(&mut connection).await.map_err(|error| named(&path, sql::error(error)))?;
     Ok((connection, lock))
 }
 
 /// A file with tables, that flushes from now on. There was nothing in it that could be lost, so its making waited for no disk.
 async fn new_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteConnection, Error> {
     let making = options.clone().journal_mode(SqliteJournalMode::Delete).synchronous(SqliteSynchronous::Off);
-    let mut connection = making.connect().await.map_err(|error| named(path, sql::error(error)))?;
-    migrate(&mut connection, path).await?;
-    flush_every_commit(&mut connection, true).await.map_err(|error| named(path, error))?;
+    let failed = |error| named(path, sql::error(error));
+    let mut connection = making.connect().await.map_err(failed)?;
+    let mut all = connection.begin().await.map_err(failed)?;
+    sqlx::raw_sql(TABLES).execute(&mut *all).await.map_err(failed)?;
+    migrations().skip(&mut *all, None).await.map_err(|error| named(path, sql::migration_error(error)))?;
+    all.commit().await.map_err(failed)?;
+    flush_every_commit(&mut connection).await.map_err(failed)?;
     Ok(connection)
 }
 
@@ -110,11 +117,9 @@ async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), E
     all.commit().await.map_err(failed)
 }
 
-/// Whether a commit returns only when the disk has it.
-async fn flush_every_commit(connection: &mut SqliteConnection, every: bool) -> Result<(), Error> {
-    // SQLite obeys this one while it reads the text: a prepared statement would do nothing the next time.
-    let text = if every { "pragma synchronous = full" } else { "pragma synchronous = normal" };
-    sqlx::raw_sql(text).execute(connection).await.map(|_| ()).map_err(sql::error)
+/// From here on a commit returns when the disk has it.
+async fn flush_every_commit(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    sqlx::raw_sql("pragma synchronous = full").execute(connection).await.map(|_| ())
 }
 
 /// The incarnation that marks a file as a backup: it has events and blobs, but no rows.

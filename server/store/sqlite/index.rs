@@ -59,10 +59,15 @@ async fn make(log: &Path) -> Result<SqliteConnection, Error> {
         }
     }
     let failed = |error| named(&file, error);
-    let mut connection = open(&file).await.map_err(failed)?;
+    // The disk takes it once, as a whole: until it has been adopted nobody reads it.
+    let making = options(&file).journal_mode(SqliteJournalMode::Memory).synchronous(SqliteSynchronous::Off);
+    let mut connection = making.connect().await.map_err(failed)?;
     let mut all = connection.begin().await.map_err(failed)?;
     sqlx::raw_sql(TABLES).execute(&mut *all).await.map_err(failed)?;
     all.commit().await.map_err(failed)?;
+    sqlx::raw_sql("pragma journal_mode = wal").execute(&mut connection).await.map_err(failed)?;
+    std::fs::File::open(&file).and_then(|made| made.sync_all()).map_err(|error| failed(error.into()))?;
+    sqlx::raw_sql("pragma synchronous = normal").execute(&mut connection).await.map_err(failed)?;
     Ok(connection)
 }
 
@@ -80,8 +85,8 @@ pub(in crate::store) async fn adopt(connection: &mut SqliteConnection) -> Result
     sqlx::query(text).bind(VERSION).execute(connection).await.map(|_| ()).map_err(sql::error)
 }
 
-async fn open(file: &Path) -> Result<SqliteConnection, sqlx::Error> {
-    let options = SqliteConnectOptions::new()
+fn options(file: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
         .filename(file)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
@@ -94,8 +99,7 @@ async fn open(file: &Path) -> Result<SqliteConnection, sqlx::Error> {
         .statement_cache_capacity(64)
         // Rows are large, and read one by one.
         .row_buffer_size(64)
-        .disable_statement_logging();
-    options.connect().await
+        .disable_statement_logging()
 }
 
 fn named(file: &Path, error: sqlx::Error) -> Error {
@@ -125,7 +129,7 @@ impl IndexFile {
 
     /// The index, if it is of this log, and of no more than there is of it: somebody may have put an older copy in its place.
     async fn fitting(log: &Path, file: &Path) -> Result<Option<SqliteConnection>, Error> {
-        let mut connection = open(file).await.map_err(sql::error)?;
+        let mut connection = options(file).connect().await.map_err(sql::error)?;
         attach_as(&mut connection, log, "source").await?;
         let text = "select exists (select 1 from made_of m join log l on l.epoch = m.epoch where m.version = $1) \
              and not exists (select 1 from indexed i \

@@ -1,6 +1,7 @@
 //! What must not happen: events that change, two processes on one file, rows that differ from the log, a lost backup.
 
-use sqlx::{Connection, SqliteConnection};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use thinkd::store::{self, Blob, Error, Options};
 
 use super::{append, draft, id, input, log, media, note, open, project, space};
@@ -145,6 +146,34 @@ async fn rebuilding_makes_the_same_rows_from_the_log_alone() {
         append(&store, vec![input("main", "on")]).await;
         store.close().await;
     }
+}
+
+/// What a SQLite file has: every table, index and trigger, without the spaces of its text.
+async fn tables(connection: &mut SqliteConnection) -> Vec<(String, String)> {
+    let text = "select name, coalesce(sql, '') from sqlite_master where name <> '_sqlx_migrations' \
+         and tbl_name <> '_sqlx_migrations' order by name";
+    let rows: Vec<(String, String)> = sqlx::query_as(text).fetch_all(connection).await.unwrap();
+    rows.into_iter().map(|(name, sql)| (name, sql.split_whitespace().collect())).collect()
+}
+
+/// The tables of a new file are made at once: they are those that the migrations make, and no migration is left to be run.
+#[tokio::test]
+async fn a_new_file_has_the_tables_that_the_migrations_make() {
+    let medium = Medium::sqlite();
+    open(&medium).await.close().await;
+    let mut new = SqliteConnection::connect(medium.url()).await.unwrap();
+    let migrated = SqliteConnectOptions::new().filename(medium.folder().join("migrated.db")).create_if_missing(true);
+    let mut migrated = migrated.connect().await.unwrap();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations/sqlite");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(&mut migrated).await.unwrap();
+    }
+    assert_eq!(tables(&mut new).await, tables(&mut migrated).await);
+    let run: i64 = sqlx::query_scalar("select count(*) from _sqlx_migrations").fetch_one(&mut new).await.unwrap();
+    assert_eq!(run, i64::try_from(files.len()).unwrap());
 }
 
 /// A database of an earlier thinkd is brought up to date with what is in it.
