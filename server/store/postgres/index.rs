@@ -1,5 +1,8 @@
 //! The index on Postgres: tables of the same database, a connection of their own.
 
+use std::future::Future;
+use std::time::Duration;
+
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::timeout;
@@ -8,6 +11,9 @@ use super::{ROLLBACK, bulk, connect, lost, sql};
 use crate::id::Space;
 use crate::store::Error;
 use crate::store::index::{Added, EVENTS, Indexing, some};
+
+/// How long a transaction may take.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// The connection that writes the index; made when it is needed, and again when something failed.
 pub(super) struct Tables {
@@ -21,6 +27,14 @@ impl Tables {
             self.connection = Some(connect(&self.options).await?);
         }
         self.connection.as_mut().ok_or_else(lost)
+    }
+
+    async fn spaces(&mut self) -> Result<Vec<Space>, Error> {
+        let text = "select s.space from spaces s left join indexed i on i.space = s.space \
+             where s.head > coalesce(i.seq, 0)";
+        let spaces: Vec<String> =
+            sqlx::query_scalar(text).fetch_all(self.connected().await?).await.map_err(sql::error)?;
+        spaces.into_iter().map(sql::space).collect()
     }
 
     async fn transaction(&mut self, space: &Space) -> Result<Added, Error> {
@@ -56,15 +70,11 @@ impl Indexing for Tables {
     const MOST: usize = 2048;
 
     async fn behind(&mut self) -> Result<Vec<Space>, Error> {
-        let text = "select s.space from spaces s left join indexed i on i.space = s.space \
-             where s.head > coalesce(i.seq, 0)";
-        let spaces: Vec<String> =
-            sqlx::query_scalar(text).fetch_all(self.connected().await?).await.map_err(sql::error)?;
-        spaces.into_iter().map(sql::space).collect()
+        within(self.spaces()).await
     }
 
     async fn add(&mut self, space: &Space) -> Result<Added, Error> {
-        let result = self.transaction(space).await;
+        let result = within(self.transaction(space)).await;
         if result.is_err() {
             self.connection = None;
         }
@@ -75,5 +85,13 @@ impl Indexing for Tables {
         let Some(connection) = self.connection else { return };
         // Every commit is one already: how the connection ends changes nothing.
         let _ = timeout(ROLLBACK, connection.close()).await;
+    }
+}
+
+/// Appends may wait for the index: it does not wait for a database that is not there any more.
+async fn within<T>(asked: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    match timeout(LIMIT, asked).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Error::Unavailable("the database does not answer".into())),
     }
 }
