@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -100,7 +101,7 @@ impl Index {
         let (work, wakes) = mpsc::channel(1);
         let index = Self { state: Arc::default(), work, progress: Arc::default(), soon: B::SOON, most: B::MOST };
         let (state, progress) = (index.state.clone(), index.progress.clone());
-        let task = Task { backend, state, wakes, progress, promised: BTreeMap::new(), more: false };
+        let task = Task { backend, state, wakes, progress, promised: BTreeMap::new(), more: false, last: None };
         tokio::spawn(task.run());
         index
     }
@@ -177,6 +178,8 @@ struct Task<B> {
     promised: BTreeMap<Space, Vec<Answer>>,
     /// The last transaction left some.
     more: bool,
+    /// The space it was on.
+    last: Option<Space>,
 }
 
 impl<B: Indexing> Task<B> {
@@ -210,7 +213,10 @@ impl<B: Indexing> Task<B> {
                 if let Some(space) = state.waiting.keys().next().or(self.promised.keys().next()) {
                     return Some(space.clone());
                 }
-                let behind = state.behind.first().cloned();
+                // In turn: a busy space does not keep the others waiting.
+                let after = self.last.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+                let next = state.behind.range((after, Bound::Unbounded)).next();
+                let behind = next.or(state.behind.first()).cloned();
                 if behind.is_some() && !state.failing && (self.more || state.without >= B::SOON) {
                     return behind;
                 }
@@ -237,6 +243,7 @@ impl<B: Indexing> Task<B> {
             self.promised.entry(space.clone()).or_default().extend(waiting);
         }
         let result = self.backend.add(&space).await;
+        self.last = Some(space.clone());
         self.more = matches!(result, Ok(Added { more: true, .. }));
         let mut state = lock(&self.state);
         match &result {

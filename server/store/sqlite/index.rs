@@ -31,6 +31,16 @@ fn beside(log: &Path) -> PathBuf {
     name.into()
 }
 
+/// A connection that reads a log and its index. The index is its main file: a query takes its state of that one first, so that
+/// all that is in it is in the log.
+pub(super) async fn connect(reading: &SqliteConnectOptions) -> Result<SqliteConnection, Error> {
+    let log = reading.get_filename();
+    let file = beside(log);
+    let mut connection = reading.clone().filename(&file).connect().await.map_err(|error| named(&file, error))?;
+    attach_as(&mut connection, log, "source").await?;
+    Ok(connection)
+}
+
 /// Lets a connection that has a log's file open see its index.
 pub(super) async fn attach(connection: &mut SqliteConnection, log: &Path) -> Result<(), Error> {
     attach_as(connection, &beside(log), "found").await
@@ -134,12 +144,13 @@ impl IndexFile {
         let text = "select exists (select 1 from made_of m join log l on l.epoch = m.epoch where m.version = $1) \
              and not exists (select 1 from indexed i \
              where i.seq > coalesce((select max(seq) from events e where e.space = i.space), 0))";
-        let fits: bool = sqlx::query_scalar(text).bind(VERSION).fetch_one(&mut connection).await.map_err(sql::error)?;
-        if fits {
+        let fits = sqlx::query_scalar(text).bind(VERSION).fetch_one(&mut connection).await;
+        if matches!(fits, Ok(true)) {
             return Ok(Some(connection));
         }
+        // Before another file gets its name: whoever closes last removes the journal of that name.
         connection.close().await.map_err(sql::error)?;
-        Ok(None)
+        fits.map(|_: bool| None).map_err(sql::error)
     }
 
     async fn transaction(&mut self, space: &Space) -> Result<Added, Error> {

@@ -4,13 +4,13 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::index::attach;
-use super::{ACQUIRE, sql};
+use super::ACQUIRE;
+use super::index::connect;
 use crate::store::Error;
 
 type Shared = Arc<tokio::sync::Mutex<SqliteConnection>>;
@@ -46,16 +46,9 @@ impl Readers {
         let idle = self.lock().pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => Arc::new(tokio::sync::Mutex::new(self.open().await?)),
+            None => Arc::new(tokio::sync::Mutex::new(connect(&self.options).await?)),
         };
         Ok(Reader { connection: connection.lock_owned().await, readers: self, _place: place })
-    }
-
-    /// A connection that sees the log and its index.
-    async fn open(&self) -> Result<SqliteConnection, Error> {
-        let mut connection = self.options.connect().await.map_err(sql::error)?;
-        attach(&mut connection, self.options.get_filename()).await?;
-        Ok(connection)
     }
 
     /// Closes those that are not in use; the others are dropped with the store.

@@ -111,10 +111,12 @@ async fn an_index_that_does_not_fit_is_made_anew() {
     finds(&medium, "two", &["one", "two"]).await;
     std::fs::write(&index, "this is no database").unwrap();
     finds(&medium, "three", &["one", "two", "three"]).await;
+    std::fs::write(&index, "").unwrap();
+    finds(&medium, "three and a half", &["one", "two", "three", "three and a half"]).await;
     let other = Medium::sqlite();
     finds(&other, "elsewhere", &["elsewhere"]).await;
     std::fs::copy(other.folder().join("thinkd.db.index"), &index).unwrap();
-    finds(&medium, "four", &["one", "two", "three", "four"]).await;
+    finds(&medium, "four", &["one", "two", "three", "three and a half", "four"]).await;
     // An older copy in the place of the log: what the index has of the other events is not true of these.
     std::fs::copy(&copy, &file).unwrap();
     finds(&medium, "another two", &["one", "another two"]).await;
