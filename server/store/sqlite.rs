@@ -66,10 +66,12 @@ impl Sqlite {
 
     pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, Error> {
         let options = writing(url)?;
-        let (mut connection, lock) = open_alone(url).await?;
+        let path = options.get_filename();
+        let lock = file::lock(path)?;
         let broken = Broken::default();
+        let (mut connection, begun) = tokio::try_join!(file::open(&options), index::begin(path))?;
         let (epoch, incarnation) = file::opened(&mut connection).await?;
-        let index = IndexFile::open(options.get_filename(), broken.clone()).await?;
+        let index = IndexFile::open(begun, path, broken.clone()).await?;
         let readers = Readers::new(reading(url)?, settings.connections);
         let leases = Arc::new(Leases::new(incarnation << 32));
         let feed = Arc::new(Feed::default());

@@ -60,7 +60,7 @@ pub(in crate::store) fn reading(url: &str) -> Result<SqliteConnectOptions, Error
 }
 
 /// Keeps every other process (and a second store in this one) away from the file.
-fn lock(path: &Path) -> Result<File, Error> {
+pub(super) fn lock(path: &Path) -> Result<File, Error> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let name = PathBuf::from(name);
@@ -78,22 +78,31 @@ fn lock(path: &Path) -> Result<File, Error> {
 /// The connection that writes, tables up to date, and the lock that keeps others out.
 pub(in crate::store) async fn open_alone(url: &str) -> Result<(SqliteConnection, File), Error> {
     let options = writing(url)?;
-    let path = options.get_filename().to_owned();
-    let lock = lock(&path)?;
-    let is_new = std::fs::metadata(&path).map_or(true, |file| file.len() == 0);
-    if is_new {
-        let mut connection = new_file(&options, &path).await?;
+    let lock = lock(options.get_filename())?;
+    Ok((open(&options).await?, lock))
+}
+
+/// Whether there is nothing in a file, or no file.
+pub(super) fn is_new(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |file| file.len() == 0)
+}
+
+/// The connection that writes, tables up to date, for who has the lock.
+pub(super) async fn open(options: &SqliteConnectOptions) -> Result<SqliteConnection, Error> {
+    let path = options.get_filename();
+    let failed = |error| named(path, sql::error(error));
+    if is_new(path) {
+        let mut connection = new_file(options, path).await?;
         // A change of the file itself: the disk takes all of it.
-        let journal = sqlx::raw_sql("pragma journal_mode = wal").execute(&mut connection).await;
-        journal.map_err(|error| named(&path, sql::error(error)))?;
-        return Ok((connection, lock));
+        sqlx::raw_sql("pragma journal_mode = wal").execute(&mut connection).await.map_err(failed)?;
+        return Ok(connection);
     }
     // Each step is a commit or two; the first one after them has the disk take all of it.
     let making = options.clone().synchronous(SqliteSynchronous::Normal);
-    let mut connection = making.connect().await.map_err(|error| named(&path, sql::error(error)))?;
-    migrate(&mut connection, &path).await?;
-    flush_every_commit(&mut connection).await.map_err(|error| named(&path, sql::error(error)))?;
-    Ok((connection, lock))
+    let mut connection = making.connect().await.map_err(failed)?;
+    migrate(&mut connection, path).await?;
+    flush_every_commit(&mut connection).await.map_err(failed)?;
+    Ok(connection)
 }
 
 /// A file with tables, that flushes from now on. There was nothing in it that could be lost, so its making waited for no disk.

@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, Sq
 use sqlx::{AssertSqlSafe, ConnectOptions};
 
 use super::log::Broken;
-use super::{put_index, sql, writing};
+use super::{file, put_index, sql, writing};
 use crate::id::Space;
 use crate::store::Error;
 use crate::store::index::{Added, EVENTS, Indexing, some};
@@ -120,37 +120,56 @@ fn named(file: &Path, error: sqlx::Error) -> Error {
     }
 }
 
-impl IndexFile {
-    /// The index of a log, as it is or new.
-    pub async fn open(log: &Path, broken: Broken) -> Result<Self, Error> {
-        let file = beside(log);
-        if file.exists() {
-            match Self::fitting(log, &file).await {
-                Ok(Some(connection)) => return Ok(Self { connection, broken }),
-                Ok(None) => tracing::info!(file = %file.display(), "made anew: it is not of this log, or not finished"),
-                Err(error) => tracing::warn!(%error, file = %file.display(), "made anew: it cannot be read"),
-            }
+/// An index that is being opened: what can be done before its log is open.
+pub(super) enum Begun {
+    /// Made for a new log.
+    Made(SqliteConnection),
+    /// There before; whether it fits is to be seen.
+    Found(SqliteConnection),
+    /// To be made.
+    Missing,
+}
+
+/// Begins to open the index of a log while that is opened, or made.
+pub(super) async fn begin(log: &Path) -> Result<Begun, Error> {
+    if file::is_new(log) {
+        return make(log).await.map(Begun::Made);
+    }
+    let file = beside(log);
+    if !file.exists() {
+        return Ok(Begun::Missing);
+    }
+    match options(&file).connect().await {
+        Ok(connection) => Ok(Begun::Found(connection)),
+        Err(error) => {
+            tracing::warn!(%error, file = %file.display(), "the index is made anew: it cannot be read");
+            Ok(Begun::Missing)
         }
-        let mut connection = make(log).await?;
+    }
+}
+
+impl IndexFile {
+    /// The index of a log that is open now, as it is or new.
+    pub async fn open(begun: Begun, log: &Path, broken: Broken) -> Result<Self, Error> {
+        let mut connection = match begun {
+            Begun::Made(connection) => connection,
+            Begun::Missing => make(log).await?,
+            Begun::Found(mut connection) => {
+                let fits = fits(&mut connection, log).await;
+                if matches!(fits, Ok(true)) {
+                    return Ok(Self { connection, broken });
+                }
+                let why =
+                    fits.err().map_or("it is not of this log, or not finished".to_owned(), |error| error.to_string());
+                tracing::warn!(why, file = %beside(log).display(), "the index is made anew");
+                // Before another file gets its name: whoever closes last removes the journal of that name.
+                connection.close().await.map_err(sql::error)?;
+                make(log).await?
+            }
+        };
         attach_as(&mut connection, log, "source").await?;
         adopt(&mut connection).await?;
         Ok(Self { connection, broken })
-    }
-
-    /// The index, if it is of this log, and of no more than there is of it: somebody may have put an older copy in its place.
-    async fn fitting(log: &Path, file: &Path) -> Result<Option<SqliteConnection>, Error> {
-        let mut connection = options(file).connect().await.map_err(sql::error)?;
-        attach_as(&mut connection, log, "source").await?;
-        let text = "select exists (select 1 from made_of m join log l on l.epoch = m.epoch where m.version = $1) \
-             and not exists (select 1 from indexed i \
-             where i.seq > coalesce((select max(seq) from events e where e.space = i.space), 0))";
-        let fits = sqlx::query_scalar(text).bind(VERSION).fetch_one(&mut connection).await;
-        if matches!(fits, Ok(true)) {
-            return Ok(Some(connection));
-        }
-        // Before another file gets its name: whoever closes last removes the journal of that name.
-        connection.close().await.map_err(sql::error)?;
-        fits.map(|_: bool| None).map_err(sql::error)
     }
 
     async fn transaction(&mut self, space: &Space) -> Result<Added, Error> {
@@ -172,6 +191,15 @@ impl IndexFile {
         all.commit().await.inspect_err(|error| self.broken.note(error)).map_err(sql::error)?;
         Ok(Added { events: events.len(), more })
     }
+}
+
+/// Whether an index is of this log, and of no more than there is of it: somebody may have put an older copy in its place.
+async fn fits(connection: &mut SqliteConnection, log: &Path) -> Result<bool, Error> {
+    attach_as(connection, log, "source").await?;
+    let text = "select exists (select 1 from made_of m join log l on l.epoch = m.epoch where m.version = $1) \
+         and not exists (select 1 from indexed i \
+         where i.seq > coalesce((select max(seq) from events e where e.space = i.space), 0))";
+    sqlx::query_scalar(text).bind(VERSION).fetch_one(connection).await.map_err(sql::error)
 }
 
 impl Indexing for IndexFile {
