@@ -204,10 +204,19 @@ impl Caller {
     pub async fn prepare(&self, place: &Place, look: &Look, question: &Question) -> Result<Ready, store::Error> {
         let request = self.request(place, look.blocks.clone(), question, &self.options).await?;
         let prepared = self.model.prepare(&request);
-        let prompt = match &question.prompt {
-            Some(prompt) => Some(self.keep(&place.space, &Text::new(prompt.as_str())).await?),
-            None => None,
+        let prompt = async {
+            match &question.prompt {
+                Some(prompt) => self.keep(&place.space, &Text::new(prompt.as_str())).await.map(Some),
+                None => Ok(None),
+            }
         };
+        // At once: one commit, where they are new.
+        let (system, tail, tools, prompt) = tokio::try_join!(
+            self.keep(&place.space, &question.system),
+            self.keep(&place.space, question.tail.source()),
+            self.keep(&place.space, &question.tools.text),
+            prompt,
+        )?;
         let mut view = json!({
             "renderer": history::RENDERER,
             "show": if look.window.show == Show::Heard { "heard" } else { "visible" },
@@ -217,12 +226,12 @@ impl Caller {
             "omitted": look.window.omitted,
             "media": self.options.media,
             "event_chars": self.options.event_chars,
-            "system": self.keep(&place.space, &question.system).await?,
-            "tail": self.keep(&place.space, question.tail.source()).await?,
+            "system": system,
+            "tail": tail,
             "values": question.values.iter().map(|(name, value)| json!([name, value])).collect::<Vec<_>>(),
             "prompt": prompt,
             "own": question.own.iter().map(|event| event.seq).collect::<Vec<_>>(),
-            "tools": self.keep(&place.space, &question.tools.text).await?,
+            "tools": tools,
             "only": match &question.choice { ToolChoice::Only(name) => Some(name), ToolChoice::Auto => None },
             "tier": if question.tier == Tier::High { "high" } else { "low" },
         });

@@ -58,7 +58,8 @@ pub(super) trait Backend: Send + 'static {
     fn rollback(&mut self) -> impl Future<Output = ()> + Send;
     /// The transaction is over; these leases were given back in it.
     fn settled(&mut self, released: &[Fence]);
-    fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> impl Future<Output = Result<(), Error>> + Send;
+    /// All of them, or none, in a transaction of their own.
+    fn put_blobs(&mut self, blobs: &[Upload]) -> impl Future<Output = Result<(), Error>> + Send;
     /// A space's log grew. Not told: its followers miss events that another server committed before.
     fn committed(&mut self, space: &Space, told: bool);
     /// Writes something that nobody reads.
@@ -68,9 +69,17 @@ pub(super) trait Backend: Send + 'static {
 
 enum Command {
     Append(Item),
-    Blob(Space, String, Blob, oneshot::Sender<Result<(), Error>>),
+    Blob(Upload),
     Probe(oneshot::Sender<Result<(), Error>>),
     Close(oneshot::Sender<()>),
+}
+
+/// A blob on its way, under its hash.
+pub(super) struct Upload {
+    pub space: Space,
+    pub sha256: String,
+    pub blob: Blob,
+    answer: oneshot::Sender<Result<(), Error>>,
 }
 
 /// A way to the writer.
@@ -104,7 +113,8 @@ impl Writer {
 
     pub async fn put_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
-        self.queue.send(Command::Blob(space.clone(), sha256, blob, answer)).await.map_err(|_| gone())?;
+        let upload = Upload { space: space.clone(), sha256, blob, answer };
+        self.queue.send(Command::Blob(upload)).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
     }
 
@@ -140,22 +150,26 @@ struct Task<B> {
 impl<B: Backend> Task<B> {
     async fn run(mut self) {
         let mut last = 1;
+        let mut next = None;
         let closed = loop {
-            let Some(command) = self.commands.recv().await else { break None };
+            let command = match next.take() {
+                Some(command) => command,
+                None => match self.commands.recv().await {
+                    Some(command) => command,
+                    None => break None,
+                },
+            };
             match command {
                 Command::Append(first) => {
                     self.index.room().await;
                     let (group, other) = self.gather(first, last).await;
                     last = group.len();
                     self.append(group).await;
-                    match other {
-                        Some(Command::Close(answer)) => break Some(answer),
-                        Some(other) => self.other(other).await,
-                        None => {}
-                    }
+                    next = other;
                 }
+                Command::Blob(first) => next = self.keep(first).await,
+                Command::Probe(answer) => self.probe(answer).await,
                 Command::Close(answer) => break Some(answer),
-                other => self.other(other).await,
             }
         };
         self.commands.close();
@@ -164,27 +178,45 @@ impl<B: Backend> Task<B> {
         closed.map(|answer| answer.send(()));
     }
 
-    async fn other(&mut self, command: Command) {
-        match command {
-            Command::Blob(space, sha256, blob, answer) => {
-                let result = self.backend.put_blob(&space, &sha256, &blob).await;
-                self.failing.store(result.is_err(), Ordering::Release);
-                // The caller may be gone; the blob is stored all the same.
-                let _ = answer.send(result);
-            }
-            // Who asked has waited long enough: whoever comes next asks anew.
-            Command::Probe(answer) if answer.is_closed() => {}
-            Command::Probe(answer) => {
-                let result = self.backend.touch().await;
-                if result.is_err() {
-                    self.backend.rollback().await;
+    /// A blob, and those that wait behind it, in one commit; what comes next.
+    async fn keep(&mut self, first: Upload) -> Option<Command> {
+        let mut bytes = first.blob.bytes.len();
+        let mut uploads = vec![first];
+        let mut next = None;
+        while bytes < GROUP_BYTES && next.is_none() {
+            match self.commands.try_recv() {
+                Ok(Command::Blob(upload)) => {
+                    bytes += upload.blob.bytes.len();
+                    uploads.push(upload);
                 }
-                self.failing.store(result.is_err(), Ordering::Release);
-                // Nobody may wait for the answer any more.
-                let _ = answer.send(result);
+                Ok(other) => next = Some(other),
+                Err(_) => break,
             }
-            Command::Append(_) | Command::Close(_) => {}
         }
+        let result = self.backend.put_blobs(&uploads).await;
+        if result.is_err() {
+            self.backend.rollback().await;
+        }
+        self.failing.store(result.is_err(), Ordering::Release);
+        for upload in uploads {
+            // The caller may be gone; the blob is stored all the same.
+            let _ = upload.answer.send(result.clone());
+        }
+        next
+    }
+
+    async fn probe(&mut self, answer: oneshot::Sender<Result<(), Error>>) {
+        // Who asked has waited long enough: whoever comes next asks anew.
+        if answer.is_closed() {
+            return;
+        }
+        let result = self.backend.touch().await;
+        if result.is_err() {
+            self.backend.rollback().await;
+        }
+        self.failing.store(result.is_err(), Ordering::Release);
+        // Nobody may wait for the answer any more.
+        let _ = answer.send(result);
     }
 
     /// What waits already, and whoever comes back at once from the last commit; up to the first other command.

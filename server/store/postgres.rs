@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::append::{Backend, Plan, Position, Writer, json};
+use super::append::{Backend, Plan, Position, Upload, Writer, json};
 use super::feed::Feed;
 use super::index::Index;
 use super::sql::{self, stored};
-use super::{Blob, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
+use super::{Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
 use crate::time::Timestamp;
@@ -412,13 +412,12 @@ impl Backend for Log {
         // Leases are rows: they went with the transaction.
     }
 
-    async fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
-        let connection = self.connected().await?;
-        let result = put_blob(connection, space, sha256, blob).await;
-        if matches!(result, Err(Error::Unavailable(_))) {
-            self.connection = None;
+    async fn put_blobs(&mut self, blobs: &[Upload]) -> Result<(), Error> {
+        self.begin().await?;
+        for Upload { space, sha256, blob, .. } in blobs {
+            put_blob(self.connection()?, space, sha256, blob).await?;
         }
-        result
+        self.commit().await
     }
 
     fn committed(&mut self, space: &Space, told: bool) {

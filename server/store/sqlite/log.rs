@@ -11,9 +11,9 @@ use super::known::Known;
 use super::{bulk, json, put_blob, sql};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
-use crate::store::append::{Backend, Plan, Position};
+use crate::store::append::{Backend, Plan, Position, Upload};
 use crate::store::leases::Leases;
-use crate::store::{Blob, Error, Fence, ThreadRow};
+use crate::store::{Error, Fence, ThreadRow};
 use crate::time::Timestamp;
 
 /// Set when the disk did not confirm a write: nobody knows what it holds then, and asking again may be answered wrongly.
@@ -155,8 +155,16 @@ impl Backend for Log {
         self.leases.settle(released);
     }
 
-    async fn put_blob(&mut self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
-        put_blob(&mut self.connection, space, sha256, blob).await
+    async fn put_blobs(&mut self, blobs: &[Upload]) -> Result<(), Error> {
+        self.broken.check()?;
+        if let [Upload { space, sha256, blob, .. }] = blobs {
+            return put_blob(&mut self.connection, space, sha256, blob).await;
+        }
+        self.run("begin immediate").await?;
+        for Upload { space, sha256, blob, .. } in blobs {
+            put_blob(&mut self.connection, space, sha256, blob).await?;
+        }
+        self.run("commit").await
     }
 
     fn committed(&mut self, _: &Space, _: bool) {

@@ -19,6 +19,7 @@ type Shared = Arc<tokio::sync::Mutex<SqliteConnection>>;
 pub(super) struct Readers {
     options: SqliteConnectOptions,
     places: Semaphore,
+    opening: tokio::sync::Mutex<()>,
     // A plain mutex: held to take or put back one, never across an await.
     idle: Mutex<Vec<Shared>>,
 }
@@ -33,7 +34,7 @@ pub(super) struct Reader<'a> {
 impl Readers {
     pub fn new(options: SqliteConnectOptions, most: u32) -> Self {
         let places = Semaphore::new(usize::try_from(most.max(1)).unwrap_or(1));
-        Self { options, places, idle: Mutex::default() }
+        Self { options, places, opening: tokio::sync::Mutex::default(), idle: Mutex::default() }
     }
 
     /// Waits for a connection, for a while.
@@ -46,9 +47,19 @@ impl Readers {
         let idle = self.lock().pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => Arc::new(tokio::sync::Mutex::new(connect(&self.options).await?)),
+            None => self.another().await?,
         };
         Ok(Reader { connection: connection.lock_owned().await, readers: self, _place: place })
+    }
+
+    /// A new connection; they are opened one after the other, so that who asks for a moment leaves one behind for the next.
+    async fn another(&self) -> Result<Shared, Error> {
+        let _opening = self.opening.lock().await;
+        let idle = self.lock().pop();
+        match idle {
+            Some(connection) => Ok(connection),
+            None => Ok(Arc::new(tokio::sync::Mutex::new(connect(&self.options).await?))),
+        }
     }
 
     /// Closes those that are not in use; the others are dropped with the store.
