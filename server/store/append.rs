@@ -82,6 +82,13 @@ pub(super) struct Upload {
     answer: oneshot::Sender<Result<(), Error>>,
 }
 
+impl Upload {
+    fn answered(self, result: Result<(), Error>) {
+        // The caller may be gone; a blob that is stored stays stored.
+        let _ = self.answer.send(result);
+    }
+}
+
 /// A way to the writer.
 #[derive(Clone)]
 pub(super) struct Writer {
@@ -193,16 +200,28 @@ impl<B: Backend> Task<B> {
                 Err(_) => break,
             }
         }
-        let result = self.backend.put_blobs(&uploads).await;
+        match self.put_blobs(&uploads).await {
+            // One of them is refused, perhaps: the others are not to suffer for it.
+            Err(Error::Broken(_)) if uploads.len() > 1 => {
+                for upload in uploads {
+                    let single = [upload];
+                    let result = self.put_blobs(&single).await;
+                    let [upload] = single;
+                    upload.answered(result);
+                }
+            }
+            result => uploads.into_iter().for_each(|upload| upload.answered(result.clone())),
+        }
+        next
+    }
+
+    async fn put_blobs(&mut self, uploads: &[Upload]) -> Result<(), Error> {
+        let result = self.backend.put_blobs(uploads).await;
         if result.is_err() {
             self.backend.rollback().await;
         }
         self.failing.store(result.is_err(), Ordering::Release);
-        for upload in uploads {
-            // The caller may be gone; the blob is stored all the same.
-            let _ = upload.answer.send(result.clone());
-        }
-        next
+        result
     }
 
     async fn probe(&mut self, answer: oneshot::Sender<Result<(), Error>>) {

@@ -93,6 +93,24 @@ async fn blobs_are_kept_by_hash() {
     }
 }
 
+/// Blobs that come at once share a commit; one that the database refuses (Postgres: a NUL in its type) takes no other with it.
+#[tokio::test]
+async fn blobs_that_come_at_once_are_all_kept() {
+    for medium in media().await {
+        let store = open(&medium).await;
+        let mime = |number: u8| if number == 7 { "text/\0plain" } else { "text/plain" };
+        let blob = |number: u8| Blob { mime: mime(number).into(), bytes: vec![number; 10].into() };
+        let (space, blob) = (&space(), &blob);
+        let put = (0..20).map(|number| store.put_blob(space, blob(number)));
+        let hashes = futures_util::future::join_all(put).await;
+        assert_eq!(hashes[7].is_err(), medium.is_postgres());
+        for (number, hash) in (0..20).zip(hashes).filter(|(number, _)| *number != 7) {
+            assert_eq!(store.blob(space, &hash.unwrap()).await.unwrap(), Some(blob(number)));
+        }
+        store.close().await;
+    }
+}
+
 async fn fill(store: &std::sync::Arc<dyn store::Store>) {
     append(store, vec![input("main", "hi"), draft("main.a", "voice", &["submodule:x"]), note("tea", "green", &[])])
         .await;
