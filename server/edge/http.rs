@@ -61,7 +61,7 @@ pub(super) fn router() -> Router<Arc<Edge>> {
         .route("/metrics", get(server::metrics))
 }
 
-/// The contracts, written when somebody first asks for them: that takes longer than the rest of a start.
+/// The contracts, written when somebody first asks for them: it took a quarter of a start.
 static OPENAPI: LazyLock<String> = LazyLock::new(openapi::document);
 static ASYNCAPI: LazyLock<String> = LazyLock::new(asyncapi::document);
 

@@ -156,7 +156,7 @@ pub(in crate::store) async fn open_backup(file: &Path) -> Result<SqliteConnectio
     }
 }
 
-fn named(path: &Path, error: Error) -> Error {
+pub(super) fn named(path: &Path, error: Error) -> Error {
     match error {
         Error::Unavailable(why) => Error::Unavailable(format!("{}: {why}", path.display())),
         Error::Broken(why) => Error::Broken(format!("{}: {why}", path.display())),

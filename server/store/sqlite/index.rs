@@ -8,6 +8,7 @@ use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions};
 
+use super::file::named;
 use super::log::Broken;
 use super::{file, put_index, sql, writing};
 use crate::id::Space;
@@ -36,7 +37,8 @@ fn beside(log: &Path) -> PathBuf {
 pub(super) async fn connect(reading: &SqliteConnectOptions) -> Result<SqliteConnection, Error> {
     let log = reading.get_filename();
     let file = beside(log);
-    let mut connection = reading.clone().filename(&file).connect().await.map_err(|error| named(&file, error))?;
+    let mut connection =
+        reading.clone().filename(&file).connect().await.map_err(|error| named(&file, sql::error(error)))?;
     attach_as(&mut connection, log, "source").await?;
     Ok(connection)
 }
@@ -52,7 +54,7 @@ async fn attach_as(connection: &mut SqliteConnection, file: &Path, name: &'stati
     };
     let text = format!("attach database $1 as {name}");
     let attached = sqlx::query(AssertSqlSafe(text)).persistent(false).bind(path).execute(connection).await;
-    attached.map(|_| ()).map_err(|error| named(file, error))
+    attached.map(|_| ()).map_err(|error| named(file, sql::error(error)))
 }
 
 /// A new, empty index of no log yet (`adopt`); what was there is removed.
@@ -68,7 +70,7 @@ async fn make(log: &Path) -> Result<SqliteConnection, Error> {
             _ => {}
         }
     }
-    let failed = |error| named(&file, error);
+    let failed = |error| named(&file, sql::error(error));
     // The disk takes it once, as a whole: until it has been adopted nobody reads it.
     let making = options(&file).journal_mode(SqliteJournalMode::Memory).synchronous(SqliteSynchronous::Off);
     let mut connection = making.connect().await.map_err(failed)?;
@@ -110,14 +112,6 @@ fn options(file: &Path) -> SqliteConnectOptions {
         // Rows are large, and read one by one.
         .row_buffer_size(64)
         .disable_statement_logging()
-}
-
-fn named(file: &Path, error: sqlx::Error) -> Error {
-    match sql::error(error) {
-        Error::Unavailable(why) => Error::Unavailable(format!("{}: {why}", file.display())),
-        Error::Broken(why) => Error::Broken(format!("{}: {why}", file.display())),
-        conflict @ Error::Conflict(_) => conflict,
-    }
 }
 
 /// An index that is being opened: what can be done before its log is open.

@@ -79,7 +79,7 @@ async fn an_index_far_behind_is_waited_for() {
         let mut held = loop {
             let drafts = vec![draft("main", "more", &[]); 500];
             let mut next = Box::pin(append(&store, drafts));
-            match timeout(Duration::from_millis(500), &mut next).await {
+            match timeout(Duration::from_secs(1), &mut next).await {
                 Ok(_) => stored += 500,
                 Err(_) => break next,
             }
@@ -120,8 +120,8 @@ async fn an_index_that_does_not_fit_is_made_anew() {
     // An older copy in the place of the log: what the index has of the other events is not true of these.
     std::fs::copy(&copy, &file).unwrap();
     finds(&medium, "another two", &["one", "another two"]).await;
-    // And one that fits is kept.
-    let before = inode(&index);
+    // And one that fits is kept. Held open: else a new file could get its number.
+    let (_held, before) = (std::fs::File::open(&index).unwrap(), inode(&index));
     finds(&medium, "another three", &["one", "another two", "another three"]).await;
     assert_eq!(inode(&index), before);
 }
