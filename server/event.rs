@@ -209,6 +209,7 @@ pub mod tag {
     pub const CANCEL: &str = "cancel";
     pub const THREAD: &str = "thread";
     pub const THREAD_ENDED: &str = "thread-ended";
+    pub const THREAD_STUCK: &str = "thread-stuck";
     pub const TIMER: &str = "timer";
     pub const OVERRULES: &str = "overrules";
     pub const UNREADABLE: &str = "unreadable";
@@ -247,7 +248,8 @@ fn wakes(modality: Modality, tags: &[String]) -> bool {
 }
 
 /// Any of these starts a turn.
-const WAKING: [&str; 6] = [tag::INPUT, tag::THOUGHT, tag::MESSAGE, tag::THREAD_ENDED, tag::TIMER, tag::OVERRULES];
+const WAKING: [&str; 7] =
+    [tag::INPUT, tag::THOUGHT, tag::MESSAGE, tag::THREAD_ENDED, tag::THREAD_STUCK, tag::TIMER, tag::OVERRULES];
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -77,11 +77,11 @@ fn told(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
         thread.standing.subthreads = 1;
         // Its end wakes the thread again: without a count that could go on for ever. What people make is from outside.
         thread.standing.sends = u32::from(event.turn().is_some());
-    } else if (is(Feedback::Ended) || is(Feedback::Archived))
-        && is_child("id")
-        && event.payload.get("archived").is_none()
-    {
-        thread.standing.subthreads = -1;
+    } else if is(Feedback::Ended) || is(Feedback::Archived) {
+        let is_counted = is_child("id") && event.payload.get("archived").is_none();
+        thread.standing.subthreads = -i32::from(is_counted);
+        thread.standing.part = event.part();
+    } else if is(Feedback::Stuck) {
         thread.standing.part = event.part();
     } else if is(Feedback::Cleared) {
         thread.standing.keep = event.payload.get("kept_messages").and_then(Value::as_u64);

@@ -484,6 +484,9 @@ pub trait Store: Send + Sync + 'static {
     /// The threads that have a thread among their contacts, by id; at most `limit`.
     async fn holders(&self, space: &Space, target: &ThreadId, limit: u32) -> Result<Vec<ThreadId>, Error>;
 
+    /// The threads that wait for a thread and nobody else, by id; at most `limit`.
+    async fn awaiting(&self, space: &Space, target: &ThreadId, limit: u32) -> Result<Vec<ThreadId>, Error>;
+
     /// A thread's timers by name.
     async fn timers(&self, space: &Space, thread: &ThreadId) -> Result<Vec<TimerRow>, Error>;
 

@@ -17,10 +17,11 @@ use step::Step;
 
 mod acting;
 mod closing;
+mod dependents;
 pub mod driver;
 pub mod step;
 
-pub use closing::ending;
+pub use dependents::{ending, stuck};
 
 /// How turns go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,7 +128,8 @@ pub struct Turn {
     model_calls: u64,
     tokens: u64,
     tool_calls: u64,
-    failed: bool,
+    /// Why it cannot go on.
+    failure: Option<String>,
     cancelled: bool,
     over: bool,
     limits: Limits,
@@ -172,7 +174,7 @@ impl Turn {
             model_calls: 0,
             tokens: 0,
             tool_calls: 0,
-            failed: false,
+            failure: None,
             cancelled: false,
             over: false,
             limits: Limits {
@@ -254,6 +256,11 @@ impl Turn {
         self.reply.as_deref()
     }
 
+    /// Why it cannot go on, if so.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
     /// How many tool calls the decision has made.
     pub fn calls_made(&self) -> u64 {
         self.tool_calls
@@ -278,7 +285,7 @@ impl Turn {
         } else if let Some(module) = event.tag_value("call:") {
             self.called(module, event);
         } else if event.has(tag::FAILURE) && !event.has(tag::RESULT) {
-            self.failure(event);
+            self.failed(event);
         } else {
             self.said(event);
         }
@@ -337,11 +344,11 @@ impl Turn {
         self.rounds.push(Round { calls, unreadable: false });
     }
 
-    fn failure(&mut self, event: &Event) {
+    fn failed(&mut self, event: &Event) {
         if event.has(tag::UNREADABLE) {
             self.rounds.iter_mut().last().into_iter().for_each(|round| round.unreadable = true);
         } else if event.has(&Who::Decision.to_string()) {
-            self.failed = true;
+            self.failure = Some(event.text().to_owned());
         } else if let Some(name) = event.tag_value("submodule:").and_then(|name| Name::parse(name).ok()) {
             self.heard.insert(name);
         }
@@ -397,7 +404,7 @@ impl Turn {
         if self.cancelled {
             return Next::End(TurnOutcome::Cancelled);
         }
-        if self.failed {
+        if self.failure.is_some() {
             return Next::End(TurnOutcome::Failed);
         }
         let silent: Vec<Name> = self.voices.iter().filter(|name| !self.heard.contains(*name)).cloned().collect();

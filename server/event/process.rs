@@ -30,6 +30,8 @@ pub enum Feedback {
     Spawned,
     /// A subthread or contact has ended.
     Ended,
+    /// A thread that this one depends on cannot go on.
+    Stuck,
     /// A subthread that had nothing to do was put aside.
     Archived,
     /// Earlier events are no longer shown to the thread.
@@ -58,6 +60,7 @@ impl Feedback {
         match self {
             Self::Spawned => "thread-spawned",
             Self::Ended => tag::THREAD_ENDED,
+            Self::Stuck => tag::THREAD_STUCK,
             Self::Archived => "thread-archived",
             Self::Cleared => "context-cleared",
             Self::TimerSet => "timer-set",
@@ -211,9 +214,10 @@ impl Watch {
 }
 
 impl Event {
-    /// The subthread of a gathering whose end it tells.
+    /// The subthread of a gathering whose end it tells, or that it cannot go on.
     pub fn part(&self) -> Option<Part> {
-        let part = self.payload.get("gather").filter(|_| self.has(tag::THREAD_ENDED) && self.has(tag::PART))?;
+        let is_told = self.has(tag::THREAD_ENDED) || self.has(tag::THREAD_STUCK);
+        let part = self.payload.get("gather").filter(|_| is_told && self.has(tag::PART))?;
         Part::deserialize(part).ok()
     }
 
@@ -309,8 +313,24 @@ impl Draft {
     pub fn ended_part(to: &ThreadId, ending: &Ending<'_>, id: &str, index: u64) -> Self {
         let text = if ending.last.is_empty() { ending.reason } else { ending.last };
         let back = Back { ok: ending.status == "done", text: text.to_owned() };
-        let part = Part { id: id.to_owned(), index, back };
-        Self::ended(to, ending).tagged([tag::PART]).payload("gather", serde_json::to_value(part).unwrap_or_default())
+        Self::ended(to, ending).part_of(Part { id: id.to_owned(), index, back })
+    }
+
+    /// A thread cannot go on; told to one who depends on it. Wakes.
+    pub fn stuck(to: &ThreadId, thread: &ThreadId, reason: &str) -> Self {
+        let attributes = [("id", Value::from(thread.as_str())), ("reason", reason.into())];
+        let draft = Self::feedback(to, None, Feedback::Stuck, &attributes, "");
+        draft.payload("from", thread.as_str()).tagged([format!("from:{thread}")])
+    }
+
+    /// The same, as one of several that its parent gathers: a part that failed.
+    pub fn stuck_part(to: &ThreadId, thread: &ThreadId, reason: &str, id: &str, index: u64) -> Self {
+        let back = Back { ok: false, text: reason.to_owned() };
+        Self::stuck(to, thread, reason).part_of(Part { id: id.to_owned(), index, back })
+    }
+
+    fn part_of(self, part: Part) -> Self {
+        self.tagged([tag::PART]).payload("gather", serde_json::to_value(part).unwrap_or_default())
     }
 
     /// A timer is due. Wakes. Its id is made from what it is, so that of several servers one fires it.

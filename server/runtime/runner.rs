@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::settling::Settled;
 use super::{Active, Runtime, lock};
@@ -16,9 +16,9 @@ use crate::scribe::{Lost, Scribe};
 use crate::store::feed::Hint;
 use crate::store::{self, Append, Fence, Order, Query, Show, Status, ThreadRow};
 use crate::thread::Settings;
-use crate::turn::Turn;
 use crate::turn::driver::{Driver, Stop, Why};
 use crate::turn::step::Step;
+use crate::turn::{Turn, stuck};
 
 /// What looking after a thread came to.
 pub(super) enum Looked {
@@ -326,10 +326,7 @@ impl Runtime {
     /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
     async fn broke(&self, scribe: &Scribe, place: &Place, upto: Seq, why: &str) -> Result<Option<Status>, Lost> {
         let failure = Failure::new(FailureKind::Internal, format!("the turn broke down: {why}"));
-        let failure = Draft::failure(&place.thread, Some(place.turn), &Who::Core, &failure);
-        let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Failed, upto);
-        scribe.close(vec![failure, ended]).await?;
-        Ok(Some(Status::Idle))
+        self.fall_silent(scribe, place, upto, &failure).await.map(Some)
     }
 
     fn talks_to_itself(&self, row: &ThreadRow, batch: &[Event]) -> bool {
@@ -355,13 +352,20 @@ impl Runtime {
     }
 
     async fn fail(&self, scribe: &Scribe, place: &Place, upto: Seq, failure: &Failure) -> Result<Looked, store::Error> {
-        let failure = Draft::failure(&place.thread, Some(place.turn), &Who::Core, failure);
-        let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Failed, upto);
-        // It waits for whoever comes, a process, too: it would only come here again.
-        let reason = failure.payload.get("text").and_then(Value::as_str).map(str::to_owned);
-        let waiting = Waiting { reason, ..Waiting::for_anybody() };
-        let ended = ended.with("wait", serde_json::to_value(waiting).unwrap_or_default());
-        looked(scribe.close(vec![failure, ended]).await.map(|_| Status::Waiting))
+        looked(self.fall_silent(scribe, place, upto, failure).await)
+    }
+
+    /// The turn fails, and the thread waits for whoever comes: it would only fail again. Those who depend on it are told.
+    async fn fall_silent(&self, scribe: &Scribe, place: &Place, upto: Seq, failure: &Failure) -> Result<Status, Lost> {
+        let Place { space, thread, turn } = place;
+        let mut drafts = vec![Draft::failure(thread, Some(*turn), &Who::Core, failure)];
+        drafts.extend(stuck(&self.0.store, space, thread, &failure.text).await?);
+        let waiting = Waiting { reason: Some(failure.text.clone()), ..Waiting::for_anybody() };
+        let ended = Draft::turn_ended(thread, *turn, TurnOutcome::Failed, upto);
+        drafts.push(ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()));
+        let stored = scribe.close(drafts).await?;
+        stored.iter().for_each(|shown| self.told(space, &shown.event));
+        Ok(Status::Waiting)
     }
 
     /// The turn that was begun and not ended, as far as it came.

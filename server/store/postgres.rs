@@ -62,6 +62,7 @@ fn migrations() -> Migrator {
         ("threads are processes", include_str!("../../migrations/postgres/0003_threads_are_processes.sql")),
         ("fewer pages a commit", include_str!("../../migrations/postgres/0004_fewer_pages_a_commit.sql")),
         ("an index of its own", include_str!("../../migrations/postgres/0005_an_index_of_its_own.sql")),
+        ("who waits for whom", include_str!("../../migrations/postgres/0006_who_waits_for_whom.sql")),
     ])
 }
 

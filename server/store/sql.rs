@@ -215,6 +215,18 @@ macro_rules! store {
                 rows.into_iter().map(sql::thread_id).collect()
             }
 
+            async fn awaiting(&self, space: &Space, target: &ThreadId, limit: u32) -> Result<Vec<ThreadId>, Error> {
+                let text = "select thread from threads where space = $1 and awaits = $2 order by thread limit $3 + 0";
+                let rows: Vec<String> = sqlx::query_scalar(text)
+                    .bind(space.as_str())
+                    .bind(target.as_str())
+                    .bind(i64::from(limit))
+                    .fetch_all(&mut *self.reader().await?)
+                    .await
+                    .map_err(sql::error)?;
+                rows.into_iter().map(sql::thread_id).collect()
+            }
+
             async fn timers(&self, space: &Space, thread: &ThreadId) -> Result<Vec<super::TimerRow>, Error> {
                 let text = "select space, thread, name, due, note from timers where space = $1 and thread = $2 order by name";
                 let rows: Vec<sql::TimerColumns> = sqlx::query_as(text)

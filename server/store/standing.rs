@@ -118,6 +118,11 @@ impl ThreadRow {
         idle && self.woken <= self.handled && self.standing.waits_for().is_none()
     }
 
+    /// The one thread that it waits for now, if it waits for one.
+    pub fn awaits(&self) -> Option<&ThreadId> {
+        self.standing.waits_for().filter(|_| self.status == Status::Waiting)
+    }
+
     /// Takes over a change, after all counters but `visible` and `heard`.
     pub(super) fn stand(&mut self, change: &ThreadChange, seq: Seq) {
         let standing = &mut self.standing;

@@ -1,23 +1,21 @@
 //! What a turn's end leads to besides itself: messages are delivered, contacts changed, and then the thread goes on, waits or
-//! ends. All of it is one append with the turn's end. And what the end of a thread means to those who knew it.
+//! ends. All of it is one append with the turn's end.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::Turn;
+use super::dependents::{ending, stuck};
 use crate::budget::Budget;
 use crate::call::Place;
-use crate::event::{Draft, Ending, ErrorCode, Intent, TurnOutcome, Waiting};
+use crate::event::{Draft, ErrorCode, Intent, TurnOutcome, Waiting};
 use crate::failure::{Who, self_messages};
-use crate::id::{Space, ThreadId};
+use crate::id::ThreadId;
 use crate::prompt::Prompts;
 use crate::store::{self, Status, Store};
 use crate::thread::{Commit, Settings};
 use crate::time::Timestamp;
-
-/// Most threads that are told of one thread's end.
-const HOLDERS_MAX: u32 = 10_000;
 
 /// See the module.
 pub(super) struct Closing<'a> {
@@ -33,10 +31,7 @@ impl Closing<'_> {
     /// The events that go with the turn's end, and for whom the thread waits then.
     pub async fn of(&self, turn: &Turn, outcome: TurnOutcome) -> Result<(Vec<Draft>, Option<Waiting>), store::Error> {
         if outcome != TurnOutcome::Done {
-            // Nothing that was only intended happens. A process whose turn failed does not try again by itself.
-            let reason = Some(format!("its last turn was {outcome}"));
-            let waits = self.settings.is_process() && outcome != TurnOutcome::Interrupted;
-            return Ok((Vec::new(), waits.then(|| Waiting { reason, ..Waiting::for_anybody() })));
+            return self.cut_short(turn, outcome).await;
         }
         let mut drafts = Vec::new();
         if self.settings.commit == Commit::Deferred {
@@ -70,22 +65,41 @@ impl Closing<'_> {
         if !self.settings.is_process() || turn.has_thought() {
             return Ok((drafts, None));
         }
-        let (draft, waiting) = self.go_on().await?;
-        drafts.push(draft);
+        let (more, waiting) = self.go_on().await?;
+        drafts.extend(more);
         Ok((drafts, waiting))
     }
 
+    /// Nothing that was only intended happens. A process whose turn failed does not try again by itself.
+    async fn cut_short(
+        &self,
+        turn: &Turn,
+        outcome: TurnOutcome,
+    ) -> Result<(Vec<Draft>, Option<Waiting>), store::Error> {
+        if outcome == TurnOutcome::Interrupted {
+            return Ok((Vec::new(), None));
+        }
+        let reason = match turn.failure() {
+            Some(failure) => format!("its last turn failed: {failure}"),
+            None => format!("its last turn was {outcome}"),
+        };
+        let drafts = stuck(self.store, &self.place.space, &self.place.thread, &reason).await?;
+        let waits = self.settings.is_process();
+        Ok((drafts, waits.then(|| Waiting { reason: Some(reason), ..Waiting::for_anybody() })))
+    }
+
     /// The next step, at once; or, when the thread has been on its own for too long, the failure that says so.
-    async fn go_on(&self) -> Result<(Draft, Option<Waiting>), store::Error> {
+    async fn go_on(&self) -> Result<(Vec<Draft>, Option<Waiting>), store::Error> {
         let Place { space, thread, turn } = self.place;
         let row = self.store.thread(space, thread).await?;
         let limit = self.budget.self_messages;
         if row.is_none_or(|row| u64::from(row.self_messages) < limit) {
-            return Ok((Draft::thought(thread, *turn, self.prompts.process_continue.source().as_str()), None));
+            return Ok((vec![Draft::thought(thread, *turn, self.prompts.process_continue.source().as_str())], None));
         }
         let failure = self_messages(limit);
-        let waiting = Waiting { reason: Some(failure.text.clone()), ..Waiting::for_anybody() };
-        Ok((Draft::failure(thread, Some(*turn), &Who::Core, &failure), Some(waiting)))
+        let mut drafts = vec![Draft::failure(thread, Some(*turn), &Who::Core, &failure)];
+        drafts.extend(stuck(self.store, space, thread, &failure.text).await?);
+        Ok((drafts, Some(Waiting { reason: Some(failure.text), ..Waiting::for_anybody() })))
     }
 
     async fn carry_out(&self, intent: &Intent, drafts: &mut Vec<Draft>) -> Result<(), store::Error> {
@@ -117,51 +131,4 @@ impl Closing<'_> {
 fn undelivered(thread: &ThreadId, turn: u64, to: &ThreadId) -> Draft {
     let text = "the thread ended before the message was delivered";
     Draft::thread_error(thread, Some(turn), to.as_str(), ErrorCode::Undelivered, text).overruling()
-}
-
-/// The events with which a thread ends: its own, and one for its parent and each thread that has it among its contacts.
-pub async fn ending(
-    store: &Arc<dyn Store>,
-    space: &Space,
-    thread: &ThreadId,
-    status: Status,
-    reason: &str,
-    last: &str,
-) -> Result<Vec<Draft>, store::Error> {
-    let row = store.thread(space, thread).await?;
-    let gathered = row.as_ref().and_then(|row| Settings::of(&row.settings).gathered);
-    let is_counted = row.as_ref().is_none_or(|row| !row.standing.archived);
-    let watches = row.map_or(0, |row| row.standing.watches.len());
-    let mut change = json!({ "status": status.as_str(), "reason": reason });
-    if watches > 0 {
-        change["watches_removed"] = watches.into();
-    }
-    let mut drafts = vec![Draft::changed(thread, "thread", thread.as_str(), change)];
-    // Whoever has ended is not to be woken any more.
-    let timers = store.timers(space, thread).await?;
-    drafts.extend(timers.iter().map(|timer| Draft::changed(thread, "timer", &timer.name, Value::Null)));
-    let mut told = store.holders(space, thread, HOLDERS_MAX).await?;
-    told.extend(thread.parent());
-    told.sort();
-    told.dedup();
-    let ending = Ending { thread, status: status.as_str(), reason, last };
-    for holder in told.into_iter().filter(|holder| holder != thread) {
-        let row = store.thread(space, &holder).await?;
-        if row.is_none_or(|row| row.status.is_final()) {
-            continue;
-        }
-        let is_parent = Some(&holder) == thread.parent().as_ref();
-        let told = match gathered.as_ref().filter(|_| is_parent) {
-            Some(gathered) => Draft::ended_part(&holder, &ending, &gathered.id, gathered.index),
-            None => Draft::ended(&holder, &ending),
-        };
-        drafts.push(if is_counted { told } else { told.with("archived", true) });
-        if is_parent {
-            // It was made a contact with its beginning; one that makes many has not all of them for ever.
-            let contacts =
-                store.contacts(space, &holder).await?.into_iter().filter(|contact| contact.target == *thread);
-            drafts.extend(contacts.map(|it| Draft::changed(&holder, "contact", it.name.as_str(), Value::Null)));
-        }
-    }
-    Ok(drafts)
 }

@@ -11,7 +11,8 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::closing::{Closing, ending};
+use super::closing::Closing;
+use super::dependents::ending;
 use super::{Next, Options, Turn};
 use crate::action::Limits;
 use crate::budget::Budget;
@@ -314,10 +315,17 @@ impl Driver {
     /// ③ ④ The end of the turn with what it leads to, and beside it the voices hear what was decided.
     pub(super) async fn end(&mut self, mut drafts: Vec<Draft>, outcome: TurnOutcome) -> Result<TurnOutcome, Lost> {
         let thread = self.place.thread.clone();
-        let (more, waiting) = self.closing(&drafts, outcome).await.map_err(Lost::Store)?;
+        let ends = |drafts: &[Draft]| {
+            let change = drafts.iter().find(|draft| draft.thread == thread && draft.has("set:thread"))?;
+            Status::parse(change.payload["change"]["status"].as_str()?)
+        };
+        // A thread that ends with a failure tells that, and does not wait.
+        let (more, waiting) = match ends(&drafts) {
+            Some(_) => (Vec::new(), None),
+            None => self.closing(&drafts, outcome).await.map_err(Lost::Store)?,
+        };
         drafts.extend(more);
-        let ends = drafts.iter().find(|draft| draft.thread == thread && draft.has("set:thread"));
-        let status = ends.and_then(|draft| Status::parse(draft.payload["change"]["status"].as_str()?));
+        let status = ends(&drafts);
         self.status = status.unwrap_or(if waiting.is_some() { Status::Waiting } else { Status::Idle });
         let ended = Draft::turn_ended(&thread, self.turn.number(), outcome, self.turn.upto());
         drafts.push(match waiting {

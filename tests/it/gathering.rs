@@ -39,19 +39,14 @@ on_both!(t3_54_results_of_a_fan_out_are_gathered_by_index_with_failures, |medium
     let mut socket = app.socket().await;
     app.say_in("main", "go").await;
     assert_eq!(said(&socket.response().await), "Sent out.");
-    for index in [2, 4] {
+    // Two do not end well, each in its way; nobody has to end them.
+    for index in [1, 2, 3, 4] {
+        let told = if index % 2 == 0 { "thread-ended" } else { "thread-stuck" };
         socket
-            .event("a part's end", |e| {
-                e["thread"] == "main" && has(e, "thread-ended") && e["payload"]["gather"]["index"] == index
+            .event("what a part came to", |e| {
+                e["thread"] == "main" && has(e, told) && e["payload"]["gather"]["index"] == index
             })
             .await;
-    }
-    // Two do not end well: somebody ends them.
-    let threads = app.pages("/threads?").await;
-    for index in [1, 3] {
-        let id =
-            threads.iter().map(|t| t["id"].as_str().unwrap()).find(|id| id.ends_with(&format!("-{index}"))).unwrap();
-        app.post(&format!("/threads/{id}/end"), json!({})).await.expect(200);
     }
     assert_eq!(stub.count(at("main")), 2, "no part by itself wakes the parent");
     gate.open();
@@ -64,12 +59,13 @@ on_both!(t3_54_results_of_a_fan_out_are_gathered_by_index_with_failures, |medium
         .iter()
         .map(|r| (r["index"].as_i64().unwrap(), r["ok"].as_bool().unwrap(), r["text"].as_str().unwrap()))
         .collect();
-    let out = "ended from outside";
-    assert_eq!(results, [(0, true, "A"), (1, false, out), (2, true, "C"), (3, false, out), (4, true, "E")]);
+    assert_eq!([results[0], results[2], results[4]], [(0, true, "A"), (2, true, "C"), (4, true, "E")]);
+    assert!(results[1].2.contains("turn.max_rounds") && results[3].2.contains("400"), "{results:?}");
+    assert!(!results[1].1 && !results[3].1, "{results:?}");
     assert_eq!((&gathered["payload"]["total"], &gathered["payload"]["successful"]), (&json!(5), &json!(3)));
     assert!(stub.nth(2, at("main")).await.seqs().contains(&seq(gathered)));
     assert_eq!(stub.count(at("main")), 3);
-    assert!(app.get("/threads/main").await.expect(200)["budget"]["subthreads"] == 0, "{}", story(&log));
+    assert_eq!(app.get("/threads/main").await.expect(200)["budget"]["subthreads"], 2, "two are there, and stuck");
 });
 
 // Items beyond the limit of subthreads: as many idle ones are put aside, each once; and no voice speaks in subthreads.
@@ -173,6 +169,24 @@ on_both!(t3_57_a_sequence_stops_at_the_first_failure, |medium| {
     assert_eq!(payload["results"][0]["text"], "first result");
     assert_eq!(stub.count(part("step three")), 0);
     assert_eq!(stub.count(at("main")), 3, "{}", story(&log));
+});
+
+// A step whose turn fails is a step that failed: the sequence ends with it, and nobody has to end the thread.
+on_both!(a_sequence_stops_at_a_step_that_is_stuck, |medium| {
+    let stub = Stub::start().await;
+    let steps = json!({ "steps": ["step one", "step two", "step three"], "prompt": null, "timeout_s": null });
+    stub.script(at("main"), [call("sequence", steps), reply("Begun."), reply("It failed.")]);
+    stub.script(part("step one"), [ends("first result")]);
+    stub.on(part("step two"), status(400));
+    let app = Setup::new(medium, &stub).start().await;
+    let mut socket = app.socket().await;
+    app.say_in("main", "go").await;
+    assert_eq!(said(&socket.response().await), "Begun.");
+    assert_eq!(said(&socket.response().await), "It failed.");
+    let log = app.public_log().await;
+    let payload = &one(&log, &["gathered"])["payload"];
+    assert_eq!((&payload["successful"], &payload["failed_step"]), (&json!(1), &json!(2)), "{}", story(&log));
+    assert_eq!(stub.count(part("step three")), 0);
 });
 
 // A sequence that goes well: all results, told once.

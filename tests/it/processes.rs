@@ -12,6 +12,7 @@ mod mailbox;
 mod property;
 mod restarts;
 mod scheduling;
+mod stuck;
 mod subthreads;
 mod thinking;
 mod waiting;

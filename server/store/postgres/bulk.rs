@@ -5,7 +5,7 @@ use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgConnection};
 
 use super::{columns, json, sql, stored, vector};
-use crate::id::Space;
+use crate::id::{Space, ThreadId};
 use crate::store::rows::Rows;
 use crate::store::sql::{Indexed, Writes, mark_rows};
 use crate::store::{Blob, Entry, Error, Fence, ThreadRow, rank};
@@ -21,15 +21,15 @@ const PUT: &str = concat!(
     "select * from unnest($14::text[], $15::text[], $16::bigint[])), ",
     "t as (insert into threads (space, ",
     sql::thread_columns!(),
-    ") select * from unnest($17::text[], $18::text[], $19::text[], $20::text[], $21::bigint[], $22::bigint[], ",
+    ", awaits) select * from unnest($17::text[], $18::text[], $19::text[], $20::text[], $21::bigint[], $22::bigint[], ",
     "$23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[], $29::bigint[], ",
-    "$30::text[], $31::bigint[], $32::bigint[]) on conflict (space, thread) do update set settings = excluded.settings, ",
+    "$30::text[], $31::bigint[], $32::bigint[], $33::text[]) on conflict (space, thread) do update set settings = excluded.settings, ",
     "status = excluded.status, head = excluded.head, woken = excluded.woken, handled = excluded.handled, ",
     "turn = excluded.turn, visible = excluded.visible, heard = excluded.heard, ",
     "self_messages = excluded.self_messages, model_calls = excluded.model_calls, tokens = excluded.tokens, ",
-    "standing = excluded.standing, updated = excluded.updated) ",
+    "standing = excluded.standing, updated = excluded.updated, awaits = excluded.awaits) ",
     "update leases l set number = nextval('fences'), until = '-infinity' ",
-    "from unnest($33::text[], $34::text[], $35::bigint[]) f (space, thread, number) ",
+    "from unnest($34::text[], $35::text[], $36::bigint[]) f (space, thread, number) ",
     "where l.space = f.space and l.thread = f.thread and l.number = f.number"
 );
 
@@ -98,6 +98,7 @@ fn add_threads(arguments: &mut PgArguments, rows: &[(&Space, &ThreadRow)]) -> Re
     arguments.add(rows.iter().map(|(_, row)| row.standing.to_column()).collect::<Vec<_>>())?;
     arguments.add(rows.iter().map(|(_, row)| row.created.micros()).collect::<Vec<_>>())?;
     arguments.add(rows.iter().map(|(_, row)| row.updated.micros()).collect::<Vec<_>>())?;
+    arguments.add(rows.iter().map(|(_, row)| row.awaits().map(ThreadId::as_str)).collect::<Vec<_>>())?;
     Ok(())
 }
 

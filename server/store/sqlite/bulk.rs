@@ -6,7 +6,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 use sqlx::{Arguments, AssertSqlSafe};
 
 use super::{Broken, SEQ_BITS, joined, json, sql, stored};
-use crate::id::Space;
+use crate::id::{Space, ThreadId};
 use crate::store::rows::Rows;
 use crate::store::sql::{EventRow, Indexed, MarkRow, Writes, mark_rows};
 use crate::store::{Blob, Entry, Error, rank};
@@ -193,8 +193,8 @@ impl Trips {
     }
 
     fn threads(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
-        let into = concat!("insert or replace into threads (space, ", sql::thread_columns!(), ")");
-        self.insert(into, 16, &writes.threads, |arguments, (space, row)| {
+        let into = concat!("insert or replace into threads (space, ", sql::thread_columns!(), ", awaits)");
+        self.insert(into, 17, &writes.threads, |arguments, (space, row)| {
             arguments.add(space.as_str())?;
             arguments.add(row.thread.as_str())?;
             arguments.add(row.settings.to_string())?;
@@ -213,7 +213,8 @@ impl Trips {
             numbers.into_iter().try_for_each(|number| arguments.add(number))?;
             arguments.add(row.standing.to_column())?;
             arguments.add(row.created.micros())?;
-            arguments.add(row.updated.micros())
+            arguments.add(row.updated.micros())?;
+            arguments.add(row.awaits().map(ThreadId::as_str))
         })
     }
 }

@@ -63,10 +63,13 @@ create table threads (
     created       integer not null,
     updated       integer not null,
     standing      text    not null default '',
+    awaits        text,
     primary key (space, thread)
 ) strict, without rowid;
 create index threads_waiting on threads (space, thread)
     where woken > handled and status not in ('waiting', 'done', 'failed', 'stopped');
+-- Who is to hear that a thread ends or cannot go on.
+create index threads_awaiting on threads (space, awaits, thread) where awaits is not null;
 
 -- Whom a thread can send to, and who has to hear of a thread's end.
 create table contacts (

@@ -1,0 +1,4 @@
+-- The thread that one waits for alone: who depends on a thread is found without reading all rows.
+alter table threads add column awaits text;
+update threads set awaits = json_extract(standing, '$.waiting.from') where status = 'waiting' and standing <> '';
+create index threads_awaiting on threads (space, awaits, thread) where awaits is not null;
