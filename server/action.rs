@@ -27,13 +27,26 @@ impl Default for Limits {
     }
 }
 
+/// Stands for a tool whose name is none: a name is part of tags and of prompts.
+pub const INVALID_NAME: &str = "invalid_name";
+
+/// How many characters are kept of what a model wrote instead of a name.
+const WRITTEN_MAX: usize = 200;
+
+/// Whether it can be a tool's name, by the rule of those who serve models.
+fn is_name(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+}
+
 /// A tool call as the turn knows it: every field present and bounded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
     /// Its id, unique within the turn.
     pub call_id: String,
-    /// The tool, as the model wrote it.
+    /// The tool, or `INVALID_NAME`.
     pub tool: String,
+    /// What the model wrote where a name should be, as far as it is kept.
+    pub written: Option<String>,
     /// The arguments, or the text that should have been JSON.
     pub arguments: Result<Value, String>,
 }
@@ -44,8 +57,12 @@ impl Asked {
         let text = call.arguments.trim();
         let parsed = if text.is_empty() { Some(json!({})) } else { serde_json::from_str(text).ok() };
         let arguments = parsed.filter(|it| is_within_depth(it, DEPTH_MAX)).ok_or_else(|| text.to_owned());
-        let tool = call.name.chars().take(64).collect();
-        Self { call_id: format!("{prefix}{round}.{index}"), tool, arguments }
+        let (tool, written) = if is_name(&call.name) {
+            (call.name.clone(), None)
+        } else {
+            (INVALID_NAME.to_owned(), Some(call.name.chars().take(WRITTEN_MAX).collect()))
+        };
+        Self { call_id: format!("{prefix}{round}.{index}"), tool, written, arguments }
     }
 
     /// The arguments as an action event shows them.
@@ -57,7 +74,11 @@ impl Asked {
     pub fn action(&self, tools: &Toolbox, desk: &Desk) -> Option<Draft> {
         let leaves = tools.get(&self.tool).is_none_or(|tool| tool.leaves_action());
         let arguments = self.shown_arguments();
-        leaves.then(|| Draft::action(&desk.thread, desk.turn, &desk.by, &self.tool, &self.call_id, &arguments))
+        let action = || Draft::action(&desk.thread, desk.turn, &desk.by, &self.tool, &self.call_id, &arguments);
+        leaves.then(|| match &self.written {
+            Some(written) => action().with("written", written.as_str()),
+            None => action(),
+        })
     }
 
     /// What it does to the world; calls that cannot run do nothing.
@@ -108,7 +129,8 @@ impl Asked {
     async fn outcome(&self, tools: &Toolbox, desk: &Desk, limit: Duration) -> Result<Output, Failure> {
         let Some(tool) = tools.get(&self.tool) else {
             let known: Vec<_> = tools.specs().list.iter().map(|spec| spec.name.clone()).collect();
-            let text = format!("there is no tool {:?}; there are: {}", self.tool, known.join(", "));
+            let asked = self.written.as_ref().unwrap_or(&self.tool);
+            let text = format!("there is no tool {asked:?}; there are: {}", known.join(", "));
             return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "unknown_tool" })));
         };
         let arguments = self.arguments.clone().map_err(|_| {

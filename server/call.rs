@@ -289,8 +289,9 @@ impl Caller {
     ) -> Result<Request, store::Error> {
         let values: Vec<_> = question.values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let prompt = question.prompt.iter().map(|prompt| format!("\n{prompt}"));
-        let rest = std::iter::once(format!("\n{}", question.tail.fill(&values))).chain(prompt).collect();
-        blocks.push(Block::Text(rest));
+        let rest: String = std::iter::once(format!("\n{}", question.tail.fill(&values))).chain(prompt).collect();
+        // Prompts and what is filled in are others' words, too.
+        blocks.push(Block::Text(history::beside(&rest)));
         if !question.own.is_empty() {
             blocks.push(Block::Text(format!("\n\n{}\n", self.prompts.submodule_own.source().as_str())));
             blocks.extend(self.write(&question.own, 0, options));

@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::call::{Caller, Ended, Look, Place, Question, Ready, Until};
-use crate::event::Operation;
+use crate::event::{Operation, Watch};
 use crate::failure::Who;
-use crate::history::positions;
+use crate::history::{one_line, positions};
 use crate::id::{self, Seq};
 use crate::model::{Piece, Tier, ToolChoice, ToolSpecs};
 use crate::store::feed::{DeltaOutcome, Hint};
@@ -197,7 +197,11 @@ fn value(name: &str, text: &str) -> (String, String) {
 fn reminders(deciding: &Deciding, look: &Look) -> String {
     let raised = look.row.standing.watches.iter().filter(|(_, watch)| watch.raised);
     let reminder = &deciding.caller.prompts().watch_reminder;
-    raised.map(|(id, watch)| reminder.fill(&[("id", id), ("kind", &watch.kind), ("note", &watch.note)])).collect()
+    let told = |(id, watch): (&String, &Watch)| {
+        let (id, kind, note) = (one_line(id), one_line(&watch.kind), one_line(&watch.note));
+        reminder.fill(&[("id", &*id), ("kind", &*kind), ("note", &*note)])
+    };
+    raised.map(told).collect()
 }
 
 /// Names what came after the turn began.

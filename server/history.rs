@@ -7,14 +7,18 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{Event, Modality, Source, tag};
+use crate::event::{Event, Modality, tag};
 use crate::id::{Seq, ThreadId};
 use crate::prompt::Prompts;
 use crate::store::{Order, Query, Show, ThreadRow};
 use crate::time::Timestamp;
+use writing::line;
+pub use writing::{beside, one_line};
+
+mod writing;
 
 /// The version of the writing below; kept with every call, so that a rebuilt view can say that it cannot be exact.
-pub const RENDERER: u64 = 1;
+pub const RENDERER: u64 = 2;
 
 /// How much history a view holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,91 +179,6 @@ fn blob(event: &Event) -> Option<(String, String)> {
     }
     let field = |key| event.payload.get(key).and_then(Value::as_str).map(str::to_owned);
     Some((field("blob")?, field("mime")?))
-}
-
-/// One event: `#<seq> [<time>] <who>: <text>`, further lines indented, so that no text can pass for another entry.
-fn line(event: &Event, event_chars: usize, prompts: &Prompts) -> String {
-    let time = event.ts.to_string();
-    // To the minute: 2026-11-21 04:25
-    let time = format!("{} {}", time.get(..10).unwrap_or_default(), time.get(11..16).unwrap_or_default());
-    let text = content(event);
-    let text = if event.has(tag::ACTION) || event.has(tag::RESULT) && !event.has(tag::RESPONSE) {
-        shorten(&text, event_chars, event.seq, prompts)
-    } else {
-        text
-    };
-    format!("#{} [{time}] {}: {}", event.seq, who(event), text.replace("\r\n", "\n").replace(['\n', '\r'], "\n    "))
-}
-
-fn who(event: &Event) -> String {
-    let tool = event.tag_value("tool:").unwrap_or_default();
-    let call = event.payload.get("call_id").and_then(Value::as_str).unwrap_or_default();
-    let voice = event.tag_value("submodule:");
-    let of_voice = |what: String| voice.map_or(what.clone(), |name| format!("{what} (voice {name})"));
-    if event.has(tag::RESPONSE) {
-        let partial = if event.has(tag::PARTIAL) { " (cut off)" } else { "" };
-        format!("reply{partial}")
-    } else if event.has(tag::RESULT) {
-        let failed = if event.has(tag::FAILURE) { " failed" } else { "" };
-        of_voice(format!("result {tool} {call}{failed}"))
-    } else if event.has(tag::ACTION) {
-        of_voice(format!("call {tool} {call}"))
-    } else if event.has(tag::FAILURE) {
-        format!("failure {}", voice.map_or_else(|| event.meta.tags[1..].join(" "), |name| format!("voice {name}")))
-    } else if event.has(tag::THOUGHT) {
-        "thought".to_owned()
-    } else if event.has(tag::NO_ACTION) {
-        "no action".to_owned()
-    } else if event.has(tag::QUESTION) {
-        format!("question to {}", voice.unwrap_or("the user"))
-    } else if event.has(tag::THREAD) {
-        "system".to_owned()
-    } else if let Some(from) = event.tag_value("from:") {
-        format!("message from {from}")
-    } else if event.has(tag::DECISION) {
-        "decision".to_owned()
-    } else if let Some(name) = voice {
-        let late = if event.has(tag::LATE) { " (late)" } else { "" };
-        let follow_up = if event.has(tag::FOLLOW_UP) { " (follow-up)" } else { "" };
-        format!("voice {name}{late}{follow_up}")
-    } else if let Some(name) = event.tag_value("trigger:") {
-        format!("trigger {name}")
-    } else if event.source == Source::User {
-        let kind = if event.has("type:sensory") { "user senses" } else { "user" };
-        match event.payload.get("user").and_then(Value::as_str) {
-            Some(user) => format!("{kind} {user}"),
-            None => kind.to_owned(),
-        }
-    } else {
-        event.meta.tags.first().cloned().unwrap_or_else(|| event.source.to_string())
-    }
-}
-
-fn content(event: &Event) -> String {
-    let text = event.text();
-    if event.has(tag::ACTION) {
-        // What a reply says stands in the reply's own entry.
-        let arguments = event.payload.get("arguments").filter(|_| !event.has("tool:reply"));
-        return arguments.map(Value::to_string).unwrap_or_default();
-    }
-    if let Some((_, mime)) = blob(event) {
-        let bytes = event.payload.get("bytes").and_then(Value::as_u64).unwrap_or_default();
-        let gap = if text.is_empty() { "" } else { " " };
-        return format!("({mime}, {bytes} bytes){gap}{text}");
-    }
-    if event.tag_value("trigger:").is_some() {
-        let rest: serde_json::Map<_, _> =
-            event.payload.iter().filter(|(k, _)| *k != "text").map(|(k, v)| (k.clone(), v.clone())).collect();
-        return if rest.is_empty() { text.to_owned() } else { format!("{text} {}", Value::Object(rest)) };
-    }
-    text.to_owned()
-}
-
-fn shorten(text: &str, limit: usize, seq: Seq, prompts: &Prompts) -> String {
-    let Some((end, _)) = text.char_indices().nth(limit) else { return text.to_owned() };
-    let (all, shown, seq) = (text.chars().count().to_string(), limit.to_string(), seq.to_string());
-    let mark = prompts.view_cut.fill(&[("shown", &shown), ("all", &all), ("seq", &seq)]);
-    format!("{}{mark}", &text[..end])
 }
 
 /// Positions as views name them: `#41, #42`.

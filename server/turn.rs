@@ -88,6 +88,8 @@ pub struct Pending {
     pub call_id: String,
     /// The tool.
     pub tool: String,
+    /// What was written where its name should be.
+    pub written: Option<String>,
     /// Its arguments.
     pub arguments: Value,
     /// Its action is in the log: it may have run before a crash.
@@ -331,6 +333,7 @@ impl Turn {
             pending: Pending {
                 call_id: text(call, "id"),
                 tool: text(call, "tool"),
+                written: call.get("written").and_then(Value::as_str).map(str::to_owned),
                 arguments: call.get("arguments").cloned().unwrap_or_default(),
                 begun: false,
                 number: before + number,

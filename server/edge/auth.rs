@@ -89,10 +89,10 @@ impl From<Denied> for Problem {
     }
 }
 
-/// A user's name, if it is one: 1 to 255 bytes, no control characters.
+/// A user's name, if it is one: 1 to 255 bytes without NUL. Whoever shows it to a model or a person makes it fit there.
 pub fn user_name(text: &str) -> Option<&str> {
     let text = text.trim();
-    let fits = !text.is_empty() && text.len() <= 255 && !text.chars().any(char::is_control);
+    let fits = !text.is_empty() && text.len() <= 255 && !text.contains('\0');
     fits.then_some(text)
 }
 

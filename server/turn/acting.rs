@@ -90,6 +90,9 @@ impl Driver {
         let is_outside = calls.get(alone).is_some_and(|call| call.effect(tools) != Effect::Events);
         let entry = |(index, call): (usize, &Asked)| {
             let mut entry = json!({ "id": call.call_id, "tool": call.tool, "back": call.brings_back(tools) });
+            if let Some(written) = &call.written {
+                entry["written"] = written.as_str().into();
+            }
             if index > alone || (index == alone && !is_outside) {
                 entry["arguments"] = call.shown_arguments();
             }
@@ -158,7 +161,7 @@ impl Driver {
                 Value::String(text) => Err(text),
                 other => Ok(other),
             };
-            let call = Asked { call_id: call.call_id, tool: call.tool, arguments };
+            let call = Asked { call_id: call.call_id, tool: call.tool, written: call.written, arguments };
             let mut intents = self.turn.intents().to_vec();
             let desk = self.desk(&call, None, &intents);
             let mut drafts: Vec<Draft> =

@@ -20,6 +20,7 @@ use crate::call::{Caller, Ended, Place, Until};
 use crate::decision::{Deciding, Manner, Streamed, decide};
 use crate::event::{Draft, Event, TurnOutcome, Waiting, When, tag};
 use crate::failure::{Failure, FailureKind, Who};
+use crate::history;
 use crate::id::{Name, Space};
 use crate::model::Tier;
 use crate::scribe::{Lost, Scribe};
@@ -544,5 +545,5 @@ fn removed() -> Failure {
 
 /// A description in a line of its own, however many it was written in.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    history::one_line(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }

@@ -34,6 +34,7 @@ mod settings;
 mod state;
 mod store;
 mod store_faults;
+mod strict_views;
 mod substeps;
 mod support;
 mod tools;
