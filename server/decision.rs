@@ -82,7 +82,11 @@ impl Manner {
 
 /// What readers have been shown of replies that still arrive.
 #[derive(Default)]
-pub struct Streamed(BTreeMap<usize, Streaming>);
+pub struct Streamed {
+    replies: BTreeMap<usize, Streaming>,
+    /// The last event that the decision has read: no piece of its replies is shown before that.
+    read: Seq,
+}
 
 struct Streaming {
     event_id: Uuid,
@@ -94,19 +98,19 @@ struct Streaming {
 impl Streamed {
     /// The id that the reply made by the answer's call `index` was promised under.
     pub fn event_id(&self, index: usize) -> Option<Uuid> {
-        self.0.get(&index).map(|streaming| streaming.event_id)
+        self.replies.get(&index).map(|streaming| streaming.event_id)
     }
 
     /// Replies of which something was shown: call index, id, text so far.
     pub fn begun(&self) -> impl Iterator<Item = (usize, Uuid, &str)> {
-        self.0.iter().filter(|(_, s)| !s.sent.is_empty()).map(|(index, s)| (*index, s.event_id, s.sent.as_str()))
+        self.replies.iter().filter(|(_, s)| !s.sent.is_empty()).map(|(index, s)| (*index, s.event_id, s.sent.as_str()))
     }
 
     /// Tells readers what became of what they were shown, by id.
     pub fn end(&mut self, store: &dyn Store, place: &Place, outcome: impl Fn(Uuid) -> DeltaOutcome) {
-        for streaming in std::mem::take(&mut self.0).into_values().filter(|s| !s.sent.is_empty()) {
+        for streaming in std::mem::take(&mut self.replies).into_values().filter(|s| !s.sent.is_empty()) {
             let (thread, event_id) = (place.thread.clone(), streaming.event_id);
-            store.feed().hint(&place.space, Hint::DeltaEnd { thread, event_id, outcome: outcome(event_id) });
+            store.feed().hint(&place.space, self.read, Hint::DeltaEnd { thread, event_id, outcome: outcome(event_id) });
         }
     }
 
@@ -116,16 +120,16 @@ impl Streamed {
         if name.as_deref() == Some(REPLY) {
             let begun =
                 || Streaming { event_id: id::fresh(), arriving: Arriving::default(), sent: String::new(), scalars: 0 };
-            self.0.entry(*index).or_insert_with(begun);
+            self.replies.entry(*index).or_insert_with(begun);
         }
-        let Some(streaming) = self.0.get_mut(index) else { return };
+        let Some(streaming) = self.replies.get_mut(index) else { return };
         let text = streaming.arriving.push(arguments);
         if !text.is_empty() {
             let at = streaming.scalars;
             streaming.scalars += text.chars().count();
             streaming.sent.push_str(&text);
             let (thread, event_id) = (place.thread.clone(), streaming.event_id);
-            store.feed().hint(&place.space, Hint::Delta { thread, event_id, at, text });
+            store.feed().hint(&place.space, self.read, Hint::Delta { thread, event_id, at, text });
         }
     }
 }
@@ -140,6 +144,7 @@ pub async fn decide(deciding: &Deciding, streamed: &mut Streamed) -> Result<(Rea
     };
     let look = caller.look_until(place, Show::Visible, until).await?;
     let ready = caller.prepare(place, &look, &question(deciding, &look)).await?;
+    streamed.read = look.entries.last().map_or(0, |entry| entry.seq);
     let store = caller.store().clone();
     let ended = caller.ask(&ready, *deadline, stop, |piece| streamed.take(piece, place, store.as_ref())).await;
     Ok((ready, ended))

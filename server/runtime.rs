@@ -517,7 +517,7 @@ impl Runtime {
     }
 
     fn hint_status(&self, space: &Space, thread: &ThreadId, status: Status, queued: u32) {
-        self.0.store.feed().hint(space, Hint::Status { thread: thread.clone(), status, queued });
+        self.0.store.feed().hint(space, 0, Hint::Status { thread: thread.clone(), status, queued });
     }
 }
 

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 
 use crate::event::Event;
 use crate::id::{Seq, Space, ThreadId};
-use crate::store::feed::{Follower, Hint, Tail};
+use crate::store::feed::{Follower, Hint, Hinted, Tail};
 use crate::store::{self, Head, Order, Query, Shown, Store};
 
 /// Events of one page from the store.
@@ -50,6 +50,8 @@ pub struct Follow {
     backlog: VecDeque<Event>,
     /// The cursor once the backlog is handed on.
     backlog_end: Seq,
+    /// A hint that came before the events that it stands behind.
+    early: Option<Hinted>,
 }
 
 struct Page {
@@ -80,6 +82,7 @@ impl Follow {
             page: None,
             backlog: VecDeque::new(),
             backlog_end: cursor,
+            early: None,
         };
         Ok((follow, head))
     }
@@ -119,26 +122,46 @@ impl Follow {
         }
     }
 
-    /// A look at the tail, or a wait for it to grow. Nothing: look again.
+    /// A look at the hints and the tail, or a wait for either to grow. Nothing: look again.
     async fn live(&mut self) -> Option<Seen> {
-        // Hints that are there go first: pieces of a reply precede the reply.
-        if let Some(hint) = self.follower.hint().now_or_never() {
-            return self.wants(&hint).then_some(Seen::Hint(hint));
+        if self.early.is_none() {
+            self.early = self.follower.hint().now_or_never();
         }
+        // A hint stands among the events where it was made: a piece of a reply behind the thoughts that led to it, before the reply.
+        let due = self.early.as_ref().map(|early| early.after);
+        if due.is_some_and(|due| due <= self.cursor) {
+            return self.hint();
+        }
+        // Asked before the tail is: what is told in between is seen there.
+        let is_due = due.is_some_and(|due| self.follower.reaches(due));
         match self.follower.after(self.cursor, STEP) {
             Tail::Behind => {
                 self.page = Some(self.read_page(None));
                 None
             }
-            Tail::Events(events) if events.is_empty() => {
-                let hint = self.follower.next().await?;
-                self.wants(&hint).then_some(Seen::Hint(hint))
-            }
-            Tail::Events(events) => {
+            Tail::Events(mut events) => {
+                events.retain(|shown| due.is_none_or(|due| shown.event.seq <= due));
+                if events.is_empty() {
+                    return if is_due { self.hint() } else { self.wait().await };
+                }
                 let events = self.select(events);
                 (!events.is_empty()).then_some(Seen::Events { events, replay: false })
             }
         }
+    }
+
+    /// Waits for the tail to grow, and for a hint, if none is there. Cancel safe.
+    async fn wait(&mut self) -> Option<Seen> {
+        match self.early {
+            None => self.early = self.follower.next().await,
+            Some(_) => self.follower.changed().await,
+        }
+        None
+    }
+
+    fn hint(&mut self) -> Option<Seen> {
+        let hint = self.early.take()?.hint;
+        self.wants(&hint).then_some(Seen::Hint(hint))
     }
 
     /// Those that match, as many as are handed on at a time.

@@ -26,7 +26,7 @@ pub enum ServerFrame {
     CaughtUp(CaughtUp),
     /// A frame was taken; for inputs: after the commit.
     Ack(Ack),
-    /// A piece of a reply to come: a hint.
+    /// A piece of a reply to come: a hint. It comes after the events that were stored before it, and before those stored later.
     Delta(Delta),
     /// What became of a reply's pieces.
     DeltaEnd(DeltaEnd),
@@ -125,7 +125,7 @@ pub enum AckStatus {
     Ok,
 }
 
-/// A piece of a reply to come.
+/// A piece of a reply to come: after what was stored before it was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Delta {
     /// The thread that replies.

@@ -215,7 +215,7 @@ impl Runtime {
     fn tell_of_trouble(&self, (space, thread): &(Space, ThreadId)) {
         let text =
             "the log cannot be read or written now; what was acknowledged is kept, and the thread goes on when it can";
-        self.0.store.feed().hint(space, Hint::Trouble { thread: thread.clone(), text: text.into() });
+        self.0.store.feed().hint(space, 0, Hint::Trouble { thread: thread.clone(), text: text.into() });
     }
 
     /// The thread's row, if it has something to do.

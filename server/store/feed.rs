@@ -121,7 +121,16 @@ struct Ear {
     /// The events of concern that are in the tail.
     seqs: VecDeque<Seq>,
     head: watch::Sender<Seq>,
-    hints: broadcast::Sender<Arc<Hint>>,
+    hints: broadcast::Sender<Hinted>,
+}
+
+/// A hint and the last event that was stored when it was made: it stands behind that one, and before the next.
+#[derive(Debug, Clone)]
+pub struct Hinted {
+    /// The hint.
+    pub hint: Arc<Hint>,
+    /// The last event before it; 0: nothing is known of any.
+    pub after: Seq,
 }
 
 impl Ear {
@@ -220,15 +229,16 @@ impl Feed {
         lock(&self.spaces).keys().cloned().collect()
     }
 
-    /// Passes a hint to those who follow its thread, or the space, now.
-    pub fn hint(&self, space: &Space, hint: Hint) {
+    /// Passes a hint to those who follow its thread, or the space, now; `known` is the last event that its maker has read,
+    /// which another server may have stored, so that the followers here are yet to be told of it.
+    pub fn hint(&self, space: &Space, known: Seq, hint: Hint) {
         let Some(channel) = lock(&self.spaces).get(space).cloned() else { return };
         let told = lock(&channel.told);
-        let hint = Arc::new(hint);
-        for key in concerned(hint.thread()) {
+        let hinted = Hinted { hint: Arc::new(hint), after: told.last.unwrap_or(0).max(known) };
+        for key in concerned(hinted.hint.thread()) {
             if let Some(ear) = told.ears.get(&key) {
                 // No receiver, no hint: that is what a hint is.
-                let _ = ear.hints.send(hint.clone());
+                let _ = ear.hints.send(hinted.clone());
             }
         }
     }
@@ -255,7 +265,7 @@ pub struct Follower {
     thread: Option<ThreadId>,
     channel: Arc<Channel>,
     head: watch::Receiver<Seq>,
-    hints: broadcast::Receiver<Arc<Hint>>,
+    hints: broadcast::Receiver<Hinted>,
 }
 
 impl Follower {
@@ -282,6 +292,11 @@ impl Follower {
         if is_complete && !has_more { told.last.unwrap_or(seq).max(seq) } else { seq }
     }
 
+    /// Whether everything up to `seq` was told.
+    pub fn reaches(&self, seq: Seq) -> bool {
+        lock(&self.channel.told).last.is_some_and(|last| last >= seq)
+    }
+
     /// Waits until something of concern was committed since the last call. Cancel safe.
     pub async fn changed(&mut self) {
         // The sender stays as long as its followers, so this cannot fail.
@@ -289,7 +304,7 @@ impl Follower {
     }
 
     /// The next hint; lost ones are skipped. Cancel safe.
-    pub async fn hint(&mut self) -> Arc<Hint> {
+    pub async fn hint(&mut self) -> Hinted {
         loop {
             match self.hints.recv().await {
                 Ok(hint) => return hint,
@@ -301,7 +316,7 @@ impl Follower {
     }
 
     /// Waits for a commit (`None`) or a hint, whichever comes first. Cancel safe.
-    pub async fn next(&mut self) -> Option<Arc<Hint>> {
+    pub async fn next(&mut self) -> Option<Hinted> {
         let Self { head, hints, .. } = self;
         loop {
             tokio::select! {

@@ -17,6 +17,7 @@ mod decision;
 mod failures;
 mod floors;
 mod gathering;
+mod hints;
 mod history_http;
 mod interpreter;
 mod language;

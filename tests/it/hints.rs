@@ -1,0 +1,99 @@
+//! Hints (pieces of a reply, status) stand among the events where they were made: never before what was stored before them.
+
+use serde_json::json;
+use thinkd::edge::follow::{Follow, Seen};
+use thinkd::event::{Draft, Modality, Payload, Source};
+use thinkd::id::{Space, ThreadId};
+use thinkd::projection::project;
+use thinkd::store::feed::Hint;
+use thinkd::store::{self, Append, Options, Query};
+use uuid::Uuid;
+
+use crate::support::*;
+
+fn thought(text: &str) -> Draft {
+    Draft {
+        event_id: None,
+        thread: ThreadId::default(),
+        source: Source::Internal,
+        modality: Modality::Text,
+        payload: Payload::from_iter([("text".to_owned(), json!(text))]),
+        tags: vec!["submodule:owl".into()],
+    }
+}
+
+fn delta(text: &str) -> Hint {
+    Hint::Delta { thread: ThreadId::default(), event_id: Uuid::nil(), at: 0, text: text.to_owned() }
+}
+
+/// What the next `n` things are that a follower sees: `n` events, or a hint's text.
+async fn sees(follow: &mut Follow, n: usize) -> Vec<String> {
+    let mut seen = Vec::new();
+    while seen.len() < n {
+        match within("something to see", follow.next()).await.unwrap() {
+            Seen::Events { events, .. } => seen.extend(events.iter().map(|shown| shown.event.text().to_owned())),
+            Seen::Hint(hint) => match &*hint {
+                Hint::Delta { text, .. } => seen.push(format!("piece {text}")),
+                other => panic!("{other:?}"),
+            },
+            Seen::CaughtUp => {}
+        }
+    }
+    seen
+}
+
+// A reader that was elsewhere while both came sees them in the order in which they were made.
+on_both!(a_piece_of_a_reply_comes_after_what_was_stored_before_it_and_before_what_was_stored_later, |medium| {
+    let store = store::open(medium.url(), Options::default(), project).await.unwrap();
+    let space = Space::default();
+    let append = async |text: &str| store.append(Append::free(&space, vec![thought(text)])).await.map(drop).unwrap();
+    append("long ago").await;
+    let main = Query { thread: Some(ThreadId::default()), ..Query::default() };
+    for (filter, after) in [(Query::default(), None), (main.clone(), None), (main, Some(0))] {
+        let head = store.head(&space).await.unwrap().seq;
+        let (mut follow, _) = Follow::start(&store, &space, filter, after).await.unwrap();
+        if after.is_some() {
+            sees(&mut follow, usize::try_from(head).unwrap()).await;
+        }
+        store.feed().hint(&space, 0, delta("before all"));
+        append("one").await;
+        append("two").await;
+        // The reply is being made by one who has read both, and one more that this server has yet to hear of.
+        store.feed().hint(&space, head + 3, delta("of the reply"));
+        store.feed().hint(&space, head + 3, delta("of its rest"));
+        let early = sees(&mut follow, 3).await;
+        assert_eq!(early, ["piece before all", "one", "two"]);
+        append("three").await;
+        append("the reply").await;
+        let late = sees(&mut follow, 4).await;
+        assert_eq!(late, ["three", "piece of the reply", "piece of its rest", "the reply"]);
+    }
+    store.close().await;
+});
+
+// The voices have spoken when the decision begins: whoever follows has seen them before the first piece of its reply.
+on_both!(no_piece_of_a_reply_overtakes_a_thought, |medium| {
+    // The built-in model answers at once, in pieces.
+    let setup = Setup::offline(medium).voices(&["critic", "memory", "understanding", "warmth"]);
+    let app = setup.env("THINKD_TURN__FOLLOW_UP", false).start().await;
+    let mut socket = app.socket().await;
+    let (mut pieces, mut thoughts) = (0, 0);
+    for turn in 0..60 {
+        socket.say(&format!("What of message {turn}, Ada?")).await;
+        let mut replying = None;
+        loop {
+            let frame = socket.next().await.unwrap();
+            let event = &frame["event"];
+            if frame["type"] == "delta" {
+                pieces += 1;
+                replying = Some(frame["event_id"].clone());
+            } else if tags(event).iter().any(|tag| tag.starts_with("submodule:")) {
+                thoughts += 1;
+                assert_eq!(replying, None, "turn {turn}: a piece of the reply came before {event}");
+            } else if has(event, "turn") && has(event, "ended") {
+                break;
+            }
+        }
+    }
+    assert!(pieces >= 60 && thoughts >= 60, "{pieces} pieces, {thoughts} thoughts");
+});
