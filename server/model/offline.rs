@@ -12,6 +12,9 @@ use crate::failure::Who;
 /// How much of a text is repeated.
 const QUOTE_MAX: usize = 200;
 
+/// How much of what a voice is asked for it repeats.
+const TASK_MAX: usize = 80;
+
 /// About how many characters come in a piece.
 const PIECE: usize = 24;
 
@@ -42,11 +45,12 @@ impl Model for Offline {
     fn ask(&self, prepared: Prepared) -> Pieces {
         let view: Value = serde_json::from_str(prepared.body.as_str()).unwrap_or_default();
         let transcript = transcript(&view);
-        let heard = Heard::in_transcript(&transcript);
+        let (transcript, role) = role(&transcript);
+        let heard = Heard::in_transcript(transcript);
         let (text, calls) = match &prepared.module {
             Who::Submodule(_) if heard.replied => (String::new(), Vec::new()),
-            Who::Submodule(name) => (remark(name.as_str(), &heard.said), Vec::new()),
-            Who::Pipeline(_) => (extract(&transcript), Vec::new()),
+            Who::Submodule(name) => (remark(name.as_str(), role, &heard.said), Vec::new()),
+            Who::Pipeline(_) => (extract(transcript), Vec::new()),
             _ => decided(&view, &heard),
         };
         let output = text.len() + calls.iter().map(|call| call.arguments.len()).sum::<usize>();
@@ -155,9 +159,9 @@ fn call(name: &str, arguments: &Value) -> ToolCall {
 fn announcement(heard: &Heard) -> String {
     let said = match heard.said.as_str() {
         "" => "I saw no message.".to_owned(),
-        said => format!("You said: “{}”.", quote(said)),
+        said => format!("You said: “{}”.", quote(said, QUOTE_MAX)),
     };
-    let remarks: Vec<String> = heard.remarks.iter().map(|remark| quote(remark)).collect();
+    let remarks: Vec<String> = heard.remarks.iter().map(|remark| quote(remark, QUOTE_MAX)).collect();
     let voices = match remarks.is_empty() {
         true => "My inner voices remarked nothing.".to_owned(),
         false => format!("My inner voices remarked: {}", remarks.join(" / ")),
@@ -174,27 +178,50 @@ fn announcement(heard: &Heard) -> String {
 fn extract(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let (first, last) = (lines.first().copied().unwrap_or_default(), lines.last().copied().unwrap_or_default());
-    let (count, first, last) = (lines.len(), quote(first), quote(last));
+    let (count, first, last) = (lines.len(), quote(first, QUOTE_MAX), quote(last, QUOTE_MAX));
     format!("(offline) {count} lines; the first: “{first}”; the last: “{last}”")
 }
 
-/// One dry remark of a voice, which differs from voice to voice; nothing where there is nothing to remark.
-fn remark(voice: &str, said: &str) -> String {
+/// What stands before a voice's own prompt, and that prompt: `prompts/submodule_*.md` end with this line.
+fn role(view: &str) -> (&str, &str) {
+    view.split_once("\nYour role:\n").unwrap_or((view, ""))
+}
+
+/// What a prompt asks for: its first sentence that does more than name who speaks.
+fn task(prompt: &str) -> Option<&str> {
+    let paragraphs = prompt.split_terminator('\n');
+    let sentences =
+        || paragraphs.clone().flat_map(|line| line.split_inclusive(['.', '!', '?', ':', ';'])).map(str::trim);
+    let says_more = |sentence: &&str| !sentence.is_empty() && !sentence.starts_with("You are ");
+    sentences().find(says_more).or_else(|| sentences().find(|sentence| !sentence.is_empty()))
+}
+
+/// One dry remark of a voice: what its prompt asks it for, and something about the message that differs from voice to voice.
+/// Where nothing was said there is nothing to remark.
+fn remark(voice: &str, prompt: &str, said: &str) -> String {
     let words = said.split_whitespace().count();
+    if words == 0 {
+        return String::new();
+    }
     let later = said.split_whitespace().skip(1).map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
     let names: Vec<&str> = later.filter(|word| word.starts_with(char::is_uppercase)).collect();
+    let length = format!("The message has {words} {}.", if words == 1 { "word" } else { "words" });
     let aspects = [
-        (words > 0).then(|| format!("The message has {words} words.")),
+        None,
         said.trim_end().ends_with('?').then(|| "This is a question; it wants an answer.".to_owned()),
-        (!names.is_empty()).then(|| format!("Names may be in it: {}.", quote(&names.join(", ")))),
+        (!names.is_empty()).then(|| format!("Names may be in it: {}.", quote(&names.join(", "), QUOTE_MAX))),
         said.chars().any(char::is_numeric).then(|| "It has figures in it; they should be kept exactly.".to_owned()),
     ];
     let first = voice.bytes().take(2).map(usize::from).sum::<usize>() % aspects.len();
-    aspects[first].clone().map(|text| format!("{text} (offline)")).unwrap_or_default()
+    let aspect = aspects[first].clone().unwrap_or(length);
+    let task = task(prompt)
+        .map(|task| format!("I am asked: “{}” ", quote(task.trim_end_matches(['.', ':', ';']), TASK_MAX)))
+        .unwrap_or_default();
+    format!("{task}{aspect} (offline)")
 }
 
-fn quote(text: &str) -> String {
-    match text.char_indices().nth(QUOTE_MAX) {
+fn quote(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -77,6 +77,30 @@ on_both!(a_new_space_begins_with_the_default_voices, |medium| {
     assert!(names(&bare).await.is_empty());
 });
 
+// Whoever tries the README without a model sees that a voice was added, and what for.
+on_both!(without_a_model_any_voice_shows_what_its_prompt_asks_for, |medium| {
+    let app = Setup::offline(medium).start_bare().await;
+    let wishes =
+        [("owl", "Say what is wise"), ("cynic", "Doubt it"), ("poet", "Rhyme"), ("b", "Count sheep"), ("zz", "Buzz")];
+    for (name, wish) in wishes {
+        let prompt = format!("You are the {name}. {wish}, in one sentence. Then stop.");
+        app.post("/submodules", json!({ "name": name, "prompt": prompt })).await.expect(201);
+    }
+    let answer = app.tell("hello").await;
+    let log = app.public_log().await;
+    for (name, wish) in wishes {
+        let remark = said(one(&log, &[&format!("submodule:{name}")]));
+        assert!(remark.contains(wish) && !remark.contains("Then stop"), "{name}: {remark}");
+        assert!(said(&answer[0]).contains(wish), "the reply weighs it: {}", said(&answer[0]));
+    }
+    // A prompt that is nothing but a name is its own task; another one changes the remark.
+    app.patch("/submodules/owl", json!({ "prompt": "You are the owl" })).await.expect(200);
+    app.tell("again").await;
+    let log = app.public_log().await;
+    let last = with(&log, &["submodule:owl"]).pop().unwrap();
+    assert!(said(last).contains("You are the owl"), "{last}");
+});
+
 // T4.56
 on_both!(t4_56_a_second_voice_of_a_name_an_empty_prompt_and_odd_names_are_refused, |medium| {
     let stub = Stub::start().await;
