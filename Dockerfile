@@ -9,7 +9,7 @@ COPY . .
 # Crates and their build output stay in the builder's cache: a change of ours compiles ours alone.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    cargo build --release --locked && cp target/release/thinkd thinkd
+    cargo build --profile dist --locked && cp target/dist/thinkd thinkd
 
 FROM debian:12.12-slim
 # The certificates of the authorities, for providers behind TLS; the slim image has none.
