@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::decode::{Wrong, decode};
 use crate::id::Name;
 
 mod host;
@@ -44,7 +45,7 @@ impl Default for Limits {
 /// What a pipeline comes to.
 pub type Worked = Result<Value, Box<dyn Error + Send + Sync>>;
 
-type Check = dyn Fn(&Value) -> Result<(), String> + Send + Sync;
+type Check = dyn Fn(&Value) -> Vec<Wrong> + Send + Sync;
 type Start = dyn Fn(Value, Host) -> BoxFuture<'static, Worked> + Send + Sync;
 
 /// A registered pipeline.
@@ -60,8 +61,8 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Says what is wrong with an input.
-    pub fn check(&self, input: &Value) -> Result<(), String> {
+    /// Says what is wrong with an input, place by place.
+    pub fn check(&self, input: &Value) -> Vec<Wrong> {
         (self.check)(input)
     }
 
@@ -125,7 +126,7 @@ impl Pipelines {
             name: name.clone(),
             about: about.to_owned(),
             input: schemars::schema_for!(I).to_value(),
-            check: Box::new(|input| I::deserialize(input).map(drop).map_err(|error| error.to_string())),
+            check: Box::new(|input| decode::<I>(input.clone()).err().unwrap_or_default()),
             start: Box::new(start),
         };
         if self.all.insert(name.clone(), Arc::new(registered)).is_some() {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::budget::Budget;
+use crate::decode;
 use crate::event::{Draft, Intent};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::id::{Name, Seq, Space, ThreadId};
@@ -181,8 +182,9 @@ impl<T: Typed> Tool for Described<T> {
     }
 
     async fn call(&self, arguments: Value, desk: &Desk) -> Result<Output, Failure> {
-        let input = serde_json::from_value(arguments).map_err(|error| {
-            Failure::new(FailureKind::Tool, format!("the arguments of {} are not valid: {error}", T::NAME))
+        let input = decode::decode(arguments).map_err(|wrongs| {
+            let wrongs = decode::sentence(&wrongs);
+            Failure::new(FailureKind::Tool, format!("the arguments of {} are not valid: {wrongs}", T::NAME))
                 .with(json!({ "reason": "invalid_arguments" }))
         })?;
         T::run(input, desk).await

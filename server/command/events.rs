@@ -164,8 +164,9 @@ async fn refused(answer: reqwest::Response) -> anyhow::Result<reqwest::Response>
     let body = answer.bytes().await.unwrap_or_default();
     let problem: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
     let word = |name: &str| problem.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
-    let detail = [word("title"), word("detail")].join(" ");
-    bail!("the server refused ({}): {}", status.as_u16(), escaped(detail.trim()));
+    let words = [word("title"), word("detail")];
+    let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    bail!("the server refused ({}): {}", status.as_u16(), escaped(&words.join(": ")));
 }
 
 /// One event as a line: when, where in the log, in which thread, who, what.

@@ -1,16 +1,16 @@
 //! The frames of clients: their shapes, and how text becomes one. What the server says is in `outgoing.rs`.
 //! Nothing is done about them here; `client.rs` does that.
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::json;
+use super::input;
+use super::json::{self, Body};
 use super::limits::Limits;
-use super::problem::{Problem, Slug};
+use super::problem::{Pointed, Problem, Slug, Wrongs};
 use crate::event::{InputKind, Payload};
-use crate::id::Seq;
+use crate::id::{Name, Seq};
 
 /// Longest `id` of a frame, in bytes.
 const ID_MAX: usize = 255;
@@ -198,66 +198,126 @@ pub struct Framed {
 
 /// Reads a frame.
 pub fn read(text: &str, limits: &Limits) -> Framed {
-    match json::parse(text, limits).and_then(json::object) {
-        Ok(members) => from_members(members),
+    let mut wrongs = Wrongs::default();
+    match json::members(text, limits, &mut wrongs) {
+        Ok(members) => from_members(members, wrongs),
         Err(problem) => Framed { id: None, frame: Err(problem) },
     }
 }
 
-/// Reads a frame from its members (a request body is one too).
-pub fn from_members(mut members: Map<String, Value>) -> Framed {
-    match take_id(&mut members) {
-        Ok(id) => Framed { id, frame: take_type(&mut members).and_then(|kind| of_type(&kind, members)) },
-        Err(problem) => Framed { id: None, frame: Err(problem) },
-    }
+/// Reads a frame from its members (a request body is one too), and what is wrong with their text.
+pub fn from_members(mut members: Map<String, Value>, mut wrongs: Wrongs) -> Framed {
+    let id = take_id(&mut members, &mut wrongs);
+    let frame = take_type(&mut members, &mut wrongs).and_then(|kind| of_type(&kind, members, &mut wrongs));
+    Framed { id, frame: wrongs.or(frame) }
 }
 
-fn take_id(members: &mut Map<String, Value>) -> Result<Option<String>, Problem> {
+fn take_id(members: &mut Map<String, Value>, wrongs: &mut Wrongs) -> Option<String> {
     match members.remove("id") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(id)) if id.len() <= ID_MAX => Ok(Some(id)),
-        Some(_) => Err(Problem::at(Slug::InvalidFrame, "/id", format!("id is a string of at most {ID_MAX} bytes"))),
+        None | Some(Value::Null) => None,
+        Some(Value::String(id)) if id.len() <= ID_MAX => Some(id),
+        Some(_) => {
+            wrongs.add(Slug::InvalidFrame, "/id", format!("id is a text of at most {ID_MAX} bytes"));
+            None
+        }
     }
 }
 
-fn take_type(members: &mut Map<String, Value>) -> Result<String, Problem> {
+fn take_type(members: &mut Map<String, Value>, wrongs: &mut Wrongs) -> Option<String> {
     match members.remove("type") {
-        None => Ok("message".into()),
-        Some(Value::String(kind)) => Ok(kind),
-        Some(_) => Err(Problem::at(Slug::InvalidFrame, "/type", "type is a string")),
+        None => Some("message".into()),
+        Some(Value::String(kind)) => Some(kind),
+        Some(_) => {
+            wrongs.add(Slug::InvalidFrame, "/type", "type is a text");
+            None
+        }
     }
 }
 
-fn of_type(kind: &str, members: Map<String, Value>) -> Result<ClientFrame, Problem> {
-    fn body<T: DeserializeOwned>(members: Map<String, Value>) -> Result<T, Problem> {
-        json::decode(Value::Object(members))
-    }
-    Ok(match kind {
-        "message" => ClientFrame::Input(InputKind::Message, body(members)?),
-        "sensory" => ClientFrame::Input(InputKind::Sensory, body(members)?),
-        "trigger" => ClientFrame::Trigger(body(members)?),
-        "subscribe" => ClientFrame::Subscribe(body(members).map_err(cursor_problem)?),
-        "unsubscribe" => ClientFrame::Unsubscribe(body(members)?),
-        "approve" => ClientFrame::Approve(body(members)?),
-        "deny" => ClientFrame::Deny(body(members)?),
-        "answer" => ClientFrame::Answer(body(members)?),
-        "cancel" => ClientFrame::Cancel(body(members)?),
-        "ping" => ClientFrame::Ping(body(members)?),
-        "auth" => ClientFrame::Auth(body(members)?),
+fn of_type(kind: &str, members: Map<String, Value>, wrongs: &mut Wrongs) -> Option<ClientFrame> {
+    Some(match kind {
+        "message" => ClientFrame::Input(InputKind::Message, json::body(members, wrongs)?),
+        "sensory" => ClientFrame::Input(InputKind::Sensory, json::body(members, wrongs)?),
+        "trigger" => ClientFrame::Trigger(json::body(members, wrongs)?),
+        "subscribe" => {
+            let subscribe = json::body(members, wrongs);
+            *wrongs = std::mem::take(wrongs).reworded(cursor);
+            ClientFrame::Subscribe(subscribe?)
+        }
+        "unsubscribe" => ClientFrame::Unsubscribe(json::body(members, wrongs)?),
+        "approve" => ClientFrame::Approve(json::body(members, wrongs)?),
+        "deny" => ClientFrame::Deny(json::body(members, wrongs)?),
+        "answer" => ClientFrame::Answer(json::body(members, wrongs)?),
+        "cancel" => ClientFrame::Cancel(json::body(members, wrongs)?),
+        "ping" => ClientFrame::Ping(json::body(members, wrongs)?),
+        "auth" => ClientFrame::Auth(json::body(members, wrongs)?),
         other => {
             let other: String = other.chars().take(40).collect();
             let detail = format!("{other:?} is no type of frame; see /asyncapi.yaml for those there are");
-            return Err(Problem::at(Slug::UnknownType, "/type", detail));
+            wrongs.add(Slug::UnknownType, "/type", detail);
+            return None;
         }
     })
 }
 
 /// A cursor that is none is a problem of its own.
-fn cursor_problem(problem: Problem) -> Problem {
-    match &problem.errors[..] {
-        [error] if error.pointer == "/after" => {
-            Problem::at(Slug::InvalidCursor, "/after", "after is a seq: 0 or greater")
-        }
-        _ => problem,
+fn cursor(slug: Slug, wrong: Pointed) -> (Slug, Pointed) {
+    match wrong.pointer.as_str() {
+        "/after" => (Slug::InvalidCursor, Pointed { detail: input::CURSOR.to_owned(), ..wrong }),
+        _ => (slug, wrong),
     }
 }
+
+impl Body for Said {
+    fn check(&self, wrongs: &mut Wrongs) {
+        input::check_place(self.thread.as_deref(), self.event_id.as_deref(), wrongs);
+        let is_empty = self.text.as_deref().is_none_or(|text| text.trim().is_empty());
+        if is_empty && self.images.is_empty() && self.audio.is_empty() {
+            wrongs.add(Slug::EmptyInput, "", "at least one of text, images and audio is needed");
+        }
+        for (member, items) in [("images", &self.images), ("audio", &self.audio)] {
+            for (index, item) in items.iter().enumerate() {
+                if item.data.is_some() == item.blob.is_some() {
+                    wrongs.add(Slug::InvalidFrame, format!("/{member}/{index}"), "give either data or blob");
+                }
+            }
+        }
+    }
+}
+
+impl Body for Trigger {
+    fn check(&self, wrongs: &mut Wrongs) {
+        input::check_place(self.thread.as_deref(), self.event_id.as_deref(), wrongs);
+        wrongs.note("/event", Name::parse(&self.event));
+        if self.payload.get("text").is_some_and(|text| !text.is_string()) {
+            wrongs.add(Slug::InvalidFrame, "/payload/text", "text is a text");
+        }
+    }
+}
+
+impl Body for Subscribe {
+    fn check(&self, wrongs: &mut Wrongs) {
+        input::check_place(self.thread.as_deref(), None, wrongs);
+        if let Some(Err(wrong)) = self.epoch.as_deref().map(|text| input::uuid(text, "/epoch")) {
+            wrongs.absorb(wrong);
+        }
+        if self.after.is_some_and(|after| after < 0) {
+            wrongs.add(Slug::InvalidCursor, "/after", input::CURSOR);
+        }
+    }
+}
+
+impl Body for Cancel {
+    fn check(&self, wrongs: &mut Wrongs) {
+        input::check_place(self.thread.as_deref(), None, wrongs);
+    }
+}
+
+macro_rules! shape_alone {
+    ($($body:ident),*) => {$(
+        impl Body for $body {
+            fn check(&self, _: &mut Wrongs) {}
+        }
+    )*};
+}
+shape_alone!(Unsubscribe, Approve, Deny, Answer, Ping, Authenticate);

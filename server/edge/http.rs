@@ -10,13 +10,13 @@ use axum::http::{HeaderMap, HeaderName, header, request};
 use axum::routing::{get, post};
 use futures_util::StreamExt;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Edge;
 use super::auth::Principal;
+use super::json::Body;
 use super::limits::ms;
-use super::problem::{Problem, Slug};
+use super::problem::{Problem, Slug, Wrongs};
 use super::{asyncapi, json, openapi};
 
 pub mod blobs;
@@ -97,19 +97,23 @@ pub struct Page<T> {
 /// A JSON body, read strictly.
 pub struct Json<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Json<T> {
+impl<T: Body> FromRequest<Arc<Edge>> for Json<T> {
     type Rejection = Problem;
     async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, Problem> {
-        json::decode(Value::Object(json_body(request, edge).await?)).map(Self)
+        let (members, mut wrongs) = json_body(request, edge).await?;
+        let body = json::body(members, &mut wrongs);
+        wrongs.or(body).map(Self)
     }
 }
 
-/// The members of a JSON body.
-pub async fn json_body(request: Request, edge: &Edge) -> Result<serde_json::Map<String, Value>, Problem> {
+/// The members of a JSON body, and what is wrong with their text.
+pub async fn json_body(request: Request, edge: &Edge) -> Result<(serde_json::Map<String, Value>, Wrongs), Problem> {
     check_json(request.headers())?;
     let bytes = body(request, edge.limits.body_bytes, edge.limits.body_ms).await?;
     let text = std::str::from_utf8(&bytes).map_err(|_| Problem::new(Slug::MalformedJson, "not JSON: not UTF-8"))?;
-    json::parse(text, &edge.limits).and_then(json::object)
+    let mut wrongs = Wrongs::default();
+    let members = json::members(text, &edge.limits, &mut wrongs)?;
+    Ok((members, wrongs))
 }
 
 fn check_json(headers: &HeaderMap) -> Result<(), Problem> {

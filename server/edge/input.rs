@@ -7,7 +7,7 @@ use super::auth::Principal;
 use super::frame::{Said, Subscribe, Trigger};
 use super::media;
 use super::outgoing::Ack;
-use super::problem::{Problem, Slug};
+use super::problem::{Problem, Slug, Wrongs};
 use crate::event::{InputKind, Modality, Part};
 use crate::id::{InvalidId, Name, ThreadId};
 use crate::runtime::{Input, InputContent, Runtime};
@@ -31,6 +31,19 @@ pub fn uuid(text: &str, pointer: &str) -> Result<Uuid, Problem> {
     })
 }
 
+/// What a cursor is.
+pub const CURSOR: &str = "after is a seq: a whole number from 0 to 9007199254740991";
+
+/// Checks what a frame says about thread and event.
+pub fn check_place(thread: Option<&str>, event_id: Option<&str>, wrongs: &mut Wrongs) {
+    if let Some(text) = thread {
+        wrongs.note("/thread", ThreadId::parse(text));
+    }
+    if let Some(Err(wrong)) = event_id.map(|text| uuid(text, "/event_id")) {
+        wrongs.absorb(wrong);
+    }
+}
+
 /// Stores something said or perceived.
 pub async fn said(
     runtime: &Runtime,
@@ -41,24 +54,22 @@ pub async fn said(
 ) -> Result<Ack, Problem> {
     let thread = thread(said.thread.as_deref())?;
     let event_id = said.event_id.as_deref().map(|text| uuid(text, "/event_id")).transpose()?;
-    let mut parts = Vec::new();
-    parts.extend(words(said.text.as_deref(), said.images.is_empty() && said.audio.is_empty())?);
-    for (index, item) in said.images.into_iter().enumerate() {
-        let at = format!("/images/{index}");
-        parts.push(media::part(&**runtime.store(), &who.space, item, Modality::Image, &at).await?);
+    let words = said.text.filter(|text| !text.trim().is_empty());
+    let mut parts: Vec<Part> = words.into_iter().map(Part::Text).collect();
+    let mut wrongs = Wrongs::default();
+    for (is, name, items) in [(Modality::Image, "images", said.images), (Modality::Audio, "audio", said.audio)] {
+        for (index, item) in items.into_iter().enumerate() {
+            let at = format!("/{name}/{index}");
+            match media::part(&**runtime.store(), &who.space, item, is, &at).await {
+                Ok(part) => parts.push(part),
+                Err(problem) if problem.errors.is_empty() => return Err(problem),
+                Err(problem) => wrongs.absorb(problem),
+            }
+        }
     }
-    for (index, item) in said.audio.into_iter().enumerate() {
-        let at = format!("/audio/{index}");
-        parts.push(media::part(&**runtime.store(), &who.space, item, Modality::Audio, &at).await?);
-    }
-    submit(runtime, who, id, thread, event_id, InputContent::Parts(kind, parts)).await
-}
-
-fn words(text: Option<&str>, alone: bool) -> Result<Option<Part>, Problem> {
-    match text {
-        Some(text) if !text.trim().is_empty() => Ok(Some(Part::Text(text.to_owned()))),
-        _ if alone => Err(Problem::new(Slug::EmptyInput, "at least one of text, images and audio is needed")),
-        _ => Ok(None),
+    match wrongs.take() {
+        Some(problem) => Err(problem),
+        None => submit(runtime, who, id, thread, event_id, InputContent::Parts(kind, parts)).await,
     }
 }
 
@@ -67,9 +78,6 @@ pub async fn trigger(runtime: &Runtime, who: &Principal, id: Option<String>, tri
     let thread = thread(trigger.thread.as_deref())?;
     let event_id = trigger.event_id.as_deref().map(|text| uuid(text, "/event_id")).transpose()?;
     let name = Name::parse(&trigger.event).map_err(at("/event"))?;
-    if trigger.payload.get("text").is_some_and(|text| !text.is_string()) {
-        return Err(Problem::at(Slug::InvalidFrame, "/payload/text", "text is a string"));
-    }
     submit(runtime, who, id, thread, event_id, InputContent::Trigger(name, trigger.payload)).await
 }
 
@@ -90,9 +98,6 @@ async fn submit(
 pub fn subscription(frame: &Subscribe) -> Result<(Query, Option<Uuid>), Problem> {
     let thread = frame.thread.as_deref().map(ThreadId::parse).transpose().map_err(at("/thread"))?;
     let epoch = frame.epoch.as_deref().map(|text| uuid(text, "/epoch")).transpose()?;
-    if frame.after.is_some_and(|after| after < 0) {
-        return Err(Problem::at(Slug::InvalidCursor, "/after", "after is a seq: 0 or greater"));
-    }
     let query = Query { thread, subtree: frame.subtree, tags: filter_tags(frame.tags.iter()), ..Query::default() };
     Ok((query, epoch))
 }

@@ -1,39 +1,53 @@
-//! Reading JSON from outside: strictly, within the limits, and with a pointer to what is wrong.
-//! Text becomes a value here (no member twice, nothing too deep, too long or too many), then a value becomes a type.
+//! Reading JSON from outside: strictly, within the limits, and with a pointer to everything that is wrong.
+//! Text becomes a value here (no member twice, nothing too deep, too long or too many), then a value becomes a type (`decode.rs`).
 
 use std::fmt;
 
-use serde::de::value::StringDeserializer;
-use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::limits::Limits;
-use super::problem::{Problem, Slug};
+use super::problem::{Problem, Slug, Wrongs};
+use crate::decode::{self, Fault};
 use crate::id::INTEGER_MAX;
 
-/// The value of a JSON text.
-pub fn parse(text: &str, limits: &Limits) -> Result<Value, Problem> {
-    let mut reader = Reader { limits, path: String::new(), depth: 0, problem: None };
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = (&mut reader).deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
-    value.map_err(|error| {
-        reader.problem.take().unwrap_or_else(|| Problem::new(Slug::MalformedJson, format!("not JSON: {error}")))
-    })
+/// A body or frame: what is read of it, and what has to hold of that besides its shape.
+pub trait Body: DeserializeOwned {
+    /// Names what does not hold.
+    fn check(&self, wrongs: &mut Wrongs);
 }
 
-/// The members of a JSON object.
-pub fn object(value: Value) -> Result<Map<String, Value>, Problem> {
+/// The members of a JSON text that is an object. What is wrong in it is named, and read over; none where nothing can be read.
+pub fn members(text: &str, limits: &Limits, wrongs: &mut Wrongs) -> Result<Map<String, Value>, Problem> {
+    let mut reader = Reader { limits, path: String::new(), depth: 0, wrongs };
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = (&mut reader).deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     match value {
-        Value::Object(map) => Ok(map),
-        _ => Err(Problem::at(Slug::InvalidFrame, "", "a JSON object is expected")),
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(_) => Err(Problem::at(Slug::InvalidFrame, "", "a JSON object is expected")),
+        Err(error) if reader.depth > limits.json_depth => {
+            Err(reader.wrongs.take().unwrap_or_else(|| malformed(&error)))
+        }
+        Err(error) => Err(malformed(&error)),
     }
 }
 
-/// A value as a type. What does not fit is named by its pointer.
-pub fn decode<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
-    T::deserialize(Node(value)).map_err(|wrong| Problem::at(wrong.slug, wrong.pointer, wrong.detail))
+fn malformed(error: &serde_json::Error) -> Problem {
+    Problem::new(Slug::MalformedJson, format!("not JSON: {error}"))
+}
+
+/// An object as a body. All that is wrong with it, in its shape and beyond, is named.
+pub fn body<T: Body>(members: Map<String, Value>, wrongs: &mut Wrongs) -> Option<T> {
+    let mut unfit = Vec::new();
+    let body = decode::decode_on::<T>(Value::Object(members), &mut unfit);
+    for wrong in unfit {
+        let slug = if wrong.fault == Fault::Unknown { Slug::UnknownMember } else { Slug::InvalidFrame };
+        wrongs.add(slug, wrong.pointer(), wrong.detail);
+    }
+    if let Some(body) = &body {
+        body.check(wrongs);
+    }
+    body
 }
 
 /// Reads text into a value and watches the limits.
@@ -41,20 +55,22 @@ struct Reader<'l> {
     limits: &'l Limits,
     path: String,
     depth: usize,
-    problem: Option<Problem>,
+    wrongs: &'l mut Wrongs,
 }
 
 impl Reader<'_> {
-    fn refuse<E: de::Error>(&mut self, slug: Slug, detail: String) -> E {
-        self.problem.get_or_insert_with(|| Problem::at(slug, self.path.clone(), detail));
-        E::custom("refused")
+    fn wrong(&mut self, slug: Slug, detail: String) {
+        self.wrongs.add(slug, self.path.clone(), detail);
     }
 
     fn enter<E: de::Error>(&mut self) -> Result<(), E> {
         let limit = self.limits.json_depth;
         self.depth += 1;
         if self.depth > limit {
-            return Err(self.refuse(Slug::InvalidFrame, format!("nested deeper than {limit}")));
+            // The end of reading: what is below may be anything.
+            *self.wrongs = Wrongs::default();
+            self.wrong(Slug::InvalidFrame, format!("nested deeper than {limit}"));
+            return Err(E::custom("nested too deep"));
         }
         Ok(())
     }
@@ -62,7 +78,7 @@ impl Reader<'_> {
     /// Does something below a member or item.
     fn below<T>(&mut self, step: &str, work: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.path.len();
-        self.path.push_str(&pointer(step));
+        self.path.push_str(&decode::step(step));
         let result = work(self);
         self.path.truncate(length);
         result
@@ -74,30 +90,27 @@ impl Reader<'_> {
         matches!(steps.next(), Some("images" | "audio")) && steps.nth(1) == Some("data") && steps.next().is_none()
     }
 
-    fn check<E: de::Error>(&mut self, text: &str) -> Result<(), E> {
+    /// Whether the text can be taken.
+    fn is_fit(&mut self, text: &str) -> bool {
         let (bytes, limit) = (text.len(), self.limits.text_bytes);
         if bytes > limit && !self.is_media() {
-            let detail = format!("a text has at most {limit} bytes; this one has {bytes}");
-            return Err(self.refuse(Slug::TextTooLarge, detail));
+            self.wrong(Slug::TextTooLarge, format!("a text has at most {limit} bytes; this one has {bytes}"));
+            return false;
         }
         if text.contains('\0') {
-            return Err(self.refuse(Slug::NulNotAllowed, "a text has a NUL in it".into()));
+            self.wrong(Slug::NulNotAllowed, "a text has a NUL in it".into());
+            return false;
         }
-        Ok(())
+        true
     }
 
-    fn number<E: de::Error>(&mut self, value: Value) -> Result<Value, E> {
+    fn number(&mut self, value: Value) -> Value {
         if value.as_f64().is_some_and(|number| number.abs() > INTEGER_MAX as f64) {
-            return Err(self.refuse(Slug::InvalidFrame, format!("a number beyond ±{INTEGER_MAX}")));
+            self.wrong(Slug::InvalidFrame, format!("a number beyond ±{INTEGER_MAX}"));
+            return Value::from(0);
         }
-        Ok(value)
+        value
     }
-}
-
-/// One step of a JSON pointer, cut to a readable length.
-fn pointer(step: &str) -> String {
-    let step: String = step.chars().take(64).collect();
-    format!("/{}", step.replace('~', "~0").replace('/', "~1"))
 }
 
 impl<'de> DeserializeSeed<'de> for &mut Reader<'_> {
@@ -123,20 +136,19 @@ impl<'de> Visitor<'de> for &mut Reader<'_> {
     }
 
     fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
-        self.number(value.into())
+        Ok(self.number(value.into()))
     }
 
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
-        self.number(value.into())
+        Ok(self.number(value.into()))
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
-        self.number(value.into())
+        Ok(self.number(value.into()))
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
-        self.check(text)?;
-        Ok(Value::String(text.to_owned()))
+        Ok(Value::String(if self.is_fit(text) { text.to_owned() } else { String::new() }))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
@@ -145,7 +157,9 @@ impl<'de> Visitor<'de> for &mut Reader<'_> {
         let mut items = Vec::new();
         while let Some(item) = self.below(&items.len().to_string(), |below| seq.next_element_seed(below))? {
             if items.len() == limit {
-                return Err(self.refuse(Slug::InvalidFrame, format!("an array has at most {limit} items")));
+                self.wrong(Slug::InvalidFrame, format!("an array has at most {limit} items"));
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                break;
             }
             items.push(item);
         }
@@ -157,137 +171,20 @@ impl<'de> Visitor<'de> for &mut Reader<'_> {
         self.enter()?;
         let mut members = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            self.check(&key)?;
-            if members.contains_key(&key) {
-                let detail = format!("the member {key:?} stands here twice");
-                return Err(self.below(&key, |below| below.refuse(Slug::InvalidFrame, detail)));
+            if !self.is_fit(&key) {
+                map.next_value::<IgnoredAny>()?;
+                continue;
             }
-            let value = self.below(&key, |below| map.next_value_seed(below))?;
-            members.insert(key, value);
+            let twice = members.contains_key(&key);
+            let value = self.below(&key, |below| {
+                if twice {
+                    below.wrong(Slug::InvalidFrame, "this member stands here twice".to_owned());
+                }
+                map.next_value_seed(below)
+            })?;
+            members.entry(key).or_insert(value);
         }
         self.depth -= 1;
         Ok(Value::Object(members))
-    }
-}
-
-/// What does not fit, and where: serde's errors with a pointer.
-#[derive(Debug)]
-struct Wrong {
-    slug: Slug,
-    pointer: String,
-    detail: String,
-}
-
-impl Wrong {
-    fn below(mut self, step: &str) -> Self {
-        self.pointer.insert_str(0, &pointer(step));
-        self
-    }
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.detail)
-    }
-}
-
-impl std::error::Error for Wrong {}
-
-impl de::Error for Wrong {
-    fn custom<T: fmt::Display>(message: T) -> Self {
-        Self { slug: Slug::InvalidFrame, pointer: String::new(), detail: message.to_string() }
-    }
-
-    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        let detail = match expected {
-            [] => "no members are taken here".to_owned(),
-            known => format!("members are: {}", known.join(", ")),
-        };
-        Self { slug: Slug::UnknownMember, pointer: pointer(field), detail }
-    }
-
-    fn missing_field(field: &'static str) -> Self {
-        Self { slug: Slug::InvalidFrame, pointer: pointer(field), detail: format!("{field} is missing") }
-    }
-}
-
-/// A value on its way into a type.
-struct Node(Value);
-
-impl<'de> Deserializer<'de> for Node {
-    type Error = Wrong;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
-        match self.0 {
-            Value::Null => visitor.visit_unit(),
-            Value::Bool(value) => visitor.visit_bool(value),
-            Value::String(text) => visitor.visit_string(text),
-            Value::Array(items) => visitor.visit_seq(Items(items.into_iter().enumerate())),
-            Value::Object(members) => visitor.visit_map(Members(members.into_iter(), None)),
-            Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
-                (Some(number), _, _) => visitor.visit_u64(number),
-                (_, Some(number), _) => visitor.visit_i64(number),
-                (_, _, number) => visitor.visit_f64(number.unwrap_or_default()),
-            },
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
-        match self.0 {
-            Value::Null => visitor.visit_none(),
-            value => visitor.visit_some(Node(value)),
-        }
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Wrong> {
-        match self.0 {
-            Value::String(word) => {
-                let word: StringDeserializer<Wrong> = word.into_deserializer();
-                visitor.visit_enum(word)
-            }
-            _ => Err(de::Error::custom("a word is expected")),
-        }
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Wrong> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct identifier ignored_any
-    }
-}
-
-struct Items(std::iter::Enumerate<std::vec::IntoIter<Value>>);
-
-impl<'de> SeqAccess<'de> for Items {
-    type Error = Wrong;
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Wrong> {
-        let Some((index, item)) = self.0.next() else { return Ok(None) };
-        seed.deserialize(Node(item)).map(Some).map_err(|wrong| wrong.below(&index.to_string()))
-    }
-}
-
-struct Members(serde_json::map::IntoIter, Option<(String, Value)>);
-
-impl<'de> MapAccess<'de> for Members {
-    type Error = Wrong;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
-        let Some((key, value)) = self.0.next() else { return Ok(None) };
-        let name: StringDeserializer<Wrong> = key.clone().into_deserializer();
-        self.1 = Some((key, value));
-        seed.deserialize(name).map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
-        let (key, value) = self.1.take().unwrap_or_default();
-        seed.deserialize(Node(value)).map_err(|wrong| wrong.below(&key))
     }
 }

@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
+use crate::decode::WRONGS_MAX;
 use crate::id::InvalidId;
 use crate::runtime::Refused;
 use crate::store;
@@ -182,6 +183,71 @@ impl Problem {
     pub fn slug(&self) -> Slug {
         self.slug.unwrap_or(Slug::Internal)
     }
+}
+
+/// All that is wrong with a body, place by place; the first one gives the problem its kind.
+#[derive(Debug, Default)]
+pub struct Wrongs(Vec<(Slug, Pointed)>);
+
+impl Wrongs {
+    /// Something is wrong at a place. What is said above or below one that is named already follows from that, and is left out.
+    pub fn add(&mut self, slug: Slug, pointer: impl Into<String>, detail: impl Into<String>) {
+        let pointer = pointer.into();
+        let known = |place: &str| is_within(&pointer, place) || is_within(place, &pointer);
+        if self.0.len() < WRONGS_MAX && !self.0.iter().any(|(_, wrong)| known(&wrong.pointer)) {
+            self.0.push((slug, Pointed { pointer, detail: detail.into() }));
+        }
+    }
+
+    /// The value, if it is one; else it is wrong at this place.
+    pub fn note<T>(&mut self, pointer: impl Into<String>, parsed: Result<T, InvalidId>) -> Option<T> {
+        parsed.map_err(|error| self.add(Slug::InvalidId, pointer, error.to_string())).ok()
+    }
+
+    /// What a problem says, place by place.
+    pub fn absorb(&mut self, problem: Problem) {
+        let slug = problem.slug();
+        match problem.errors.is_empty() {
+            true => self.add(slug, "", problem.detail),
+            false => problem.errors.into_iter().for_each(|wrong| self.add(slug, wrong.pointer, wrong.detail)),
+        }
+    }
+
+    /// The same places, in other words.
+    #[must_use]
+    pub fn reworded(self, word: impl Fn(Slug, Pointed) -> (Slug, Pointed)) -> Self {
+        Self(self.0.into_iter().map(|(slug, wrong)| word(slug, wrong)).collect())
+    }
+
+    /// The problem, if anything is wrong.
+    pub fn take(&mut self) -> Option<Problem> {
+        let wrongs = std::mem::take(&mut self.0);
+        let (slug, first) = wrongs.first()?;
+        let slug = *slug;
+        let detail = match wrongs.len() {
+            1 => first.detail.clone(),
+            count => {
+                let all: Vec<_> =
+                    wrongs.iter().map(|(_, Pointed { pointer, detail })| format!("{pointer}: {detail}")).collect();
+                format!("{count} things are wrong: {}", all.join("; "))
+            }
+        };
+        let errors = wrongs.into_iter().map(|(_, wrong)| wrong).collect();
+        Some(Problem { errors, ..Problem::new(slug, detail) })
+    }
+
+    /// The value, unless something is wrong.
+    pub fn or<T>(mut self, value: Option<T>) -> Result<T, Problem> {
+        match (self.take(), value) {
+            (Some(problem), _) => Err(problem),
+            (None, Some(value)) => Ok(value),
+            (None, None) => Err(Problem::new(Slug::Internal, "a body could not be read, and nothing is wrong with it")),
+        }
+    }
+}
+
+fn is_within(pointer: &str, place: &str) -> bool {
+    pointer.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl From<Refused> for Problem {

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use figment::error::Actual;
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 
 use super::{Invalid, Settings, invalid};
+use crate::decode;
 
 /// The flags that configure; the same for every command.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -258,8 +260,29 @@ fn explain(figment: &Figment, error: &figment::Error) -> Invalid {
     if let Kind::MissingField(field) = &error.kind {
         return Invalid(format!("the setting {path}.{field} is missing{from}"));
     }
-    let what = if is_secret(&path) { "must be a text".to_owned() } else { error.kind.to_string() };
+    let what = match &error.kind {
+        _ if is_secret(&path) => "must be a text".to_owned(),
+        Kind::InvalidType(given, expected) | Kind::InvalidValue(given, expected) => {
+            format!("{} is expected, not {}", decode::taken(expected), shown(given))
+        }
+        Kind::UnknownVariant(given, expected) => format!("{given:?} is none of {}", expected.join(", ")),
+        other => decode::plain(other.to_string()),
+    };
     Invalid(format!("the setting {path} is not valid{from}: {what}"))
+}
+
+/// What was given, as it was written.
+fn shown(given: &Actual) -> String {
+    match given {
+        Actual::Bool(value) => value.to_string(),
+        Actual::Unsigned(number) => number.to_string(),
+        Actual::Signed(number) => number.to_string(),
+        Actual::Float(number) => number.to_string(),
+        Actual::Str(text) => format!("{text:?}"),
+        Actual::Seq => "a list".to_owned(),
+        Actual::Map => "a table".to_owned(),
+        _ => "this".to_owned(),
+    }
 }
 
 fn first_source(figment: &Figment, value: &Value) -> String {

@@ -503,7 +503,8 @@ fn refused() -> Vec<(String, &'static str, &'static str)> {
     for after in ["-1", "1.5", "\"7\"", "[]", "true"] {
         row(format!(r#"{{"type":"subscribe","after":{after}}}"#), "invalid-cursor", "/after");
     }
-    row(r#"{"type":"subscribe","after":9223372036854775808}"#.into(), "invalid-frame", "/after");
+    row(r#"{"type":"subscribe","after":9223372036854775808}"#.into(), "invalid-cursor", "/after");
+    row(r#"{"type":"subscribe","after":9007199254740992}"#.into(), "invalid-cursor", "/after");
     row(r#"{"type":"subscribe","after":9007199254740991}"#.into(), "cursor-ahead", "/after");
     row(json!({ "type": "subscribe", "after": 0, "epoch": "x" }).to_string(), "invalid-id", "/epoch");
     let epoch = "00000000-0000-7000-8000-000000000000";

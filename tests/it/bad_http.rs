@@ -467,3 +467,209 @@ async fn a_stream_is_resumed_by_its_last_id_and_refuses_what_is_none() {
     let missed: Vec<i64> = log.iter().map(seq).filter(|seq| *seq > after).collect();
     assert_eq!(ids, missed, "{text}");
 }
+
+/// Words of ours, or of a library's, that mean nothing to who wrote a body.
+const INSIDE: [&str; 14] = [
+    "struct ",
+    "enum ",
+    "variant",
+    "invalid type",
+    "invalid value",
+    "sequence",
+    " map",
+    "usize",
+    "u32",
+    "u64",
+    "i64",
+    "unit",
+    "`",
+];
+
+fn speaks_plainly(text: &str, of: &str) {
+    for word in INSIDE {
+        assert!(!text.contains(word), "{of}: {word:?} means nothing to who reads {text:?}");
+    }
+}
+
+// Every kind of value in the place of every other: what is wrong is said in the words of JSON.
+#[tokio::test]
+async fn no_problem_speaks_of_types_of_ours() {
+    let stub = Stub::start().await;
+    let app = Setup::new(Medium::sqlite(), &stub).voices(&["critic"]).start().await;
+    let values = [
+        json!(null),
+        json!(true),
+        json!(7),
+        json!(-7),
+        json!(1.5),
+        json!("word"),
+        json!([]),
+        json!([[]]),
+        json!({}),
+        json!({ "x": 1 }),
+    ];
+    let members = [
+        (
+            "POST",
+            "/threads/main/messages",
+            vec!["text", "event_id", "thread", "images", "audio", "type", "id"],
+            json!({}),
+        ),
+        (
+            "POST",
+            "/threads",
+            vec![
+                "label",
+                "parent",
+                "title",
+                "kind",
+                "prompt",
+                "submodules",
+                "policy",
+                "tier",
+                "contacts",
+                "commit",
+                "language",
+                "substeps",
+            ],
+            json!({}),
+        ),
+        ("POST", "/submodules", vec!["name", "prompt"], json!({})),
+        ("PATCH", "/submodules/critic", vec!["prompt"], json!({})),
+        ("POST", "/pipelines/summary", vec!["input", "event_id"], json!({})),
+        ("POST", "/pipelines/summary", vec!["thread", "after", "before"], json!({ "input": {} })),
+    ];
+    let mut refused = 0;
+    for (method, path, names, around) in members {
+        for name in names {
+            for value in &values {
+                let member = json!({ name: value });
+                let body = if around["input"].is_object() { json!({ "input": member }) } else { member };
+                let answer = http::send(app.request(method, path).json(&body)).await;
+                if answer.status == 400 {
+                    refused += 1;
+                    speaks_plainly(&answer.body.to_string(), &format!("{method} {path} {body}"));
+                    assert!(!answer.body["detail"].as_str().unwrap().is_empty());
+                }
+            }
+        }
+    }
+    assert!(refused > 100, "{refused}");
+    // The socket says the same.
+    let mut socket = app.socket().await;
+    for frame in [
+        json!({ "type": "subscribe", "subtree": 5 }),
+        json!({ "type": "trigger", "event": "x", "payload": [] }),
+        json!([]),
+    ] {
+        socket.send_text(&frame.to_string()).await;
+        speaks_plainly(&socket.problem().await.to_string(), &frame.to_string());
+    }
+}
+
+/// The pointers of a problem.
+fn pointers(problem: &serde_json::Value) -> Vec<&str> {
+    problem["errors"].as_array().into_iter().flatten().filter_map(|error| error["pointer"].as_str()).collect()
+}
+
+// Who mends one place after the other asks as often as there are places: all of them are named at once, each for itself.
+#[tokio::test]
+async fn every_place_of_a_body_that_is_wrong_is_named() {
+    let stub = Stub::start().await;
+    let app = Setup::new(Medium::sqlite(), &stub).voices(&["critic"]).start().await;
+    let long = "x".repeat((64 << 10) + 1);
+    let contact = json!({ "name": "Bad Name", "thread": "a..b", "description": 5 });
+    let rows = [
+        (
+            "/threads",
+            json!({ "submodules": ["critic", "Bad Name", "critic", "x y"] }),
+            "invalid-id",
+            vec!["/submodules/1", "/submodules/3"],
+        ),
+        (
+            "/threads",
+            json!({ "label": "Bad Name", "parent": "a..b", "title": "fine" }),
+            "invalid-id",
+            vec!["/label", "/parent"],
+        ),
+        (
+            "/threads",
+            json!({ "label": 5, "kind": "dream", "mood": 1, "parent": "Bad", "contacts": [{}, contact] }),
+            "invalid-frame",
+            vec![
+                "/contacts/0/description",
+                "/contacts/0/name",
+                "/contacts/0/thread",
+                "/contacts/1/description",
+                "/contacts/1/name",
+                "/contacts/1/thread",
+                "/kind",
+                "/label",
+                "/mood",
+                "/parent",
+            ],
+        ),
+        ("/threads", json!({ "substeps": true, "title": 5 }), "invalid-frame", vec!["/substeps", "/title"]),
+        (
+            "/submodules",
+            json!({ "mood": 1, "score": 2 }),
+            "unknown-member",
+            vec!["/mood", "/name", "/prompt", "/score"],
+        ),
+        ("/submodules", json!({ "name": "Bad Name", "prompt": " " }), "invalid-id", vec!["/name", "/prompt"]),
+        ("/submodules", json!({ "name": "a\u{0}", "prompt": long }), "nul-not-allowed", vec!["/name", "/prompt"]),
+        (
+            "/pipelines/summary",
+            json!({ "input": { "thread": 5, "after": "x", "mood": 1 } }),
+            "invalid-frame",
+            vec!["/input/after", "/input/mood", "/input/thread"],
+        ),
+        (
+            "/threads/main/messages",
+            json!({ "thread": "Bad", "event_id": "x", "images": [{}, { "data": 5 }] }),
+            "invalid-frame",
+            vec!["/event_id", "/images/0", "/images/1/data", "/thread"],
+        ),
+        (
+            "/threads/main/messages",
+            json!({ "text": "x", "images": [{ "data": "!" }, { "blob": "x" }], "audio": [{ "data": "AAAA" }] }),
+            "invalid-media",
+            vec!["/audio/0", "/images/0/data", "/images/1/blob"],
+        ),
+        ("/threads/main/messages", json!({ "text": 5 }), "invalid-frame", vec!["/text"]),
+    ];
+    for (path, body, slug, expected) in rows {
+        let shown: String = body.to_string().chars().take(200).collect();
+        let answer = app.post(path, body.clone()).await;
+        let mut found: Vec<_> = pointers(&answer.body).into_iter().map(str::to_owned).collect();
+        found.sort();
+        assert_eq!(found, expected, "{path} {shown}: {}", answer.text);
+        assert!(
+            [slug, "unknown-member", "invalid-id"]
+                .iter()
+                .any(|slug| answer.body["type"] == format!("/problems/{slug}")),
+            "{shown}: {}",
+            answer.text
+        );
+        for pointer in expected {
+            assert!(
+                answer.body["errors"].as_array().unwrap().len() == 1
+                    || answer.body["detail"].as_str().unwrap().contains(pointer),
+                "{}",
+                answer.text
+            );
+        }
+    }
+    // The same in a frame.
+    let mut socket = app.socket().await;
+    let frame = json!({ "type": "subscribe", "thread": "Bad", "after": -1, "epoch": "x", "mood": 1 });
+    socket.send_text(&frame.to_string()).await;
+    let problem = socket.problem().await;
+    let mut found = pointers(&problem);
+    found.sort_unstable();
+    assert_eq!(found, ["/after", "/epoch", "/mood", "/thread"], "{problem}");
+    // There is an end to what is listed.
+    let many = json!({ "submodules": vec!["Bad Name"; 1000] });
+    let listed = app.post("/threads", many).await.expect_problem(400, "invalid-id")["errors"].as_array().unwrap().len();
+    assert!((10..=100).contains(&listed), "{listed}");
+}

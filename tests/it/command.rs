@@ -421,3 +421,14 @@ async fn d4_01_the_contracts_can_be_printed_without_a_server() {
     let asyncapi = out(&ended(&mut thinkd(&app, &["asyncapi"]), "").await);
     assert!(asyncapi.starts_with("asyncapi: 3.1"), "{asyncapi}");
 }
+
+#[tokio::test]
+async fn a_refusal_is_two_sentences_and_not_one_glued_of_them() {
+    let stub = Stub::start().await;
+    let app = Setup::new(Medium::sqlite(), &stub).env("THINKD_TOKEN", "right").start_bare().await;
+    for arguments in [&["events", "--token", "wrong"][..], &["events", "--follow", "--token", "wrong"]] {
+        let refused = ended(&mut thinkd(&app, arguments), "").await;
+        assert!(!refused.status.success());
+        assert!(err(&refused).contains("Credentials are needed: the credentials are wrong"), "{}", err(&refused));
+    }
+}

@@ -143,6 +143,46 @@ fn a_value_of_the_wrong_kind_is_named_with_its_source() {
 }
 
 #[test]
+fn what_is_wrong_with_a_value_is_said_without_types_of_ours() {
+    let rows = [
+        "[turn]\nmax_rounds = \"many\"",
+        "[turn]\nmax_rounds = -1",
+        "[turn]\nfollow_up = 5",
+        "[turn]\npolicy = 5",
+        "[turn]\npolicy = \"sometimes\"",
+        "turn = 5",
+        "hosts = 5",
+        "hosts = [5]",
+        "keys = 5",
+        "[[keys]]\nkey = \"x\"\nrole = \"king\"",
+        "[budget]\ndepth = [1]",
+        "[log]\nformat = \"loud\"",
+        "[limits]\nframes_per_second = 4294967296",
+    ];
+    let inside = [
+        "struct",
+        "enum",
+        "variant",
+        "usize",
+        "u32",
+        "u64",
+        "expected `",
+        "invalid type",
+        "map",
+        "sequence",
+        "tuple",
+        "Options",
+    ];
+    for row in rows {
+        let run = thinkd(&[("thinkd.toml", row)], &[], &[]);
+        assert_eq!(run.code, 2, "{row}: {} {}", run.out, run.err);
+        for word in inside {
+            assert!(!run.err.contains(word), "{row}: {word:?} means nothing to who reads {:?}", run.err);
+        }
+    }
+}
+
+#[test]
 fn secrets_are_never_printed() {
     let canaries = ["canary-token", "canary-low", "canary-high", "canary-key", "canary-pass"];
     let file = "[models.low]\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1\"\napi_key = \"canary-low\"\n[[keys]]\nkey = \"canary-key\"\n";

@@ -6,6 +6,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::params::Params;
@@ -17,7 +18,7 @@ use crate::edge::frame::{self, ClientFrame, Framed};
 use crate::edge::input;
 use crate::edge::limits::ms;
 use crate::edge::outgoing::Ack;
-use crate::edge::problem::{Problem, Slug};
+use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::{Event, Modality, tag};
 use crate::id::{INTEGER_MAX, Seq, ThreadId};
 use crate::store::{self, Order, Query, Show, Store};
@@ -105,7 +106,8 @@ pub async fn post(
     let wait = wait(&mut params, edge.limits.wait_ms)?;
     params.end()?;
     let thread = ThreadId::parse(&thread)?;
-    let (id, kind, said) = said(&thread, json_body(request, &edge).await?)?;
+    let (members, wrongs) = json_body(request, &edge).await?;
+    let (id, kind, said) = said(&thread, members, wrongs)?;
     // Followed from before it is stored: nothing that comes of it is missed.
     let modality = Some(Modality::State);
     let filter = Query { thread: Some(thread.clone()), modality, show: Show::All, ..Query::default() };
@@ -145,8 +147,8 @@ pub fn wait(params: &mut Params, most_ms: u64) -> Result<Option<u64>, Problem> {
 
 type Saying = (Option<String>, crate::event::InputKind, frame::Said);
 
-fn said(thread: &ThreadId, members: serde_json::Map<String, serde_json::Value>) -> Result<Saying, Problem> {
-    let Framed { id, frame } = frame::from_members(members);
+fn said(thread: &ThreadId, members: Map<String, Value>, wrongs: Wrongs) -> Result<Saying, Problem> {
+    let Framed { id, frame } = frame::from_members(members, wrongs);
     match frame? {
         ClientFrame::Input(kind, said) if said.thread.as_deref().is_none_or(|named| named == thread.as_str()) => {
             Ok((id, kind, frame::Said { thread: Some(thread.to_string()), ..said }))

@@ -16,8 +16,9 @@ use crate::edge::Edge;
 use crate::edge::auth::Principal;
 use crate::edge::follow::Follow;
 use crate::edge::input;
+use crate::edge::json::Body;
 use crate::edge::limits::ms;
-use crate::edge::problem::{Problem, Slug};
+use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::{Modality, Payload};
 use crate::id::{Name, ThreadId};
 use crate::runtime;
@@ -75,6 +76,12 @@ pub struct StartRun {
     pub input: Value,
     /// A UUID of the caller's, so that a repeated request starts nothing: it becomes the run's id.
     pub event_id: Option<String>,
+}
+
+impl Body for StartRun {
+    fn check(&self, wrongs: &mut Wrongs) {
+        input::check_place(None, self.event_id.as_deref(), wrongs);
+    }
 }
 
 /// A run of a pipeline.
@@ -171,7 +178,13 @@ pub async fn start(
     params.end()?;
     let name = Name::parse(&name)?;
     let pipeline = edge.runtime.pipeline(&name)?;
-    pipeline.check(&body.input).map_err(|wrong| Problem::at(Slug::InvalidFrame, "/input", wrong))?;
+    let mut wrongs = Wrongs::default();
+    for wrong in pipeline.check(&body.input) {
+        wrongs.add(Slug::InvalidFrame, format!("/input{}", wrong.pointer()), wrong.detail);
+    }
+    if let Some(problem) = wrongs.take() {
+        return Err(problem);
+    }
     let id = body.event_id.as_deref().map(|text| input::uuid(text, "/event_id")).transpose()?;
     let new = runtime::NewRun {
         space: who.space.clone(),

@@ -12,7 +12,8 @@ use super::params::Params;
 use super::{Caller, Json, Page, cursor};
 use crate::edge::Edge;
 use crate::edge::input;
-use crate::edge::problem::{Problem, Slug};
+use crate::edge::json::Body;
+use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::id::Name;
 use crate::store::SubmoduleRow;
 use crate::time::Timestamp;
@@ -78,11 +79,23 @@ pub struct SubmoduleChange {
     pub prompt: String,
 }
 
-fn check(prompt: &str) -> Result<(), Problem> {
+fn check(prompt: &str, wrongs: &mut Wrongs) {
     if prompt.trim().is_empty() {
-        return Err(Problem::at(Slug::EmptyInput, "/prompt", "a submodule is its prompt: it cannot be empty"));
+        wrongs.add(Slug::EmptyInput, "/prompt", "a submodule is its prompt: it cannot be empty");
     }
-    Ok(())
+}
+
+impl Body for NewSubmodule {
+    fn check(&self, wrongs: &mut Wrongs) {
+        wrongs.note("/name", Name::parse(&self.name));
+        check(&self.prompt, wrongs);
+    }
+}
+
+impl Body for SubmoduleChange {
+    fn check(&self, wrongs: &mut Wrongs) {
+        check(&self.prompt, wrongs);
+    }
 }
 
 /// Adds a voice; it is heard from the next turn on.
@@ -96,7 +109,6 @@ pub async fn create(
 ) -> Result<Response, Problem> {
     params.end()?;
     let name = Name::parse(&body.name).map_err(input::at("/name"))?;
-    check(&body.prompt)?;
     let row = edge.runtime.set_submodule(&who.space, &name, &body.prompt, true).await?;
     let place = format!("/submodules/{name}");
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Submodule::from(row))).into_response())
@@ -114,7 +126,6 @@ pub async fn change(
 ) -> Result<axum::Json<Submodule>, Problem> {
     params.end()?;
     let name = Name::parse(&name)?;
-    check(&body.prompt)?;
     let row = edge.runtime.set_submodule(&who.space, &name, &body.prompt, false).await?;
     Ok(axum::Json(row.into()))
 }

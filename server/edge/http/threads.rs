@@ -12,9 +12,9 @@ use utoipa::ToSchema;
 use super::params::Params;
 use super::{Caller, Json, Page, cursor};
 use crate::edge::Edge;
-use crate::edge::input;
-use crate::edge::problem::{Problem, Slug};
-use crate::id::{InvalidId, Name, Seq, Space, ThreadId};
+use crate::edge::json::Body;
+use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::id::{Name, Seq, Space, ThreadId};
 use crate::runtime::{NewContact, NewThread};
 use crate::store::{ContactRow, Status, Store, ThreadRow};
 use crate::thread::{self, Commit, Language, Policy, Settings};
@@ -262,45 +262,56 @@ pub enum TierWord {
 }
 
 impl CreateThread {
-    fn parse(self) -> Result<NewThread, Problem> {
-        let name = |text: String, pointer| Name::parse(&text).map_err(input::at(pointer));
-        let submodules = self.submodules.map(|names| names.into_iter().map(|text| name(text, "/submodules")).collect());
+    /// The thread to be, if nothing is wrong.
+    fn parse(&self, wrongs: &mut Wrongs) -> Option<NewThread> {
+        let label = self.label.as_ref().map(|text| wrongs.note("/label", Name::parse(text)));
+        let parent = self.parent.as_ref().map(|text| wrongs.note("/parent", ThreadId::parse(text)));
+        let names = self.submodules.iter().flatten().enumerate();
+        let submodules: Vec<_> =
+            names.map(|(index, text)| wrongs.note(format!("/submodules/{index}"), Name::parse(text))).collect();
+        let contacts = self.contacts.iter().flatten().enumerate();
+        let contacts: Vec<_> = contacts.map(|(index, contact)| contact.parse(index, wrongs)).collect();
         let kind = match self.kind {
             NewKind::Conversation => thread::Kind::Conversation,
             NewKind::Process => thread::Kind::Process,
         };
+        let substeps = self.substeps.unwrap_or(false);
+        if substeps && kind != thread::Kind::Process {
+            let detail = "only a process goes in sub-steps: set kind to process";
+            wrongs.add(Slug::Unprocessable, "/substeps", detail);
+        }
+        let submodules = submodules.into_iter().collect::<Option<Vec<_>>>()?;
         let settings = Settings {
-            title: self.title,
+            title: self.title.clone(),
             kind,
             commit: self.commit.unwrap_or_default(),
             language: self.language,
-            substeps: self.substeps.unwrap_or(false),
-            prompt: self.prompt,
-            submodules: submodules.transpose()?,
+            substeps,
+            prompt: self.prompt.clone(),
+            submodules: self.submodules.is_some().then_some(submodules),
             policy: self.policy,
             high_tier: self.tier == Some(TierWord::High),
             ..Settings::default()
         };
-        if settings.substeps && kind != thread::Kind::Process {
-            return Err(Problem::new(Slug::Unprocessable, "only a process goes in sub-steps: set kind to process"));
-        }
-        let contact = |(index, contact): (usize, CreateContact)| {
-            let invalid = |member: &'static str| {
-                move |error: InvalidId| {
-                    Problem::at(Slug::InvalidId, format!("/contacts/{index}/{member}"), error.to_string())
-                }
-            };
-            Ok(NewContact {
-                name: Name::parse(&contact.name).map_err(invalid("name"))?,
-                thread: ThreadId::parse(&contact.thread).map_err(invalid("thread"))?,
-                description: contact.description,
-            })
-        };
-        let contacts = self.contacts.unwrap_or_default().into_iter().enumerate().map(contact);
-        let contacts = contacts.collect::<Result<Vec<_>, Problem>>()?;
-        let label = self.label.map(|label| name(label, "/label")).transpose()?;
-        let parent = self.parent.map(|parent| ThreadId::parse(&parent).map_err(input::at("/parent")));
-        Ok(NewThread { label, parent: parent.transpose()?, contacts, settings })
+        let contacts = contacts.into_iter().collect::<Option<_>>()?;
+        // What is given and wrong makes no thread; what is not given need not be.
+        let (label, parent) =
+            (label.map_or(Some(None), |it| it.map(Some))?, parent.map_or(Some(None), |it| it.map(Some))?);
+        Some(NewThread { label, parent, contacts, settings })
+    }
+}
+
+impl CreateContact {
+    fn parse(&self, index: usize, wrongs: &mut Wrongs) -> Option<NewContact> {
+        let name = wrongs.note(format!("/contacts/{index}/name"), Name::parse(&self.name));
+        let thread = wrongs.note(format!("/contacts/{index}/thread"), ThreadId::parse(&self.thread));
+        Some(NewContact { name: name?, thread: thread?, description: self.description.clone() })
+    }
+}
+
+impl Body for CreateThread {
+    fn check(&self, wrongs: &mut Wrongs) {
+        self.parse(wrongs);
     }
 }
 
@@ -314,7 +325,9 @@ pub async fn create(
     Json(body): Json<CreateThread>,
 ) -> Result<Response, Problem> {
     params.end()?;
-    let row = edge.runtime.create_thread(&who.space, body.parse()?).await?;
+    let mut wrongs = Wrongs::default();
+    let new = body.parse(&mut wrongs);
+    let row = edge.runtime.create_thread(&who.space, wrongs.or(new)?).await?;
     let place = format!("/threads/{}", row.thread);
     let thread = whole(edge.runtime.store(), &who.space, row).await?;
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(thread)).into_response())

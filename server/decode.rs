@@ -1,0 +1,358 @@
+//! From a JSON value to a type, strictly: every place that does not fit is found, and said in plain words with its JSON pointer.
+//! To whom it is said (a client, a model, an operator) is not known here; no name of a type of ours is ever in the words.
+
+use std::fmt;
+
+use serde::de::value::StringDeserializer;
+use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess};
+use serde::de::{SeqAccess, Unexpected, Visitor};
+use serde_json::Value;
+
+/// Most places that are named of one value.
+pub const WRONGS_MAX: usize = 16;
+/// Texts longer than this are moved into the type, not copied.
+const MOVED: usize = 1024;
+/// Stands where something wrong was, in a value that is read on to find what else is wrong: it fits everywhere.
+const HOLE: &str = "\0";
+
+/// A place that does not fit, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// The members and indexes that lead there.
+    path: Vec<String>,
+    /// What is wrong, for whoever wrote it.
+    pub detail: String,
+    /// What kind of wrong it is.
+    pub fault: Fault,
+}
+
+/// What kind of wrong something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// A member that nobody knows.
+    Unknown,
+    /// A member that has to be there.
+    Missing,
+    /// It is of another kind, or out of range.
+    Unfit,
+}
+
+/// A value as a type; or all that is wrong with it.
+pub fn decode<T: DeserializeOwned>(value: Value) -> Result<T, Vec<Wrong>> {
+    let mut wrongs = Vec::new();
+    let decoded = decode_on(value, &mut wrongs);
+    decoded.filter(|_| wrongs.is_empty()).ok_or(wrongs)
+}
+
+/// As `decode`, and where something is wrong still a value of the type, if there can be one: with nothing, empty or false in
+/// the wrong places. It is there for looking what else is wrong.
+pub fn decode_on<T: DeserializeOwned>(mut value: Value, wrongs: &mut Vec<Wrong>) -> Option<T> {
+    loop {
+        let wrong = match T::deserialize(Node { value: &mut value, repairing: !wrongs.is_empty() }) {
+            Ok(decoded) => return Some(decoded),
+            Err(wrong) => wrong,
+        };
+        let again = wrongs.iter().any(|known| known.path == wrong.path);
+        if again || wrongs.len() >= WRONGS_MAX || !repair(&mut value, &wrong) {
+            if !again {
+                wrongs.push(wrong);
+            }
+            return None;
+        }
+        wrongs.push(wrong);
+    }
+}
+
+/// Makes the place fit; false where it is not there to be made to.
+fn repair(value: &mut Value, wrong: &Wrong) -> bool {
+    let hole = || Value::from(HOLE);
+    let Some((last, way)) = wrong.path.split_last() else { return false };
+    let parent = way.iter().try_fold(value, |value, step| match value {
+        Value::Object(members) => members.get_mut(step),
+        Value::Array(items) => step.parse::<usize>().ok().and_then(|index| items.get_mut(index)),
+        _ => None,
+    });
+    match (parent, wrong.fault) {
+        (Some(Value::Object(members)), Fault::Unknown) => members.remove(last).is_some(),
+        (Some(Value::Object(members)), _) => {
+            members.insert(last.clone(), hole());
+            true
+        }
+        (Some(Value::Array(items)), _) => {
+            let place = last.parse::<usize>().ok().and_then(|index| items.get_mut(index));
+            place.map(|place| *place = hole()).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// All that is wrong, in a sentence.
+pub fn sentence(wrongs: &[Wrong]) -> String {
+    wrongs.iter().map(Wrong::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// One step of a JSON pointer, cut to a readable length.
+pub fn step(step: &str) -> String {
+    let step: String = step.chars().take(64).collect();
+    format!("/{}", step.replace('~', "~0").replace('/', "~1"))
+}
+
+impl Wrong {
+    fn unfit(detail: String) -> Self {
+        Self { path: Vec::new(), detail, fault: Fault::Unfit }
+    }
+
+    fn below(mut self, step: String) -> Self {
+        self.path.insert(0, step);
+        self
+    }
+
+    /// Where it is, as a JSON pointer (RFC 6901).
+    pub fn pointer(&self) -> String {
+        self.path.iter().map(|name| step(name)).collect()
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.is_empty() {
+            true => f.write_str(&self.detail),
+            false => write!(f, "{}: {}", self.pointer(), self.detail),
+        }
+    }
+}
+
+impl std::error::Error for Wrong {}
+
+impl de::Error for Wrong {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::unfit(plain(message.to_string()))
+    }
+
+    fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::unfit(format!("{} is expected here, not {}", taken(&expected.to_string()), found(&unexpected)))
+    }
+
+    fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(unexpected, expected)
+    }
+
+    fn invalid_length(length: usize, _: &dyn Expected) -> Self {
+        Self::unfit(format!("{length} items are not as many as are expected here"))
+    }
+
+    fn unknown_variant(given: &str, expected: &'static [&'static str]) -> Self {
+        let given: String = given.chars().take(40).collect();
+        Self::unfit(format!("{given:?} is none of {}", expected.join(", ")))
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        let detail = match expected {
+            [] => "no members are taken here".to_owned(),
+            known => format!("members are: {}", known.join(", ")),
+        };
+        Self { path: vec![field.to_owned()], detail, fault: Fault::Unknown }
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self { path: vec![field.to_owned()], detail: format!("{field} is missing"), fault: Fault::Missing }
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self { path: vec![field.to_owned()], detail: format!("{field} stands here twice"), fault: Fault::Unfit }
+    }
+}
+
+/// A sentence of somebody else's, unless it names a type of ours: what serde says of types that have several forms does.
+pub fn plain(sentence: String) -> String {
+    if sentence.contains("did not match any variant") {
+        return "this has none of the forms that are taken here".to_owned();
+    }
+    sentence
+}
+
+/// What serde expects, in the words of JSON.
+pub fn taken(expected: &str) -> String {
+    let range = |least: i128, most: i128| format!("a whole number from {least} to {most}");
+    match expected.trim_matches('`') {
+        "u8" => range(0, u8::MAX.into()),
+        "u16" => range(0, u16::MAX.into()),
+        "u32" => range(0, u32::MAX.into()),
+        "i8" => range(i8::MIN.into(), i8::MAX.into()),
+        "i16" => range(i16::MIN.into(), i16::MAX.into()),
+        "i32" => range(i32::MIN.into(), i32::MAX.into()),
+        "u64" | "u128" | "usize" => "a whole number, 0 or greater,".to_owned(),
+        "i64" | "i128" | "isize" => "a whole number".to_owned(),
+        "f32" | "f64" => "a number".to_owned(),
+        "a boolean" | "bool" => "true or false".to_owned(),
+        "unit" | "null" => "null".to_owned(),
+        text if text.contains("string") => "a text".to_owned(),
+        text if text.contains("sequence") || text.contains("tuple") || text.contains("array") => "a list".to_owned(),
+        text if text.starts_with("struct ") || text.contains("map") => "an object".to_owned(),
+        text if text.starts_with("enum ") || text.contains("variant") => "one of some words".to_owned(),
+        text if text.contains("nonzero") => "a whole number other than 0".to_owned(),
+        _ => "something else".to_owned(),
+    }
+}
+
+fn found(unexpected: &Unexpected<'_>) -> String {
+    match unexpected {
+        Unexpected::Bool(value) => value.to_string(),
+        Unexpected::Unsigned(number) => number.to_string(),
+        Unexpected::Signed(number) => number.to_string(),
+        Unexpected::Float(number) => number.to_string(),
+        Unexpected::Unit | Unexpected::Option => "null".to_owned(),
+        Unexpected::Str(text) => format!("the text {:?}", text.chars().take(40).collect::<String>()),
+        Unexpected::Seq => "a list".to_owned(),
+        Unexpected::Map => "an object".to_owned(),
+        _ => "this".to_owned(),
+    }
+}
+
+/// A value on its way into a type. Long texts are taken out of it.
+struct Node<'v> {
+    value: &'v mut Value,
+    /// Something was wrong: holes fit everywhere.
+    repairing: bool,
+}
+
+impl Node<'_> {
+    fn is_hole(&self) -> bool {
+        self.repairing && self.value.as_str() == Some(HOLE)
+    }
+}
+
+/// Methods that only matter for a hole: what fits there.
+macro_rules! filling {
+    ($($method:ident($($argument:ident: $kind:ty),*) $visitor:ident => $fill:expr;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, $($argument: $kind,)* $visitor: V) -> Result<V::Value, Wrong> {
+            if self.is_hole() { $fill } else { self.deserialize_any($visitor) }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Node<'_> {
+    type Error = Wrong;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        let repairing = self.repairing;
+        match self.value {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::String(_) if self.is_hole() => visitor.visit_unit(),
+            Value::String(text) if text.len() > MOVED => visitor.visit_string(std::mem::take(text)),
+            Value::String(text) => visitor.visit_str(text),
+            Value::Array(items) => visitor.visit_seq(Items { items: items.iter_mut().enumerate(), repairing }),
+            Value::Object(members) => {
+                visitor.visit_map(Members { members: members.iter_mut(), value: None, repairing })
+            }
+            Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+                (Some(number), _, _) => visitor.visit_u64(number),
+                (_, Some(number), _) => visitor.visit_i64(number),
+                (_, _, number) => visitor.visit_f64(number.unwrap_or_default()),
+            },
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        if self.value.is_null() || self.is_hole() { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Wrong> {
+        let word = match &*self.value {
+            Value::String(_) if self.is_hole() => variants.first().copied().unwrap_or_default().to_owned(),
+            Value::String(word) => word.clone(),
+            _ => return Err(Wrong::unfit(format!("one of these words is expected here: {}", variants.join(", ")))),
+        };
+        let word: StringDeserializer<Wrong> = word.into_deserializer();
+        visitor.visit_enum(word)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Wrong> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    filling! {
+        deserialize_bool() visitor => visitor.visit_bool(false);
+        deserialize_i8() visitor => visitor.visit_u64(0);
+        deserialize_i16() visitor => visitor.visit_u64(0);
+        deserialize_i32() visitor => visitor.visit_u64(0);
+        deserialize_i64() visitor => visitor.visit_u64(0);
+        deserialize_u8() visitor => visitor.visit_u64(0);
+        deserialize_u16() visitor => visitor.visit_u64(0);
+        deserialize_u32() visitor => visitor.visit_u64(0);
+        deserialize_u64() visitor => visitor.visit_u64(0);
+        deserialize_f32() visitor => visitor.visit_f64(0.0);
+        deserialize_f64() visitor => visitor.visit_f64(0.0);
+        deserialize_str() visitor => visitor.visit_str("");
+        deserialize_string() visitor => visitor.visit_str("");
+        deserialize_seq() visitor => visitor.visit_seq(Items { items: [].iter_mut().enumerate(), repairing: true });
+        deserialize_map() visitor => visitor.visit_map(Filled(&[]));
+        deserialize_struct(_name: &'static str, fields: &'static [&'static str]) visitor => visitor.visit_map(Filled(fields));
+    }
+
+    serde::forward_to_deserialize_any! {
+        char bytes byte_buf unit unit_struct tuple tuple_struct identifier ignored_any
+    }
+}
+
+struct Items<'v> {
+    items: std::iter::Enumerate<std::slice::IterMut<'v, Value>>,
+    repairing: bool,
+}
+
+impl<'de> SeqAccess<'de> for Items<'_> {
+    type Error = Wrong;
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Wrong> {
+        let Some((index, value)) = self.items.next() else { return Ok(None) };
+        let node = Node { value, repairing: self.repairing };
+        seed.deserialize(node).map(Some).map_err(|wrong| wrong.below(index.to_string()))
+    }
+}
+
+struct Members<'v> {
+    members: serde_json::map::IterMut<'v>,
+    value: Option<(&'v String, &'v mut Value)>,
+    repairing: bool,
+}
+
+impl<'de> MapAccess<'de> for Members<'_> {
+    type Error = Wrong;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
+        let Some((key, value)) = self.members.next() else { return Ok(None) };
+        let name: StringDeserializer<Wrong> = key.clone().into_deserializer();
+        self.value = Some((key, value));
+        seed.deserialize(name).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
+        // serde asks for a value only after its key.
+        let Some((key, value)) = self.value.take() else { return Err(Wrong::unfit("a member has no value".into())) };
+        let node = Node { value, repairing: self.repairing };
+        seed.deserialize(node).map_err(|wrong| wrong.below(key.clone()))
+    }
+}
+
+/// An object of these members, all of them holes.
+struct Filled(&'static [&'static str]);
+
+impl<'de> MapAccess<'de> for Filled {
+    type Error = Wrong;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
+        let Some((first, rest)) = self.0.split_first() else { return Ok(None) };
+        self.0 = rest;
+        let name: StringDeserializer<Wrong> = (*first).to_owned().into_deserializer();
+        seed.deserialize(name).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
+        seed.deserialize(Node { value: &mut Value::from(HOLE), repairing: true })
+    }
+}
