@@ -78,7 +78,7 @@ pub struct Options {
     pub token: Option<SecretString>,
     /// Secrets that open the spaces they name.
     pub keys: Vec<Key>,
-    /// Names this server answers to, besides loopback and the address it listens on.
+    /// Names this server answers to, besides loopback and the address it listens on; and whole origins whose pages may speak to it.
     pub hosts: Vec<String>,
     /// How much, how many, how long.
     pub limits: Limits,

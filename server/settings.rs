@@ -40,7 +40,7 @@ pub struct Settings {
     /// One secret that opens the space `default`.
     #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
     pub token: Option<SecretString>,
-    /// Names this server answers to, besides loopback and the address it listens on.
+    /// Names this server answers to, besides loopback and the address it listens on; and whole origins whose pages may speak to it.
     #[serde(deserialize_with = "list")]
     pub hosts: Vec<String>,
     /// A folder of prompts that replace the embedded ones of the same name.

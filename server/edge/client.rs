@@ -57,6 +57,8 @@ pub struct Client {
     /// What is done about the last frame; no other one is read meanwhile.
     work: Option<Work>,
     pace: Pace,
+    /// It was told that it is read more slowly than it sends.
+    told_of_pace: bool,
     next_ping: Instant,
     unanswered: u32,
     next_failure: Instant,
@@ -80,6 +82,7 @@ impl Client {
             replaying: None,
             work: None,
             pace,
+            told_of_pace: false,
             next_ping,
             unanswered: 0,
             next_failure: now,
@@ -173,6 +176,9 @@ impl Client {
         };
         self.unanswered = 0;
         self.pace.count(Instant::now());
+        if !self.pace.allows() && !std::mem::replace(&mut self.told_of_pace, true) {
+            self.tell_of_pace()?;
+        }
         match message {
             Message::Text(text) => self.text(&text),
             Message::Binary(_) => Err(End::Close(1003, "frames are text")),
@@ -185,6 +191,16 @@ impl Client {
         }
     }
 
+    /// Says, once, why answers come later from now on: without a word it looks as if the server were slow.
+    fn tell_of_pace(&mut self) -> Result<(), End> {
+        let limit = self.edge.limits.frames_per_second;
+        let detail = format!(
+            "limits.frames_per_second = {limit}: what comes faster on this connection is read later, and none of it is lost; \
+             this is said once a connection"
+        );
+        self.notify(None, Problem::new(Slug::TooManyRequests, detail))
+    }
+
     fn text(&mut self, text: &str) -> Result<(), End> {
         let Framed { id, frame } = frame::read(text, &self.edge.limits);
         let may_name_itself = std::mem::take(&mut self.may_name_itself);
@@ -193,6 +209,8 @@ impl Client {
             Err(problem) if may_name_itself && problem.slug() == Slug::MalformedJson => match named(text) {
                 Some(user) => {
                     self.principal.user = Some(user);
+                    // Whoever begins like this speaks the older protocol, with or without a token to check.
+                    self.older = true;
                     Ok(())
                 }
                 None => self.refuse(id, problem),
@@ -319,12 +337,16 @@ impl Client {
 
     /// Says what is wrong with a frame, to the client and (at most once a second) in the log.
     fn refuse(&mut self, id: Option<String>, problem: Problem) -> Result<(), End> {
-        metrics::counter!("thinkd_problems_total", "problem" => problem.slug().as_str()).increment(1);
         let now = Instant::now();
         if self.next_failure <= now && self.work.is_none() {
             self.next_failure = now + FAILURE_EVERY;
             self.work = Some(self.note(&problem));
         }
+        self.notify(id, problem)
+    }
+
+    fn notify(&mut self, id: Option<String>, problem: Problem) -> Result<(), End> {
+        metrics::counter!("thinkd_problems_total", "problem" => problem.slug().as_str()).increment(1);
         if self.older {
             self.say(&ServerFrame::older_problem(&problem, self.user()))?;
         }

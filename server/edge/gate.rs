@@ -11,38 +11,72 @@ use super::problem::{Problem, Slug};
 #[derive(Debug, Clone, Copy)]
 pub struct Local(pub IpAddr);
 
-/// The names this server answers to, besides loopback and the address a connection came in on.
+/// The names this server answers to and the origins whose pages may speak to it, besides loopback and the address a
+/// connection came in on.
 #[derive(Debug, Clone)]
-pub struct Hosts(Vec<String>);
+pub struct Hosts {
+    names: Vec<String>,
+    origins: Vec<Origin>,
+}
 
 impl Hosts {
-    /// The configured names; a port is not part of a name.
-    pub fn new(names: &[String]) -> Result<Self, String> {
-        let name = |text: &String| {
-            host_of(text).ok_or_else(|| format!("hosts: {text:?} is not a host name; write it without scheme and path"))
-        };
-        names.iter().map(name).collect::<Result<_, _>>().map(Self)
+    /// What is configured: host names (a port is not part of a name) and whole origins, of any scheme.
+    pub fn new(entries: &[String]) -> Result<Self, String> {
+        let mut hosts = Self { names: Vec::new(), origins: Vec::new() };
+        for entry in entries {
+            hosts.add(entry)?;
+        }
+        Ok(hosts)
+    }
+
+    fn add(&mut self, entry: &str) -> Result<(), String> {
+        if entry.contains('*') {
+            return Err(format!(
+                "hosts: {entry:?} would let any page that somebody opens speak with this server in their name; name each host or origin"
+            ));
+        }
+        if entry.eq_ignore_ascii_case("null") {
+            return Err("hosts: null is what every sandboxed frame and local file calls itself, so it would let any of them in; \
+                        serve the page from a name and put that here"
+                .to_owned());
+        }
+        if !entry.contains("://") {
+            let name = host_of(entry).ok_or_else(|| {
+                format!("hosts: {entry:?} is neither a host name, such as mind.example, nor an origin, such as https://mind.example")
+            })?;
+            self.names.push(name);
+            return Ok(());
+        }
+        let origin = Origin::parse(entry).ok_or_else(|| {
+            format!("hosts: {entry:?} is no origin; one is scheme://host or scheme://host:port, without a path")
+        })?;
+        self.origins.push(origin);
+        Ok(())
     }
 
     fn knows(&self, host: &str, Local(local): Local) -> bool {
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         match address.map(|address| address.to_canonical()) {
             Ok(address) => address.is_loopback() || address == local.to_canonical() || self.has(host),
-            Err(_) => host == "localhost" || self.has(host),
+            // Names below localhost are this machine, whatever a DNS says (RFC 6761).
+            Err(_) => host == "localhost" || host.ends_with(".localhost") || self.has(host),
         }
     }
 
     fn has(&self, host: &str) -> bool {
-        self.0.iter().any(|known| known == host)
+        self.names.iter().any(|known| known == host)
     }
 
     /// Whether a page of this origin may speak to this server.
     pub fn knows_origin(&self, origin: &[u8], local: Local) -> bool {
-        let Ok(origin) = std::str::from_utf8(origin) else { return false };
-        let Some(authority) = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")) else {
-            return false;
-        };
-        host_of(authority).is_some_and(|host| self.knows(&host, local))
+        let Some(origin) = std::str::from_utf8(origin).ok().and_then(Origin::parse) else { return false };
+        // One that is configured whole stands for itself, a name for all ports of its host.
+        self.origins.iter().any(|known| known.text == origin.text) || (origin.web && self.knows(&origin.host, local))
+    }
+
+    /// Whether this is a name of this server. Who is reached by a web address is spoken to by the name in it.
+    fn answers_to(&self, host: &str, local: Local) -> bool {
+        self.knows(host, local) || self.origins.iter().any(|origin| origin.web && origin.host == host)
     }
 
     /// Refuses a request to another name or from a page of another site.
@@ -52,7 +86,7 @@ impl Hosts {
             return Err(Problem::new(Slug::InvalidParameter, "a request has exactly one Host header"));
         };
         let named = host.to_str().ok().and_then(host_of);
-        let known = |host: &str| self.knows(host, local);
+        let known = |host: &str| self.answers_to(host, local);
         if !named.is_some_and(|host| known(&host)) || !uri.host().is_none_or(|host| known(&host.to_lowercase())) {
             let detail = "this server does not answer to that name; its operator can add it to `hosts`";
             return Err(Problem::new(Slug::MisdirectedRequest, detail));
@@ -64,7 +98,7 @@ impl Hosts {
             (Some(_), Some(_)) => true,
         };
         if refused {
-            let detail = "pages of that origin may not use this server; its operator can add their host to `hosts`";
+            let detail = "pages of that origin may not use this server; its operator can add the origin to `hosts`";
             return Err(Problem::new(Slug::Forbidden, detail));
         }
         Ok(())
@@ -78,4 +112,30 @@ fn host_of(text: &str) -> Option<String> {
     let port_is_one = authority.as_str().len() == authority.host().len() || authority.port_u16().is_some();
     let plain = !text.contains('@') && !host.is_empty() && port_is_one;
     plain.then(|| host.to_ascii_lowercase())
+}
+
+/// What a browser says a page is of.
+#[derive(Debug, Clone)]
+struct Origin {
+    /// By HTTP.
+    web: bool,
+    host: String,
+    /// The whole, in lower case and without a port that goes without saying.
+    text: String,
+}
+
+impl Origin {
+    fn parse(text: &str) -> Option<Self> {
+        let (scheme, authority) = text.split_once("://")?;
+        let scheme = scheme.to_ascii_lowercase();
+        let mut letters = scheme.chars();
+        let named = letters.next().is_some_and(|first| first.is_ascii_lowercase())
+            && letters.all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.'));
+        let host = host_of(authority).filter(|_| named)?;
+        let port = authority.parse::<Authority>().ok()?.port_u16();
+        let port = port.filter(|port| !matches!((scheme.as_str(), port), ("http", 80) | ("https", 443)));
+        let port = port.map_or(String::new(), |port| format!(":{port}"));
+        let web = matches!(scheme.as_str(), "http" | "https");
+        Some(Self { text: format!("{scheme}://{host}{port}"), web, host })
+    }
 }

@@ -125,6 +125,78 @@ on_both!(d4_01_an_older_client_gets_the_older_frames, |medium| {
     assert!(socket.seen[before..].iter().all(|frame| frame["type"] != "response"), "{:?}", &socket.seen[before..]);
 });
 
+// Also where nobody needs a token: what a client says first is what it speaks.
+on_both!(d4_01_an_older_client_gets_the_older_frames_without_a_configured_token, |medium| {
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    let mut socket = app.raw_socket().await;
+    socket.of_type("hello").await;
+    socket.send_text("tester:whatever").await;
+    socket.send(json!({ "type": "message", "text": "hello" })).await;
+    let answer = socket.of_type("response").await;
+    let expected = (&json!("assistant"), &json!("tester"), &json!(["ok: hello"]));
+    assert_eq!((&answer["role"], &answer["user"], &answer["chat"]), expected, "{answer}");
+    socket.ask(json!({ "type": "subscribe" })).await;
+    socket.turn_ended().await;
+    let before = socket.seen.len();
+    socket.chat("again").await;
+    socket.turn_ended().await;
+    assert!(socket.seen[before..].iter().all(|frame| frame["type"] != "response"), "{:?}", &socket.seen[before..]);
+    // Control: who does not name itself gets no older frames.
+    let mut other = app.socket().await;
+    other.chat("hello").await;
+    other.turn_ended().await;
+    assert!(other.seen.iter().all(|frame| frame["type"] != "response"), "{:?}", other.seen);
+});
+
+// A page may be of another port, of a name below localhost, of a program's own scheme; only who was named is let in.
+#[tokio::test]
+async fn pages_of_named_origins_may_speak_to_the_server_and_no_others() {
+    let stub = Stub::start().await;
+    let hosts = "named.example, tauri://localhost, https://whole.example, http://ported.example:8080";
+    let app = Setup::new(Medium::sqlite(), &stub).env("THINKD_HOSTS", hosts).start().await;
+    let rows = [
+        ("http://localhost:5173", true),
+        ("http://tauri.localhost", true),
+        ("https://a.b.localhost:8443", true),
+        ("http://localhost.evil.example", false),
+        ("http://evillocalhost", false),
+        ("tauri://localhost", true),
+        ("TAURI://localhost", true),
+        ("tauri://localhost:1", false),
+        ("tauri://other", false),
+        ("other://localhost", false),
+        ("http://named.example", true),
+        ("https://named.example:8443", true),
+        ("tauri://named.example", false),
+        ("https://whole.example", true),
+        ("https://whole.example:443", true),
+        ("http://whole.example", false),
+        ("https://whole.example:8443", false),
+        ("http://ported.example:8080", true),
+        ("http://ported.example", false),
+        ("null", false),
+        ("*", false),
+    ];
+    for (origin, allowed) in rows {
+        let answer = http::send(app.request("GET", "/events").header("origin", origin)).await;
+        assert_eq!(answer.status, if allowed { 200 } else { 403 }, "{origin}: {}", answer.text);
+        let echoed = answer.header("access-control-allow-origin");
+        assert_eq!(echoed, if allowed { origin } else { "" }, "{origin}");
+        let socket = http::send(app.request("GET", "/ws").header("origin", origin)).await;
+        assert_eq!(socket.status, if allowed { 426 } else { 403 }, "{origin} on the socket");
+    }
+    for (host, answers) in [
+        ("a.localhost", 200),
+        ("named.example", 200),
+        ("whole.example:443", 200),
+        ("other", 421),
+        ("localhost.evil.example", 421),
+    ] {
+        assert_eq!(http::send(app.request("GET", "/events").header("host", host)).await.status, answers, "{host}");
+    }
+}
+
 // Without credentials configured everybody on this machine is welcome, and may say a name.
 on_both!(without_configured_credentials_a_name_is_enough_and_not_needed, |medium| {
     let stub = Stub::start().await;

@@ -720,3 +720,32 @@ async fn sockets_are_counted_by_key_and_in_all() {
     })
     .await;
 }
+
+// Who is slowed is told so, once: otherwise it looks as if the server were slow.
+on_both!(a_flood_is_told_once_why_it_is_answered_later, |medium| {
+    let stub = Stub::start().await;
+    let app = Setup::new(medium, &stub).env("THINKD_LIMITS__FRAMES_PER_SECOND", 20).start_bare().await;
+    let problems = async |frames: usize| {
+        let mut raw = Raw::socket(&app).await;
+        raw.of_type("hello").await;
+        raw.send(&text(r#"{"type":"ping"}"#).repeat(frames)).await;
+        let (mut pongs, mut problems) = (0, Vec::new());
+        while pongs < frames {
+            match raw.next().await {
+                Got::Text(frame) if frame["type"] == "pong" => pongs += 1,
+                Got::Text(frame) if frame["type"] == "problem" => problems.push(frame),
+                end @ (Got::Close(_) | Got::End) => panic!("{end:?} after {pongs} pongs"),
+                _ => {}
+            }
+        }
+        problems
+    };
+    // Control: who sends as many as are allowed is told nothing.
+    assert_eq!(problems(15).await, Vec::<Value>::new());
+    let told = problems(60).await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    let (problem, detail) = (&told[0]["problem"], told[0]["problem"]["detail"].as_str().unwrap());
+    assert_eq!((problem["type"].as_str(), told[0].get("id")), (Some("/problems/too-many-requests"), None), "{told:?}");
+    assert!(detail.contains("limits.frames_per_second") && detail.contains("20"), "{detail}");
+    assert_eq!(problems(60).await.len(), 1, "and every connection once");
+});

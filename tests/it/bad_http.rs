@@ -469,7 +469,7 @@ async fn a_stream_is_resumed_by_its_last_id_and_refuses_what_is_none() {
 }
 
 /// Words of ours, or of a library's, that mean nothing to who wrote a body.
-const INSIDE: [&str; 14] = [
+const INSIDE: &[&str] = &[
     "struct ",
     "enum ",
     "variant",

@@ -331,3 +331,22 @@ fn the_readme_names_every_key() {
         }
     }
 }
+
+#[test]
+fn an_origin_that_would_let_anybody_in_refuses_to_start_with_the_reason() {
+    for (hosts, says) in [
+        ("*", "any page"),
+        ("https://*", "any page"),
+        ("*.example", "any page"),
+        ("null", "sandboxed"),
+        ("NULL", "sandboxed"),
+        ("https://mind.example/path", "no origin"),
+        ("https://ada@mind.example", "no origin"),
+        ("://mind.example", "no origin"),
+        ("mind.example/path", "neither"),
+    ] {
+        refuses(&[], &[("THINKD_HOSTS", hosts)], &["hosts", &hosts.replace("NULL", "null"), says]);
+    }
+    let hosts = "mind.example, tauri://localhost, https://mind.example:8443, chrome-extension://abcdef";
+    config(&[], &[("THINKD_HOSTS", hosts)], &[]);
+}
