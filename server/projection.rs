@@ -45,7 +45,8 @@ fn turn(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
     if event.has(tag::STARTED) {
         thread.turn = event.turn();
         thread.status = Some(Status::Thinking);
-        thread.standing.begins = true;
+        let batch = event.payload.get("batch").and_then(Value::as_array);
+        thread.standing.begins = Some(batch.and_then(|batch| batch.last()?.as_i64()).unwrap_or(0));
         // A turn that ends a wait ends its time limit, too.
         let timer = event.payload.get("waited").and_then(Value::as_str)?;
         Some(Change::Timer { name: timer.to_owned(), value: None })
@@ -83,6 +84,8 @@ fn told(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
         thread.standing.part = event.part();
     } else if is(Feedback::Stuck) {
         thread.standing.part = event.part();
+    } else if is(Feedback::Resumed) && is_child("id") {
+        thread.standing.subthreads = 1;
     } else if is(Feedback::Cleared) {
         thread.standing.keep = event.payload.get("kept_messages").and_then(Value::as_u64);
     } else if is(Feedback::Timer) {

@@ -17,7 +17,7 @@ use crate::budget::Budget;
 use crate::call::Caller;
 use crate::event::{Draft, Event, InputKind, Part, Payload, tag};
 use crate::history;
-use crate::id::{self, Name, Space, ThreadId};
+use crate::id::{self, Name, Seq, Space, ThreadId};
 use crate::model::Model;
 use crate::pipelines::{self, Pipelines};
 use crate::prompt::Prompts;
@@ -228,6 +228,10 @@ struct Active {
     cancel: bool,
     /// The turn that runs.
     stop: Option<Arc<Stop>>,
+    /// What that turn is about came up to here; 0: it has not begun.
+    taken: Seq,
+    /// It was ended from here, which was shown.
+    ended: bool,
     /// The place of a run that was started here.
     place: Option<OwnedSemaphorePermit>,
 }
@@ -399,10 +403,21 @@ impl Runtime {
             return Err(Refused::Busy(thread.clone()));
         }
         let max = self.0.options.queue_max;
-        if row.woken > row.handled && self.0.store.queued(space, thread, max).await? >= max {
+        if self.queued(space, row, max).await? >= max {
             return Err(Refused::QueueFull(max));
         }
         Ok(())
+    }
+
+    /// How many messages wait for a thread's next turn, counted up to `limit`. What the turn that runs is about waits no
+    /// longer; as long as nothing of that turn is in the log, this is known at the server that runs it only.
+    pub async fn queued(&self, space: &Space, row: &ThreadRow, limit: u32) -> Result<u32, store::Error> {
+        let active = lock(&self.0.active).get(&(space.clone(), row.thread.clone())).map_or(0, |active| active.taken);
+        let after = row.handled.max(row.standing.taken).max(active);
+        if row.woken <= after {
+            return Ok(0);
+        }
+        self.0.store.queued(space, &row.thread, after, limit).await
     }
 
     /// Cancels the turn that runs in a thread, or is about to, down to the provider's connection; where another server may
@@ -514,6 +529,27 @@ impl Runtime {
         let active = lock(&self.0.active);
         let stop = active.get(&(space.clone(), thread.clone())).and_then(|active| active.stop.as_ref());
         stop.inspect(|stop| stop.stop(why)).is_some()
+    }
+
+    /// Shows what a thread comes to now that its turn is over. One that has ended stays ended, whatever its last turn came to.
+    /// Returns whether it has more to do.
+    async fn show(&self, key: &(Space, ThreadId), status: Status, queued: u32) -> bool {
+        let (space, thread) = key;
+        let Ok(row) = self.0.store.thread(space, thread).await else { return true };
+        let ended = row.as_ref().map(|row| row.status).filter(|status| status.is_final());
+        // Under the lock, so that an end is not overtaken by what was read before it.
+        let active = lock(&self.0.active);
+        if ended.is_some() || !active.get(key).is_some_and(|active| active.ended) {
+            self.hint_status(space, thread, ended.unwrap_or(status), queued);
+        }
+        row.as_ref().is_some_and(runner::has_work)
+    }
+
+    /// Shows that a thread was ended from here, whatever its last turn still comes to.
+    fn show_end(&self, space: &Space, thread: &ThreadId, status: Status) {
+        let mut active = lock(&self.0.active);
+        active.get_mut(&(space.clone(), thread.clone())).into_iter().for_each(|active| active.ended = true);
+        self.hint_status(space, thread, status, 0);
     }
 
     fn hint_status(&self, space: &Space, thread: &ThreadId, status: Status, queued: u32) {

@@ -472,8 +472,8 @@ pub trait Store: Send + Sync + 'static {
     /// Model calls and tokens of all threads of a space.
     async fn used(&self, space: &Space) -> Result<(u64, u64), Error>;
 
-    /// How many events wait in a thread's mailbox (wake it, `seq` above `handled`), counted up to `limit`.
-    async fn queued(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<u32, Error>;
+    /// How many events after `after` are in a thread's mailbox (wake it, `seq` above `handled`), counted up to `limit`.
+    async fn queued(&self, space: &Space, thread: &ThreadId, after: Seq, limit: u32) -> Result<u32, Error>;
 
     /// Threads of all spaces with something in their mailbox that no living server has a lease on; at most `limit`.
     async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error>;

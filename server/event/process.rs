@@ -34,6 +34,8 @@ pub enum Feedback {
     Stuck,
     /// A subthread that had nothing to do was put aside.
     Archived,
+    /// A subthread that was put aside is at work again.
+    Resumed,
     /// Earlier events are no longer shown to the thread.
     Cleared,
     /// A timer was set.
@@ -62,6 +64,7 @@ impl Feedback {
             Self::Ended => tag::THREAD_ENDED,
             Self::Stuck => tag::THREAD_STUCK,
             Self::Archived => "thread-archived",
+            Self::Resumed => "thread-resumed",
             Self::Cleared => "context-cleared",
             Self::TimerSet => "timer-set",
             Self::Timer => tag::TIMER,
@@ -296,6 +299,15 @@ impl Draft {
         let attributes =
             [("assigned_id", Value::from(child.as_str())), ("parent_id", parent.as_str().into()), ("contact", contact)];
         Self::feedback(parent, turn, Feedback::Spawned, &attributes, "")
+    }
+
+    /// A subthread that was put aside is at work again: it is aside no more, and its parent is told.
+    pub fn resumed(thread: &ThreadId) -> Vec<Self> {
+        let told = |parent: ThreadId| {
+            Self::feedback(&parent, None, Feedback::Resumed, &[("id", Value::from(thread.as_str()))], "")
+        };
+        let changed = Self::changed(thread, "thread", thread.as_str(), json!({ "archived": false }));
+        std::iter::once(changed).chain(thread.parent().map(told)).collect()
     }
 
     /// A thread has ended; told to one who knew it. Wakes.

@@ -26,7 +26,7 @@ impl Runtime {
             placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
         }
         self.stop_turn(space, thread, Why::Cancel);
-        self.hint_status(space, thread, Status::Stopped, 0);
+        self.show_end(space, thread, Status::Stopped);
         self.known_thread(space, thread).await
     }
 

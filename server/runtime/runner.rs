@@ -65,6 +65,11 @@ fn opening(row: &ThreadRow, settings: &Settings, number: u64, batch: &[Seq], voi
     }
 }
 
+/// Whether something waits that the thread can be woken for.
+pub(super) fn has_work(row: &ThreadRow) -> bool {
+    row.woken > row.handled && row.status != Status::Waiting && !row.status.is_final()
+}
+
 /// Most events read at once to find a batch or take up a turn, and most such pages.
 const PAGE: u32 = 500;
 const PAGES_MAX: usize = 200;
@@ -119,7 +124,7 @@ impl Runtime {
                 active.remove(&key);
                 return;
             }
-            woken = again;
+            woken = again || matches!(looked, Ok(Looked::Worked(_)));
         }
     }
 
@@ -151,8 +156,8 @@ impl Runtime {
         lock(&self.0.leases).insert(fence.clone(), stop.clone());
         if let Some(active) = lock(&self.0.active).get_mut(key) {
             active.begin(&stop);
+            self.hint_status(space, thread, Status::Thinking, 0);
         }
-        self.hint_status(space, thread, Status::Thinking, 0);
         let turn = self.take_turn(&row, fence.clone(), stop.clone(), trouble.tries);
         let looked = match told {
             None => turn.await,
@@ -163,7 +168,7 @@ impl Runtime {
         };
         lock(&self.0.leases).remove(&fence);
         if let Some(active) = lock(&self.0.active).get_mut(key) {
-            active.stop = None;
+            (active.stop, active.taken) = (None, 0);
         }
         match &looked {
             Ok(Looked::Worked(_)) => {}
@@ -181,12 +186,15 @@ impl Runtime {
                 if status == Status::Waiting {
                     self.break_wait(space, thread).await?;
                 }
-                self.hint_status(space, thread, status, 0);
+                // Read once, for who follows and for whether to look again.
+                Ok(if self.show(key, status, 0).await { Looked::Worked(status) } else { Looked::Nothing })
             }
-            Ok(Looked::Nothing) => self.hint_status(space, thread, Status::Idle, 0),
-            Err(_) => {}
+            Ok(Looked::Nothing) => {
+                self.show(key, Status::Idle, 0).await;
+                looked
+            }
+            Err(_) => looked,
         }
-        looked
     }
 
     async fn give_back(&self, trouble: &mut Trouble) -> Result<(), store::Error> {
@@ -221,7 +229,7 @@ impl Runtime {
     /// The thread's row, if it has something to do.
     async fn waiting_row(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, store::Error> {
         let row = self.0.store.thread(space, thread).await?;
-        Ok(row.filter(|row| row.woken > row.handled && row.status != Status::Waiting && !row.status.is_final()))
+        Ok(row.filter(has_work))
     }
 
     async fn take_turn(
@@ -255,6 +263,8 @@ impl Runtime {
             }
         };
         let place = Place { turn: turn.number(), ..place };
+        let key = (place.space.clone(), place.thread.clone());
+        lock(&self.0.active).get_mut(&key).into_iter().for_each(|active| active.taken = turn.upto());
         let begins = opening.is_some();
         let scribe = Arc::new(Scribe::new(self.0.store.clone(), fence, opening));
         if !settled.news {
@@ -269,6 +279,9 @@ impl Runtime {
         let upto = turn.upto();
         if tries >= TRIES {
             return self.give_up(&scribe, &place, upto).await;
+        }
+        if begins && row.standing.archived {
+            settled.drafts.extend(Draft::resumed(&place.thread));
         }
         if !settled.drafts.is_empty() {
             // Before a model is asked: it is to be told.

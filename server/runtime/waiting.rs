@@ -38,8 +38,8 @@ impl Runtime {
         let draft = Draft::changed(&row.thread, "wait", row.thread.as_str(), change);
         let scribe = Scribe::new(self.0.store.clone(), fence, None);
         let slept = looked(scribe.close(vec![draft]).await.map(|_| Status::Waiting))?;
-        let queued = self.0.store.queued(space, &row.thread, self.0.options.queue_max).await?;
-        self.hint_status(space, &row.thread, Status::Waiting, queued);
+        let queued = self.queued(space, row, self.0.options.queue_max).await?;
+        self.show(&(space.clone(), row.thread.clone()), Status::Waiting, queued).await;
         Ok(slept)
     }
 

@@ -159,12 +159,19 @@ macro_rules! store {
                 Ok((calls.unsigned_abs(), tokens.unsigned_abs()))
             }
 
-            async fn queued(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<u32, Error> {
-                let text = "select count(*) from (select seq from mailboxes where space = $1 and thread = $2 \
-                     and seq > (select handled from threads where space = $1 and thread = $2) limit $3 + 0) q";
+            async fn queued(
+                &self,
+                space: &Space,
+                thread: &ThreadId,
+                after: crate::id::Seq,
+                limit: u32,
+            ) -> Result<u32, Error> {
+                let text = "select count(*) from (select seq from mailboxes where space = $1 and thread = $2 and seq > $3 \
+                     and seq > (select handled from threads where space = $1 and thread = $2) limit $4 + 0) q";
                 let waiting: i64 = sqlx::query_scalar(text)
                     .bind(space.as_str())
                     .bind(thread.as_str())
+                    .bind(after)
                     .bind(i64::from(limit))
                     .fetch_one(&mut *self.reader().await?)
                     .await

@@ -42,6 +42,9 @@ pub struct Standing {
     /// It was put aside, to make room for another: it does not count as a subthread any more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
+    /// The turn that runs is about what came up to here: that waits no longer. 0: none runs.
+    #[serde(skip_serializing_if = "is_none_yet")]
+    pub taken: Seq,
 }
 
 /// So many of the first events of each kind a thread is no longer shown.
@@ -56,6 +59,11 @@ pub struct Cleared {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_none_yet(seq: &Seq) -> bool {
+    *seq == 0
 }
 
 /// A thread waits from now on, unless something waits for it already.
@@ -77,8 +85,8 @@ pub struct StandingChange {
     pub waking: Option<Waking>,
     /// It waits.
     pub waits: Option<Waits>,
-    /// A turn began: it waits no longer.
-    pub begins: bool,
+    /// A turn began, with a batch up to here: it waits no longer.
+    pub begins: Option<Seq>,
     /// Why it ended.
     pub reason: Option<String>,
     /// More messages sent to others.
@@ -145,8 +153,12 @@ impl ThreadRow {
         }
         standing.sends += sends;
         standing.subthreads = standing.subthreads.saturating_add_signed(*subthreads);
-        if *begins {
+        if change.status.is_some_and(|status| status != Status::Thinking) {
+            standing.taken = 0;
+        }
+        if let Some(upto) = begins {
             standing.waiting = None;
+            standing.taken = *upto;
         }
         if let Some(reason) = reason {
             standing.reason = Some(reason.clone());

@@ -15,9 +15,10 @@ use crate::edge::Edge;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::id::{Name, Seq, Space, ThreadId};
-use crate::runtime::{NewContact, NewThread};
-use crate::store::{ContactRow, Status, Store, ThreadRow};
+use crate::runtime::{NewContact, NewThread, Runtime};
+use crate::store::{ContactRow, Status, ThreadRow};
 use crate::thread::{self, Commit, Language, Policy, Settings};
+use crate::tools::contacts::{PARENT, SELF};
 
 /// A thread.
 #[derive(Debug, Serialize, ToSchema)]
@@ -191,16 +192,16 @@ pub async fn one(
     let id = ThreadId::parse(&thread)?;
     let row = edge.runtime.store().thread(&who.space, &id).await?;
     let row = row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no thread {id}")))?;
-    Ok(axum::Json(whole(edge.runtime.store(), &who.space, row).await?))
+    Ok(axum::Json(whole(&edge.runtime, &who.space, row).await?))
 }
 
 /// Most waiting messages that are counted.
 const QUEUED_MAX: u32 = 1000;
 
 /// A thread with what takes a look of its own.
-async fn whole(store: &Arc<dyn Store>, space: &Space, row: ThreadRow) -> Result<Thread, Problem> {
-    let contacts = store.contacts(space, &row.thread).await?;
-    let queued = if row.woken > row.handled { store.queued(space, &row.thread, QUEUED_MAX).await? } else { 0 };
+async fn whole(runtime: &Runtime, space: &Space, row: ThreadRow) -> Result<Thread, Problem> {
+    let contacts = runtime.store().contacts(space, &row.thread).await?;
+    let queued = runtime.queued(space, &row, QUEUED_MAX).await?;
     Ok(Thread { queued: Some(queued), ..Thread::of(row, contacts) })
 }
 
@@ -315,6 +316,19 @@ impl Body for CreateThread {
     }
 }
 
+/// A name means one thread, and two mean something already.
+fn named_once(contacts: &[NewContact]) -> Result<(), Problem> {
+    for (index, NewContact { name, .. }) in contacts.iter().enumerate() {
+        let taken = [PARENT, SELF].contains(&name.as_str());
+        if taken || contacts[..index].iter().any(|before| before.name == *name) {
+            let why = if taken { "every thread calls somebody so already" } else { "another contact is called so" };
+            let text = format!("{name} names two threads ({why}); choose another name");
+            return Err(Problem::at(Slug::Unprocessable, format!("/contacts/{index}/name"), text));
+        }
+    }
+    Ok(())
+}
+
 /// Creates a thread.
 #[utoipa::path(post, path = "/threads", operation_id = "create_thread", tag = "threads", request_body = CreateThread,
     responses((status = 201, body = Thread)))]
@@ -327,9 +341,11 @@ pub async fn create(
     params.end()?;
     let mut wrongs = Wrongs::default();
     let new = body.parse(&mut wrongs);
-    let row = edge.runtime.create_thread(&who.space, wrongs.or(new)?).await?;
+    let new = wrongs.or(new)?;
+    named_once(&new.contacts)?;
+    let row = edge.runtime.create_thread(&who.space, new).await?;
     let place = format!("/threads/{}", row.thread);
-    let thread = whole(edge.runtime.store(), &who.space, row).await?;
+    let thread = whole(&edge.runtime, &who.space, row).await?;
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(thread)).into_response())
 }
 
@@ -365,5 +381,5 @@ pub async fn end(
 ) -> Result<axum::Json<Thread>, Problem> {
     params.end()?;
     let row = edge.runtime.end(&who.space, &ThreadId::parse(&thread)?).await?;
-    Ok(axum::Json(whole(edge.runtime.store(), &who.space, row).await?))
+    Ok(axum::Json(whole(&edge.runtime, &who.space, row).await?))
 }

@@ -222,7 +222,7 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
         let store = open(&medium).await;
         assert_eq!(log(&store, &space()).await, before);
         let late = thinkd::id::ThreadId::parse("late").unwrap();
-        assert_eq!(store.queued(&space(), &late, 9).await.unwrap(), 2, "what waited waits");
+        assert_eq!(store.queued(&space(), &late, 0, 9).await.unwrap(), 2, "what waited waits");
         assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());
         let found = append(&store, vec![input("main", "on")]).await;
         assert_eq!(found[0].shown.event.seq, 10);

@@ -142,16 +142,16 @@ async fn rows_follow_the_log() {
         let row = store.thread(&space(), &thread("main")).await.unwrap().unwrap();
         assert_eq!((row.head, row.woken, row.handled, row.visible, row.heard), (2, 2, 0, 2, 2));
         assert_eq!(row.status, Status::Idle);
-        assert_eq!(store.queued(&space(), &thread("main"), 100).await.unwrap(), 2);
-        assert_eq!(store.queued(&space(), &thread("main"), 1).await.unwrap(), 1, "counted up to the limit");
-        assert_eq!(store.queued(&space(), &thread("nobody"), 100).await.unwrap(), 0);
+        assert_eq!(store.queued(&space(), &thread("main"), 0, 100).await.unwrap(), 2);
+        assert_eq!(store.queued(&space(), &thread("main"), 0, 1).await.unwrap(), 1, "counted up to the limit");
+        assert_eq!(store.queued(&space(), &thread("nobody"), 0, 100).await.unwrap(), 0);
         assert_eq!(store.waiting(10).await.unwrap(), [(space(), thread("main"))]);
         let fence = store.lease(&space(), &thread("main"), Duration::from_secs(30)).await.unwrap().unwrap();
         assert_eq!(store.waiting(10).await.unwrap(), [], "somebody is at it");
         let mut end = draft("main", "", &["turn"]);
         end.payload.insert("handled".into(), 1.into());
         store.append(Append { fence: Some(fence), release: true, ..Append::free(&space(), vec![end]) }).await.unwrap();
-        assert_eq!(store.queued(&space(), &thread("main"), 100).await.unwrap(), 1);
+        assert_eq!(store.queued(&space(), &thread("main"), 0, 100).await.unwrap(), 1);
         assert_eq!(store.waiting(10).await.unwrap(), [(space(), thread("main"))]);
         let ids: Vec<String> =
             store.threads(&space(), None, 10).await.unwrap().iter().map(|row| row.thread.to_string()).collect();

@@ -1,0 +1,126 @@
+//! What the row of a thread and its status hints say: what waits, what is in work, what has ended, what was put aside.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+
+use super::*;
+
+/// The statuses of a thread that a socket was shown, in order.
+fn statuses(socket: &Socket, thread: &str) -> Vec<String> {
+    let of = |frame: &&Value| frame["type"] == "status" && frame["thread"] == thread;
+    socket.seen.iter().filter(of).map(|frame| frame["status"].as_str().unwrap().to_owned()).collect()
+}
+
+// What a turn is about does not wait any more: neither for who looks, nor for the limit of what may wait.
+on_both!(what_is_in_work_does_not_count_as_waiting, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.on(at("main"), reply("Done.").held(&gate));
+    let app = Setup::new(medium, &stub).voices(&["a"]).env("THINKD_LIMITS__WAITING_INPUTS", 2).start().await;
+    let mut socket = app.socket().await;
+    let queued = async || app.get("/threads/main").await.expect(200)["queued"].clone();
+    app.say_in("main", "one").await;
+    stub.request(at("main")).await;
+    assert_eq!(queued().await, 0, "it is in work");
+    app.say_in("main", "two").await;
+    app.say_in("main", "three").await;
+    assert_eq!(queued().await, 2);
+    let refused = app.post("/threads/main/messages", json!({ "text": "four" })).await;
+    refused.expect_problem(429, "queue-full");
+    gate.open();
+    turn_over(&mut socket, "main", 2).await;
+    assert_eq!(queued().await, 0);
+});
+
+// The same at another server, as soon as the turn's beginning is in the log.
+#[tokio::test]
+async fn what_another_server_works_on_does_not_count_as_waiting_postgres() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.on(at("main"), reply("Done.").held(&gate));
+    let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
+    let other = app.beside().await;
+    app.say_in("main", "one").await;
+    stub.request(at("main")).await;
+    assert_eq!(other.get("/threads/main").await.expect(200)["queued"], 0);
+    other.say_in("main", "two").await;
+    assert_eq!(other.get("/threads/main").await.expect(200)["queued"], 1);
+    gate.open();
+}
+
+// Who follows the statuses alone knows that a thread has ended, also when its end cut off its work.
+on_both!(the_last_status_of_an_ended_thread_is_its_end, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.on(at("busy"), asleep().held(&gate));
+    stub.on(at("main"), reply("Done.").held(&gate));
+    stub.on(at("done"), call("terminate", json!({ "reason": "enough" })));
+    let app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    processes(&app, &["busy", "done"]).await;
+    for thread in ["busy", "main"] {
+        app.say_in(thread, "go").await;
+        stub.request(at(thread)).await;
+        app.post(&format!("/threads/{thread}/end"), json!({})).await.expect(200);
+        turn_over(&mut socket, thread, 1).await;
+    }
+    app.say_in("done", "go").await;
+    turn_over(&mut socket, "done", 1).await;
+    socket.quiet(ms(300), |_| false).await;
+    for (thread, last) in [("busy", "stopped"), ("main", "stopped"), ("done", "done")] {
+        let statuses = statuses(&socket, thread);
+        assert_eq!(statuses.last().map(String::as_str), Some(last), "{thread}: {statuses:?}");
+    }
+});
+
+// A subthread that was put aside and is at work again is not aside: it takes a place until it sleeps and makes room again.
+on_both!(a_subthread_that_works_again_is_not_archived, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    let spawn = |label: &str| {
+        let arguments = json!({ "label": label, "prompt": null, "payload": "begin" });
+        call("spawn_thread", arguments)
+    };
+    stub.script(at("p"), [spawn("a"), asleep(), spawn("b"), asleep(), spawn("c"), asleep()]);
+    stub.script(at("p.a"), [asleep(), asleep().held(&gate)]);
+    stub.on(Request::is_decision, asleep());
+    let mut app = Setup::new(medium, &stub).env("THINKD_BUDGET__SUBTHREADS", 1).start().await;
+    let mut socket = app.socket().await;
+    processes(&app, &["p"]).await;
+    for (turn, child) in [(1, "p.a"), (2, "p.b")] {
+        app.say_in("p", "one more").await;
+        turn_over(&mut socket, "p", turn).await;
+        turn_over(&mut socket, child, 1).await;
+    }
+    let archived = async |thread: &str| app.get(&format!("/threads/{thread}")).await.expect(200)["archived"].clone();
+    assert_eq!((archived("p.a").await, archived("p.b").await), (json!(true), json!(false)));
+    app.say_in("p.a", "still there?").await;
+    stub.nth(1, at("p.a")).await;
+    assert_eq!(archived("p.a").await, false);
+    assert_eq!(app.get("/threads/p").await.expect(200)["budget"]["subthreads"], 2, "both count");
+    gate.open();
+    turn_over(&mut socket, "p.a", 2).await;
+    assert_eq!(archived("p.a").await, false, "nobody put it aside again");
+    for (thread, left) in [("p.a", 1), ("p.b", 0)] {
+        app.post(&format!("/threads/{thread}/end"), json!({})).await.expect(200);
+        assert_eq!(app.get("/threads/p").await.expect(200)["budget"]["subthreads"], left);
+    }
+    rows_are_what_the_log_says(&mut app).await;
+});
+
+// A name means one thread: which of two is meant nobody could say.
+on_both!(two_contacts_of_one_name_are_refused, |medium| {
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    processes(&app, &["x", "y"]).await;
+    let named = |name: &str, thread: &str| json!({ "name": name, "thread": thread, "description": "d" });
+    let refused = [
+        json!([named("friend", "x"), named("other", "y"), named("friend", "y")]),
+        json!([named("friend", "x"), named("friend", "x")]),
+        json!([named("self", "x")]),
+        json!([named("parent", "x")]),
+    ];
+    for contacts in refused {
+        let last = contacts.as_array().unwrap().len() - 1;
+        let body = json!({ "label": "p", "kind": "process", "contacts": contacts });
+        let problem = app.post("/threads", body).await.expect_problem(422, "unprocessable");
+        assert_eq!(problem["errors"][0]["pointer"], format!("/contacts/{last}/name"), "{problem}");
+    }
+    app.get("/threads/p").await.expect_problem(404, "not-found");
+    app.process("p", json!({ "contacts": [named("friend", "x"), named("other", "x")] })).await;
+});
