@@ -12,7 +12,7 @@ use crate::call::{Caller, Ended, Look, Place, Question, Until};
 use crate::event::{Draft, Event, When, tag};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::history::positions;
-use crate::id::{Name, Seq};
+use crate::id::{Name, Seq, Space};
 use crate::model::{Answer, Tier, ToolChoice};
 use crate::prompt::Template;
 use crate::scribe::{Lost, Scribe};
@@ -133,12 +133,12 @@ async fn ask(
     let Hearing { caller, place, .. } = hearing;
     let ready = caller.prepare(place, &hearing.look, &question(hearing, voice, who)).await.map_err(unstored)?;
     let ended = caller.ask(&ready, hearing.until, &hearing.stop, |_| {}).await;
-    let (calls, last) = match &ended {
-        Ended::Answered(answer) => {
-            (calls(answer, voice), answer.calls.is_empty() || voice.rounds + 1 >= hearing.rounds_max)
-        }
-        Ended::Failed(_) | Ended::Stopped => (Vec::new(), true),
+    let calls = match &ended {
+        Ended::Answered(answer) => calls(answer, voice),
+        Ended::Failed(_) | Ended::Stopped => Vec::new(),
     };
+    let is_gone = !calls.is_empty() && !is_there(hearing, &voice.name).await.map_err(unstored)?;
+    let last = calls.is_empty() || is_gone || voice.rounds + 1 >= hearing.rounds_max;
     let record = ready.record(place, &ended, json!({ "last": last, "calls": calls.len() }));
     said.push(record);
     match ended {
@@ -151,6 +151,9 @@ async fn ask(
             }
             if calls.is_empty() {
                 return Ok(None);
+            }
+            if is_gone {
+                return Err(removed());
             }
             let own = act(hearing, who, &calls, std::mem::take(said)).await.map_err(lost)?;
             if last {
@@ -221,6 +224,37 @@ async fn act(hearing: &Hearing, who: &Who, calls: &[Asked], before: Vec<Draft>) 
         own.extend(stored.iter().map(|shown| &shown.event).filter(|event| is_own(event, who)).cloned());
     }
     Ok(own)
+}
+
+/// Whether a voice has not been removed since it was asked.
+async fn is_there(hearing: &Hearing, name: &Name) -> Result<bool, crate::store::Error> {
+    let voices = hearing.caller.store().submodules(&hearing.place.space).await?;
+    Ok(voices.iter().any(|row| row.name == *name))
+}
+
+/// The voice is there no more: neither asked nor acted for.
+pub fn removed() -> Failure {
+    Failure::new(FailureKind::Tool, "the voice was removed before it was heard")
+}
+
+/// What voices said, as it is to be stored: the words of one that has been removed meanwhile are late, whatever it was asked.
+pub async fn dated(caller: &Caller, space: &Space, drafts: Vec<Draft>) -> Vec<Draft> {
+    if !drafts.iter().any(|draft| words_of(draft).is_some()) {
+        return drafts;
+    }
+    // Where this cannot be read nothing can be stored either, which is said there.
+    let Ok(voices) = caller.store().submodules(space).await else { return drafts };
+    let date = |draft: Draft| match words_of(&draft) {
+        Some(name) if !voices.iter().any(|row| row.name.as_str() == name) => draft.when(When::Late),
+        _ => draft,
+    };
+    drafts.into_iter().map(date).collect()
+}
+
+/// The voice whose words these are, unless they are late already.
+fn words_of(draft: &Draft) -> Option<&str> {
+    let other = [tag::DECISION, tag::FAILURE, tag::ACTION, tag::RESULT, tag::DEBUG, tag::LATE];
+    draft.tags.iter().find_map(|tag| tag.strip_prefix("submodule:")).filter(|_| !other.iter().any(|tag| draft.has(tag)))
 }
 
 /// Whether an event is an action of this voice or its result.

@@ -26,7 +26,7 @@ use crate::model::Tier;
 use crate::scribe::{Lost, Scribe};
 use crate::store::feed::DeltaOutcome;
 use crate::store::{self, Shown, Status, SubmoduleRow};
-use crate::submodule::{self, Hearing, Occasion, Spoken, Voice, speak};
+use crate::submodule::{self, Hearing, Occasion, Spoken, Voice, removed, speak};
 use crate::thread::{Language, Settings};
 use crate::tool::Toolbox;
 
@@ -210,8 +210,14 @@ impl Driver {
             while let Ok(Some(more)) = timeout_at(moment, asked.next()).await {
                 drafts.extend(self.drafts_of(more));
             }
-            self.write(drafts).await?;
+            self.hear(drafts).await?;
         }
+    }
+
+    /// Writes down what voices said.
+    async fn hear(&mut self, drafts: Vec<Draft>) -> Result<(), Lost> {
+        let drafts = submodule::dated(&self.mind.caller, &self.place.space, drafts).await;
+        self.write(drafts).await.map(drop)
     }
 
     /// A question of the decision, answered by one voice.
@@ -231,7 +237,7 @@ impl Driver {
         asked.ask(hearing, Voice { own: Vec::new(), rounds: 0, ..voice }, When::InTime);
         if let Some(spoken) = asked.next().await {
             let drafts = self.drafts_of(spoken);
-            self.write(drafts).await?;
+            self.hear(drafts).await?;
         }
         Ok(None)
     }
@@ -390,10 +396,16 @@ impl Driver {
                 Ok(look) => Arc::new(look),
                 Err(error) => return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out"),
             };
+            let there = match caller.store().submodules(&place.space).await {
+                Ok(there) => there,
+                Err(error) => return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out"),
+            };
             let mut asked = Voices::default();
-            voices.into_iter().for_each(|voice| asked.ask(hearing(look.clone()), voice, When::FollowUp));
+            let voices = voices.into_iter().filter(|voice| there.iter().any(|row| row.name == voice.name));
+            voices.for_each(|voice| asked.ask(hearing(look.clone()), voice, When::FollowUp));
             while let Some(spoken) = asked.next().await {
                 let drafts = drafts_of(spoken, &place, turn, When::FollowUp);
+                let drafts = submodule::dated(&caller, &place.space, drafts).await;
                 write_beside(&scribe, drafts).await;
             }
         });
@@ -537,10 +549,6 @@ fn drafts_of(spoken: Result<Spoken, (Name, JoinError)>, place: &Place, turn: u64
 /// What readers were shown of a reply that was cut off: stored as far as it came, unless the store failed.
 fn partial(ended: &Result<TurnOutcome, Lost>) -> DeltaOutcome {
     if ended.is_ok() { DeltaOutcome::Partial } else { DeltaOutcome::Discarded }
-}
-
-fn removed() -> Failure {
-    Failure::new(FailureKind::Tool, "the voice was removed before it was heard")
 }
 
 /// A description in a line of its own, however many it was written in.

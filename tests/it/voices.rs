@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+mod removed;
+
 // D4.09 D4.27 D4.30
 on_both!(d4_09_d4_27_a_name_and_a_prompt_make_a_voice_that_speaks_in_the_next_turn, |medium| {
     let stub = Stub::start().await;
