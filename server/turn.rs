@@ -33,9 +33,10 @@ pub struct Options {
     pub late_timeout_ms: u64,
     /// How long one answer of the decision may take.
     pub decision_timeout_ms: u64,
-    /// Most answers of the decision in one turn; also most answers of one voice.
+    /// Most answers of the decision in one turn; also most answers of one voice. A step in sub-steps, where each answer decides
+    /// one thing, has as many as its budget of calls allows.
     pub max_rounds: u64,
-    /// Most tool calls of the decision in one turn.
+    /// Most tool calls of the decision in one turn; in sub-steps at least as many as calls to the model.
     pub max_tool_calls: u64,
     /// What new client input does to a running turn.
     pub policy: Policy,
@@ -193,7 +194,12 @@ impl Turn {
     #[must_use]
     pub fn of(mut self, settings: &Settings) -> Self {
         self.process = settings.is_process();
-        self.step = settings.substeps.then(Step::default);
+        if settings.substeps {
+            self.step = Some(Step::default());
+            // Each answer decides one thing, so that a step has as many as its budget of calls allows.
+            self.limits.rounds = self.limits.model_calls;
+            self.limits.tool_calls = self.limits.tool_calls.max(self.limits.model_calls);
+        }
         self
     }
 
@@ -268,9 +274,9 @@ impl Turn {
         self.tool_calls
     }
 
-    /// Whether the call of this number may run.
-    pub fn may_call(&self, number: u64) -> bool {
-        number < self.limits.tool_calls
+    /// Most tool calls of the decision.
+    pub fn calls_max(&self) -> u64 {
+        self.limits.tool_calls
     }
 
     /// Takes in an event of the thread. What does not belong to this turn changes nothing.

@@ -212,8 +212,8 @@ impl Driver {
 
     /// The limit that a call meets, if it meets one. `drafts` are about to be appended before it.
     async fn limit(&self, call: &Asked, number: u64, drafts: &[Draft]) -> Result<Option<Failure>, Lost> {
-        if !self.turn.may_call(number) {
-            let limit = self.mind.options.max_tool_calls;
+        let limit = self.turn.calls_max();
+        if number >= limit {
             let text = format!("not run: the turn has used up its {limit} tool calls (turn.max_tool_calls)");
             return Ok(Some(Failure::new(FailureKind::Budget, text)));
         }

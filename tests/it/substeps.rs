@@ -185,3 +185,31 @@ on_both!(a_step_goes_on_after_a_crash, |medium| {
     let states = states(&app.public_log().await, "p");
     assert_eq!(states.len(), 4, "{states:?}");
 });
+
+// D0.18 D0.32: a step has as many answers as its budget of calls allows, one message each if it likes.
+on_both!(d0_32_a_step_has_as_many_answers_as_its_budget_of_calls, |medium| {
+    let stub = Stub::start().await;
+    let send = |text: String| call("send", json!({ "to": ["friend"], "text": text }));
+    stub.script(at("p"), (0..12).map(|number| send(format!("message {number}"))));
+    stub.script(at("p"), [nothing("sends_done"), nothing("contacts_done"), set_wait(true)]);
+    // The control: this one never comes to its end, and the budget does.
+    stub.on(at("endless"), send("and on".into()));
+    stub.on(at("friend"), call("wait", json!({ "from": null, "timeout_s": null })));
+    let setup = Setup::new(medium, &stub).env("THINKD_BUDGET__MODEL_CALLS", 16).env("THINKD_TURN__MAX_TOOL_CALLS", 4);
+    let app = setup.start().await;
+    let mut socket = app.socket().await;
+    app.process("friend", json!({})).await;
+    let contact = json!({ "name": "friend", "thread": "friend", "description": "likes to be told" });
+    for label in ["p", "endless"] {
+        app.process(label, json!({ "substeps": true, "contacts": [contact] })).await;
+        app.say_in(label, "begin").await;
+        let ended = socket.event("the step's end", |e| e["thread"] == label && has(e, "ended")).await;
+        assert_eq!(ended["payload"]["outcome"], if label == "p" { "done" } else { "failed" }, "{ended}");
+    }
+    assert_eq!((stub.count(at("p")), stub.count(at("endless"))), (15, 16));
+    let log = app.public_log().await;
+    let told: Vec<&str> = log.iter().filter(|e| e["thread"] == "friend" && has(e, "message")).map(said).collect();
+    assert_eq!(told, (0..12).map(|number| format!("message {number}")).collect::<Vec<_>>());
+    let limit = one(&log, &["failure", "budget", "decision"]);
+    assert!(limit["thread"] == "endless" && said(limit).contains("budget.model_calls"), "{limit}");
+});
