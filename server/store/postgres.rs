@@ -19,7 +19,7 @@ use super::index::Index;
 use super::sql::{self, stored};
 use super::{Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
-use crate::id::{Space, ThreadId};
+use crate::id::{Seq, Space, ThreadId};
 use crate::time::Timestamp;
 
 mod bulk;
@@ -39,6 +39,8 @@ const POOL_MAX: u32 = 16;
 
 /// See `sql::store!`.
 const MERGES_RUNS: bool = false;
+/// More events than these with a word make it a common one.
+const RARE: i64 = 1000;
 /// See `rebuild!`.
 const HEADS: &str = "select space, head, ts from spaces";
 
@@ -63,10 +65,13 @@ fn migrations() -> Migrator {
         ("fewer pages a commit", include_str!("../../migrations/postgres/0004_fewer_pages_a_commit.sql")),
         ("an index of its own", include_str!("../../migrations/postgres/0005_an_index_of_its_own.sql")),
         ("who waits for whom", include_str!("../../migrations/postgres/0006_who_waits_for_whom.sql")),
+        ("events by id first", include_str!("../../migrations/postgres/0007_events_by_id_first.sql")),
     ])
 }
 
-/// Every statement and every lock has its limit.
+/// Every statement and every lock has its limit. And every plan is the one that its statement was written for: joins go row by row
+/// from the few to their keys, pages are read in the order of an index. What Postgres would plan otherwise depends on statistics,
+/// which a log that grows quickly does not have yet; a plan made while it was short stays when it is long.
 pub(super) fn options(url: &str) -> Result<PgConnectOptions, Error> {
     let options =
         PgConnectOptions::from_str(url).map_err(|error| Error::Broken(format!("the database URL: {error}")))?;
@@ -75,6 +80,12 @@ pub(super) fn options(url: &str) -> Result<PgConnectOptions, Error> {
         ("lock_timeout", "10s"),
         ("idle_in_transaction_session_timeout", "60s"),
         ("synchronous_commit", "on"),
+        ("enable_seqscan", "off"),
+        ("enable_hashjoin", "off"),
+        ("enable_mergejoin", "off"),
+        ("enable_sort", "off"),
+        // It would begin to compile what these make look dear.
+        ("jit", "off"),
     ];
     Ok(options.application_name("thinkd").options(limits).statement_cache_capacity(256).disable_statement_logging())
 }
@@ -148,10 +159,9 @@ impl Postgres {
 
     async fn renew_leases(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error> {
         // Locked in the same order as by appends.
-        let text = "with held as (select l.space, l.thread from leases l \
-             join unnest($1::text[], $2::text[], $3::bigint[]) f (space, thread, number) \
-             on l.space = f.space and l.thread = f.thread and l.number = f.number \
-             order by l.space, l.thread for no key update of l) \
+        let text = "with held as (select l.space, l.thread from unnest($1::text[], $2::text[], $3::bigint[]) \
+             f (space, thread, number) cross join lateral (select * from leases where space = f.space \
+             and thread = f.thread and number = f.number for no key update) l) \
              update leases l set until = clock_timestamp() + $4 * interval '1 microsecond' from held \
              where l.space = held.space and l.thread = held.thread returning l.number";
         let (spaces, threads, numbers) = columns(fences);
@@ -191,16 +201,47 @@ impl Postgres {
         rows.into_iter().map(|(space, thread)| Ok((sql::space(space)?, sql::thread_id(thread)?))).collect()
     }
 
+    /// Rare words are looked up, and what has them is sorted; common ones are met soon by going through the words in order.
+    /// Which of the two is seen by looking, not planned.
     async fn text_page(&self, space: &Space, words: &[String], query: &Query) -> Result<Option<Page>, Error> {
         let (after, before) = sql::range(query);
-        let mut page = Page::new(concat!("select ", sql::event_columns!(), " from event_words w cross join events e"));
-        page.push(" where w.space = ").push_bind(space.as_str().to_owned());
-        page.push(" and w.words @@ ").push_bind(all_of(words)).push("::tsquery");
-        page.push(" and w.seq > ").push_bind(after).push(" and w.seq < ").push_bind(before);
-        page.push(" and e.space = w.space and e.seq = w.seq");
+        let rare = self.rare(space, words).await?;
+        let order = if rare.is_some() { " order by m.place" } else { " order by m.seq" };
+        let direction = if rare.is_some() { "" } else { sql::order(query) };
+        let mut page = Page::new(concat!("select ", sql::event_columns!(), " from ("));
+        if let Some(mut seqs) = rare {
+            seqs.retain(|seq| *seq > after && *seq < before);
+            if seqs.is_empty() {
+                return Ok(None);
+            }
+            seqs.sort_unstable();
+            if query.order == super::Order::Descending {
+                seqs.reverse();
+            }
+            page.push("select seq, place from unnest(")
+                .push_bind(seqs)
+                .push("::bigint[]) with ordinality w (seq, place)");
+        } else {
+            page.push("select seq from event_words where space = ").push_bind(space.as_str().to_owned());
+            page.push(" and words @@ ").push_bind(all_of(words)).push("::tsquery");
+            page.push(" and seq > ").push_bind(after).push(" and seq < ").push_bind(before);
+            page.push(" order by seq").push(sql::order(query)).push(" offset 0");
+        }
+        page.push(") m");
+        by_key(&mut page, space);
+        page.push(" where true");
         conditions(&mut page, query);
-        page.push(" order by w.seq").push(sql::order(query)).push(" limit ").push_bind(i64::from(query.limit.max(1)));
+        page.push(order).push(direction).push(" limit ").push_bind(i64::from(query.limit.max(1)));
         Ok(Some(page))
+    }
+
+    /// The events with all the words, in any order; `None`: there are many, in this space or others.
+    async fn rare(&self, space: &Space, words: &[String]) -> Result<Option<Vec<Seq>>, Error> {
+        let text = "select space, seq from event_words where words @@ $1::tsquery limit $2";
+        let found: Vec<(String, i64)> =
+            sqlx::query_as(text).bind(all_of(words)).bind(RARE + 1).fetch_all(&self.pool).await.map_err(sql::error)?;
+        let is_rare = found.len() as i64 <= RARE;
+        Ok(is_rare.then(|| found.into_iter().filter(|it| it.0 == space.as_str()).map(|it| it.1).collect()))
     }
 
     async fn entries_with(&self, space: &Space, words: &[String]) -> Result<Vec<Entry>, Error> {
@@ -285,9 +326,18 @@ pub(super) fn vector(words: &BTreeSet<String>) -> String {
     words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ")
 }
 
+/// The events whose seqs are `m.seq`, in the same order: each found by its key, whatever is known about the table.
+fn by_key(page: &mut Page, space: &Space) {
+    page.push(" cross join lateral (select * from events where space = ").push_bind(space.as_str().to_owned());
+    page.push(" and seq = m.seq offset 0) e");
+}
+
 type FenceColumns<'a> = (Vec<&'a str>, Vec<&'a str>, Vec<i64>);
 
+/// Fences as columns, sorted: rows are locked in this order.
 fn columns(fences: &[Fence]) -> FenceColumns<'_> {
+    let mut fences = Vec::from_iter(fences);
+    fences.sort_unstable_by_key(|fence| (&fence.space, &fence.thread));
     let spaces = fences.iter().map(|fence| fence.space.as_str()).collect();
     let threads = fences.iter().map(|fence| fence.thread.as_str()).collect();
     (spaces, threads, fences.iter().map(|fence| fence.number).collect())
@@ -337,10 +387,9 @@ impl Backend for Log {
 
     async fn held(&mut self, fences: &[Fence]) -> Result<HashSet<Fence>, Error> {
         // `for no key update`: a take-over waits for this commit, or this append sees that it lost. Sorted, against deadlocks.
-        let text = "select l.number from leases l \
-             join unnest($1::text[], $2::text[], $3::bigint[]) f (space, thread, number) \
-             on l.space = f.space and l.thread = f.thread and l.number = f.number \
-             order by l.space, l.thread for no key update of l";
+        let text = "select l.number from unnest($1::text[], $2::text[], $3::bigint[]) f (space, thread, number) \
+             cross join lateral (select number from leases where space = f.space and thread = f.thread \
+             and number = f.number for no key update) l";
         let (spaces, threads, numbers) = columns(fences);
         let held: Vec<i64> = sqlx::query_scalar(text)
             .bind(spaces)

@@ -41,7 +41,7 @@ pub(super) fn range(query: &Query) -> (Seq, Seq) {
 
 /// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`, `project`, and for what differs: `reader`,
 /// `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `known_thread`, `known_events`,
-/// `known_submodules`, `keep_submodules`, `renewed`, `sound`, `shut`; and a constant `MERGES_RUNS`.
+/// `known_submodules`, `keep_submodules`, `renewed`, `sound`, `shut`; a function `by_key`; and a constant `MERGES_RUNS`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
@@ -475,19 +475,21 @@ macro_rules! store {
                 }
             }
             page.push(" order by 1").push(order).push(" limit ").push_bind(limit).push(" + 0) m");
-            page.push(" cross join events e where e.space = ").push_bind(space.as_str().to_owned());
-            page.push(" and e.seq = m.seq order by m.seq").push(order);
+            by_key(&mut page, space);
+            page.push(" order by m.seq").push(order);
             page
         }
 
         /// The seqs of one run that are asked for.
         fn run(page: &mut Page, space: &Space, query: &Query, mark: String, level: i16) {
             let covered = super::marks::covers(query);
-            page.push("select m.seq from marks m").push(if covered { "" } else { " cross join events e" });
+            page.push("select m.seq from marks m");
+            if !covered {
+                by_key(page, space);
+            }
             page.push(" where m.space = ").push_bind(space.as_str().to_owned());
             page.push(" and m.mark = ").push_bind(mark).push(" and m.visibility = ").push(level);
             if !covered {
-                page.push(" and e.space = m.space and e.seq = m.seq");
                 kinds(page, query);
             }
             let (after, before) = sql::range(query);

@@ -202,6 +202,11 @@ impl Sqlite {
     }
 }
 
+/// The events whose seqs are `m.seq`, in the same order.
+fn by_key(page: &mut Page, space: &Space) {
+    page.push(" cross join events e on e.space = ").push_bind(space.as_str().to_owned()).push(" and e.seq = m.seq");
+}
+
 sql::store!(Sqlite, sqlx::Sqlite);
 sql::renew_epoch!(SqliteConnection);
 super::rebuild::rebuild!(Sqlite, SqliteConnection);

@@ -2,6 +2,7 @@
 
 mod append;
 mod index;
+mod plans;
 mod query;
 mod safety;
 mod search;

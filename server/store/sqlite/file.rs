@@ -27,6 +27,7 @@ fn migrations() -> Migrator {
         ("fewer pages a commit", include_str!("../../../migrations/sqlite/0004_fewer_pages_a_commit.sql")),
         ("an index of its own", include_str!("../../../migrations/sqlite/0005_an_index_of_its_own.sql")),
         ("who waits for whom", include_str!("../../../migrations/sqlite/0006_who_waits_for_whom.sql")),
+        ("events by id first", include_str!("../../../migrations/sqlite/0007_events_by_id_first.sql")),
     ])
 }
 

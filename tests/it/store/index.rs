@@ -79,7 +79,7 @@ async fn an_index_far_behind_is_waited_for() {
         let mut held = loop {
             let drafts = vec![draft("main", "more", &[]); 500];
             let mut next = Box::pin(append(&store, drafts));
-            match timeout(Duration::from_secs(1), &mut next).await {
+            match timeout(Duration::from_secs(3), &mut next).await {
                 Ok(_) => stored += 500,
                 Err(_) => break next,
             }

@@ -212,6 +212,9 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
             execute(&medium, "create virtual table main.event_words using fts5 (words, content = '', detail = none)")
                 .await;
             execute(&medium, "create table main.indexed as select * from found.indexed").await;
+        } else {
+            execute(&medium, "create unique index events_id on events (space, event_id)").await;
+            execute(&medium, "drop index events_by_id").await;
         }
         execute(&medium, "insert into marks select space, thread || '!', 3, seq from mailboxes").await;
         execute(&medium, "drop table mailboxes").await;

@@ -1,0 +1,1 @@
+-- On Postgres the index of ids begins with the id. SQLite chooses well between it and the key as it is: nothing changes here.

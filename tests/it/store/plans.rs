@@ -1,0 +1,187 @@
+//! What Postgres reads for a page, counted by Postgres itself: a plan must not depend on statistics, which a database that grew
+//! quickly does not have yet.
+
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use thinkd::event::Source;
+use thinkd::id::ThreadId;
+use thinkd::store::{Append, Order, Query, Show, Store};
+use uuid::Uuid;
+
+use super::{draft, input, open, space, thread};
+use crate::support::{Medium, ms};
+
+/// Events in the log; every third in `main`.
+const EVENTS: usize = 2400;
+/// Events in the log when its statements are prepared: a plan that is good for them may be bad for many.
+const FIRST: usize = 30;
+/// Often enough that a statement which is prepared once has got its general plan.
+const TIMES: u64 = 12;
+/// The tables whose plans could go wrong.
+const TABLES: [&str; 8] = ["events", "marks", "event_words", "indexed", "threads", "leases", "mailboxes", "contacts"];
+
+type Asked = Pin<Box<dyn Future<Output = usize> + Send>>;
+/// A question to a store, and how many rows it brought.
+type Ask = Arc<dyn Fn(Arc<dyn Store>) -> Asked + Send + Sync>;
+
+fn ask<F: Future<Output = usize> + Send + 'static>(ask: impl Fn(Arc<dyn Store>) -> F + Send + Sync + 'static) -> Ask {
+    Arc::new(move |store| Box::pin(ask(store)))
+}
+
+fn page(query: &Query) -> Ask {
+    let query = query.clone();
+    ask(move |store| {
+        let query = query.clone();
+        async move { store.events(&space(), &query).await.unwrap().len() }
+    })
+}
+
+async fn fill(store: &Arc<dyn Store>, places: Range<usize>) {
+    for first in places.clone().step_by(400) {
+        let drafts = (first..places.end.min(first + 400)).map(|n| match n % 3 {
+            0 => input("main", &format!("word{n} all")),
+            1 => draft(&format!("talk-{}", n % 1000), "said", &["decision"]),
+            _ => draft(&format!("main.sub-{}", n % 100), "thought", &["submodule:critic"]),
+        });
+        store.append(Append::free(&space(), drafts.collect())).await.unwrap();
+    }
+    // A question by tag waits for the index.
+    let tagged = Query { tags: vec!["input".into()], limit: 1, ..Query::default() };
+    assert_eq!(store.events(&space(), &tagged).await.unwrap().len(), 1);
+}
+
+async fn execute(medium: &Medium, text: &str) {
+    let mut connection = PgConnection::connect(medium.url()).await.unwrap();
+    connection.execute(AssertSqlSafe(text.to_owned())).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+/// Rows and index entries that all connections, which are closed now, read in these tables.
+async fn read_in_all(medium: &Medium) -> u64 {
+    let mut connection = PgConnection::connect(medium.url()).await.unwrap();
+    // A connection that is gone has said before what it read.
+    let busy = "select count(*) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()";
+    while sqlx::query_scalar::<_, i64>(busy).fetch_one(&mut connection).await.unwrap() > 0 {
+        tokio::time::sleep(ms(5)).await;
+    }
+    let text = "select (coalesce((select sum(seq_tup_read) from pg_stat_user_tables where relname = any($1)), 0) \
+         + coalesce((select sum(idx_tup_read) from pg_stat_user_indexes where relname = any($1)), 0))::bigint";
+    let read: i64 = sqlx::query_scalar(text).bind(TABLES).fetch_one(&mut connection).await.unwrap();
+    read.unsigned_abs()
+}
+
+/// What everything read in the life of a log whose statements were prepared while it was short, and which was asked so often when
+/// it was long; and the rows the question brought.
+async fn life(ask: Ask, statistics: bool, times: u64) -> (u64, u64) {
+    let medium = Medium::postgres().await.unwrap();
+    let store = open(&medium).await;
+    for table in TABLES {
+        execute(&medium, &format!("alter table {table} set (autovacuum_enabled = off)")).await;
+    }
+    fill(&store, 0..FIRST).await;
+    for _ in 0..TIMES {
+        ask(store.clone()).await;
+    }
+    fill(&store, FIRST..EVENTS).await;
+    if statistics {
+        execute(&medium, "analyze").await;
+    }
+    let mut rows = 0;
+    for _ in 0..times {
+        rows = ask(store.clone()).await;
+    }
+    store.close().await;
+    (read_in_all(&medium).await, rows as u64)
+}
+
+/// The questions that read more than they need: four times the rows they bring and 64, or what looking for a word may cost besides.
+async fn wasteful(questions: Vec<(&'static str, Ask, u64)>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (name, ask, besides) in questions {
+        let (base, with, without) =
+            tokio::join!(life(ask.clone(), false, 0), life(ask.clone(), true, TIMES), life(ask.clone(), false, TIMES));
+        for (known, (read, rows)) in [("with", with), ("without", without)] {
+            let read = read.saturating_sub(base.0) / TIMES;
+            if read > 4 * rows + 64 + besides {
+                wrong.push(format!("{name}: {read} read for {rows} rows {known} statistics"));
+            }
+        }
+    }
+    wrong
+}
+
+fn pages() -> Vec<(&'static str, Query)> {
+    let all = Query { limit: 50, ..Query::default() };
+    let main = Query { thread: Some(thread("main")), ..all.clone() };
+    let end = EVENTS as i64;
+    vec![
+        ("the newest", all.clone()),
+        (
+            "what follows a cursor",
+            Query { after: Some(end / 2), order: Order::Ascending, show: Show::All, ..all.clone() },
+        ),
+        ("a thread", main.clone()),
+        ("what a decision sees", Query { show: Show::Visible, before: Some(end - 100), ..main.clone() }),
+        ("a mailbox", Query { after: Some(end - 30), order: Order::Ascending, show: Show::Visible, ..main.clone() }),
+        ("a subtree", Query { subtree: true, ..main.clone() }),
+        ("a tag", Query { tags: vec!["input".into()], ..all.clone() }),
+        ("two tags", Query { tags: vec!["input".into(), "decision".into()], ..main.clone() }),
+        ("a tag from a source", Query { tags: vec!["input".into()], source: Some(Source::User), ..all.clone() }),
+        ("a rare word", Query { text: Some("word15".into()), ..all.clone() }),
+        ("a common word", Query { text: Some("all".into()), ..all }),
+    ]
+}
+
+/// Whatever Postgres knows about its tables, a page reads little more than it brings.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_on_postgres_reads_no_more_than_it_needs_with_and_without_statistics() {
+    if Medium::postgres().await.is_none() {
+        return;
+    }
+    let besides = |name| if name == "a common word" { 1000 } else { 0 };
+    let wrong = wasteful(pages().into_iter().map(|(name, query)| (name, page(&query), besides(name))).collect()).await;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What a turn asks besides pages: a known id, a lease, an append under it, rows, the mailbox.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_on_postgres_reads_only_what_it_changes() {
+    if Medium::postgres().await.is_none() {
+        return;
+    }
+    let turn = ask(|store| async move {
+        let talk: ThreadId = thread("talk-1");
+        let mut resent = input("talk-1", "again and again");
+        resent.event_id = Some(Uuid::from_u128(7));
+        store.append(Append::free(&space(), vec![resent])).await.unwrap();
+        let fence = store.lease(&space(), &talk, Duration::from_secs(9)).await.unwrap().unwrap();
+        let turn = draft("talk-1", "a turn", &["decision"]);
+        store.append(Append { space: space(), drafts: vec![turn], fence: Some(fence), release: true }).await.unwrap();
+        store.thread(&space(), &talk).await.unwrap();
+        store.queued(&space(), &talk, 0, 100).await.unwrap();
+        store.holders(&space(), &talk, 10).await.unwrap();
+        store.head(&space()).await.unwrap();
+        // The answers: two events stored, a lease, two rows, three lists.
+        8
+    });
+    let wrong = wasteful(vec![("an append", turn, 0)]).await;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Control: a question that reads everything is seen to.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_reads_the_whole_log_is_noticed() {
+    if Medium::postgres().await.is_none() {
+        return;
+    }
+    let all = Query { limit: 5000, show: Show::All, ..Query::default() };
+    let whole = ask(move |store| {
+        let all = all.clone();
+        async move { store.events(&space(), &all).await.unwrap().len().min(50) }
+    });
+    assert_eq!(wasteful(vec![("everything", whole, 0)]).await.len(), 2);
+}
