@@ -42,7 +42,7 @@ async fn long_thread(arguments: &Arguments, stub: &Stub, folder: &Folder) {
     for (thread, events) in [("talks-long", LONG), ("talks-short", SHORT)] {
         let thread = ThreadId::parse(thread).unwrap();
         let said = |number: usize| Draft::decision_said(&thread, 1, &format!("thought {number} of a long life"));
-        let mut drafts = vec![Draft::created(&Space::default(), &thread, &json!({ "kind": "process" }))];
+        let mut drafts = vec![Draft::created(&thread, &json!({ "kind": "process" }))];
         drafts.extend((0..events).map(said));
         let keep = [("kept_messages", json!(60))];
         drafts.push(Draft::feedback(&thread, Some(1), Feedback::Cleared, &keep, ""));
@@ -80,7 +80,7 @@ async fn messages(arguments: &Arguments, stub: &Stub, folder: &Folder, pairs: us
         let drafts = [("a", "b"), ("b", "a")].into_iter().flat_map(|(side, peer)| {
             let (side, contact) =
                 (thread(pair, side), json!({ "thread": thread(pair, peer), "description": "the other" }));
-            let created = Draft::created(&Space::default(), &side, &json!({ "kind": "process" }));
+            let created = Draft::created(&side, &json!({ "kind": "process" }));
             [created, Draft::changed(&side, "contact", "peer", contact)]
         });
         log.append(Append::free(&Space::default(), drafts.collect())).await.unwrap();

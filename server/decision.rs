@@ -118,8 +118,12 @@ impl Streamed {
     fn take(&mut self, piece: &Piece, place: &Place, store: &dyn Store) {
         let Piece::Call { index, name, arguments } = piece else { return };
         if name.as_deref() == Some(REPLY) {
-            let begun =
-                || Streaming { event_id: id::fresh(), arriving: Arriving::default(), sent: String::new(), scalars: 0 };
+            let begun = || Streaming {
+                event_id: id::announced(),
+                arriving: Arriving::default(),
+                sent: String::new(),
+                scalars: 0,
+            };
             self.replies.entry(*index).or_insert_with(begun);
         }
         let Some(streaming) = self.replies.get_mut(index) else { return };

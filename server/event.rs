@@ -11,12 +11,14 @@ use uuid::Uuid;
 use crate::id::{Seq, ThreadId};
 use crate::time::Timestamp;
 
+mod condition;
 mod draft;
 mod gather;
 mod intent;
 mod process;
 mod run;
 
+pub use condition::Condition;
 use draft::tags;
 pub use draft::{Call, DEPTH_MAX, Draft, InputKind, Part, When, is_within_depth};
 pub use gather::{Back, Gather, Part as GatherPart};

@@ -178,6 +178,34 @@ pub fn fresh() -> Uuid {
     Uuid::now_v7()
 }
 
+/// The last bytes of the ids that this server keeps for itself; they are of version 8 (RFC 9562: of one's own making).
+const OWN: [u8; 4] = *b"thkd";
+
+/// An id for an event that is known to clients before it is stored. No client can take it meanwhile (`Key`).
+pub fn announced() -> Uuid {
+    let mut bytes = *fresh().as_bytes();
+    bytes[6] = 0x80 | (bytes[6] & 0x0f);
+    bytes[12..].copy_from_slice(&OWN);
+    Uuid::from_bytes(bytes)
+}
+
+/// A client's idempotency key: the id it gives an event. Any, but those that this server keeps for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key(Uuid);
+
+impl Key {
+    /// The key, unless only the server makes such ids.
+    pub fn new(id: Uuid) -> Option<Self> {
+        let is_own = id.get_version_num() == 8 && id.as_bytes()[12..] == OWN;
+        (!is_own).then_some(Self(id))
+    }
+
+    /// The event's id.
+    pub const fn id(self) -> Uuid {
+        self.0
+    }
+}
+
 /// The id of part `index` of an input whose last part has the id `last` (UUIDv5, so a retry finds the same).
 pub fn part_of(last: Uuid, index: usize) -> Uuid {
     Uuid::new_v5(&last, index.to_string().as_bytes())

@@ -15,9 +15,9 @@ use uuid::Uuid;
 use crate::action;
 use crate::budget::Budget;
 use crate::call::Caller;
-use crate::event::{Draft, Event, InputKind, Part, Payload, tag};
+use crate::event::{Condition, Draft, Event, InputKind, Part, Payload, tag};
 use crate::history;
-use crate::id::{self, Name, Seq, Space, ThreadId};
+use crate::id::{self, Key, Name, Seq, Space, ThreadId};
 use crate::model::Model;
 use crate::pipelines::{self, Pipelines};
 use crate::prompt::Prompts;
@@ -54,7 +54,7 @@ pub struct Input {
     /// Who says it, as far as known.
     pub user: Option<String>,
     /// The client's idempotency key: the id of the last (or only) event.
-    pub event_id: Option<Uuid>,
+    pub event_id: Option<Key>,
     /// What it is.
     pub content: InputContent,
 }
@@ -334,6 +334,7 @@ impl Runtime {
     /// Appends an input and wakes its thread. Returns after the commit; never waits for a model.
     pub async fn submit(&self, input: Input) -> Result<(Received, Vec<Placed>), Refused> {
         let Input { space, thread, user, event_id, content } = input;
+        let event_id = event_id.map(Key::id);
         self.open(&space).await?;
         let row = self.0.store.thread(&space, &thread).await?;
         // As the log says: who has seen a turn end is not told that it still runs.
@@ -507,13 +508,16 @@ impl Runtime {
         if self.0.options.default_submodules && self.0.store.events(space, &ever).await?.is_empty() {
             let thread = ThreadId::default();
             let voice = |(name, prompt): &(Name, String)| {
-                // An id made from the name: two servers that open the same space at once add each voice once.
-                let id = Uuid::new_v5(&Uuid::nil(), format!("submodule {space} {name}").as_bytes());
-                Draft::changed(&thread, "submodule", name.as_str(), json!({ "prompt": prompt })).with_id(id)
+                let draft = Draft::changed(&thread, "submodule", name.as_str(), json!({ "prompt": prompt }));
+                draft.only_if(Condition::NewSubmodule { name: name.clone(), most: usize::MAX })
             };
             let drafts: Vec<Draft> = self.0.mind.caller.prompts().submodules.iter().map(voice).collect();
             if !drafts.is_empty() {
-                self.0.store.append(Append::free(space, drafts)).await?;
+                match self.0.store.append(Append::free(space, drafts)).await {
+                    // Unmet: another server opened the space at the same time.
+                    Ok(_) | Err(store::Error::Unmet(_)) => {}
+                    Err(error) => return Err(error.into()),
+                }
             }
         }
         lock(&self.0.opened).insert(space.clone());

@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::event::{Draft, Event, Modality, Source};
+use crate::event::{Condition, Draft, Event, Modality, Source};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::time::Timestamp;
 
@@ -40,6 +40,9 @@ pub enum Error {
     /// An event with this id is stored already, with other content. The caller can act.
     #[error("event {0} is stored already, with other content")]
     Conflict(Uuid),
+    /// What has to be so when an event is stored is not so; nothing was stored. The caller can act.
+    #[error("{0}")]
+    Unmet(Condition),
     /// The database is away, full or busy; nothing was stored. The caller may try again.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),
@@ -490,8 +493,14 @@ pub trait Store: Send + Sync + 'static {
     /// A thread's timers by name.
     async fn timers(&self, space: &Space, thread: &ThreadId) -> Result<Vec<TimerRow>, Error>;
 
-    /// Timers of all spaces that are due first, those due until `until`; at most `limit`.
-    async fn due(&self, until: Timestamp, limit: u32) -> Result<Vec<TimerRow>, Error>;
+    /// The spaces that have timers which are due until then.
+    async fn spaces_due(&self, until: Timestamp) -> Result<Vec<Space>, Error>;
+
+    /// Timers of a space that are due until then, the first ones first; at most `limit`.
+    async fn due(&self, space: &Space, until: Timestamp, limit: u32) -> Result<Vec<TimerRow>, Error>;
+
+    /// When the first timer of all spaces is due after that.
+    async fn next_due(&self, after: Timestamp) -> Result<Option<Timestamp>, Error>;
 
     /// The space's submodules by name.
     async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Error>;

@@ -9,7 +9,7 @@ use super::media;
 use super::outgoing::Ack;
 use super::problem::{Problem, Slug, Wrongs};
 use crate::event::{InputKind, Modality, Part};
-use crate::id::{InvalidId, Name, ThreadId};
+use crate::id::{InvalidId, Key, Name, ThreadId};
 use crate::runtime::{Input, InputContent, Runtime};
 use crate::store::Query;
 
@@ -44,6 +44,19 @@ pub fn check_place(thread: Option<&str>, event_id: Option<&str>, wrongs: &mut Wr
     }
 }
 
+/// A client's idempotency key: the id of the event to come.
+pub fn key(text: Option<&str>) -> Result<Option<Key>, Problem> {
+    let Some(id) = text.map(|text| uuid(text, "/event_id")).transpose()? else { return Ok(None) };
+    let taken = || {
+        Problem::at(
+            Slug::EventConflict,
+            "/event_id",
+            format!("only the server makes ids like {id}; draw a UUID of version 4 or 7"),
+        )
+    };
+    Key::new(id).map(Some).ok_or_else(taken)
+}
+
 /// Stores something said or perceived.
 pub async fn said(
     runtime: &Runtime,
@@ -53,7 +66,7 @@ pub async fn said(
     said: Said,
 ) -> Result<Ack, Problem> {
     let thread = thread(said.thread.as_deref())?;
-    let event_id = said.event_id.as_deref().map(|text| uuid(text, "/event_id")).transpose()?;
+    let event_id = key(said.event_id.as_deref())?;
     let words = said.text.filter(|text| !text.trim().is_empty());
     let mut parts: Vec<Part> = words.into_iter().map(Part::Text).collect();
     let mut wrongs = Wrongs::default();
@@ -76,7 +89,7 @@ pub async fn said(
 /// Stores a trigger.
 pub async fn trigger(runtime: &Runtime, who: &Principal, id: Option<String>, trigger: Trigger) -> Result<Ack, Problem> {
     let thread = thread(trigger.thread.as_deref())?;
-    let event_id = trigger.event_id.as_deref().map(|text| uuid(text, "/event_id")).transpose()?;
+    let event_id = key(trigger.event_id.as_deref())?;
     let name = Name::parse(&trigger.event).map_err(at("/event"))?;
     submit(runtime, who, id, thread, event_id, InputContent::Trigger(name, trigger.payload)).await
 }
@@ -86,7 +99,7 @@ async fn submit(
     who: &Principal,
     id: Option<String>,
     thread: ThreadId,
-    event_id: Option<Uuid>,
+    event_id: Option<Key>,
     content: InputContent,
 ) -> Result<Ack, Problem> {
     let (space, user) = (who.space.clone(), who.user.clone());

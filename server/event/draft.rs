@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Event, Meta, Modality, Payload, Source, TurnOutcome, tag, wakes};
+use super::{Condition, Event, Meta, Modality, Payload, Source, TurnOutcome, tag, wakes};
 use crate::failure::{Failure, Who};
 use crate::id::{Name, Seq, ThreadId};
 use crate::time::Timestamp;
@@ -24,6 +24,8 @@ pub struct Draft {
     pub payload: Payload,
     /// Its tags.
     pub tags: Vec<String>,
+    /// What has to be so when it is stored.
+    pub condition: Option<Condition>,
 }
 
 /// What kind of input a client sent.
@@ -119,13 +121,21 @@ impl Draft {
         tags: Vec<String>,
         payload: Value,
     ) -> Self {
-        Self { event_id: None, thread: thread.clone(), source, modality, payload: object(payload), tags }
+        let (thread, payload) = (thread.clone(), object(payload));
+        Self { event_id: None, thread, source, modality, payload, tags, condition: None }
     }
 
     /// The same, with this id.
     #[must_use]
     pub fn with_id(mut self, id: Uuid) -> Self {
         self.event_id = Some(id);
+        self
+    }
+
+    /// The same, to be stored only if this is so.
+    #[must_use]
+    pub fn only_if(mut self, condition: Condition) -> Self {
+        self.condition = Some(condition);
         self
     }
 

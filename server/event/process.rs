@@ -5,11 +5,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::gather::{Back, Part};
-use super::{Draft, Event, Modality, Payload, Source, tag, tags};
-use crate::id::{Name, Space, ThreadId};
+use super::{Condition, Draft, Event, Modality, Payload, Source, tag, tags};
+use crate::id::{Name, ThreadId};
 use crate::time::Timestamp;
 
 /// Who woke a thread, as far as it matters to one that waits.
@@ -287,10 +286,10 @@ impl Draft {
         Self::feedback(thread, turn, Feedback::Error, &attributes, "")
     }
 
-    /// A thread is created. Of two who create the same one at once, one finds its id taken.
-    pub fn created(space: &Space, thread: &ThreadId, settings: &Value) -> Self {
-        let id = Uuid::new_v5(&crate::id::part_of(Uuid::nil(), 0), format!("thread {space} {thread}").as_bytes());
-        Self::changed(thread, "thread", thread.as_str(), json!({ "settings": settings })).with_id(id)
+    /// A thread is created. Of two who create the same one at once, one is refused.
+    pub fn created(thread: &ThreadId, settings: &Value) -> Self {
+        let draft = Self::changed(thread, "thread", thread.as_str(), json!({ "settings": settings }));
+        draft.only_if(Condition::NewThread)
     }
 
     /// A subthread was created; told in its parent.
@@ -345,11 +344,11 @@ impl Draft {
         self.tagged([tag::PART]).payload("gather", serde_json::to_value(part).unwrap_or_default())
     }
 
-    /// A timer is due. Wakes. Its id is made from what it is, so that of several servers one fires it.
+    /// A timer is due. Wakes. It ends the timer, so that of several servers one fires it.
     pub fn timer(thread: &ThreadId, timer: &str, note: &str, due: Timestamp) -> Self {
         let attributes = [("id", Value::from(timer)), ("due", due.to_string().into())];
-        let id = Uuid::new_v5(&Uuid::nil(), format!("timer {thread} {timer} {due}").as_bytes());
-        Self::feedback(thread, None, Feedback::Timer, &attributes, note).payload("timer", timer).with_id(id)
+        let draft = Self::feedback(thread, None, Feedback::Timer, &attributes, note).payload("timer", timer);
+        draft.only_if(Condition::TimerStands { name: timer.to_owned(), due })
     }
 
     /// The timer that ends a wait, if it has a limit.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{NewContact, NewThread, Refused, Runtime};
-use crate::event::Draft;
+use crate::event::{Condition, Draft};
 use crate::id::{Name, Space, ThreadId};
 use crate::store::{self, Append, Appended, Status, SubmoduleRow, ThreadRow};
 use crate::tools::spawn_thread::labels;
@@ -48,14 +48,16 @@ impl Runtime {
                 let change = json!({ "thread": it.thread, "description": it.description });
                 Draft::changed(&thread, "contact", it.name.as_str(), change)
             };
-            let mut drafts = vec![Draft::created(space, &thread, &settings)];
+            let room = Condition::FewerSubthreads(self.0.options.budget.subthreads);
+            let told = |parent: &ThreadId| Draft::spawned(parent, None, &thread, None).only_if(room);
+            let mut drafts = vec![Draft::created(&thread, &settings)];
             drafts.extend(new.contacts.iter().map(contact));
-            drafts.extend(new.parent.as_ref().map(|parent| Draft::spawned(parent, None, &thread, None)));
+            drafts.extend(new.parent.as_ref().map(told));
             match self.0.store.append(Append::free(space, drafts)).await {
-                Ok(Appended::Stored(placed)) if placed.iter().all(|placed| !placed.duplicate) => {
-                    return self.known_thread(space, &thread).await;
-                }
-                Ok(_) | Err(store::Error::Conflict(_)) => {}
+                Ok(_) => return self.known_thread(space, &thread).await,
+                Err(store::Error::Unmet(Condition::FewerSubthreads(_))) => return Err(self.too_many_subthreads()),
+                // Somebody else has just taken the id.
+                Err(store::Error::Unmet(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -75,11 +77,7 @@ impl Runtime {
                 return Err(Refused::Ended(parent.clone()));
             }
             if u64::from(row.standing.subthreads) >= budget.subthreads {
-                let limit = u32::try_from(budget.subthreads).unwrap_or(u32::MAX);
-                return Err(Refused::TooMany {
-                    what: "subthreads of a thread that have not ended (budget.subthreads)",
-                    limit,
-                });
+                return Err(self.too_many_subthreads());
             }
             let depth = parent.as_str().split('.').count() as u64 + 1;
             if depth > budget.depth {
@@ -93,10 +91,20 @@ impl Runtime {
                 return Err(Refused::NotFound(format!("submodule {name}")));
             }
         }
+        // A new thread has these contacts and no others.
+        if new.contacts.len() as u64 > budget.contacts {
+            let limit = u32::try_from(budget.contacts).unwrap_or(u32::MAX);
+            return Err(Refused::TooMany { what: "contacts of a thread (budget.contacts)", limit });
+        }
         for contact in &new.contacts {
             self.known_thread(space, &contact.thread).await?;
         }
         Ok(())
+    }
+
+    fn too_many_subthreads(&self) -> Refused {
+        let limit = u32::try_from(self.0.options.budget.subthreads).unwrap_or(u32::MAX);
+        Refused::TooMany { what: "subthreads of a thread that have not ended (budget.subthreads)", limit }
     }
 
     /// Creates a submodule (`create`) or gives one another prompt.
@@ -108,21 +116,27 @@ impl Runtime {
         create: bool,
     ) -> Result<SubmoduleRow, Refused> {
         self.open(space).await?;
+        let limit = self.0.options.submodules_max;
+        let condition = match create {
+            true => Condition::NewSubmodule { name: name.clone(), most: limit as usize },
+            false => Condition::HasSubmodule(name.clone()),
+        };
+        let change = json!({ "prompt": prompt });
+        let draft = Draft::changed(&ThreadId::default(), "submodule", name.as_str(), change).only_if(condition);
+        let stored = self.0.store.append(Append::free(space, vec![draft])).await;
         let rows = self.0.store.submodules(space).await?;
         let known = rows.iter().any(|row| row.name == *name);
-        let limit = self.0.options.submodules_max;
-        match (create, known) {
-            (true, true) => return Err(Refused::Exists(format!("the submodule {name}"))),
-            (false, false) => return Err(Refused::NotFound(format!("submodule {name}"))),
-            (true, false) if rows.len() >= limit as usize => {
+        match stored {
+            Ok(_) => {}
+            Err(store::Error::Unmet(_)) if create && known => {
+                return Err(Refused::Exists(format!("the submodule {name}")));
+            }
+            Err(store::Error::Unmet(_)) if create => {
                 return Err(Refused::TooMany { what: "submodules in a space", limit });
             }
-            _ => {}
+            Err(store::Error::Unmet(_)) => return Err(Refused::NotFound(format!("submodule {name}"))),
+            Err(error) => return Err(error.into()),
         }
-        let change = json!({ "prompt": prompt });
-        let draft = Draft::changed(&ThreadId::default(), "submodule", name.as_str(), change);
-        self.0.store.append(Append::free(space, vec![draft])).await?;
-        let rows = self.0.store.submodules(space).await?;
         rows.into_iter().find(|row| row.name == *name).ok_or_else(|| Refused::NotFound(format!("submodule {name}")))
     }
 
@@ -135,11 +149,12 @@ impl Runtime {
     /// Removes a submodule.
     pub async fn remove_submodule(&self, space: &Space, name: &Name) -> Result<(), Refused> {
         self.open(space).await?;
-        if !self.0.store.submodules(space).await?.iter().any(|row| row.name == *name) {
-            return Err(Refused::NotFound(format!("submodule {name}")));
-        }
         let draft = Draft::changed(&ThreadId::default(), "submodule", name.as_str(), Value::Null);
-        self.0.store.append(Append::free(space, vec![draft])).await?;
-        Ok(())
+        let draft = draft.only_if(Condition::HasSubmodule(name.clone()));
+        match self.0.store.append(Append::free(space, vec![draft])).await {
+            Ok(_) => Ok(()),
+            Err(store::Error::Unmet(_)) => Err(Refused::NotFound(format!("submodule {name}"))),
+            Err(error) => Err(error.into()),
+        }
     }
 }

@@ -109,7 +109,9 @@ impl Runtime {
             }
             if let Err(error) = &looked {
                 tracing::warn!(space = %key.0, thread = %key.1, %error, "the thread could not be run; it is tried again");
-                if trouble.unsaid.replace(error.clone()).is_none() {
+                // What was overtaken is no trouble: it is looked at as it is now.
+                let overtaken = matches!(error, store::Error::Unmet(_));
+                if !overtaken && trouble.unsaid.replace(error.clone()).is_none() {
                     self.tell_of_trouble(&key);
                 }
                 tokio::select! {
@@ -176,7 +178,8 @@ impl Runtime {
             Err(error) => {
                 trouble.held = Some(fence);
                 // What the database refuses it will refuse again.
-                let lasting = if matches!(error, store::Error::Broken(_)) { TRIES } else { 0 };
+                let lasting = matches!(error, store::Error::Broken(_) | store::Error::Conflict(_));
+                let lasting = if lasting { TRIES } else { 0 };
                 trouble.tries = lasting.max(trouble.tries + 1);
             }
         }

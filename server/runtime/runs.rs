@@ -14,7 +14,7 @@ use super::runner::{Looked, TRIES, looked};
 use super::{Active, Refused, Runtime, lock};
 use crate::event::{Event, Held, RunKey, RunOutcome, tag};
 use crate::failure::{Failure, FailureKind};
-use crate::id::{self, Name, Space, ThreadId};
+use crate::id::{self, Key, Name, Space, ThreadId};
 use crate::pipelines::ledger::{self, Ledger, NotKept, Values};
 use crate::pipelines::past::Past;
 use crate::pipelines::{Host, Pipeline, Worked};
@@ -35,7 +35,7 @@ pub struct NewRun {
     /// Its input.
     pub input: Value,
     /// The client's idempotency key: the id of the run.
-    pub id: Option<Uuid>,
+    pub id: Option<Key>,
     /// Who starts it, as far as known.
     pub user: Option<String>,
 }
@@ -55,6 +55,7 @@ impl Runtime {
     /// Starts a run. Returns after the commit.
     pub async fn start_run(&self, new: NewRun) -> Result<Run, Refused> {
         let NewRun { space, pipeline, input, id, user } = new;
+        let id = id.map(Key::id);
         self.pipeline(&pipeline)?;
         let known = match id {
             Some(id) => self.0.store.event(&space, id).await?.is_some(),

@@ -1,7 +1,7 @@
 //! Timers: one task for all of them. It sleeps until the first one is due, and looks now and then, for another server may have
-//! set one. A timer that is due becomes an event, whose id is made from the timer: of several servers one stores it.
+//! set one. A timer that is due becomes an event, if it still stands: of several servers one stores it. Space by space: what one of
+//! them cannot do is tried again, and the others go on.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Runtime;
@@ -19,13 +19,10 @@ impl Runtime {
     /// Fires what is due, until the server goes.
     pub(super) async fn fire_timers(self) {
         loop {
-            let rest = match self.fire_due().await {
-                Ok(rest) => rest,
-                Err(error) => {
-                    tracing::warn!(%error, "timers that are due could not be fired; they are tried again");
-                    REST
-                }
-            };
+            let rest = self.fire_due().await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "timers that are due could not be looked for; they are tried again");
+                REST
+            });
             tokio::select! {
                 () = self.0.all.cancelled() => return,
                 () = self.0.timer_set.notified() => {}
@@ -36,23 +33,33 @@ impl Runtime {
 
     /// How long there is nothing to do then.
     async fn fire_due(&self) -> Result<Duration, store::Error> {
-        loop {
-            let now = time::now();
-            let due = self.0.store.due(now, AT_ONCE).await?;
-            if due.is_empty() {
-                let next = self.0.store.due(Timestamp::from_micros(i64::MAX), 1).await?;
-                let left = next.first().map(|timer| timer.due.micros().saturating_sub(now.micros()).max(0));
-                let left = left.map_or(self.0.options.scan, |micros| Duration::from_micros(micros.unsigned_abs()));
-                return Ok(left.min(self.0.options.scan));
-            }
-            let mut spaces: BTreeMap<Space, Vec<TimerRow>> = BTreeMap::new();
-            for timer in due {
-                spaces.entry(timer.space.clone()).or_default().push(timer);
-            }
-            for (space, timers) in spaces {
-                self.fire(&space, &timers).await?;
+        let now = time::now();
+        let mut rest = self.0.options.scan;
+        for space in self.0.store.spaces_due(now).await? {
+            if let Err(error) = self.fire_in(&space, now).await {
+                tracing::warn!(%error, %space, "timers that are due could not be fired; they are tried again");
+                rest = rest.min(REST);
             }
         }
+        let next = self.0.store.next_due(now).await?;
+        // By the clock of now: firing took its time.
+        let left = next.map(|due| due.micros().saturating_sub(time::now().micros()).max(0));
+        Ok(left.map_or(rest, |micros| rest.min(Duration::from_micros(micros.unsigned_abs()))))
+    }
+
+    async fn fire_in(&self, space: &Space, now: Timestamp) -> Result<(), store::Error> {
+        while !self.0.all.is_cancelled() {
+            let due = self.0.store.due(space, now, AT_ONCE).await?;
+            if due.is_empty() {
+                break;
+            }
+            match self.fire(space, &due).await {
+                // One of them is over: another server fired it, or its thread took it back. It is not among the next.
+                Ok(()) | Err(store::Error::Unmet(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     async fn fire(&self, space: &Space, timers: &[TimerRow]) -> Result<(), store::Error> {

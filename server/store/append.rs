@@ -19,8 +19,10 @@ use super::{Append, Appended, Blob, Error, Fence, Project, Shown, ThreadRow};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
 
+mod condition;
 mod plan;
 
+pub(super) use condition::{Asked, Before};
 use plan::{Item, drafts};
 pub(super) use plan::{Parts, Plan, Position, json, shown};
 
@@ -52,6 +54,8 @@ pub(super) trait Backend: Send + 'static {
         &mut self,
         ids: &[(Space, ThreadId)],
     ) -> impl Future<Output = Result<Vec<(Space, ThreadRow)>, Error>> + Send;
+    /// What the conditions of drafts ask about.
+    fn asked(&mut self, asked: &Asked) -> impl Future<Output = Result<Before, Error>> + Send;
     fn write(&mut self, plan: &Plan) -> impl Future<Output = Result<(), Error>> + Send;
     fn commit(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
     /// Undoes the transaction, if one is open, or at least sees to it that the next one starts afresh.
@@ -330,7 +334,10 @@ impl<B: Backend> Task<B> {
             drafts(group).map(|(space, ready)| (space.clone(), ready.draft.thread.clone())).collect();
         let threads = backend.threads(&Vec::from_iter(threads)).await?;
 
-        let mut plan = Plan::new(heads, known, threads, crate::time::now())?;
+        let asked = Asked::of(drafts(group));
+        let before = if asked.is_empty() { Before::default() } else { backend.asked(&asked).await? };
+
+        let mut plan = Plan::new(heads, known, threads, before, crate::time::now())?;
         for item in group {
             plan.add(item, &held, self.project)?;
         }

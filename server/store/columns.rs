@@ -52,6 +52,12 @@ fn unreadable(what: impl std::fmt::Display) -> Error {
     Error::Broken(format!("what is stored cannot be read: {what}"))
 }
 
+/// Those that can be read; of the others it is said that they cannot. For rounds that serve all spaces: what one of them has in
+/// its tables costs the others nothing.
+pub(super) fn readable<T>(rows: impl Iterator<Item = Result<T, Error>>) -> Vec<T> {
+    rows.filter_map(|row| row.inspect_err(|error| tracing::warn!(%error, "a row is left out")).ok()).collect()
+}
+
 fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Error> {
     parsed(json)
 }

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::append::{Backend, Plan, Position, Upload, Writer, json};
+use super::append::{Asked, Backend, Before, Plan, Position, Upload, Writer, json};
 use super::feed::Feed;
 use super::index::Index;
 use super::sql::{self, stored};
@@ -97,7 +97,7 @@ pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, 
         Ok(Err(error)) => Err(match sql::error(error) {
             Error::Unavailable(why) => Error::Unavailable(format!("{}: {why}", place())),
             Error::Broken(why) => Error::Broken(format!("{}: {why}", place())),
-            conflict @ Error::Conflict(_) => conflict,
+            other => other,
         }),
         Err(_) => Err(Error::Unavailable(format!("{} does not answer", place()))),
     }
@@ -198,7 +198,8 @@ impl Postgres {
              and l.until >= clock_timestamp()) limit $1";
         let rows: Vec<(String, String)> =
             sqlx::query_as(text).bind(i64::from(limit)).fetch_all(&self.pool).await.map_err(sql::error)?;
-        rows.into_iter().map(|(space, thread)| Ok((sql::space(space)?, sql::thread_id(thread)?))).collect()
+        let rows = rows.into_iter().map(|(space, thread)| Ok((sql::space(space)?, sql::thread_id(thread)?)));
+        Ok(sql::readable(rows))
     }
 
     /// Rare words are looked up, and what has them is sorted; common ones are met soon by going through the words in order.
@@ -439,6 +440,11 @@ impl Backend for Log {
         let rows: Vec<sql::PlacedThreadColumns> =
             sqlx::query_as(text).bind(spaces).bind(threads).fetch_all(self.connection()?).await.map_err(sql::error)?;
         rows.into_iter().map(sql::placed_thread).collect()
+    }
+
+    async fn asked(&mut self, asked: &Asked) -> Result<Before, Error> {
+        let connection = self.connection()?;
+        Ok(sql::read_asked!(connection, asked))
     }
 
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {

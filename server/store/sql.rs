@@ -245,15 +245,43 @@ macro_rules! store {
                 rows.into_iter().map(sql::timer).collect()
             }
 
-            async fn due(&self, until: crate::time::Timestamp, limit: u32) -> Result<Vec<super::TimerRow>, Error> {
-                let text = "select space, thread, name, due, note from timers where due <= $1 order by due limit $2 + 0";
+            async fn spaces_due(&self, until: crate::time::Timestamp) -> Result<Vec<Space>, Error> {
+                let spaces: Vec<String> = sqlx::query_scalar("select distinct space from timers where due <= $1")
+                    .bind(until.micros())
+                    .fetch_all(&mut *self.reader().await?)
+                    .await
+                    .map_err(sql::error)?;
+                Ok(sql::readable(spaces.into_iter().map(sql::space)))
+            }
+
+            async fn due(
+                &self,
+                space: &Space,
+                until: crate::time::Timestamp,
+                limit: u32,
+            ) -> Result<Vec<super::TimerRow>, Error> {
+                let text = "select space, thread, name, due, note from timers where space = $1 and due <= $2 \
+                     order by due limit $3 + 0";
                 let rows: Vec<sql::TimerColumns> = sqlx::query_as(text)
+                    .bind(space.as_str())
                     .bind(until.micros())
                     .bind(i64::from(limit))
                     .fetch_all(&mut *self.reader().await?)
                     .await
                     .map_err(sql::error)?;
-                rows.into_iter().map(sql::timer).collect()
+                Ok(sql::readable(rows.into_iter().map(sql::timer)))
+            }
+
+            async fn next_due(
+                &self,
+                after: crate::time::Timestamp,
+            ) -> Result<Option<crate::time::Timestamp>, Error> {
+                let due: Option<i64> = sqlx::query_scalar("select min(due) from timers where due > $1")
+                    .bind(after.micros())
+                    .fetch_one(&mut *self.reader().await?)
+                    .await
+                    .map_err(sql::error)?;
+                Ok(due.map(crate::time::Timestamp::from_micros))
             }
 
             async fn entry(&self, space: &Space, key: &str) -> Result<Option<super::Entry>, Error> {
@@ -625,6 +653,35 @@ macro_rules! put_own {
     }};
 }
 pub(super) use put_own;
+
+/// Reads what the conditions of an append ask about.
+macro_rules! read_asked {
+    ($connection:expr, $asked:expr) => {{
+        let mut before = crate::store::append::Before::default();
+        for (space, due) in &$asked.timers {
+            let text = "select thread, name, due from timers where space = $1 and due <= $2";
+            let rows: Vec<(String, String, i64)> = sqlx::query_as(text)
+                .bind(space.as_str())
+                .bind(due.micros())
+                .fetch_all(&mut *$connection)
+                .await
+                .map_err(sql::error)?;
+            let timer =
+                |(thread, name, due)| Ok(((space.clone(), sql::thread_id(thread)?, name), Timestamp::from_micros(due)));
+            before.timers.extend(sql::readable(rows.into_iter().map(timer)));
+        }
+        for space in &$asked.submodules {
+            let rows: Vec<String> = sqlx::query_scalar("select name from submodules where space = $1")
+                .bind(space.as_str())
+                .fetch_all(&mut *$connection)
+                .await
+                .map_err(sql::error)?;
+            before.submodules.entry(space.clone()).or_default().extend(rows);
+        }
+        before
+    }};
+}
+pub(super) use read_asked;
 
 /// The migrations of a database, in order: name and text.
 pub(super) fn migrations(texts: &[(&'static str, &'static str)]) -> Migrator {

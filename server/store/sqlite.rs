@@ -108,8 +108,8 @@ impl Sqlite {
             .await
             .map_err(sql::error)?;
         let mut waiting = Vec::new();
-        for (space, thread) in rows {
-            let (space, thread) = (sql::space(space)?, sql::thread_id(thread)?);
+        let rows = rows.into_iter().map(|(space, thread)| Ok((sql::space(space)?, sql::thread_id(thread)?)));
+        for (space, thread) in sql::readable(rows) {
             if waiting.len() < limit as usize && !self.leases.is_held(&space, &thread) {
                 waiting.push((space, thread));
             }

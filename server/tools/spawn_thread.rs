@@ -152,7 +152,7 @@ impl Nest {
         let about = settings.prompt.as_deref().unwrap_or("a subthread of yours").chars().take(200).collect::<String>();
         let contact = json!({ "thread": thread, "description": about });
         let mut drafts = vec![
-            Draft::created(&desk.space, thread, &json!(settings)),
+            Draft::created(thread, &json!(settings)),
             Draft::changed(&desk.thread, "contact", label.as_str(), contact),
             Draft::spawned(&desk.thread, Some(desk.turn), thread, Some(label)).of_call(&desk.call_id),
         ];

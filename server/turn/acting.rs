@@ -2,6 +2,7 @@
 //! is remembered. Part of the driver: every choice is the machine's.
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::driver::Driver;
 use super::step::Step;
@@ -14,10 +15,29 @@ use crate::failure::{Failure, FailureKind, Who};
 use crate::interpreter::{self, Reading};
 use crate::model::Answer;
 use crate::scribe::Lost;
+use crate::store;
 use crate::store::feed::DeltaOutcome;
 use crate::thread::{Commit, Language};
 use crate::tool::{Desk, Effect, Typed as _};
 use crate::tools::think::Think;
+
+/// So often are calls run again whose events were overtaken.
+const TRIES: u32 = 16;
+
+/// The calls of an answer, as far as they have come.
+#[derive(Clone)]
+struct Acts {
+    calls: Vec<Asked>,
+    /// How many were made in the turn before them.
+    first: u64,
+    /// To be appended.
+    drafts: Vec<Draft>,
+    /// Ids that are in the log.
+    kept: Vec<Uuid>,
+    intents: Vec<Intent>,
+    /// The next call.
+    at: usize,
+}
 
 impl Driver {
     /// The decision's answer: its words, its tool calls, and, where nothing more is to come, the turn's end with them.
@@ -105,41 +125,73 @@ impl Driver {
     async fn act(
         &mut self,
         calls: Vec<Asked>,
-        mut drafts: Vec<Draft>,
+        drafts: Vec<Draft>,
         streamed: &Streamed,
-    ) -> Result<(Option<TurnOutcome>, Vec<uuid::Uuid>), Lost> {
-        let tools = self.tools().clone();
-        let cuts = self.cuts(&calls);
-        let mut kept = Vec::new();
-        let mut intents = self.turn.intents().to_vec();
+    ) -> Result<(Option<TurnOutcome>, Vec<Uuid>), Lost> {
         // Their record is among the drafts: the machine does not count them yet.
         let first = self.turn.calls_made();
-        for (index, call) in calls.into_iter().enumerate() {
-            let desk = self.desk(&call, streamed.event_id(index), &intents);
-            let is_outside = call.effect(&tools) != Effect::Events;
-            if cuts[index] && !is_outside {
-                kept.extend(self.write(std::mem::take(&mut drafts)).await?);
+        let mut acts = Acts { calls, first, drafts, kept: Vec::new(), intents: self.turn.intents().to_vec(), at: 0 };
+        // Only of these may somebody else take what they go by.
+        let counted = acts.calls.iter().any(|call| call.counts(self.tools()));
+        let mut tries = 0;
+        loop {
+            let begun = counted.then(|| acts.clone());
+            match self.gather(&mut acts, streamed).await {
+                Ok(Some(ended)) => return Ok((ended, acts.kept)),
+                Ok(None) => tries = 0,
+                // What the calls go by has changed meanwhile: somebody else took the id of a subthread. They are only events, so
+                // they are run again, as it is now; no model is asked again.
+                Err(Lost::Store(store::Error::Unmet(why))) if tries == TRIES || begun.is_none() => {
+                    let why = format!("what a turn's calls led to was overtaken {TRIES} times: {why}");
+                    return Err(Lost::Store(store::Error::Broken(why)));
+                }
+                Err(Lost::Store(store::Error::Unmet(_))) => {
+                    acts = begun.unwrap_or(acts);
+                    tries += 1;
+                }
+                Err(lost) => return Err(lost),
             }
-            drafts.extend(call.action(&tools, &desk));
-            if let Some(limit) = self.limit(&call, first + index as u64, &drafts).await? {
-                drafts.push(call.refused(&desk, &limit));
+        }
+    }
+
+    /// Runs calls up to the next append, the one that ends the turn included. None: there are more.
+    async fn gather(&mut self, acts: &mut Acts, streamed: &Streamed) -> Result<Option<Option<TurnOutcome>>, Lost> {
+        let tools = self.tools().clone();
+        let cuts = self.cuts(&acts.calls);
+        while let Some(call) = acts.calls.get(acts.at).cloned() {
+            let index = acts.at;
+            let desk = self.desk(&call, streamed.event_id(index), &acts.intents);
+            let is_outside = call.effect(&tools) != Effect::Events;
+            if cuts[index] && !is_outside && !acts.drafts.is_empty() {
+                acts.kept.extend(self.write(std::mem::take(&mut acts.drafts)).await?);
+                return Ok(None);
+            }
+            acts.drafts.extend(call.action(&tools, &desk));
+            if let Some(limit) = self.limit(&call, acts.first + index as u64, &acts.drafts).await? {
+                acts.drafts.push(call.refused(&desk, &limit));
+                acts.at += 1;
                 continue;
             }
             if is_outside {
                 // Recorded before it runs.
-                kept.extend(self.write(std::mem::take(&mut drafts)).await?);
+                acts.kept.extend(self.write(std::mem::take(&mut acts.drafts)).await?);
             }
             let done = tokio::select! {
                 biased;
                 done = call.run(&tools, &desk, self.mind.tool_limits) => done,
                 () = self.stop.token().cancelled() => break,
             };
-            intents.extend(done.iter().filter_map(|draft| draft.preview_intent()));
-            let stepped = self.stepped(&intents, &done);
-            drafts.extend(done.into_iter().chain(stepped));
+            acts.intents.extend(done.iter().filter_map(|draft| draft.preview_intent()));
+            let stepped = self.stepped(&acts.intents, &done);
+            acts.drafts.extend(done.into_iter().chain(stepped));
+            acts.at += 1;
+            if is_outside {
+                return Ok(None);
+            }
         }
         let mut ahead = self.turn.clone();
-        drafts.iter().for_each(|draft| ahead.apply(&draft.preview()));
+        acts.drafts.iter().for_each(|draft| ahead.apply(&draft.preview()));
+        let drafts = std::mem::take(&mut acts.drafts);
         let promised: Vec<_> = drafts.iter().filter_map(|draft| draft.event_id).collect();
         let ended = match ahead.next() {
             Next::End(outcome) => Some(self.end(drafts, outcome).await?),
@@ -148,8 +200,8 @@ impl Driver {
                 None
             }
         };
-        kept.extend(promised);
-        Ok((ended, kept))
+        acts.kept.extend(promised);
+        Ok(Some(ended))
     }
 
     /// Calls that a crash cut off: those with an outside effect that may have happened are not repeated.
@@ -181,7 +233,7 @@ impl Driver {
         Ok(None)
     }
 
-    fn desk(&self, call: &Asked, event_id: Option<uuid::Uuid>, intents: &[Intent]) -> Desk {
+    fn desk(&self, call: &Asked, event_id: Option<Uuid>, intents: &[Intent]) -> Desk {
         Desk {
             space: self.place.space.clone(),
             thread: self.place.thread.clone(),

@@ -19,6 +19,7 @@ fn thought(text: &str) -> Draft {
         modality: Modality::Text,
         payload: Payload::from_iter([("text".to_owned(), json!(text))]),
         tags: vec!["submodule:owl".into()],
+        condition: None,
     }
 }
 

@@ -68,6 +68,7 @@ fn draft(id: &str, text: &str, tags: &[&str]) -> Draft {
         modality: Modality::Text,
         payload: Payload::from_iter([("text".to_owned(), json!(text))]),
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+        condition: None,
     }
 }
 

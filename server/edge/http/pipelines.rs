@@ -185,7 +185,7 @@ pub async fn start(
     if let Some(problem) = wrongs.take() {
         return Err(problem);
     }
-    let id = body.event_id.as_deref().map(|text| input::uuid(text, "/event_id")).transpose()?;
+    let id = input::key(body.event_id.as_deref())?;
     let new = runtime::NewRun {
         space: who.space.clone(),
         pipeline: name.clone(),

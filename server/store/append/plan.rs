@@ -8,6 +8,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use super::condition::Before;
 use crate::event::{Draft, Event, Meta, Modality, Payload, Source};
 use crate::id::{Seq, Space, ThreadId};
 use crate::store::rows::Rows;
@@ -117,6 +118,7 @@ pub(in crate::store) struct Plan {
     pub rows: Rows,
     pub heads: BTreeMap<Space, Position>,
     pub released: Vec<Fence>,
+    before: Before,
     now: Timestamp,
     known: HashMap<(Space, Uuid), Arc<Shown>>,
     pub(super) outcomes: Vec<Result<Appended, Error>>,
@@ -127,6 +129,7 @@ impl Plan {
         heads: BTreeMap<Space, Position>,
         known: Vec<(Space, Event)>,
         threads: Vec<(Space, ThreadRow)>,
+        before: Before,
         now: Timestamp,
     ) -> Result<Self, Error> {
         let known = known.into_iter().map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
@@ -136,6 +139,7 @@ impl Plan {
             rows: Rows { threads, ..Rows::default() },
             heads,
             released: Vec::new(),
+            before,
             now,
             known: known.collect::<Result<_, Error>>()?,
             outcomes: Vec::new(),
@@ -181,12 +185,15 @@ impl Plan {
     /// Why nothing of an append is stored, if so.
     fn refusal(&self, item: &Item, held: &HashSet<Fence>) -> Option<Result<Appended, Error>> {
         let mut own: HashMap<Uuid, &Draft> = HashMap::new();
-        let mut fresh = false;
+        let (mut fresh, mut unmet) = (false, None);
         for ready in &item.drafts {
             match self.known.get(&(item.space.clone(), ready.id)) {
                 Some(first) if !is_same(&first.event, &ready.draft) => return Some(Err(Error::Conflict(ready.id))),
                 Some(_) => {}
-                None => fresh = true,
+                None => {
+                    fresh = true;
+                    unmet = unmet.or(self.before.unmet(&self.rows, &item.space, &ready.draft));
+                }
             }
             if own.insert(ready.id, &ready.draft).is_some_and(|first| !is_like(first, &ready.draft)) {
                 return Some(Err(Error::Conflict(ready.id)));
@@ -194,7 +201,10 @@ impl Plan {
         }
         // An append that is stored as a whole already is answered as such, even when its lease went with it.
         let stale = item.fence.as_ref().is_some_and(|fence| !held.contains(fence) || self.released.contains(fence));
-        (stale && (fresh || item.drafts.is_empty())).then_some(Ok(Appended::Stale))
+        if stale && (fresh || item.drafts.is_empty()) {
+            return Some(Ok(Appended::Stale));
+        }
+        unmet.map(|condition| Err(Error::Unmet(condition)))
     }
 
     fn place(&mut self, space: &Space, ready: &Ready, project: Project) -> Result<Placed, Error> {

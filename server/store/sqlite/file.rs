@@ -162,7 +162,7 @@ pub(super) fn named(path: &Path, error: Error) -> Error {
     match error {
         Error::Unavailable(why) => Error::Unavailable(format!("{}: {why}", path.display())),
         Error::Broken(why) => Error::Broken(format!("{}: {why}", path.display())),
-        conflict @ Error::Conflict(_) => conflict,
+        other => other,
     }
 }
 

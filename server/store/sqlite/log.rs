@@ -11,7 +11,7 @@ use super::known::Known;
 use super::{bulk, json, put_blob, sql};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
-use crate::store::append::{Backend, Plan, Position, Upload};
+use crate::store::append::{Asked, Backend, Before, Plan, Position, Upload};
 use crate::store::leases::Leases;
 use crate::store::{Error, Fence, ThreadRow};
 use crate::time::Timestamp;
@@ -130,6 +130,11 @@ impl Backend for Log {
             threads.push(sql::placed_thread(row)?);
         }
         Ok(threads)
+    }
+
+    async fn asked(&mut self, asked: &Asked) -> Result<Before, Error> {
+        let connection = &mut self.connection;
+        Ok(sql::read_asked!(connection, asked))
     }
 
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {

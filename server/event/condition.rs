@@ -1,0 +1,46 @@
+//! What has to be so when an event is stored. Looked at inside the append, where nobody else can change it: who looks before it
+//! may be overtaken.
+
+use std::fmt;
+
+use crate::id::Name;
+use crate::time::Timestamp;
+
+/// See the module. Where it is not so, nothing of the append is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// The event is its thread's first.
+    NewThread,
+    /// The event's thread has fewer subthreads than this that have not ended.
+    FewerSubthreads(u64),
+    /// The event's thread has set this timer, and for then.
+    TimerStands {
+        /// Its name.
+        name: String,
+        /// When it is due.
+        due: Timestamp,
+    },
+    /// The space has no submodule of this name, and fewer than so many.
+    NewSubmodule {
+        /// Its name.
+        name: Name,
+        /// How many there may be with it.
+        most: usize,
+    },
+    /// The space has a submodule of this name.
+    HasSubmodule(Name),
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NewThread => f.write_str("the thread is there already"),
+            Self::FewerSubthreads(most) => write!(f, "the thread has {most} subthreads already"),
+            Self::TimerStands { name, .. } => write!(f, "the timer {name} is over"),
+            Self::NewSubmodule { name, most } => {
+                write!(f, "the submodule {name} is there already, or {most} others are")
+            }
+            Self::HasSubmodule(name) => write!(f, "there is no submodule {name}"),
+        }
+    }
+}
