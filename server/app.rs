@@ -23,7 +23,8 @@ use crate::pipelines::Pipelines;
 use crate::projection::project;
 use crate::prompt::Prompts;
 use crate::runtime::Runtime;
-use crate::settings::{self, Invalid, LogFormat, Settings, shown_url};
+use crate::secret::shown_url;
+use crate::settings::{self, Invalid, LogFormat, Settings};
 use crate::store::{self, Store};
 use crate::telemetry;
 

@@ -13,13 +13,14 @@ use crate::action;
 use crate::budget::Budget;
 use crate::decision;
 use crate::edge::limits::ms;
-use crate::edge::{self, Key, Role};
+use crate::edge::{self, Key};
 use crate::history;
 use crate::id::Name;
 use crate::model::openai;
 use crate::pipelines::{self, Pipelines};
 use crate::prompt::Prompts;
 use crate::runtime;
+use crate::secret;
 use crate::tools;
 use crate::turn;
 
@@ -96,7 +97,7 @@ impl Default for Settings {
 #[serde(default, deny_unknown_fields)]
 pub struct Models {
     /// The endpoint of every model that names none itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "address_shown", skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// The key of that endpoint. Never sent to any other.
     #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
@@ -218,11 +219,11 @@ impl Settings {
                  [[keys]], or listen on 127.0.0.1"
             ));
         }
-        if let Some(key) = self.keys.iter().find(|key| key.role != Role::Operator) {
+        if let Some(key) = self.keys.iter().find(|key| !key.role.is_enforced()) {
             let space = key.space.as_str();
             return invalid(format!(
-                "[[keys]] of the space {space} has a role other than operator: roles are not enforced yet, and a key must \
-                 not do more than it says; remove it or make it operator"
+                "[[keys]] of the space {space} has a role other than operator and admin: others are not enforced yet, and a \
+                 key must not do more than it says; remove it or make it operator"
             ));
         }
         self.edge().check().map_err(Invalid)?;
@@ -295,14 +296,16 @@ impl Settings {
 
     /// All configured secrets, to be kept out of what is written.
     pub fn secrets(&self) -> Vec<SecretString> {
-        let password = password(self.database.expose_secret()).map(SecretString::from);
         let keys = self.keys.iter().map(|key| key.key.clone());
         let api_keys = self.models.all().filter_map(|model| model.api_key.clone());
-        [self.token.clone(), self.models.api_key.clone(), password]
+        let addresses = self.models.all().map(|model| model.base_url.as_str()).chain(self.models.base_url.as_deref());
+        let in_addresses = addresses.chain([self.database.expose_secret()]).flat_map(secret::in_url);
+        [self.token.clone(), self.models.api_key.clone()]
             .into_iter()
             .flatten()
             .chain(keys)
             .chain(api_keys)
+            .chain(in_addresses)
             .collect()
     }
 
@@ -381,24 +384,13 @@ fn redacted<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Resu
     }
 }
 
-fn password(url: &str) -> Option<&str> {
-    let credentials = url.split_once("://")?.1.split('/').next()?.rsplit_once('@')?.0;
-    credentials.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
-}
-
-/// A database's URL for people: its password, if it has one, is not shown.
-pub fn shown_url(url: &str) -> String {
-    let url = match password(url) {
-        Some(password) => url.replacen(&format!(":{password}@"), ":(redacted)@", 1),
-        None => url.to_owned(),
-    };
-    // A password may stand among the parameters, too.
-    match url.split_once('?') {
-        Some((address, parameters)) if parameters.contains("password=") => format!("{address}?(redacted)"),
-        _ => url,
-    }
-}
-
 fn without_password<S: Serializer>(url: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&shown_url(url.expose_secret()))
+    secret::redacted_url(url.expose_secret(), serializer)
+}
+
+fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    match url {
+        Some(url) => secret::redacted_url(url, serializer),
+        None => serializer.serialize_none(),
+    }
 }

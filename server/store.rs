@@ -424,9 +424,8 @@ pub async fn open(url: &str, options: Options, project: Project) -> Result<Arc<d
     match url.split_once(':') {
         Some(("sqlite", _)) => Ok(Arc::new(sqlite::Sqlite::open(url, &options, project).await?)),
         Some(("postgres" | "postgresql", _)) => Ok(Arc::new(postgres::Postgres::open(url, &options, project).await?)),
-        _ => {
-            Err(Error::Broken(format!("{url:?} names no database; use sqlite://FILE or postgres://USER@HOST/DATABASE")))
-        }
+        // Not quoted: who mistyped the scheme wrote a password behind it.
+        _ => Err(Error::Broken("this names no database; use sqlite://FILE or postgres://USER@HOST/DATABASE".into())),
     }
 }
 

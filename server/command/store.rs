@@ -8,7 +8,8 @@ use secrecy::ExposeSecret as _;
 use super::say;
 use crate::app::open_store;
 use crate::projection::project;
-use crate::settings::{Settings, shown_url};
+use crate::secret::shown_url;
+use crate::settings::Settings;
 use crate::store;
 
 /// Makes the derived rows anew from the log, or says whether they would differ.

@@ -21,6 +21,15 @@ pub enum Role {
     Member,
     /// Look.
     Viewer,
+    /// Everything, and see what concerns all spaces of the server.
+    Admin,
+}
+
+impl Role {
+    /// Whether its holder can do no more than it says. Others cannot be configured.
+    pub fn is_enforced(self) -> bool {
+        matches!(self, Self::Operator | Self::Admin)
+    }
 }
 
 /// A configured key (`[[keys]]`).
@@ -52,6 +61,19 @@ pub struct Principal {
     pub user: Option<String>,
     /// Which key let them in; `None` where none is needed.
     pub key: Option<u32>,
+    /// What they may do.
+    pub role: Role,
+}
+
+impl Principal {
+    /// Refuses everybody but an admin: for what concerns all spaces.
+    pub fn require_admin(&self) -> Result<(), Problem> {
+        if self.role == Role::Admin {
+            return Ok(());
+        }
+        let detail = "this is about all spaces of the server; it is for a key with role = \"admin\"";
+        Err(Problem::new(Slug::Forbidden, detail))
+    }
 }
 
 /// What a client showed.
@@ -123,7 +145,7 @@ impl<'a> Shown<'a> {
 
 /// The configured credentials, as hashes.
 pub struct Auth {
-    keys: Vec<([u8; 32], Space)>,
+    keys: Vec<([u8; 32], Space, Role)>,
 }
 
 fn hash(secret: &str) -> [u8; 32] {
@@ -133,17 +155,22 @@ fn hash(secret: &str) -> [u8; 32] {
 impl Auth {
     /// The credentials of a configuration. Refuses what could not be kept as promised.
     pub fn new(token: Option<&SecretString>, keys: &[Key]) -> Result<Self, String> {
-        let named = keys.iter().map(|key| (&key.key, key.space.clone()));
-        let all: Vec<_> = token.map(|token| (token, Space::default())).into_iter().chain(named).collect();
-        if all.iter().any(|(secret, _)| secret.expose_secret().trim().is_empty()) {
+        let named = keys.iter().map(|key| (&key.key, key.space.clone(), key.role));
+        // Where nobody else can be the admin, the token is.
+        let role = if keys.is_empty() { Role::Admin } else { Role::Operator };
+        let all: Vec<_> = token.map(|token| (token, Space::default(), role)).into_iter().chain(named).collect();
+        if all.iter().any(|(secret, ..)| secret.expose_secret().trim().is_empty()) {
             return Err("a token or key is empty: give it a value or leave it out".into());
         }
-        if let Some(key) = keys.iter().find(|key| key.role != Role::Operator) {
+        if let Some(key) = keys.iter().find(|key| !key.role.is_enforced()) {
             let role = format!("{:?}", key.role).to_lowercase();
-            return Err(format!("a key has the role {role}; only operator is enforced so far: give it that role"));
+            return Err(format!(
+                "a key has the role {role}; operator and admin are enforced so far: give it one of these"
+            ));
         }
-        let keys: Vec<_> = all.into_iter().map(|(secret, space)| (hash(secret.expose_secret()), space)).collect();
-        let twice = keys.iter().enumerate().any(|(at, (hash, _))| keys[..at].iter().any(|(other, _)| other == hash));
+        let hashed = |(secret, space, role): (&SecretString, _, _)| (hash(secret.expose_secret()), space, role);
+        let keys: Vec<_> = all.into_iter().map(hashed).collect();
+        let twice = keys.iter().enumerate().any(|(at, (hash, ..))| keys[..at].iter().any(|(other, ..)| other == hash));
         if twice {
             return Err("the same secret is configured twice; a key opens one space".into());
         }
@@ -162,7 +189,8 @@ impl Auth {
             _ => None,
         };
         if self.is_open() {
-            return Ok(Principal { space: Space::default(), user, key: None });
+            // Then the server listens on loopback only.
+            return Ok(Principal { space: Space::default(), user, key: None, role: Role::Admin });
         }
         let secret = match shown {
             Shown::Nothing => return Err(Denied::Missing),
@@ -170,15 +198,15 @@ impl Auth {
             Shown::Secret(secret) | Shown::Named(_, secret) => secret,
         };
         let key = self.find(secret).ok_or(Denied::Wrong)?;
-        let (_, space) = self.keys.get(key as usize).ok_or(Denied::Wrong)?;
-        Ok(Principal { space: space.clone(), user, key: Some(key) })
+        let (_, space, role) = self.keys.get(key as usize).ok_or(Denied::Wrong)?;
+        Ok(Principal { space: space.clone(), user, key: Some(key), role: *role })
     }
 
     /// Which key it is. Looks at all of them, however early one fits: time says nothing.
     fn find(&self, secret: &str) -> Option<u32> {
         let given = hash(secret);
         let mut found = u32::MAX;
-        for (index, (known, _)) in (0u32..).zip(&self.keys) {
+        for (index, (known, ..)) in (0u32..).zip(&self.keys) {
             found.conditional_assign(&index, known.ct_eq(&given));
         }
         (found != u32::MAX).then_some(found)

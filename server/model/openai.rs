@@ -19,6 +19,7 @@ use super::answer::Draft;
 use super::wire::{Events, Trouble, Wire};
 use super::{Content, Message, Model, Piece, Pieces, Prepared, Request, Role, ToolChoice, ToolSpec};
 use crate::failure::{Failure, FailureKind, Who};
+use crate::secret::redacted_url;
 use crate::text::Json;
 
 /// What is kept out of the log: the client library writes whole answers that it cannot read; we say it shortly, as a failure event.
@@ -43,7 +44,7 @@ pub struct Options {
     /// The model's name at the provider.
     pub model: String,
     /// The endpoint, up to and without `/chat/completions`.
-    #[serde(default = "default::base_url")]
+    #[serde(default = "default::base_url", serialize_with = "redacted_url")]
     pub base_url: String,
     /// The key, if the endpoint wants one.
     #[serde(default, serialize_with = "redacted", skip_serializing_if = "Option::is_none")]

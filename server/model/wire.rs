@@ -27,13 +27,15 @@ use super::answer::{ANSWER_MAX, Reported, Unreadable, reported};
 use super::guard::{Seen, guarded, lock, root_cause};
 use super::openai::Options;
 use crate::failure::{Failure, FailureKind};
+use crate::secret::{self, Veil};
 
 /// How much of a refusal is read, and for how long.
 const REFUSAL_MAX: usize = 64 << 10;
 const REFUSAL_WAIT: Duration = Duration::from_secs(5);
 
-/// How much of a provider's words is repeated in a failure.
+/// How much of a provider's words is repeated in a failure, and read for that.
 const QUOTE_MAX: usize = 300;
+const QUOTE_FROM: usize = 4096;
 
 /// Idle connections kept: one for each call that may run at the same time.
 const IDLE_MAX: usize = 512;
@@ -67,6 +69,8 @@ struct Endpoint {
     base: String,
     key: SecretString,
     headers: HeaderMap,
+    /// Over the key, and what is secret in the address.
+    veil: Veil,
 }
 
 impl Wire {
@@ -183,6 +187,7 @@ impl Endpoint {
         let cleaned = shown.set_username("").and_then(|()| shown.set_password(None));
         cleaned.map_err(|()| failure("base_url cannot be read"))?;
         shown.set_query(None);
+        shown.set_fragment(None);
         let key = options.api_key.clone().unwrap_or_default();
         let mut headers = HeaderMap::new();
         if !key.expose_secret().is_empty() {
@@ -192,7 +197,8 @@ impl Endpoint {
             headers.insert(AUTHORIZATION, value);
         }
         let name = format!("model {} at {}", options.model, shown.as_str().trim_end_matches('/'));
-        Ok(Self { name, base: options.base_url.clone(), key, headers })
+        let veil = Veil::new(secret::in_url(&options.base_url).into_iter().chain([key.clone()]));
+        Ok(Self { name, base: options.base_url.clone(), key, headers, veil })
     }
 
     fn failure(&self, what: std::fmt::Arguments<'_>) -> Failure {
@@ -245,10 +251,9 @@ impl Endpoint {
         Trouble { failure, pause }
     }
 
-    /// The beginning of a provider's words on one line, without our key, should they repeat it.
+    /// The beginning of a provider's words on one line, without our key, should they repeat it or a part of it.
     fn quote(&self, words: &str) -> String {
-        let key = self.key.expose_secret();
-        let words = if key.is_empty() { words.to_owned() } else { words.replace(key, "[api_key]") };
+        let words = self.veil.over(&words[..words.floor_char_boundary(QUOTE_FROM)]);
         let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
         match line.char_indices().nth(QUOTE_MAX) {
             Some((end, _)) => format!("{}…", &line[..end]),

@@ -146,6 +146,16 @@ fn is_secret(path: &str) -> bool {
     SECRETS.contains(&path.rsplit('.').next().unwrap_or(path))
 }
 
+/// Whether a secret may stand there, or in what was put there by mistake: in a table that has some, or in an address.
+fn may_be_secret(path: &str) -> bool {
+    let words: Vec<&str> = path.split('.').collect();
+    match words.as_slice() {
+        ["keys", ..] | ["models"] | ["models", _] | ["models", "modules", _] => true,
+        [.., last] => *last == "base_url" || is_secret(path),
+        [] => false,
+    }
+}
+
 /// The key that a variable sets, if it is one of ours.
 fn key_of(variable: &str) -> Option<String> {
     if let Some((_, key)) = ALIASES.iter().find(|(alias, _)| *alias == variable) {
@@ -262,6 +272,9 @@ fn explain(figment: &Figment, error: &figment::Error) -> Invalid {
     }
     let what = match &error.kind {
         _ if is_secret(&path) => "must be a text".to_owned(),
+        _ if may_be_secret(&path) => {
+            "it is not what belongs here (and not shown, since it may hold a secret)".to_owned()
+        }
         Kind::InvalidType(given, expected) | Kind::InvalidValue(given, expected) => {
             format!("{} is expected, not {}", decode::taken(expected), shown(given))
         }

@@ -212,3 +212,41 @@ on_both!(without_configured_credentials_a_name_is_enough_and_not_needed, |medium
     let refused = http::send(app.request("GET", "/events").header("origin", "http://evil.example")).await;
     refused.expect(403);
 });
+
+// What is said about the server and all of its spaces is for who runs it; a key of a space sees its own.
+on_both!(totals_of_all_spaces_are_for_an_admin_only, |medium| {
+    let stub = Stub::start().await;
+    let keys = "[[keys]]\nkey = \"the-admin-s-key\"\nrole = \"admin\"\n\
+        [[keys]]\nkey = \"a-tenant-s-key\"\nspace = \"tenant\"\n";
+    let app = Setup::new(medium, &stub).file("thinkd.toml", keys).env("THINKD_TOKEN", TOKEN).start_bare().await;
+    let ask = async |key: &str, path: &str| http::send(app.request("GET", path).bearer_auth(key)).await;
+    // The single token, too, is an operator only, once there are keys.
+    for (key, space) in [("a-tenant-s-key", "tenant"), (TOKEN, "default")] {
+        let refused = ask(key, "/metrics").await.expect_problem(403, "forbidden");
+        assert!(refused["detail"].as_str().unwrap().contains("admin"), "{refused}");
+        let own = ask(key, "/metadata").await.expect(200);
+        assert_eq!((&own["space"], own["head"].is_i64()), (&json!(space), true), "{own}");
+        for secret in ["database", "model"] {
+            assert!(own.get(secret).is_none(), "{secret} was told to {space}: {own}");
+        }
+    }
+    assert!(ask("the-admin-s-key", "/metrics").await.text.contains("thinkd_http_requests_total"));
+    let all = ask("the-admin-s-key", "/metadata").await.expect(200);
+    assert!(all["database"].is_string() && all["model"].is_string(), "{all}");
+    // An admin is an operator, too.
+    let voice = json!({ "name": "x", "prompt": "Say x." });
+    http::send(app.request("POST", "/submodules").bearer_auth("the-admin-s-key").json(&voice)).await.expect(201);
+});
+
+// Where nobody else could be the admin, whoever comes in is.
+on_both!(a_single_token_and_an_open_loopback_are_admins, |medium| {
+    let stub = Stub::start().await;
+    let mut app = guarded(medium, &stub).await;
+    let shown = app.request("GET", "/metrics").bearer_auth(TOKEN);
+    assert!(http::send(shown).await.text.contains("thinkd_http_requests_total"));
+    app.kill();
+    app.set_env("THINKD_TOKEN", "");
+    app.start_again().await;
+    assert!(app.get("/metrics").await.text.contains("thinkd_http_requests_total"));
+    assert!(app.get("/metadata").await.expect(200)["database"].is_string());
+});

@@ -32,6 +32,7 @@ mod prompt_cache;
 mod properties;
 mod real_model;
 mod resume;
+mod secrets;
 mod servers;
 mod settings;
 mod state;

@@ -300,6 +300,60 @@ async fn the_key_is_sent_and_never_said() {
     assert_eq!(model.name(), "model m-1 at http://localhost/v1");
 }
 
+/// A provider that repeats a part of the key, or writes it in another way, is quoted without it.
+#[tokio::test]
+async fn a_key_that_is_echoed_shortened_or_encoded_is_never_said() {
+    use base64::Engine as _;
+    const KEY: &str = "sk-Proj_0aB1cD2eF3/gH4+iJ5=kL6mN7";
+    let base64 = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+    let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let escaped = |text: &str| text.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect::<String>();
+    let percent = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let echoes = [
+        KEY.to_owned(),
+        KEY[..12].to_owned(),
+        KEY[KEY.len() - 12..].to_owned(),
+        KEY[8..20].to_owned(),
+        format!("{}****************{}", &KEY[..8], &KEY[KEY.len() - 4..]),
+        format!("{}…{}", &KEY[..6], &KEY[KEY.len() - 6..]),
+        format!("{}...", &KEY[..5]),
+        KEY.to_lowercase(),
+        KEY.replace('/', "%2F").replace('+', "%2B").replace('=', "%3D"),
+        percent(KEY),
+        KEY.replace('/', "\\/"),
+        escaped(KEY),
+        base64(KEY),
+        base64(&format!("Bearer {KEY}")),
+        base64(&format!("x:{KEY}")),
+        base64(KEY).trim_end_matches('=').replace('+', "-").replace('/', "_"),
+        hex(KEY),
+        hex(KEY).to_uppercase(),
+        base64(&KEY[..16]),
+    ];
+    for echo in &echoes {
+        for around in ["the key {} is wrong", "key={}, which is wrong", "{\"got\":\"{}\"}", "<b>{}</b>", "'{}'"] {
+            let words = around.replace("{}", echo);
+            let provider = Provider::says([Say::status("401 Unauthorized", &[], words.clone())]).await;
+            let model = OpenAi::new(Options { api_key: Some(KEY.into()), ..options(&provider.url()) }).unwrap();
+            let told = failure(&model).await.text;
+            assert!(told.contains("[api_key]"), "{words} was told as {told}");
+            let left = told.to_lowercase();
+            let pieces = [echo.to_lowercase(), KEY[..5].to_lowercase(), KEY[KEY.len() - 4..].to_lowercase()];
+            assert!(pieces.iter().all(|piece| !left.contains(piece.as_str())), "{words} was told as {told}");
+        }
+    }
+    // What a provider says that has nothing to do with the key is quoted as it is.
+    let words = "model-7b at https://provider.example/v1/chat is overloaded (code=529, request req_0123456789abcdef)";
+    let provider = Provider::says([Say::status("400 Bad Request", &[], words)]).await;
+    let model = OpenAi::new(Options { api_key: Some(KEY.into()), ..options(&provider.url()) }).unwrap();
+    assert!(failure(&model).await.text.ends_with(words));
+    // What stands in the address is as secret.
+    let says = Say::status("302 Found", &["location: http://elsewhere.example/v1?key=canary-0123456789"], "");
+    let provider = Provider::says([says]).await;
+    let model = OpenAi::new(options(&format!("{}?key=canary-0123456789", provider.url()))).unwrap();
+    assert!(!failure(&model).await.text.contains("canary"));
+}
+
 // --- which model, and what it costs
 
 /// T4: tiers and modules.

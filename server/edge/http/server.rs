@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::Caller;
 use crate::edge::outgoing::PROTOCOL;
 use crate::edge::problem::{Problem, Slug};
-use crate::edge::{Edge, Limits};
+use crate::edge::{Edge, Limits, Role};
 use crate::id::Seq;
 
 /// How long the database may take to answer.
@@ -41,12 +41,14 @@ pub async fn readyz(State(edge): State<Arc<Edge>>) -> Result<&'static str, Probl
     }
 }
 
-/// The metrics, in Prometheus' text format.
+/// The metrics of all spaces, in Prometheus' text format. For a key with `role = "admin"`.
 #[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "server",
     responses((status = 200, content_type = "text/plain", body = String)))]
-pub async fn metrics(State(edge): State<Arc<Edge>>) -> Response {
+pub async fn metrics(State(edge): State<Arc<Edge>>, Caller(who): Caller) -> Result<Response, Problem> {
+    who.require_admin()?;
     edge.metrics.run_upkeep();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], edge.metrics.render()).into_response()
+    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    Ok((kind, edge.metrics.render()).into_response())
 }
 
 /// What this server is.
@@ -68,7 +70,7 @@ pub struct Metadata {
     /// How much, how many, how long.
     #[schema(value_type = Object)]
     pub limits: Limits,
-    /// Database, models and pipelines, one line each.
+    /// Database, models and pipelines, one line each. For a key with `role = "admin"`.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub about: BTreeMap<&'static str, String>,
@@ -87,6 +89,6 @@ pub async fn metadata(State(edge): State<Arc<Edge>>, Caller(who): Caller) -> Res
         epoch: head.epoch,
         head: head.seq,
         limits: edge.limits.clone(),
-        about: edge.about.iter().cloned().collect(),
+        about: edge.about.iter().filter(|_| who.role == Role::Admin).cloned().collect(),
     }))
 }

@@ -1,6 +1,7 @@
 //! The file: its options, its lock, its tables, and what makes a backup of it. Nothing here reads or writes events.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use sqlx::{ConnectOptions, Connection};
 use uuid::Uuid;
 
 use super::sql;
+use crate::secret::shown_url;
 use crate::store::Error;
 
 /// The tables of a new file.
@@ -33,9 +35,10 @@ fn migrations() -> Migrator {
 
 /// The options every connection to a file has in common.
 fn options(url: &str) -> Result<SqliteConnectOptions, Error> {
-    let options = SqliteConnectOptions::from_str(url).map_err(|error| Error::Broken(format!("{url:?}: {error}")))?;
+    let shown = shown_url(url);
+    let options = SqliteConnectOptions::from_str(url).map_err(|error| Error::Broken(format!("{shown}: {error}")))?;
     if url.contains(":memory:") || options.get_filename().as_os_str().is_empty() {
-        return Err(Error::Broken(format!("{url:?} names no file; use sqlite://FILE")));
+        return Err(Error::Broken(format!("{shown} names no file; use sqlite://FILE")));
     }
     Ok(options
         .busy_timeout(BUSY)
@@ -61,13 +64,19 @@ pub(in crate::store) fn reading(url: &str) -> Result<SqliteConnectOptions, Error
     Ok(options(url)?.read_only(true).pragma("cache_size", "-4096").pragma("temp_store", "memory"))
 }
 
+/// A file that its owner alone can read, made if there is none; what SQLite puts beside it can be read by the same. One that is
+/// there stays as open as somebody made it.
+pub(super) fn private(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
 /// Keeps every other process (and a second store in this one) away from the file.
 pub(super) fn lock(path: &Path) -> Result<File, Error> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let name = PathBuf::from(name);
     let unavailable = |why: String| Error::Unavailable(format!("{}: {why}", name.display()));
-    let file = File::create(&name).map_err(|error| unavailable(error.to_string()))?;
+    let file = private(&name).map_err(|error| unavailable(error.to_string()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
@@ -111,6 +120,7 @@ pub(super) async fn open(options: &SqliteConnectOptions) -> Result<SqliteConnect
 async fn new_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteConnection, Error> {
     let making = options.clone().journal_mode(SqliteJournalMode::Delete).synchronous(SqliteSynchronous::Off);
     let failed = |error| named(path, sql::error(error));
+    private(path).map_err(|error| failed(error.into()))?;
     let mut connection = making.connect().await.map_err(failed)?;
     let mut all = connection.begin().await.map_err(failed)?;
     sqlx::raw_sql(TABLES).execute(&mut *all).await.map_err(failed)?;

@@ -59,26 +59,27 @@ async fn attach_as(connection: &mut SqliteConnection, file: &Path, name: &'stati
 
 /// A new, empty index of no log yet (`adopt`); what was there is removed.
 async fn make(log: &Path) -> Result<SqliteConnection, Error> {
-    let file = beside(log);
+    let path = beside(log);
     for ending in ["", "-wal", "-shm"] {
-        let mut name = OsString::from(&file);
+        let mut name = OsString::from(&path);
         name.push(ending);
         match std::fs::remove_file(&name) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::Unavailable(format!("{}: {error}", file.display())));
+                return Err(Error::Unavailable(format!("{}: {error}", path.display())));
             }
             _ => {}
         }
     }
-    let failed = |error| named(&file, sql::error(error));
+    let failed = |error| named(&path, sql::error(error));
+    file::private(&path).map_err(|error| failed(error.into()))?;
     // The disk takes it once, as a whole: until it has been adopted nobody reads it.
-    let making = options(&file).journal_mode(SqliteJournalMode::Memory).synchronous(SqliteSynchronous::Off);
+    let making = options(&path).journal_mode(SqliteJournalMode::Memory).synchronous(SqliteSynchronous::Off);
     let mut connection = making.connect().await.map_err(failed)?;
     let mut all = connection.begin().await.map_err(failed)?;
     sqlx::raw_sql(TABLES).execute(&mut *all).await.map_err(failed)?;
     all.commit().await.map_err(failed)?;
     sqlx::raw_sql("pragma journal_mode = wal").execute(&mut connection).await.map_err(failed)?;
-    std::fs::File::open(&file).and_then(|made| made.sync_all()).map_err(|error| failed(error.into()))?;
+    std::fs::File::open(&path).and_then(|made| made.sync_all()).map_err(|error| failed(error.into()))?;
     sqlx::raw_sql("pragma synchronous = normal").execute(&mut connection).await.map_err(failed)?;
     Ok(connection)
 }

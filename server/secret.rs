@@ -1,0 +1,243 @@
+//! What must not be told: a URL is shown without its credentials, and secrets are kept out of the words of others, also where
+//! they stand shortened or encoded. Pure.
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Serializer;
+
+/// What stands in the place of a secret that somebody repeated.
+const MARK: &str = "[api_key]";
+/// What stands in the place of one that is configured.
+const REDACTED: &str = "(redacted)";
+
+/// Secrets from this length on are recognised by their pieces.
+const LONG: usize = 8;
+/// A word that is so much of a secret's beginning or end is a shortened secret.
+const END: usize = 4;
+/// So much of a secret anywhere in a word, too.
+const PIECE: usize = 6;
+
+/// Parameters of databases and providers whose values hide nothing.
+const HARMLESS: [&str; 10] =
+    ["sslmode", "ssl-mode", "host", "port", "dbname", "application_name", "mode", "cache", "immutable", "api-version"];
+
+/// A URL taken apart by its text alone: a mistyped one has the same secrets, and no parser takes it.
+struct Parts<'a> {
+    scheme: &'a str,
+    /// What stands before the last `@`: a password may have any character when nobody encoded it.
+    credentials: Option<&'a str>,
+    /// Host and path.
+    address: &'a str,
+    parameters: Option<&'a str>,
+}
+
+impl<'a> Parts<'a> {
+    /// None: where its secrets stand cannot be said.
+    fn of(url: &'a str) -> Option<Self> {
+        let (scheme, rest) = url.split_once("://")?;
+        if scheme.is_empty() || !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
+            return None;
+        }
+        let (credentials, rest) = match rest.rsplit_once('@') {
+            // Files have no credentials.
+            Some((credentials, rest)) if scheme != "sqlite" => (Some(credentials), rest),
+            _ => (None, rest),
+        };
+        // A password with a `?`, or an `@` among the parameters?
+        if credentials.is_some_and(|credentials| credentials.contains(['?', '#'])) {
+            return None;
+        }
+        let rest = rest.split_once('#').map_or(rest, |(rest, _)| rest);
+        let (address, parameters) = rest.split_once('?').map_or((rest, None), |(a, parameters)| (a, Some(parameters)));
+        Some(Self { scheme, credentials, address, parameters })
+    }
+
+    /// The user of a database, who is nobody's secret; of other addresses it may be a key.
+    fn user(&self) -> Option<&'a str> {
+        let credentials = self.credentials.filter(|_| matches!(self.scheme, "postgres" | "postgresql"))?;
+        Some(credentials.split_once(':').map_or(credentials, |(user, _)| user))
+    }
+}
+
+/// A URL for people: without passwords, keys and the values of its parameters; of a text that is no URL, nothing.
+pub fn shown_url(url: &str) -> String {
+    let Some(parts) = Parts::of(url) else { return format!("{REDACTED}, since it is no URL like scheme://host") };
+    let mut shown = format!("{}://", parts.scheme);
+    match (parts.user(), parts.credentials) {
+        (Some(user), Some(credentials)) if user == credentials => shown.extend([user, "@"]),
+        (Some(user), _) => shown.extend([user, ":", REDACTED, "@"]),
+        (None, Some(_)) => shown.extend([REDACTED, "@"]),
+        (None, None) => {}
+    }
+    shown.push_str(parts.address);
+    for (index, parameter) in parts.parameters.into_iter().flat_map(|all| all.split('&')).enumerate() {
+        shown.push(if index == 0 { '?' } else { '&' });
+        match parameter.split_once('=') {
+            Some((name, value)) => shown.extend([name, "=", if is_harmless(name) { value } else { REDACTED }]),
+            None => shown.push_str(REDACTED),
+        }
+    }
+    shown
+}
+
+/// The secrets in a URL, as they stand there and decoded.
+pub fn in_url(url: &str) -> Vec<SecretString> {
+    let mut found: Vec<&str> = Vec::new();
+    match Parts::of(url) {
+        None => found.push(url),
+        Some(parts) => {
+            let user = parts.user().unwrap_or_default();
+            let credentials = parts.credentials.and_then(|all| all.strip_prefix(user)).unwrap_or_default();
+            found.extend(
+                credentials.trim_start_matches(':').split_inclusive(':').map(|part| part.trim_end_matches(':')),
+            );
+        }
+    }
+    let parameters = url.split_once('?').map_or("", |(_, parameters)| parameters).split('&');
+    for parameter in parameters {
+        match parameter.split_once('=') {
+            Some((name, _)) if is_harmless(name) => {}
+            Some((_, value)) => found.push(value),
+            None => found.push(parameter),
+        }
+    }
+    let decoded: Vec<String> = found.iter().filter_map(|text| percent_decoded(text)).collect();
+    let found = found.into_iter().map(str::to_owned).chain(decoded);
+    found.filter(|secret| !secret.is_empty()).map(SecretString::from).collect()
+}
+
+fn is_harmless(name: &str) -> bool {
+    HARMLESS.contains(&name)
+}
+
+/// Writes a URL without its secrets: for printing a configuration.
+pub fn redacted_url<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&shown_url(url))
+}
+
+/// Keeps secrets out of words that somebody else chose.
+pub struct Veil(Vec<SecretString>);
+
+impl Veil {
+    /// Over these secrets.
+    pub fn new(secrets: impl IntoIterator<Item = SecretString>) -> Self {
+        Self(secrets.into_iter().filter(|secret| !secret.expose_secret().is_empty()).collect())
+    }
+
+    /// The words, without the secrets and what betrays a part of one.
+    pub fn over(&self, words: &str) -> String {
+        let mut words = words.to_owned();
+        for secret in &self.0 {
+            words = words.replace(secret.expose_secret(), MARK);
+        }
+        let mut veiled = String::with_capacity(words.len());
+        let mut rest = words.as_str();
+        while let Some(begin) = rest.find(is_of_a_word) {
+            let (between, from) = rest.split_at(begin);
+            let (word, after) = from.split_at(from.find(|c| !is_of_a_word(c)).unwrap_or(from.len()));
+            veiled.push_str(between);
+            veiled.push_str(if self.is_betrayed_by(word) { MARK } else { word });
+            rest = after;
+        }
+        veiled + rest
+    }
+
+    fn is_betrayed_by(&self, word: &str) -> bool {
+        if word.len() < END || self.0.is_empty() {
+            return false;
+        }
+        let forms = forms(word);
+        self.0.iter().any(|secret| forms.iter().any(|form| betrays(form, secret.expose_secret().as_bytes())))
+    }
+}
+
+/// What keys are made of, and what encodes them.
+fn is_of_a_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '/' | '%' | '\\')
+}
+
+/// A word as it stands, and decoded in every way that it can be.
+fn forms(word: &str) -> Vec<Vec<u8>> {
+    let mut forms = vec![word.to_ascii_lowercase().into_bytes()];
+    let mut add = |form: Vec<u8>| forms.push(form.to_ascii_lowercase());
+    if let Some(decoded) = percent_decoded(word) {
+        add(decoded.into_bytes());
+    }
+    if word.contains('\\') {
+        add(unescaped(word).into_bytes());
+    }
+    if word.len() >= 2 * END && word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        add(word.as_bytes().chunks_exact(2).filter_map(hex).collect());
+    }
+    // Wherever in the word it begins.
+    let plain = word.replace('-', "+").replace('_', "/");
+    for begin in 0..4.min(plain.len()) {
+        let whole = (plain.len() - begin) / 4 * 4;
+        let decode = |length: usize| BASE64.decode(plain.get(begin..begin + length)?).ok();
+        if let Some(decoded) = decode(plain.len() - begin).or_else(|| decode(whole)) {
+            add(decoded);
+        }
+    }
+    forms
+}
+
+/// With or without padding, and cut off anywhere.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// Whether a word says enough of a secret to be kept back. The word is in lower case.
+fn betrays(word: &[u8], secret: &[u8]) -> bool {
+    let secret = secret.to_ascii_lowercase();
+    if word == secret {
+        return true;
+    }
+    if secret.len() < LONG || word.len() < END {
+        return false;
+    }
+    let is_end = secret.starts_with(word) || secret.ends_with(word);
+    is_end || word.windows(PIECE).any(|piece| secret.windows(PIECE).any(|of| of == piece))
+}
+
+fn hex(pair: &[u8]) -> Option<u8> {
+    u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()
+}
+
+/// With `%41` read as `A`; none where nothing is encoded.
+fn percent_decoded(text: &str) -> Option<String> {
+    let (first, rest) = text.split_once('%')?;
+    let mut bytes = first.as_bytes().to_vec();
+    for part in rest.split('%') {
+        match part.as_bytes().split_at_checked(2).and_then(|(pair, after)| Some((hex(pair)?, after))) {
+            Some((byte, after)) => {
+                bytes.push(byte);
+                bytes.extend_from_slice(after);
+            }
+            None => bytes.extend_from_slice(part.as_bytes()),
+        }
+    }
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// With `\u0041` read as `A`, and without the other backslashes.
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split('\\');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part.strip_prefix('u').and_then(|code| code.split_at_checked(4));
+        let letter = code.and_then(|(code, after)| Some((char::from_u32(u32::from_str_radix(code, 16).ok()?)?, after)));
+        match letter {
+            Some((letter, after)) => {
+                plain.push(letter);
+                plain.push_str(after);
+            }
+            None => plain.push_str(part),
+        }
+    }
+    plain
+}

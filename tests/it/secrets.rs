@@ -1,0 +1,133 @@
+//! What must not be told: passwords and keys in what is printed, logged and stored; files that others on the machine could read.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::support::db::Folder;
+use crate::support::*;
+
+/// One run of the program in an empty folder, to its end.
+fn thinkd(env: &[(&str, &str)], arguments: &[&str]) -> Output {
+    let folder = Folder::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
+    command.args(arguments).env_clear().envs(env.iter().copied()).current_dir(folder.path()).stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn credentials_in_a_model_s_address_are_not_printed() {
+    let places = ["OPENAI_BASE_URL", "THINKD_MODELS__LOW__BASE_URL", "THINKD_MODELS__MODULES__DECISION__BASE_URL"];
+    let addresses = [
+        "https://canary@provider.example/v1",
+        "https://user:canary@provider.example/v1",
+        "https://canary:@provider.example/v1",
+        "https://user:can/ary@provider.example/v1",
+        "https://provider.example/v1?key=canary",
+        "https://provider.example/v1?canary",
+        "https://provider.example/v1#canary",
+        "https:/user:canary@provider.example/v1",
+        "user:canary@provider.example/v1",
+    ];
+    for place in places {
+        for address in addresses {
+            let env = [("THINKD_MODEL", "m"), ("THINKD_MODELS__MODULES__DECISION__MODEL", "m"), (place, address)];
+            let run = thinkd(&env, &["config"]);
+            assert!(run.status.success(), "{address}: {}", said(&run));
+            assert!(!said(&run).contains("ary"), "{place} = {address}: {}", said(&run));
+        }
+        let env = [("THINKD_MODEL", "m"), ("THINKD_MODELS__MODULES__DECISION__MODEL", "m"), (place, addresses[4])];
+        let shown = said(&thinkd(&env, &["config"]));
+        assert!(shown.contains("https://provider.example/v1?key=(redacted)"), "the rest is shown: {shown}");
+        let plain = [("THINKD_MODEL", "m"), ("THINKD_MODELS__MODULES__DECISION__MODEL", "m"), (place, "http://h:1/v1")];
+        assert!(said(&thinkd(&plain, &["config"])).contains("\"http://h:1/v1\""), "and so is what hides nothing");
+    }
+}
+
+#[test]
+fn a_database_s_address_is_never_printed_with_its_password_however_it_is_mistyped() {
+    let addresses = [
+        "postgress://me:canary@db.example/thinkd",
+        "mysql://me:canary@db.example/thinkd",
+        "postgres:/me:canary@db.example/thinkd",
+        "postgres//me:canary@db.example/thinkd",
+        "postgres:me:canary@db.example/thinkd",
+        "me:canary@db.example/thinkd",
+        "canary",
+        "://canary",
+        "postgres://me:canary@127.0.0.1:port/thinkd",
+        "postgres://me:c/canary@127.0.0.1:1/thinkd",
+        "postgres://me:c?canary@127.0.0.1:1/thinkd",
+        "postgres://me:c#canary@127.0.0.1:1/thinkd",
+        "postgres://me:c@canary@127.0.0.1:1/thinkd",
+        "postgres://me@127.0.0.1:1/thinkd?password=canary",
+        "postgres://me@127.0.0.1:1/thinkd?pasword=canary",
+        "postgres://me@127.0.0.1:1/thinkd?password=can@canary",
+        "postgres://me:%63anary@127.0.0.1:1/thinkd?x=canary",
+    ];
+    for address in addresses {
+        for arguments in [&["serve"][..], &["config"], &["backup", "copy"], &["rebuild", "--check"]] {
+            let env = [("DATABASE_URL", address), ("THINKD_LISTEN", "127.0.0.1:0"), ("THINKD_LOG__LEVEL", "trace")];
+            let run = thinkd(&env, arguments);
+            assert!(arguments == ["config"] || !run.status.success(), "{address} {arguments:?}: {}", said(&run));
+            assert!(!said(&run).contains("anary"), "{address} {arguments:?}: {}", said(&run));
+        }
+    }
+    let shown =
+        said(&thinkd(&[("DATABASE_URL", "postgres://me:canary@db.example/thinkd?sslmode=require")], &["config"]));
+    assert!(shown.contains("postgres://me:(redacted)@db.example/thinkd?sslmode="), "the rest is shown: {shown}");
+}
+
+#[test]
+fn what_should_be_a_table_of_secrets_and_is_none_is_not_printed() {
+    for (variable, value) in [
+        ("THINKD_KEYS", "[{ key = \"canary\" "),
+        ("THINKD_KEYS", "canary"),
+        ("THINKD_KEYS", "[\"canary\"]"),
+        ("THINKD_MODELS", "canary"),
+        ("THINKD_MODELS__LOW", "{ api_key = \"canary\", "),
+        ("THINKD_MODELS__MODULES", "canary"),
+        ("THINKD_MODELS__MODULES__DECISION", "canary"),
+    ] {
+        let run = thinkd(&[(variable, value)], &["config"]);
+        assert_eq!(run.status.code(), Some(2), "{variable}: {}", said(&run));
+        assert!(said(&run).contains(variable) && !said(&run).contains("canary"), "{variable}: {}", said(&run));
+    }
+}
+
+fn mode(file: &Path) -> u32 {
+    std::fs::metadata(file).unwrap().permissions().mode() & 0o777
+}
+
+/// Whatever the mask of who starts it allows: all that holds words of a mind is its owner's.
+#[tokio::test]
+async fn what_holds_the_log_can_be_read_by_its_owner_only() {
+    let stub = Stub::start().await;
+    let medium = Medium::sqlite();
+    let (folder, url) = (medium.folder().to_owned(), medium.url().to_owned());
+    let masked = ["-c", concat!("umask 0; : > control; exec ", env!("CARGO_BIN_EXE_thinkd"))];
+    let app = Setup::new(medium, &stub).program("sh".into()).arguments(&masked).start().await;
+    app.tell("hello").await;
+    assert_eq!(mode(&folder.join("control")), 0o666, "the mask allows everything");
+    let back_up = format!("umask 0; exec {} backup copy", env!("CARGO_BIN_EXE_thinkd"));
+    let run =
+        Command::new("sh").args(["-c", &back_up]).env("DATABASE_URL", &url).current_dir(&folder).output().unwrap();
+    assert!(run.status.success(), "{}", said(&run));
+    let restore = format!("umask 0; exec {} restore copy", env!("CARGO_BIN_EXE_thinkd"));
+    let mut run = Command::new("sh");
+    let run =
+        run.args(["-c", &restore]).env("DATABASE_URL", "sqlite://restored.db").current_dir(&folder).output().unwrap();
+    assert!(run.status.success(), "{}", said(&run));
+    let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let named = |name: &str| files.iter().any(|file| file.ends_with(name));
+    for name in ["thinkd.db", "thinkd.db-wal", "thinkd.db.index", "thinkd.db.index-wal", "copy", "restored.db"] {
+        assert!(named(name), "{name} is not among {files:?}");
+    }
+    for file in files.iter().filter(|file| !file.ends_with("control")) {
+        assert_eq!(mode(file), 0o600, "{}", file.display());
+    }
+}
