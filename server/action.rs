@@ -19,11 +19,13 @@ pub struct Limits {
     pub time: Duration,
     /// Most bytes of its output in its event; a longer one is kept whole as a blob.
     pub output_bytes: usize,
+    /// Most tags that it may ask the log for.
+    pub filter_tags: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { time: Duration::from_secs(30), output_bytes: 64 << 10 }
+        Self { time: Duration::from_secs(30), output_bytes: 64 << 10, filter_tags: 32 }
     }
 }
 

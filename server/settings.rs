@@ -273,6 +273,7 @@ impl Settings {
             tool_limits: action::Limits {
                 time: ms(self.tools.timeout_ms),
                 output_bytes: self.limits.tool_output_bytes,
+                filter_tags: self.limits.filter_tags,
             },
             queue_max: self.limits.waiting_inputs,
             submodules_max: self.limits.submodules,

@@ -215,6 +215,7 @@ async fn act(hearing: &Hearing, who: &Who, calls: &[Asked], before: Vec<Draft>) 
             intents: [].into(),
             immediate: true,
             budget: hearing.budget.clone(),
+            filter_tags: hearing.tool_limits.filter_tags,
             store: hearing.caller.store().clone(),
         };
         drafts.extend(call.action(tools, &desk));

@@ -60,6 +60,8 @@ pub struct Desk {
     pub immediate: bool,
     /// What may be used up.
     pub budget: Arc<Budget>,
+    /// Most tags to ask the log for.
+    pub filter_tags: usize,
     /// The log and its rows.
     pub store: Arc<dyn Store>,
 }

@@ -399,7 +399,7 @@ async fn follow(follow: &mut Option<Box<Follow>>) -> Result<Seen, crate::store::
 }
 
 async fn subscribe(edge: &Edge, who: &Principal, id: Option<String>, frame: Subscribe) -> Result<Done, Problem> {
-    let (filter, epoch) = input::subscription(&frame)?;
+    let (filter, epoch) = input::subscription(&frame, &edge.limits)?;
     let (follow, head) = Follow::start(edge.runtime.store(), &who.space, filter, frame.after).await?;
     if let Some(epoch) = epoch.filter(|epoch| *epoch != head.epoch) {
         let detail = format!("the log is {} now, not {epoch}; read it anew (after 0)", head.epoch);

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::auth::Principal;
 use super::frame::{Said, Subscribe, Trigger};
+use super::limits::Limits;
 use super::media;
 use super::outgoing::Ack;
 use super::problem::{Problem, Slug, Wrongs};
@@ -108,17 +109,21 @@ async fn submit(
 }
 
 /// What a subscription asks for: the filter, and the epoch its cursor belongs to.
-pub fn subscription(frame: &Subscribe) -> Result<(Query, Option<Uuid>), Problem> {
+pub fn subscription(frame: &Subscribe, limits: &Limits) -> Result<(Query, Option<Uuid>), Problem> {
     let thread = frame.thread.as_deref().map(ThreadId::parse).transpose().map_err(at("/thread"))?;
     let epoch = frame.epoch.as_deref().map(|text| uuid(text, "/epoch")).transpose()?;
-    let query = Query { thread, subtree: frame.subtree, tags: filter_tags(frame.tags.iter()), ..Query::default() };
+    let query = Query { thread, subtree: frame.subtree, tags: frame.tags.clone(), ..Query::default() };
+    let query = within_tags(query, limits).map_err(|detail| Problem::at(Slug::InvalidParameter, "/tags", detail))?;
     Ok((query, epoch))
 }
 
-/// Tags to ask for: blank ones and repetitions are left out.
-pub fn filter_tags<'a>(tags: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let mut kept: Vec<String> = tags.map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect();
-    kept.sort();
-    kept.dedup();
-    kept
+/// A question with its tags as they are compared (blank ones and repetitions left out), if they are not too many.
+pub fn within_tags(query: Query, limits: &Limits) -> Result<Query, String> {
+    let (tags, most) = (query.tags(), limits.filter_tags);
+    if tags.len() > most {
+        metrics::counter!("thinkd_limit_total", "limit" => "filter_tags").increment(1);
+        let count = tags.len();
+        return Err(format!("a filter has at most {most} tags (limits.filter_tags); this one has {count}"));
+    }
+    Ok(Query { tags: tags.into_iter().collect(), ..query })
 }

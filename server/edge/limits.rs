@@ -17,6 +17,8 @@ pub struct Limits {
     pub text_bytes: usize,
     /// How deep JSON may be nested.
     pub json_depth: usize,
+    /// Tags of one filter: of a list, a stream, a subscription, a tool's question.
+    pub filter_tags: usize,
     /// Items of a JSON array.
     pub array_items: usize,
     /// The header block of an HTTP request.
@@ -64,6 +66,7 @@ impl Default for Limits {
             unauthenticated_frame_bytes: 64 << 10,
             text_bytes: 64 << 10,
             json_depth: 64,
+            filter_tags: 32,
             array_items: 1000,
             header_bytes: 16 << 10,
             body_bytes: 1 << 20,
@@ -96,6 +99,7 @@ impl Limits {
             ("text_bytes", self.text_bytes, 1),
             ("json_depth", self.json_depth, 4),
             ("array_items", self.array_items, 1),
+            ("filter_tags", self.filter_tags, 1),
             ("header_bytes", self.header_bytes, 1024),
             ("body_bytes", self.body_bytes, 1),
             ("frames_per_second", self.frames_per_second as usize, 1),
@@ -106,6 +110,8 @@ impl Limits {
         match at_least.iter().find(|(_, given, least)| given < least) {
             Some((name, given, least)) => Err(format!("limits.{name} is {given}; it has to be {least} or more")),
             None if self.json_depth > 100 => Err("limits.json_depth has to be 100 or less".into()),
+            // SQLite puts 500 runs of marks together in one statement, and a tag has up to four.
+            None if self.filter_tags > 100 => Err("limits.filter_tags has to be 100 or less".into()),
             None => Ok(()),
         }
     }

@@ -76,6 +76,7 @@ impl Runtime {
             intents: [].into(),
             immediate: true,
             budget: Arc::new(self.0.options.budget.clone()),
+            filter_tags: self.0.options.tool_limits.filter_tags,
             store: self.0.store.clone(),
         }
     }

@@ -53,6 +53,10 @@ impl Typed for QueryEvents {
             limit,
             ..Query::default()
         };
+        let (tags, most) = (query.tags().len(), desk.filter_tags);
+        if tags > most {
+            return Err(invalid(format!("{tags} tags are too many: ask for at most {most} tags at a time")));
+        }
         let mut events = desk.store.events(&desk.space, &query).await.map_err(|error| {
             Failure::new(FailureKind::Store, format!("the log could not be read: {error}")).retryable()
         })?;
@@ -62,10 +66,12 @@ impl Typed for QueryEvents {
 }
 
 fn moment(since: &str) -> Result<Timestamp, Failure> {
-    Timestamp::parse(since).ok_or_else(|| {
-        let text = format!("since {since:?} is not an RFC 3339 time such as 2026-11-21T04:25:00Z");
-        Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
-    })
+    Timestamp::parse(since)
+        .ok_or_else(|| invalid(format!("since {since:?} is not an RFC 3339 time such as 2026-11-21T04:25:00Z")))
+}
+
+fn invalid(text: String) -> Failure {
+    Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
 }
 
 fn brief(event: &Event) -> Value {

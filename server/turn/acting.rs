@@ -247,6 +247,7 @@ impl Driver {
             intents: intents.into(),
             immediate: self.settings.commit == Commit::Immediate,
             budget: self.mind.budget.clone(),
+            filter_tags: self.mind.tool_limits.filter_tags,
             store: self.mind.caller.store().clone(),
         }
     }

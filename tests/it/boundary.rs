@@ -376,3 +376,49 @@ on_both!(d4_01_the_documents_of_the_protocol_are_served, |medium| {
         assert_eq!(app.get(path).await.status, 200, "{path}");
     }
 });
+
+// A filter of any size is answered or refused by name: never with silence, or with a store that is said to fail.
+on_both!(a_filter_with_too_many_tags_is_refused_on_every_door, |medium| {
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    app.tell("hello").await;
+    let mut socket = app.socket().await;
+    let tags = |count: usize| (0..count - 1).map(|n| format!("t{n}")).chain(["input".to_owned()]).collect::<Vec<_>>();
+    for count in [33, 167, 400] {
+        let query = tags(count).join("&tags=");
+        for path in ["/events", "/events/stream"] {
+            let refused = app.get(&format!("{path}?tags={query}")).await.expect_problem(400, "invalid-parameter");
+            let detail = refused["detail"].as_str().unwrap();
+            assert!(detail.contains("tags") && detail.contains("32"), "{refused}");
+        }
+        let refused = socket.ask(json!({ "type": "subscribe", "after": 0, "tags": tags(count) })).await;
+        assert_eq!(refused["problem"]["type"], "/problems/invalid-parameter", "{refused}");
+        assert_eq!(refused["problem"]["errors"][0]["pointer"], "/tags", "{refused}");
+    }
+    assert!(app.get("/metrics").await.text.contains("thinkd_limit_total{limit=\"filter_tags\"} 9"));
+    // As many as are allowed are looked for; who was refused goes on.
+    let query = tags(32).join("&tags=");
+    assert_eq!(app.get(&format!("/events?tags={query}")).await.expect(200)["items"].as_array().unwrap().len(), 1);
+    assert_eq!(socket.follow(0, json!({ "tags": tags(32) })).await.len(), 1);
+    // What is said twice, in whatever case, counts once.
+    let query = ["input"; 100].join("&tags=").replace("input&tags=input", "INPUT&tags= Input ");
+    assert_eq!(app.get(&format!("/events?tags={query}")).await.expect(200)["items"].as_array().unwrap().len(), 1);
+});
+
+// And so is a tool's, which tells the model what to do.
+on_both!(a_mind_that_asks_for_too_many_tags_is_told_how_many_it_may_ask_for, |medium| {
+    let stub = Stub::start().await;
+    let tags = |count: usize| (0..count - 1).map(|n| format!("t{n}")).chain(["input".to_owned()]).collect::<Vec<_>>();
+    let ask = |count| call("query_events", json!({ "latest": 5, "since": null, "tags": tags(count), "text": null }));
+    stub.script(decision, [ask(5), ask(4), ask(200), reply("Found.")]);
+    let app = Setup::new(medium, &stub).env("THINKD_LIMITS__FILTER_TAGS", 4).start().await;
+    assert_eq!(said(&app.tell("look it up").await[0]), "Found.");
+    let log = app.public_log().await;
+    let results = with(&log, &["result", "tool:query_events"]);
+    let failed: Vec<bool> = results.iter().map(|result| has(result, "failure")).collect();
+    assert_eq!(failed, [true, false, true], "{}", story(&log));
+    for refused in [results[0], results[2]] {
+        assert!(said(refused).contains("at most 4 tags"), "{refused}");
+        assert_eq!(refused["payload"]["problem"]["detail"]["reason"], "invalid_arguments", "{refused}");
+    }
+});

@@ -8,19 +8,19 @@ use serde_json::value::RawValue;
 
 use super::params::Params;
 use super::{Caller, Page, cursor};
-use crate::edge::Edge;
 use crate::edge::input;
 use crate::edge::problem::{Problem, Slug};
+use crate::edge::{Edge, Limits};
 use crate::event::{Event, Modality, Source};
 use crate::id::{Seq, Space};
 use crate::store::{Order, Query};
 
 /// The conditions that history and stream have in common.
-pub fn filter(params: &mut Params) -> Result<Query, Problem> {
+pub fn filter(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
     let query = Query {
         thread: params.thread()?,
         subtree: params.flag("subtree")?,
-        tags: input::filter_tags(params.all("tags").iter()),
+        tags: params.all("tags"),
         source: params.source()?,
         modality: params.modality()?,
         after: params.seq("after")?,
@@ -30,10 +30,10 @@ pub fn filter(params: &mut Params) -> Result<Query, Problem> {
     if query.subtree && query.thread.is_none() {
         return Err(Problem::parameter("subtree", "needs a thread"));
     }
-    Ok(query)
+    input::within_tags(query, limits).map_err(|detail| Problem::parameter("tags", detail))
 }
 
-fn question(params: &mut Params) -> Result<Query, Problem> {
+fn question(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
     let order = |word: &str| match word {
         "desc" => Some(Order::Descending),
         "asc" => Some(Order::Ascending),
@@ -45,7 +45,7 @@ fn question(params: &mut Params) -> Result<Query, Problem> {
         before_ts: params.moment("before_ts")?,
         order: params.word("order", "desc, asc", order)?.unwrap_or_default(),
         limit: params.limit()?,
-        ..filter(params)?
+        ..filter(params, limits)?
     })
 }
 
@@ -85,7 +85,7 @@ pub async fn list(
     mut params: Params,
 ) -> Result<axum::Json<Page<Box<RawValue>>>, Problem> {
     let at = params.one("cursor")?;
-    let mut query = question(&mut params)?;
+    let mut query = question(&mut params, &edge.limits)?;
     params.end()?;
     let bound = bound(&who.space, &query);
     if let Some(at) = at {

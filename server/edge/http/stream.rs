@@ -39,7 +39,7 @@ pub async fn stream(
     headers: HeaderMap,
     mut params: Params,
 ) -> Result<Response, Problem> {
-    let filter = super::events::filter(&mut params)?;
+    let filter = super::events::filter(&mut params, &edge.limits)?;
     params.end()?;
     let after = resumed(&headers)?.or(filter.after);
     let seat = edge.seats.take();
