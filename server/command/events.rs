@@ -117,12 +117,13 @@ impl Reader<'_> {
         Ok(events)
     }
 
-    /// Shows what comes after `after`, across lost connections. Ends only by failing.
-    async fn follow(&self, filter: &[(&'static str, String)], mut after: Seq) -> anyhow::Result<()> {
+    /// Shows what comes after `after`, across lost connections. Ends only by failing: also when the log is another one.
+    async fn follow(&self, filter: &[(&'static str, String)], after: Seq) -> anyhow::Result<()> {
+        let mut last = after.to_string();
         loop {
             let request = self.server.get(&self.client, "/events/stream").query(filter);
-            match request.header("last-event-id", after).send().await {
-                Ok(answer) => self.read_stream(refused(answer).await?, &mut after).await?,
+            match request.header("last-event-id", &last).send().await {
+                Ok(answer) => self.read_stream(refused(answer).await?, &mut last).await?,
                 Err(error) => super::complain(&format!("{}: {error}; trying again", self.server.unreachable())),
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -130,16 +131,19 @@ impl Reader<'_> {
     }
 
     /// Reads server-sent events until the connection is lost.
-    async fn read_stream(&self, answer: reqwest::Response, after: &mut Seq) -> anyhow::Result<()> {
+    async fn read_stream(&self, answer: reqwest::Response, last: &mut String) -> anyhow::Result<()> {
         let mut pieces = answer.bytes_stream();
-        let mut buffer = Vec::new();
+        let (mut buffer, mut id) = (Vec::new(), String::new());
         while let Ok(Some(Ok(piece))) = tokio::time::timeout(SILENCE, pieces.next()).await {
             buffer.extend_from_slice(&piece);
             while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = buffer.drain(..=end).collect();
+                if let Some(value) = line.strip_prefix(b"id:") {
+                    id = String::from_utf8_lossy(value).trim().to_owned();
+                }
                 let Some(data) = line.strip_prefix(b"data:") else { continue };
                 let Ok(event) = serde_json::from_slice::<Event>(data) else { continue };
-                *after = event.seq;
+                last.clone_from(&id);
                 self.show(&event)?;
             }
             if buffer.len() > LINE_MAX {

@@ -401,10 +401,8 @@ async fn follow(follow: &mut Option<Box<Follow>>) -> Result<Seen, crate::store::
 async fn subscribe(edge: &Edge, who: &Principal, id: Option<String>, frame: Subscribe) -> Result<Done, Problem> {
     let (filter, epoch) = input::subscription(&frame, &edge.limits)?;
     let (follow, head) = Follow::start(edge.runtime.store(), &who.space, filter, frame.after).await?;
-    if let Some(epoch) = epoch.filter(|epoch| *epoch != head.epoch) {
-        let detail = format!("the log is {} now, not {epoch}; read it anew (after 0)", head.epoch);
-        return Err(Problem::at(Slug::EpochChanged, "/epoch", detail));
-    }
+    let pointed = |problem: Problem| Problem::at(problem.slug(), "/epoch", problem.detail);
+    input::check_epoch(epoch, head.epoch).map_err(pointed)?;
     if let Some(after) = frame.after.filter(|after| *after > head.seq) {
         let detail = format!("after {after} is beyond the log's end, {}", head.seq);
         return Err(Problem::at(Slug::CursorAhead, "/after", detail));

@@ -127,3 +127,14 @@ pub fn within_tags(query: Query, limits: &Limits) -> Result<Query, String> {
     }
     Ok(Query { tags: tags.into_iter().collect(), ..query })
 }
+
+/// Refuses a position in another incarnation of the log: other events stand there.
+pub fn check_epoch(given: Option<Uuid>, now: Uuid) -> Result<(), Problem> {
+    match given {
+        Some(given) if given != now => {
+            let detail = format!("the log is {now} now, not {given}; read it anew (after 0)");
+            Err(Problem::new(Slug::EpochChanged, detail))
+        }
+        _ => Ok(()),
+    }
+}

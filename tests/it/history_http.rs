@@ -330,8 +330,13 @@ on_both!(d4_16_ten_thousand_events_have_ten_thousand_ids_and_no_gap, |medium| {
     assert!(inputs.iter().all(|event| unique.contains(&seq(event))), "acknowledged under another address");
 });
 
-/// Events of a server-sent stream, as they come.
+/// Events of a server-sent stream, as they come, each with the seq in its id.
 async fn sse(response: &mut reqwest::Response, buffer: &mut String) -> (i64, Value) {
+    let (id, event) = sse_with_id(response, buffer).await;
+    (id.split_once('@').expect("an id without an epoch").0.parse().unwrap(), event)
+}
+
+async fn sse_with_id(response: &mut reqwest::Response, buffer: &mut String) -> (String, Value) {
     loop {
         if let Some((block, rest)) = buffer.split_once("\n\n") {
             let field =
@@ -339,7 +344,7 @@ async fn sse(response: &mut reqwest::Response, buffer: &mut String) -> (i64, Val
             let found = field("id:").zip(field("data:"));
             *buffer = rest.to_owned();
             if let Some((id, data)) = found {
-                return (id.parse().unwrap(), serde_json::from_str(&data).unwrap());
+                return (id, serde_json::from_str(&data).unwrap());
             }
             continue;
         }
@@ -377,3 +382,77 @@ on_both!(d4_26_the_log_can_be_followed_live_over_plain_http, |medium| {
     app.tell("again").await;
     assert_eq!(said(&sse(&mut stream, &mut String::new()).await.1), "ok: again");
 });
+
+// A log that was restored has other events under the same seqs: who followed its former life must not skip any of them.
+on_both!(a_cursor_of_a_former_life_of_the_log_is_refused_on_every_door, |medium| {
+    let stub = Stub::start().await;
+    let mut app = App::start(medium, &stub).await;
+    app.tell("one").await;
+    let mut stream = app.request("GET", "/events/stream?after=0").send().await.unwrap();
+    let (id, event) = sse_with_id(&mut stream, &mut String::new()).await;
+    drop(stream);
+    let epoch = app.get("/metadata").await.expect(200)["epoch"].as_str().unwrap().to_owned();
+    assert_eq!(id, format!("{}@{epoch}", seq(&event)));
+    let resumed = |id: String| app.request("GET", "/events/stream").header("last-event-id", id);
+    let (mut stream, mut buffer) = (resumed(id.clone()).send().await.unwrap(), String::new());
+    assert_eq!(sse(&mut stream, &mut buffer).await.0, seq(&event) + 1, "the same life: goes on");
+    drop(stream);
+    for bad in ["1@", "@", "1@x", "x@y", "1@@", &format!("@{epoch}"), &format!("1@{epoch}@{epoch}"), "9007199254740992"]
+    {
+        http::send(resumed(bad.to_owned())).await.expect_problem(400, "invalid-cursor");
+    }
+    http::send(resumed(format!("9007199254740991@{epoch}"))).await.expect_problem(409, "cursor-ahead");
+    app.get("/events?epoch=x").await.expect_problem(400, "invalid-parameter");
+    for path in ["/events?after=1", "/events/stream?after=1", "/events?before=9", "/events?limit=1"] {
+        let answer = app.get(&format!("{path}&epoch={}", uuid::Uuid::nil())).await;
+        answer.expect_problem(409, "epoch-changed");
+    }
+    for path in ["/events?after=1", "/events?before=9", "/events?limit=1"] {
+        app.get(&format!("{path}&epoch={epoch}")).await.expect(200);
+    }
+    let page = app.get(&format!("/events?limit=1&epoch={epoch}")).await.expect(200);
+    let next = format!("/events?limit=1&epoch={epoch}&cursor={}", page["next"].as_str().unwrap());
+    assert_eq!(app.get(&next).await.expect(200)["items"].as_array().unwrap().len(), 1);
+
+    restore(&mut app).await;
+    app.tell("another life").await;
+    app.tell("and more of it").await;
+    let now = app.get("/metadata").await.expect(200)["epoch"].as_str().unwrap().to_owned();
+    assert_ne!(now, epoch);
+    let resumed = |id: String| app.request("GET", "/events/stream").header("last-event-id", id);
+    let refused = http::send(resumed(id)).await.expect_problem(409, "epoch-changed");
+    assert!(refused["detail"].as_str().unwrap().contains(&now), "it says what it is now: {refused}");
+    app.get(&next).await.expect_problem(409, "epoch-changed");
+    // A bare seq is taken as it always was.
+    let (mut stream, mut buffer) = (resumed("1".to_owned()).send().await.unwrap(), String::new());
+    assert_eq!(sse_with_id(&mut stream, &mut buffer).await.0, format!("2@{now}"));
+});
+
+/// Puts a backup of the database in its place.
+async fn restore(app: &mut App) {
+    use sqlx::Connection as _;
+    let thinkd = |app: &App, arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
+        let command = command.args(arguments).env_clear().env("DATABASE_URL", app.database()).current_dir(app.folder());
+        let run = command.output().unwrap();
+        assert!(run.status.success(), "{run:?}");
+    };
+    assert!(app.stop().await.success());
+    thinkd(app, &["backup", "copy"]);
+    match app.admin() {
+        Some(_) => {
+            let mut connection = sqlx::PgConnection::connect(app.database()).await.unwrap();
+            sqlx::raw_sql("drop schema public cascade; create schema public").execute(&mut connection).await.unwrap();
+            connection.close().await.unwrap();
+        }
+        None => {
+            for file in std::fs::read_dir(app.folder()).unwrap().map(|file| file.unwrap().path()) {
+                if file.file_name().unwrap().to_str().unwrap().starts_with("thinkd.db") {
+                    std::fs::remove_file(file).unwrap();
+                }
+            }
+        }
+    }
+    thinkd(app, &["restore", "copy"]);
+    app.start_again().await;
+}

@@ -77,6 +77,7 @@ fn continue_at(query: &mut Query, at: Seq) {
         ("before_ts" = Option<String>, Query, format = DateTime, description = "strictly older than this moment"),
         ("q" = Option<String>, Query, max_length = 1024, description = "full text: all these words"),
         ("order" = Option<String>, Query, example = "desc", description = "`desc` (newest first) or `asc`, by `seq`"),
+        ("epoch" = Option<Uuid>, Query, description = "the incarnation of the log that `after`, `before` and `cursor` belong to; another one is `epoch-changed`"),
     ),
     responses((status = 200, body = Page<Event>)))]
 pub async fn list(
@@ -86,7 +87,11 @@ pub async fn list(
 ) -> Result<axum::Json<Page<Box<RawValue>>>, Problem> {
     let at = params.one("cursor")?;
     let mut query = question(&mut params, &edge.limits)?;
+    let epoch = params.epoch()?;
     params.end()?;
+    if epoch.is_some() {
+        input::check_epoch(epoch, edge.runtime.store().head(&who.space).await?.epoch)?;
+    }
     let bound = bound(&who.space, &query);
     if let Some(at) = at {
         let at = cursor::read(&bound, &at)?.parse().map_err(|_| Problem::new(Slug::InvalidCursor, "no seq"))?;

@@ -2,7 +2,9 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request;
+use uuid::Uuid;
 
+use crate::edge::input;
 use crate::edge::problem::{Problem, Slug};
 use crate::event::{Modality, Source};
 use crate::id::{INTEGER_MAX, Seq, ThreadId};
@@ -62,6 +64,13 @@ impl Params {
     /// A seq.
     pub fn seq(&mut self, name: &str) -> Result<Option<Seq>, Problem> {
         self.integer(name, 0..=INTEGER_MAX)
+    }
+
+    /// `epoch`: the incarnation of the log that a position belongs to.
+    pub fn epoch(&mut self) -> Result<Option<Uuid>, Problem> {
+        let Some(text) = self.one("epoch")? else { return Ok(None) };
+        let epoch = input::uuid(&text, "");
+        epoch.map(Some).map_err(|problem| Problem::parameter("epoch", problem.detail))
     }
 
     /// A moment, with any offset.

@@ -8,11 +8,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use super::params::Params;
 use super::{Caller, LAST_EVENT_ID};
 use crate::edge::Edge;
 use crate::edge::follow::{Follow, Seen};
+use crate::edge::input;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug};
 use crate::event::{Modality, Source};
@@ -29,10 +31,11 @@ use crate::store::{Query, Shown};
         ("modality" = Option<Modality>, Query, description = "only of this modality"),
         ("after" = Option<i64>, Query, minimum = 0, description = "a greater `seq`"),
         ("q" = Option<String>, Query, max_length = 1024, description = "full text: all these words"),
-        ("Last-Event-ID" = Option<i64>, Header, minimum = 0, description = "the seq of the last event seen"),
+        ("epoch" = Option<Uuid>, Query, description = "the incarnation of the log that `after` belongs to; another one is `epoch-changed`"),
+        ("Last-Event-ID" = Option<String>, Header, description = "the `id:` of the last event seen; of another epoch it is `epoch-changed`. A seq alone is taken without that check"),
     ),
     responses((status = 200, content_type = "text/event-stream", body = String,
-        description = "`id:` is the seq, `data:` the event; a comment every 15 s")))]
+        description = "`id:` is `<seq>@<epoch>`, `data:` the event; a comment every 15 s")))]
 pub async fn stream(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
@@ -40,20 +43,26 @@ pub async fn stream(
     mut params: Params,
 ) -> Result<Response, Problem> {
     let filter = super::events::filter(&mut params, &edge.limits)?;
+    let epoch = params.epoch()?;
     params.end()?;
-    let after = resumed(&headers)?.or(filter.after);
+    let (last, last_epoch) = resumed(&headers)?.unzip();
+    let after = last.or(filter.after);
     let seat = edge.seats.take();
     let seat = seat.ok_or_else(|| Problem::new(Slug::TooManyRequests, "too many sockets and streams are open"))?;
     let (follow, head) =
         Follow::start(edge.runtime.store(), &who.space, Query { after: None, ..filter }, after).await?;
+    for given in [epoch, last_epoch.flatten()] {
+        input::check_epoch(given, head.epoch)?;
+    }
     if after.is_some_and(|after| after > head.seq) {
         let detail = format!("the cursor is beyond the log's end, {}", head.seq);
         return Err(Problem::new(Slug::CursorAhead, detail));
     }
-    let chunks = futures_util::stream::unfold((edge, follow, seat), |(edge, mut follow, seat)| async move {
+    let start = (edge, follow, seat);
+    let chunks = futures_util::stream::unfold(start, move |(edge, mut follow, seat)| async move {
         let chunk = tokio::select! {
             () = edge.drain.cancelled() => return None,
-            chunk = chunk(&mut follow, edge.limits.sse_comment_ms) => chunk?,
+            chunk = chunk(&mut follow, head.epoch, edge.limits.sse_comment_ms) => chunk?,
         };
         Some((Ok::<_, Infallible>(chunk), (edge, follow, seat)))
     });
@@ -61,16 +70,29 @@ pub async fn stream(
     Ok((headers, Body::from_stream(chunks)).into_response())
 }
 
-fn resumed(headers: &HeaderMap) -> Result<Option<Seq>, Problem> {
+fn resumed(headers: &HeaderMap) -> Result<Option<(Seq, Option<Uuid>)>, Problem> {
     let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
-    let seq = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-    seq.filter(|seq| (0..=INTEGER_MAX).contains(seq))
-        .map(Some)
-        .ok_or_else(|| Problem::new(Slug::InvalidCursor, "Last-Event-ID is the seq of an event"))
+    let text = value.to_str().unwrap_or_default().trim();
+    last_event(text).map(Some).ok_or_else(|| {
+        Problem::new(
+            Slug::InvalidCursor,
+            "Last-Event-ID is the id of the last event seen, <seq>@<epoch>, or a seq alone",
+        )
+    })
+}
+
+/// `<seq>@<epoch>`, or a seq alone.
+fn last_event(text: &str) -> Option<(Seq, Option<Uuid>)> {
+    let (seq, epoch) = match text.split_once('@') {
+        Some((seq, epoch)) => (seq, Some(input::uuid(epoch, "").ok()?)),
+        None => (text, None),
+    };
+    let seq = seq.parse().ok().filter(|seq| (0..=INTEGER_MAX).contains(seq))?;
+    Some((seq, epoch))
 }
 
 /// What is to be sent next: events, or after a while of nothing a comment. None: the log cannot be read.
-async fn chunk(follow: &mut Follow, comment_ms: u64) -> Option<Bytes> {
+async fn chunk(follow: &mut Follow, epoch: Uuid, comment_ms: u64) -> Option<Bytes> {
     let events = async {
         loop {
             match follow.next().await {
@@ -84,12 +106,12 @@ async fn chunk(follow: &mut Follow, comment_ms: u64) -> Option<Bytes> {
         }
     };
     match timeout(ms(comment_ms), events).await {
-        Ok(events) => Some(events?.iter().map(|shown| lines(shown)).collect::<String>().into()),
+        Ok(events) => Some(events?.iter().map(|shown| lines(shown, epoch)).collect::<String>().into()),
         Err(_) => Some(Bytes::from_static(b": still here\n\n")),
     }
 }
 
-fn lines(shown: &Shown) -> String {
+fn lines(shown: &Shown, epoch: Uuid) -> String {
     // JSON has no raw line breaks: one data line is enough.
-    format!("id: {}\ndata: {}\n\n", shown.event.seq, shown.json)
+    format!("id: {}@{epoch}\ndata: {}\n\n", shown.event.seq, shown.json)
 }
