@@ -275,6 +275,7 @@ impl Inner {
             tool_limits: options.tool_limits,
             budget: Arc::new(options.budget.clone()),
             told,
+            tally: Arc::default(),
             beside: tasks.clone(),
         };
         Self {

@@ -19,6 +19,10 @@ use crate::scribe::{Lost, Scribe};
 use crate::store::Show;
 use crate::tool::{Desk, Toolbox};
 
+mod tally;
+
+pub use tally::{Heard, Tally};
+
 /// The word a voice may say instead of saying nothing.
 const PASS: &str = "PASS";
 

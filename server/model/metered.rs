@@ -1,7 +1,8 @@
 //! Counts what models are asked, what becomes of it, how long it takes and what it costs. Changes nothing.
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -10,6 +11,7 @@ use metrics::{counter, histogram};
 
 use super::{Answer, Model, Piece, Pieces, Prepared, Request};
 use crate::failure::{Failure, FailureKind, Who};
+use crate::id::Name;
 
 /// Calls, by `module_kind` and `outcome` (`done`, `failed`, `timeout`, `cancelled`).
 pub const CALLS: &str = "thinkd_model_calls_total";
@@ -17,6 +19,29 @@ pub const CALLS: &str = "thinkd_model_calls_total";
 pub const SECONDS: &str = "thinkd_model_call_seconds";
 /// Tokens, by `direction` (`input`, `output`; `cached` ones are among the input).
 pub const TOKENS: &str = "thinkd_model_tokens_total";
+
+/// Calls of a submodule, by `submodule` and `outcome`; and its tokens, by `submodule` and `direction`.
+pub const SUBMODULE_CALLS: &str = "thinkd_submodule_calls_total";
+/// See `SUBMODULE_CALLS`.
+pub const SUBMODULE_TOKENS: &str = "thinkd_submodule_tokens_total";
+
+/// Names of submodules that are labels of metrics: those that speak first after the start. Clients make names, and a label
+/// for every one that was ever made would have no end.
+const LABELS_MAX: usize = 256;
+
+/// The label of a submodule: its name, or `other` when there are too many.
+pub fn label(name: &Name) -> String {
+    // A plain mutex: held for a look-up.
+    static KNOWN: Mutex<BTreeSet<Name>> = Mutex::new(BTreeSet::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if !known.contains(name) {
+        if known.len() >= LABELS_MAX {
+            return "other".to_owned();
+        }
+        known.insert(name.clone());
+    }
+    name.to_string()
+}
 
 /// The same model, counted.
 pub fn metered(model: Arc<dyn Model>) -> Arc<dyn Model> {
@@ -32,7 +57,12 @@ impl Model for Metered {
 
     fn ask(&self, prepared: Prepared) -> Pieces {
         let module_kind = module_kind(&prepared.module);
-        Counted { pieces: self.0.ask(prepared), module_kind, since: Instant::now(), outcome: "cancelled" }.boxed()
+        let submodule = match &prepared.module {
+            Who::Submodule(name) => Some(label(name)),
+            _ => None,
+        };
+        Counted { pieces: self.0.ask(prepared), module_kind, submodule, since: Instant::now(), outcome: "cancelled" }
+            .boxed()
     }
 
     fn name(&self) -> String {
@@ -55,6 +85,7 @@ fn module_kind(module: &Who) -> &'static str {
 struct Counted {
     pieces: Pieces,
     module_kind: &'static str,
+    submodule: Option<String>,
     since: Instant,
     outcome: &'static str,
 }
@@ -67,7 +98,7 @@ impl Stream for Counted {
         match &next {
             Poll::Ready(Some(Ok(Piece::End(answer)))) => {
                 self.outcome = "done";
-                count_tokens(answer);
+                count_tokens(answer, self.submodule.as_ref());
             }
             Poll::Ready(Some(Err(failure))) if failure.kind == FailureKind::Timeout => self.outcome = "timeout",
             Poll::Ready(Some(Err(_))) => self.outcome = "failed",
@@ -80,14 +111,20 @@ impl Stream for Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         counter!(CALLS, "module_kind" => self.module_kind, "outcome" => self.outcome).increment(1);
+        if let Some(submodule) = self.submodule.take() {
+            counter!(SUBMODULE_CALLS, "submodule" => submodule, "outcome" => self.outcome).increment(1);
+        }
         histogram!(SECONDS, "module_kind" => self.module_kind).record(self.since.elapsed().as_secs_f64());
     }
 }
 
-fn count_tokens(answer: &Answer) {
+fn count_tokens(answer: &Answer, submodule: Option<&String>) {
     let usage = answer.usage;
     let counts = [("input", usage.input_tokens), ("output", usage.output_tokens), ("cached", usage.cached_tokens)];
     for (direction, tokens) in counts {
         counter!(TOKENS, "direction" => direction).increment(tokens);
+        if let Some(submodule) = submodule {
+            counter!(SUBMODULE_TOKENS, "submodule" => submodule.clone(), "direction" => direction).increment(tokens);
+        }
     }
 }

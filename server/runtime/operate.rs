@@ -6,6 +6,7 @@ use super::{NewContact, NewThread, Refused, Runtime};
 use crate::event::{Condition, Draft};
 use crate::id::{Name, Space, ThreadId};
 use crate::store::{self, Append, Appended, Status, SubmoduleRow, ThreadRow};
+use crate::submodule::Heard;
 use crate::tools::spawn_thread::labels;
 use crate::turn::driver::Why;
 use crate::turn::ending;
@@ -144,6 +145,11 @@ impl Runtime {
     pub async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Refused> {
         self.open(space).await?;
         Ok(self.0.store.submodules(space).await?)
+    }
+
+    /// What became of the times that this server asked a voice.
+    pub fn heard(&self, space: &Space, name: &Name) -> Heard {
+        self.0.mind.tally.of(space, name)
     }
 
     /// Removes a submodule.

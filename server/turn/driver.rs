@@ -26,7 +26,7 @@ use crate::model::Tier;
 use crate::scribe::{Lost, Scribe};
 use crate::store::feed::DeltaOutcome;
 use crate::store::{self, Shown, Status, SubmoduleRow};
-use crate::submodule::{self, Hearing, Occasion, Spoken, Voice, removed, speak};
+use crate::submodule::{self, Hearing, Occasion, Spoken, Tally, Voice, removed, speak};
 use crate::thread::{Language, Settings};
 use crate::tool::Toolbox;
 
@@ -52,6 +52,8 @@ pub struct Mind {
     pub tool_limits: Limits,
     /// What may be used up.
     pub budget: Arc<Budget>,
+    /// What became of the voices that were asked.
+    pub tally: Arc<Tally>,
     /// Where late voices and follow-ups run on after their turn.
     pub beside: TaskTracker,
     /// Who sees to it that what an event asks for of others happens.
@@ -200,7 +202,7 @@ impl Driver {
                 () = tokio::time::sleep_until(deadline) => {
                     let silent = asked.silent().map(|name| self.too_late(name)).collect();
                     self.write(silent).await?;
-                    self.mind.beside.spawn(late_voices(asked, self.scribe.clone(), self.place.clone(), self.turn.number()));
+                    self.mind.beside.spawn(late_voices(asked, self.scribe.clone(), self.place.clone(), self.turn.number(), self.mind.tally.clone()));
                     return Ok(None);
                 }
             };
@@ -391,6 +393,7 @@ impl Driver {
         let (caller, scribe, place, turn) =
             (self.mind.caller.clone(), self.scribe.clone(), self.place.clone(), self.turn.number());
         let hearing = self.hearing_with(occasion, until);
+        let tally = self.mind.tally.clone();
         self.mind.beside.spawn(async move {
             let look = match caller.look(&place, submodule::SHOW).await {
                 Ok(look) => Arc::new(look),
@@ -404,6 +407,9 @@ impl Driver {
             let voices = voices.into_iter().filter(|voice| there.iter().any(|row| row.name == voice.name));
             voices.for_each(|voice| asked.ask(hearing(look.clone()), voice, When::FollowUp));
             while let Some(spoken) = asked.next().await {
+                if let Ok(spoken) = &spoken {
+                    tally.count(&place.space, spoken, false);
+                }
                 let drafts = drafts_of(spoken, &place, turn, When::FollowUp);
                 let drafts = submodule::dated(&caller, &place.space, drafts).await;
                 write_beside(&scribe, drafts).await;
@@ -480,6 +486,9 @@ impl Driver {
     }
 
     fn drafts_of(&self, spoken: Result<Spoken, (Name, JoinError)>) -> Vec<Draft> {
+        if let Ok(spoken) = &spoken {
+            self.mind.tally.count(&self.place.space, spoken, false);
+        }
         drafts_of(spoken, &self.place, self.turn.number(), When::InTime)
     }
 }
@@ -520,8 +529,11 @@ impl Voices {
 }
 
 /// What comes after the deadline is appended as late.
-async fn late_voices(mut asked: Voices, scribe: Arc<Scribe>, place: Place, turn: u64) {
+async fn late_voices(mut asked: Voices, scribe: Arc<Scribe>, place: Place, turn: u64, tally: Arc<Tally>) {
     while let Some(spoken) = asked.next().await {
+        if let Ok(spoken) = &spoken {
+            tally.count(&place.space, spoken, true);
+        }
         let drafts = drafts_of(spoken, &place, turn, When::InTime).into_iter();
         // That it was not heard in time stands in the log already; that it never came is in the record of its call.
         let drafts = drafts.filter(|draft| !(draft.has(tag::FAILURE) && draft.has("timeout")));

@@ -472,3 +472,41 @@ on_both!(a_conversation_may_name_the_voices_it_hears, |medium| {
     assert!((400..500).contains(&refused.status), "{}", refused.text);
     let _: Value = refused.body;
 });
+
+// D4.62: who speaks, who has nothing to say and who comes too late can be seen, voice by voice.
+on_both!(d4_62_how_often_a_voice_spoke_passed_and_was_late_is_counted, |medium| {
+    let stub = Stub::start().await;
+    let held = Gate::new();
+    stub.on(voice("talks"), text("Something.")).on(voice("silent"), text("PASS"));
+    stub.on(voice("slow"), text("At last.").held(&held)).on(voice("broken"), status(400));
+    let setup = Setup::new(medium, &stub).voices(&["talks", "silent", "slow", "broken"]);
+    let setup = setup.env("THINKD_TURN__FOLLOW_UP", false).env("THINKD_TURN__SUBMODULE_TIMEOUT_MS", 1500);
+    let app = setup.start().await;
+    let mut socket = app.socket().await;
+    let counts = async |name: &str| {
+        let listed = app.get("/submodules").await.expect(200);
+        let row = listed["items"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+        ["spoke", "passed", "late", "failed"].map(|key| row["heard"][key].as_u64().unwrap_or_else(|| panic!("{row}")))
+    };
+    for name in ["talks", "silent", "slow", "broken"] {
+        assert_eq!(counts(name).await, [0; 4], "nobody was asked yet");
+    }
+    app.tell("hello").await;
+    held.open();
+    socket.tagged("late").await;
+    app.tell("again").await;
+    assert_eq!(counts("talks").await, [2, 0, 0, 0]);
+    assert_eq!(counts("silent").await, [0, 2, 0, 0]);
+    assert_eq!(counts("slow").await, [1, 0, 1, 0]);
+    assert_eq!(counts("broken").await, [0, 0, 0, 2]);
+    let metrics = app.get("/metrics").await.text;
+    for line in [
+        "thinkd_submodule_answers_total{submodule=\"talks\",answer=\"spoke\"} 2",
+        "thinkd_submodule_answers_total{submodule=\"silent\",answer=\"passed\"} 2",
+        "thinkd_submodule_answers_total{submodule=\"slow\",answer=\"late\"} 1",
+        "thinkd_submodule_calls_total{submodule=\"talks\",outcome=\"done\"} 2",
+        "thinkd_submodule_tokens_total{submodule=\"talks\",direction=\"output\"}",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in {metrics}");
+    }
+});

@@ -14,8 +14,9 @@ use crate::edge::Edge;
 use crate::edge::input;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::id::Name;
+use crate::id::{Name, Space};
 use crate::store::SubmoduleRow;
+use crate::submodule;
 use crate::time::Timestamp;
 
 /// A voice.
@@ -29,11 +30,28 @@ pub struct Submodule {
     /// When it was last set.
     #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
     pub updated_at: Timestamp,
+    /// What became of the times that it was asked, by this server since it started.
+    pub heard: Heard,
 }
 
-impl From<SubmoduleRow> for Submodule {
-    fn from(row: SubmoduleRow) -> Self {
-        Self { name: row.name, prompt: row.prompt, updated_at: row.updated }
+/// What became of the times that a voice was asked; each is counted once.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Heard {
+    /// It spoke in time.
+    pub spoke: u64,
+    /// It had nothing to say.
+    pub passed: u64,
+    /// It answered when the decision no longer waited for it.
+    pub late: u64,
+    /// It could not answer.
+    pub failed: u64,
+}
+
+impl Submodule {
+    fn of(edge: &Edge, space: &Space, row: SubmoduleRow) -> Self {
+        let submodule::Heard { spoke, passed, late, failed } = edge.runtime.heard(space, &row.name);
+        let heard = Heard { spoke, passed, late, failed };
+        Self { name: row.name, prompt: row.prompt, updated_at: row.updated, heard }
     }
 }
 
@@ -56,7 +74,8 @@ pub async fn list(
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, row.name.as_str()));
-    Ok(axum::Json(Page { items: rows.into_iter().map(Submodule::from).collect(), next }))
+    let items = rows.into_iter().map(|row| Submodule::of(&edge, &who.space, row)).collect();
+    Ok(axum::Json(Page { items, next }))
 }
 
 /// A voice to be.
@@ -111,7 +130,8 @@ pub async fn create(
     let name = Name::parse(&body.name).map_err(input::at("/name"))?;
     let row = edge.runtime.set_submodule(&who.space, &name, &body.prompt, true).await?;
     let place = format!("/submodules/{name}");
-    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Submodule::from(row))).into_response())
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Submodule::of(&edge, &who.space, row)))
+        .into_response())
 }
 
 /// Gives a voice another prompt.
@@ -127,7 +147,7 @@ pub async fn change(
     params.end()?;
     let name = Name::parse(&name)?;
     let row = edge.runtime.set_submodule(&who.space, &name, &body.prompt, false).await?;
-    Ok(axum::Json(row.into()))
+    Ok(axum::Json(Submodule::of(&edge, &who.space, row)))
 }
 
 /// Removes a voice.
