@@ -8,6 +8,7 @@
 )]
 
 mod delivery;
+mod doors;
 mod figures;
 mod history;
 mod memory;
@@ -20,8 +21,9 @@ use figures::Arguments;
 
 type Part = fn(&Arguments);
 
-const PARTS: [(&str, Part); 5] = [
+const PARTS: [(&str, Part); 6] = [
     ("turns", turns::run),
+    ("doors", doors::run),
     ("delivery", delivery::run),
     ("history", history::run),
     ("memory", memory::run),
