@@ -93,6 +93,7 @@ async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipel
 
 /// The configured store, its tables made or brought up to date.
 pub async fn open_store(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
+    settings.check_database()?;
     let url = settings.database.expose_secret();
     let store = store::open(url, store::Options::default(), project).await;
     store.with_context(|| format!("database {}", shown_url(url)))

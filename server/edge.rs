@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -68,6 +68,8 @@ use stall::Impatient;
 const PLAIN_CONNECTIONS: usize = 1000;
 /// Headers of a request.
 const HEADERS: usize = 100;
+/// How long a request's headers may take that comes while the server goes.
+const GOING_HEADER_MS: u64 = 1000;
 /// After a failed accept (no more descriptors, say).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -199,10 +201,14 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
         let router = router.clone();
         async move { Ok::<_, Infallible>(answer(router, request).await) }
     });
+    // Who comes while the server goes is told so, by one answer: a connection closed without a word looks like a crash.
+    let going = edge.drain.is_cancelled();
+    let header_ms = if going { edge.limits.header_ms.min(GOING_HEADER_MS) } else { edge.limits.header_ms };
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(ms(edge.limits.header_ms))
+        .keep_alive(!going)
+        .header_read_timeout(ms(header_ms))
         .max_header_size(edge.limits.header_bytes)
         .max_headers(HEADERS);
     let stream = Impatient::new(stream, ms(edge.limits.stall_ms));
@@ -210,7 +216,7 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
     tokio::pin!(connection);
     let served = tokio::select! {
         served = &mut connection => served,
-        () = edge.drain.cancelled() => {
+        () = edge.drain.cancelled(), if !going => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -260,10 +266,23 @@ fn router(edge: Arc<Edge>) -> Router {
         .with_state(edge)
 }
 
+/// Refuses an address that is too long to be one of ours.
+fn fits(uri: &Uri, limit: usize) -> Result<(), Problem> {
+    let bytes = uri.path_and_query().map_or(0, |address| address.as_str().len());
+    if bytes <= limit {
+        return Ok(());
+    }
+    metrics::counter!("thinkd_limit_total", "limit" => "url_bytes").increment(1);
+    Err(Problem::new(Slug::UriTooLong, format!("an address has at most {limit} bytes; this one has {bytes}")))
+}
+
 /// Refuses requests to other names and from pages of other sites, before anything else is looked at.
 async fn guard(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
     let local = request.extensions().get::<Local>().copied();
     let local = local.unwrap_or(Local(std::net::Ipv4Addr::LOCALHOST.into()));
+    if let Err(problem) = fits(request.uri(), edge.limits.url_bytes) {
+        return problem.into_response();
+    }
     match edge.hosts.check(request.uri(), request.headers(), local) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),

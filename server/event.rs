@@ -81,6 +81,7 @@ pub type Payload = Map<String, Value>;
 
 /// What is said about an event besides its content. Closed: no causal ids, ever.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Meta {
     /// What kind of event this is, for readers and filters.
     pub tags: Vec<String>,

@@ -205,6 +205,9 @@ impl Invalid {
     }
 }
 
+/// The databases there are.
+const KINDS: &str = "use sqlite://FILE or postgres://USER:PASSWORD@HOST/DATABASE";
+
 fn invalid<T>(text: impl Into<String>) -> Result<T, Invalid> {
     Err(Invalid(text.into()))
 }
@@ -227,6 +230,7 @@ impl Settings {
             ));
         }
         self.edge().check().map_err(Invalid)?;
+        self.check_database()?;
         let at_least_one = [
             ("turn.max_rounds", self.turn.max_rounds),
             ("history.decision", self.history.decision),
@@ -242,6 +246,20 @@ impl Settings {
             return invalid(format!("{key} = 0 would stop everything: it must be at least 1"));
         }
         self.models.check()
+    }
+
+    /// Refuses a database of a kind that is not known. Quotes nothing of its URL but the kind: the rest may hold a secret.
+    pub fn check_database(&self) -> Result<(), Invalid> {
+        let known = ["sqlite", "postgres", "postgresql"];
+        match self.database.expose_secret().split_once(':') {
+            Some((kind, _)) if known.contains(&kind) => Ok(()),
+            Some((kind, _))
+                if kind.len() <= 20 && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') =>
+            {
+                invalid(format!("database = {kind}:… is of no kind that is known here; {KINDS}"))
+            }
+            _ => invalid(format!("database (DATABASE_URL) is no URL of a database; {KINDS}")),
+        }
     }
 
     /// Refuses tools that do not exist, and a conversation that could not answer.

@@ -29,6 +29,7 @@ pub async fn rebuild(settings: &Settings, check: bool) -> anyhow::Result<()> {
 
 /// Copies the log and its blobs into a new file. A server may go on meanwhile.
 pub async fn backup(settings: &Settings, file: &Path) -> anyhow::Result<()> {
+    settings.check_database()?;
     let url = settings.database.expose_secret();
     let events = store::backup(url, file).await.with_context(|| format!("database {}", shown_url(url)))?;
     Ok(say(format_args!("{events} events copied to {}", file.display()))?)
@@ -36,6 +37,7 @@ pub async fn backup(settings: &Settings, file: &Path) -> anyhow::Result<()> {
 
 /// Fills the configured database, which must be empty, from a backup.
 pub async fn restore(settings: &Settings, file: &Path) -> anyhow::Result<()> {
+    settings.check_database()?;
     let url = settings.database.expose_secret();
     let events = store::restore(url, file, project).await.with_context(|| format!("database {}", shown_url(url)))?;
     Ok(say(format_args!("{events} events restored; clients see a new epoch"))?)

@@ -222,8 +222,8 @@ impl Client {
     fn act(&mut self, id: Option<String>, frame: ClientFrame) -> Result<(), End> {
         match frame {
             ClientFrame::Input(kind, said) => {
-                let (runtime, who) = (self.edge.runtime.clone(), self.principal.clone());
-                self.start(id, async move |id| input::said(&runtime, &who, id, kind, said).await.map(Done::Ack))
+                let (edge, who) = (self.edge.clone(), self.principal.clone());
+                self.start(id, async move |id| input::said(&edge, &who, id, kind, said).await.map(Done::Ack))
             }
             ClientFrame::Trigger(trigger) => {
                 let (runtime, who) = (self.edge.runtime.clone(), self.principal.clone());

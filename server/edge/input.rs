@@ -3,6 +3,7 @@
 
 use uuid::Uuid;
 
+use super::Edge;
 use super::auth::Principal;
 use super::frame::{Said, Subscribe, Trigger};
 use super::limits::Limits;
@@ -60,12 +61,13 @@ pub fn key(text: Option<&str>) -> Result<Option<Key>, Problem> {
 
 /// Stores something said or perceived.
 pub async fn said(
-    runtime: &Runtime,
+    edge: &Edge,
     who: &Principal,
     id: Option<String>,
     kind: InputKind,
     said: Said,
 ) -> Result<Ack, Problem> {
+    let runtime = &edge.runtime;
     let thread = thread(said.thread.as_deref())?;
     let event_id = key(said.event_id.as_deref())?;
     let words = said.text.filter(|text| !text.trim().is_empty());
@@ -74,7 +76,7 @@ pub async fn said(
     for (is, name, items) in [(Modality::Image, "images", said.images), (Modality::Audio, "audio", said.audio)] {
         for (index, item) in items.into_iter().enumerate() {
             let at = format!("/{name}/{index}");
-            match media::part(&**runtime.store(), &who.space, item, is, &at).await {
+            match media::part(&**runtime.store(), &who.space, item, is, &at, edge.limits.image_pixels).await {
                 Ok(part) => parts.push(part),
                 Err(problem) if problem.errors.is_empty() => return Err(problem),
                 Err(problem) => wrongs.absorb(problem),

@@ -23,10 +23,14 @@ pub struct Limits {
     pub array_items: usize,
     /// The header block of an HTTP request.
     pub header_bytes: usize,
+    /// The address of an HTTP request: path and query.
+    pub url_bytes: usize,
     /// The body of an HTTP request.
     pub body_bytes: usize,
     /// A blob, uploaded or in a frame.
     pub blob_bytes: usize,
+    /// Pixels of an image, as its header says: what a few bytes claim, a reader may have to make room for.
+    pub image_pixels: u64,
     /// Frames a second of one socket; above it the socket is read more slowly.
     pub frames_per_second: u32,
     /// Sockets of one key at a time (where keys are configured).
@@ -69,8 +73,10 @@ impl Default for Limits {
             filter_tags: 32,
             array_items: 1000,
             header_bytes: 16 << 10,
+            url_bytes: 8 << 10,
             body_bytes: 1 << 20,
             blob_bytes: 50 << 20,
+            image_pixels: 100_000_000,
             frames_per_second: 200,
             sockets_per_key: 100,
             sockets: 10_000,
@@ -101,6 +107,7 @@ impl Limits {
             ("array_items", self.array_items, 1),
             ("filter_tags", self.filter_tags, 1),
             ("header_bytes", self.header_bytes, 1024),
+            ("url_bytes", self.url_bytes, 256),
             ("body_bytes", self.body_bytes, 1),
             ("frames_per_second", self.frames_per_second as usize, 1),
             ("sockets", self.sockets, 1),

@@ -1,5 +1,5 @@
 //! Images and sounds from outside: what they say they are must be what their first bytes look like.
-//! Nothing is decoded here beyond base64.
+//! Nothing is decoded here beyond base64 and the size in an image's header.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -48,7 +48,22 @@ fn canonical(mime: &str) -> Option<&'static str> {
 }
 
 /// The type of a blob: what it is declared to be, when its bytes look like that; what they look like, when nothing is.
-pub fn check(declared: Option<&str>, bytes: &[u8], pointer: &str) -> Result<&'static str, Problem> {
+/// An image whose header claims more than `pixels` is refused.
+pub fn check(declared: Option<&str>, bytes: &[u8], pointer: &str, pixels: u64) -> Result<&'static str, Problem> {
+    let mime = known(declared, bytes, pointer)?;
+    match size(bytes) {
+        Some((width, height)) if u64::from(width) * u64::from(height) > pixels => {
+            metrics::counter!("thinkd_limit_total", "limit" => "image_pixels").increment(1);
+            let detail = format!(
+                "an image has at most {pixels} pixels (limits.image_pixels); this one says it is {width} × {height}"
+            );
+            Err(Problem::at(Slug::InvalidMedia, pointer, detail))
+        }
+        _ => Ok(mime),
+    }
+}
+
+fn known(declared: Option<&str>, bytes: &[u8], pointer: &str) -> Result<&'static str, Problem> {
     let known = "png, jpeg, gif and webp images; wav, mp3, ogg, flac, webm and mp4 audio";
     let declared = match declared {
         None => None,
@@ -65,19 +80,64 @@ pub fn check(declared: Option<&str>, bytes: &[u8], pointer: &str) -> Result<&'st
     }
 }
 
+/// Width and height of an image, as its header says.
+fn size(bytes: &[u8]) -> Option<(u32, u32)> {
+    let big = |at: usize, count: usize| {
+        Some(bytes.get(at..at + count)?.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)))
+    };
+    let little = |at: usize, count: usize| {
+        Some(bytes.get(at..at + count)?.iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte)))
+    };
+    match sniff(bytes)? {
+        "image/png" => Some((big(16, 4)?, big(20, 4)?)),
+        "image/gif" => Some((little(6, 2)?, little(8, 2)?)),
+        "image/jpeg" => jpeg_size(bytes),
+        "image/webp" => match bytes.get(12..16)? {
+            b"VP8X" => Some((little(24, 3)? + 1, little(27, 3)? + 1)),
+            b"VP8L" => little(21, 4).map(|bits| ((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1)),
+            b"VP8 " => Some((little(26, 2)? & 0x3fff, little(28, 2)? & 0x3fff)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Goes from marker to marker to the one that begins a frame, which has the size.
+fn jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
+    let big = |at: usize| Some(u32::from(*bytes.get(at)?) << 8 | u32::from(*bytes.get(at + 1)?));
+    let mut at = 2;
+    loop {
+        match (bytes.get(at)?, bytes.get(at + 1)?) {
+            (0xff, 0xff) => at += 1,
+            (0xff, 0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf) => return Some((big(at + 7)?, big(at + 5)?)),
+            (0xff, 0x01 | 0xd0..=0xd8) => at += 2,
+            (0xff, 0xd9 | 0xda) => return None,
+            (0xff, _) => at += 2 + usize::try_from(big(at + 2)?.max(2)).ok()?,
+            _ => return None,
+        }
+    }
+}
+
 /// Whether the text is a blob's id.
 pub fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Media of an input as parts of it: data are stored as a blob, a blob is looked up.
-pub async fn part(store: &dyn Store, space: &Space, media: Media, is: Modality, at: &str) -> Result<Part, Problem> {
+pub async fn part(
+    store: &dyn Store,
+    space: &Space,
+    media: Media,
+    is: Modality,
+    at: &str,
+    pixels: u64,
+) -> Result<Part, Problem> {
     let (blob, mime, bytes) = match (media.data, media.blob) {
         (Some(data), None) => {
             let Ok(bytes) = STANDARD.decode(data) else {
                 return Err(Problem::at(Slug::InvalidMedia, format!("{at}/data"), "this is not base64"));
             };
-            let mime = check(media.mime_type.as_deref(), &bytes, at)?;
+            let mime = check(media.mime_type.as_deref(), &bytes, at, pixels)?;
             must_be(is, mime, at)?;
             let size = bytes.len() as u64;
             let blob = Blob { mime: mime.to_owned(), bytes: Bytes::from(bytes) };

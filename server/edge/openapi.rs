@@ -8,6 +8,8 @@ use utoipa::openapi::{Content, PathItem, Ref, RefOr, ResponseBuilder};
 use super::http::{blobs, events, messages, pipelines, server, state, stream, submodules, threads};
 use super::problem::{Pointed, Problem};
 
+mod bounds;
+
 #[derive(OpenApi)]
 #[openapi(
     info(title = "thinkd", description = "A server for minds that think in the open. The log, over HTTP; the WebSocket is in /asyncapi.yaml."),
@@ -19,7 +21,7 @@ use super::problem::{Pointed, Problem};
         state::list, state::one, pipelines::list, pipelines::start, pipelines::one, pipelines::cancel, blobs::upload, blobs::one,
         server::livez, server::readyz, server::metrics, server::metadata,
     ),
-    components(schemas(Problem, Pointed)),
+    components(schemas(Problem, Pointed, stream::Sent)),
     tags(
         (name = "log", description = "Everything that happened, in order"),
         (name = "chat", description = "What was said, and saying something"),
@@ -34,7 +36,7 @@ use super::problem::{Pointed, Problem};
 struct Document;
 
 /// The document.
-pub fn value() -> utoipa::openapi::OpenApi {
+pub fn value() -> serde_json::Value {
     let mut document = Document::openapi();
     if let Some(components) = &mut document.components {
         let key = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
@@ -44,7 +46,7 @@ pub fn value() -> utoipa::openapi::OpenApi {
     for item in document.paths.paths.values_mut() {
         operations(item).for_each(add_problem);
     }
-    document
+    bounds::draw(&document)
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {

@@ -57,6 +57,8 @@ pub enum Slug {
     Busy,
     /// Too many bytes.
     TooLarge,
+    /// Too long an address.
+    UriTooLong,
     /// A type of content that is not taken.
     UnsupportedMediaType,
     /// A name this server does not answer to.
@@ -100,6 +102,7 @@ impl Slug {
             Self::ThreadEnded => ("thread-ended", 409, "The thread has ended"),
             Self::Busy => ("busy", 409, "The thread is busy"),
             Self::TooLarge => ("too-large", 413, "This is too large"),
+            Self::UriTooLong => ("uri-too-long", 414, "This address is too long"),
             Self::UnsupportedMediaType => ("unsupported-media-type", 415, "This type of content is not taken"),
             Self::MisdirectedRequest => ("misdirected-request", 421, "This server has another name"),
             Self::Unprocessable => ("unprocessable", 422, "This cannot be done"),

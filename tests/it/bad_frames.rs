@@ -749,3 +749,27 @@ on_both!(a_flood_is_told_once_why_it_is_answered_later, |medium| {
     assert!(detail.contains("limits.frames_per_second") && detail.contains("20"), "{detail}");
     assert_eq!(problems(60).await.len(), 1, "and every connection once");
 });
+
+// Who connects while the server goes gets an answer: a connection closed without a word looks like a crash.
+#[tokio::test]
+async fn who_comes_while_the_server_goes_is_told_to_come_again() {
+    let (_stub, app) = server(&[]).await;
+    // A body that does not come keeps the server from going at once.
+    let mut slow = Raw::connect(&app).await;
+    let begun = "POST /threads/main/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
+    slow.send(begun.as_bytes()).await;
+    let mut open = Raw::socket(&app).await;
+    open.of_type("hello").await;
+    app.terminate();
+    assert_eq!(open.closed().await, Got::Close(Some(1001)));
+    for path in ["/ws", "/"] {
+        let mut raw = Raw::connect(&app).await;
+        raw.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{UPGRADE}\r\n").as_bytes()).await;
+        let head = raw.head().await;
+        assert!(head.status == 503 && head.text.contains("retry-after:"), "{path}: {head:?}");
+    }
+    let mut raw = Raw::connect(&app).await;
+    raw.send(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    let head = raw.head().await;
+    assert!(head.status == 503 && head.text.contains("retry-after:"), "{head:?}");
+}

@@ -101,3 +101,141 @@ async fn every_operation_of_the_openapi_document_is_served_with_its_parameters()
         }
     }
 }
+
+#[test]
+fn what_is_closed_is_said_to_be_and_the_stream_has_a_type() {
+    let document = serde_json::to_value(openapi::value()).unwrap();
+    for closed in ["Meta", "Event", "CreateThread", "NewSubmodule", "PostMessage", "Media"] {
+        let schema = &document["components"]["schemas"][closed];
+        assert_eq!(schema["additionalProperties"], false, "{closed}: {schema}");
+    }
+    let asyncapi = asyncapi::value();
+    assert_eq!(asyncapi["components"]["schemas"]["Meta"]["additionalProperties"], false);
+    assert!(serde_json::from_value::<thinkd::event::Meta>(serde_json::json!({ "tags": [], "cause": 1 })).is_err());
+    let stream =
+        &document["paths"]["/events/stream"]["get"]["responses"]["200"]["content"]["text/event-stream"]["schema"];
+    assert_eq!(stream["type"], "array", "{stream}");
+    let sent = document["components"]["schemas"]["Sent"]["properties"].as_object().unwrap();
+    assert_eq!(sent.keys().collect::<Vec<_>>(), ["data", "id"]);
+    assert!(sent["data"].to_string().contains("#/components/schemas/Event"), "{sent:?}");
+}
+
+/// Whether a schema of the document lets the value through.
+fn fits(document: &Value, schema: &Value, value: &Value) -> bool {
+    let mut whole = schema.clone();
+    whole["components"] = document["components"].clone();
+    jsonschema::options().should_validate_formats(true).build(&whole).unwrap().is_valid(value)
+}
+
+// The document draws the same line as the server: what it lets through is not refused for its form, and what it does not is.
+#[tokio::test]
+async fn the_openapi_document_lets_through_what_the_server_takes_and_nothing_else() {
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let document = serde_json::to_value(openapi::value()).unwrap();
+    let (long, longer) = ("x".repeat(64 << 10), "x".repeat((64 << 10) + 1));
+    let texts = [
+        "",
+        " ",
+        "x",
+        "\u{85}",
+        "a\u{0}b",
+        "Ünï",
+        "x y",
+        "a.b",
+        ".a",
+        "name-1",
+        &long,
+        &longer,
+        &long[..32],
+        &long[..33],
+    ];
+    let ids = ["0193b6c2-7c2e-7aaa-8000-0123456789ab", "0193b6c27c2e7aaa80000123456789ab", "x", ""];
+    let mut bodies: Vec<(&str, &str, Value)> = Vec::new();
+    for text in texts {
+        for member in ["label", "title", "prompt", "policy", "tier", "kind", "commit", "language"] {
+            bodies.push(("/threads", "CreateThread", serde_json::json!({ member: text })));
+        }
+        bodies.push(("/threads", "CreateThread", serde_json::json!({ "submodules": [text] })));
+        let contact = serde_json::json!({ "name": text, "thread": "main", "description": text });
+        bodies.push(("/threads", "CreateThread", serde_json::json!({ "contacts": [contact] })));
+        bodies.push(("/submodules", "NewSubmodule", serde_json::json!({ "name": text, "prompt": "x" })));
+        bodies.push(("/submodules", "NewSubmodule", serde_json::json!({ "name": "x", "prompt": text })));
+        bodies.push(("/threads/t/messages", "PostMessage", serde_json::json!({ "text": text })));
+        bodies.push((
+            "/threads/t/messages",
+            "PostMessage",
+            serde_json::json!({ "text": "x", "id": text.get(..300).unwrap_or(text) }),
+        ));
+        bodies.push(("/threads/t/messages", "PostMessage", serde_json::json!({ "text": "x", "type": text })));
+        bodies.push(("/threads/t/messages", "PostMessage", serde_json::json!({ "images": [{}] })));
+        bodies.push(("/threads/t/messages", "PostMessage", serde_json::json!({ "text": text, "images": [] })));
+    }
+    for id in ids {
+        bodies.push(("/threads/t/messages", "PostMessage", serde_json::json!({ "text": id, "event_id": id })));
+        bodies.push((
+            "/pipelines/summary",
+            "StartRun",
+            serde_json::json!({ "input": { "thread": "t" }, "event_id": id }),
+        ));
+    }
+    let (mut taken, mut refused) = (0, 0);
+    for (path, schema, body) in bodies {
+        let schema = serde_json::json!({ "$ref": format!("#/components/schemas/{schema}") });
+        let fits = fits(&document, &schema, &body);
+        let answer = app.post(path, body.clone()).await;
+        let shown: String = body.to_string().chars().take(200).collect();
+        let of_form = matches!(answer.status, 400 | 415);
+        assert_eq!(!of_form, fits, "{path} {shown}: the document says {fits}, the server {}", answer.text);
+        *(if of_form { &mut refused } else { &mut taken }) += 1;
+    }
+    assert!(taken > 30 && refused > 60, "{taken} {refused}");
+    let mut compared = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let parameters = item["get"]["parameters"].as_array().cloned().unwrap_or_default();
+        for parameter in
+            parameters.iter().filter(|it| it["in"] == "query" && it["name"] != "cursor" && !path.contains('{'))
+        {
+            let name = parameter["name"].as_str().unwrap();
+            for given in [
+                "",
+                " ",
+                "0",
+                "1",
+                "500",
+                "501",
+                "-1",
+                "true",
+                "desc",
+                "up",
+                "user",
+                "text",
+                "main",
+                "Main",
+                "9007199254",
+                "9007199255",
+                "9007199254740992",
+            ] {
+                let numeric = serde_json::from_str::<Value>(given).unwrap_or_else(|_| given.into());
+                let wants_text = parameter["schema"]["type"] == "string" || parameter["schema"].get("$ref").is_some();
+                let value = match (name, wants_text) {
+                    ("tags", _) => serde_json::json!([given]),
+                    (_, true) => given.into(),
+                    _ => numeric,
+                };
+                let fits = fits(&document, &parameter["schema"], &value);
+                let response =
+                    within("an answer", app.request("GET", path).query(&[(name, given)]).send()).await.unwrap();
+                let of_form = response.status() == 400;
+                assert_eq!(
+                    !of_form,
+                    fits,
+                    "{path}?{name}={given}: the document says {fits}, the server {}",
+                    response.status()
+                );
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 200, "{compared}");
+}

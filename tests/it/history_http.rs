@@ -456,3 +456,19 @@ async fn restore(app: &mut App) {
     thinkd(app, &["restore", "copy"]);
     app.start_again().await;
 }
+
+on_both!(the_chat_of_one_thread_can_be_read_alone, |medium| {
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    app.tell("in main").await;
+    app.tell_in("other", "elsewhere").await;
+    let chat = async |query: &str| {
+        let lines = app.get(&format!("/messages{query}")).await.expect(200);
+        lines.as_array().unwrap().iter().map(|line| line["chat"][0].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(chat("").await.len(), 4);
+    assert_eq!(chat("?thread=other").await, ["elsewhere", "ok: elsewhere"]);
+    assert_eq!(chat("?thread=main&n=1").await, ["ok: in main"]);
+    assert!(chat("?thread=nobody").await.is_empty());
+    app.get("/messages?thread=Not%20One").await.expect_problem(400, "invalid-id");
+});

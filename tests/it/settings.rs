@@ -350,3 +350,20 @@ fn an_origin_that_would_let_anybody_in_refuses_to_start_with_the_reason() {
     let hosts = "mind.example, tauri://localhost, https://mind.example:8443, chrome-extension://abcdef";
     config(&[], &[("THINKD_HOSTS", hosts)], &[]);
 }
+
+#[test]
+fn a_database_of_an_unknown_kind_is_a_fault_of_the_configuration_and_its_url_is_not_quoted() {
+    for (url, says) in [
+        ("mysql://me:canary-pass@db.example/thinkd", "mysql"),
+        ("postgre://me:canary-pass@db.example/thinkd", "postgre:"),
+        ("canary-pass", "no URL"),
+        ("me:canary-pass@db.example", "postgres://"),
+    ] {
+        for command in [&[][..], &["rebuild"], &["backup", "new.db"], &["restore", "copy.db"]] {
+            let run = thinkd(&[("copy.db", "")], &[("DATABASE_URL", url)], command);
+            assert_eq!(run.code, 2, "{url} {command:?}: {} {}", run.out, run.err);
+            assert!(run.err.contains("database") && run.err.contains(says), "{url} {command:?}: {}", run.err);
+            assert!(!run.err.contains("canary-pass"), "{url} {command:?}: {}", run.err);
+        }
+    }
+}

@@ -47,7 +47,7 @@ pub async fn upload(
     if bytes.is_empty() {
         return Err(Problem::new(Slug::EmptyInput, "the body is empty"));
     }
-    let mime = media::check(declared.as_deref(), &bytes, "")?.to_owned();
+    let mime = media::check(declared.as_deref(), &bytes, "", edge.limits.image_pixels)?.to_owned();
     let size = bytes.len() as u64;
     let blob = edge.runtime.store().put_blob(&who.space, Blob { mime: mime.clone(), bytes }).await?;
     let place = format!("/blobs/{blob}");
@@ -76,6 +76,7 @@ pub async fn one(
     let headers = response.headers_mut();
     let kind = HeaderValue::from_str(&blob.mime).unwrap_or(HeaderValue::from_static("application/octet-stream"));
     headers.insert(header::CONTENT_TYPE, kind);
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=31536000, immutable"));
     Ok(response)

@@ -17,19 +17,17 @@ use crate::store::{Order, Query};
 
 /// The conditions that history and stream have in common.
 pub fn filter(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
+    // Without a thread `subtree` adds nothing: all there is, is below everything. A `subscribe` frame is read so, too.
     let query = Query {
         thread: params.thread()?,
         subtree: params.flag("subtree")?,
         tags: params.all("tags"),
         source: params.source()?,
         modality: params.modality()?,
-        after: params.seq("after")?,
+        after: params.cursor("after")?,
         text: params.words()?,
         ..Query::default()
     };
-    if query.subtree && query.thread.is_none() {
-        return Err(Problem::parameter("subtree", "needs a thread"));
-    }
     input::within_tags(query, limits).map_err(|detail| Problem::parameter("tags", detail))
 }
 
@@ -52,6 +50,14 @@ fn question(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
 /// What a cursor is bound to: the space and all conditions, but not the size of a page.
 fn bound(space: &Space, query: &Query) -> String {
     format!("events {space} {:?}", Query { limit: 0, ..query.clone() })
+}
+
+/// Refuses a cursor that is beyond the log's end: what it was given for was another log.
+pub fn not_ahead(after: Seq, head: Seq) -> Result<(), Problem> {
+    if after <= head {
+        return Ok(());
+    }
+    Err(Problem::new(Slug::CursorAhead, format!("after {after} is beyond the log's end, {head}")))
 }
 
 fn continue_at(query: &mut Query, at: Seq) {
@@ -92,6 +98,7 @@ pub async fn list(
     if epoch.is_some() {
         input::check_epoch(epoch, edge.runtime.store().head(&who.space).await?.epoch)?;
     }
+    let asked_after = query.after;
     let bound = bound(&who.space, &query);
     if let Some(at) = at {
         let at = cursor::read(&bound, &at)?.parse().map_err(|_| Problem::new(Slug::InvalidCursor, "no seq"))?;
@@ -101,6 +108,9 @@ pub async fn list(
     // One more than asked for tells whether there is a next page.
     query.limit += 1;
     let mut items = edge.runtime.store().written(&who.space, &query).await?;
+    if let Some(after) = asked_after.filter(|_| items.is_empty()) {
+        not_ahead(after, edge.runtime.store().head(&who.space).await?.seq)?;
+    }
     let more = items.len() > limit;
     items.truncate(limit);
     let next = items.last().filter(|_| more).map(|last| cursor::write(&bound, &last.seq.to_string()));

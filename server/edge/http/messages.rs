@@ -17,12 +17,15 @@ use crate::edge::follow::{Follow, Seen};
 use crate::edge::frame::{self, ClientFrame, Framed};
 use crate::edge::input;
 use crate::edge::limits::ms;
-use crate::edge::outgoing::Ack;
+use crate::edge::outgoing::{Ack, AckStatus};
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::{Event, Modality, tag};
 use crate::id::{INTEGER_MAX, Seq, ThreadId};
-use crate::store::{self, Order, Query, Show, Store};
+use crate::store::{self, Order, Query, Show, Store, ThreadRow};
 use crate::time::Timestamp;
+
+/// The latest second that `before` can name.
+pub const BEFORE_MAX: i64 = INTEGER_MAX / 1_000_000;
 
 /// One line of a chat.
 #[derive(Debug, Serialize, ToSchema)]
@@ -54,6 +57,7 @@ impl From<Event> for ChatMessage {
     params(
         ("n" = Option<u32>, Query, minimum = 1, maximum = 500, description = "20 when absent"),
         ("before" = Option<i64>, Query, minimum = 0, description = "strictly older than these seconds since 1970"),
+        ("thread" = Option<String>, Query, description = "only this thread; of all of them when absent"),
     ),
     responses((status = 200, body = [ChatMessage])))]
 pub async fn list(
@@ -62,12 +66,14 @@ pub async fn list(
     mut params: Params,
 ) -> Result<axum::Json<Vec<ChatMessage>>, Problem> {
     let n = params.integer("n", 1..=500)?.unwrap_or(20);
-    let before = params.integer("before", 0..=INTEGER_MAX / 1_000_000)?;
+    let before = params.integer("before", 0..=BEFORE_MAX)?;
+    let thread = params.thread()?;
     params.end()?;
     let query = Query {
         tags: vec!["type:message".into(), tag::RESPONSE.into()],
         before_ts: before.map(|seconds| Timestamp::from_micros(seconds * 1_000_000)),
         limit: u32::try_from(n).unwrap_or(20),
+        thread,
         ..Query::default()
     };
     let newest = edge.runtime.store().events(&who.space, &query).await?;
@@ -109,17 +115,24 @@ pub async fn post(
     let (members, wrongs) = json_body(request, &edge).await?;
     let (id, kind, said) = said(&thread, members, wrongs)?;
     // Followed from before it is stored: nothing that comes of it is missed.
-    let modality = Some(Modality::State);
-    let filter = Query { thread: Some(thread.clone()), modality, show: Show::All, ..Query::default() };
+    let filter = Query { thread: Some(thread.clone()), show: Show::All, ..Query::default() };
     let follow = match wait {
         Some(_) => Some(Follow::start(edge.runtime.store(), &who.space, filter, None).await?.0),
         None => None,
     };
-    let ack = input::said(&edge.runtime, &who, id, kind, said).await?;
+    let ack = input::said(&edge, &who, id, kind, said).await?;
     let Some((limit_ms, follow)) = wait.zip(follow) else { return Ok(accepted(ack)) };
     let seq = ack.events.last().map_or(0, |placed| placed.seq);
+    let store = &**edge.runtime.store();
+    let waited = async {
+        match ack.status {
+            // It was said before the following began.
+            AckStatus::Duplicate => outcome(store, &who, &thread, seq, follow).await,
+            _ => heard(store, &who, &thread, seq, follow).await,
+        }
+    };
     let outcome = tokio::select! {
-        outcome = tokio::time::timeout(ms(limit_ms), outcome(&**edge.runtime.store(), &who, &thread, seq, follow)) => outcome.ok(),
+        outcome = tokio::time::timeout(ms(limit_ms), waited) => outcome.ok(),
         () = edge.drain.cancelled() => None,
     };
     Ok(match outcome {
@@ -158,7 +171,40 @@ fn said(thread: &ThreadId, members: Map<String, Value>, wrongs: Wrongs) -> Resul
     }
 }
 
-/// Waits until the thread has handled what is at `seq` and is idle: the responses since.
+/// Waits until the thread has handled what is at `seq` and is idle: the responses since, as they were told. Nothing is
+/// searched for, so nothing waits for the index, and the thread's row is looked at only when its turn or itself may be over.
+async fn heard(
+    store: &dyn Store,
+    who: &Principal,
+    thread: &ThreadId,
+    seq: Seq,
+    mut follow: Follow,
+) -> Result<Vec<Event>, store::Error> {
+    let mut responses = Vec::new();
+    let mut done = None;
+    loop {
+        let Seen::Events { events, .. } = follow.next().await? else { continue };
+        let mut turned = false;
+        let mut last = 0;
+        for shown in &events {
+            let event = &shown.event;
+            last = event.seq;
+            turned |= event.modality == Modality::State && !event.has(tag::DEBUG);
+            if event.seq > seq && event.has(tag::RESPONSE) {
+                responses.push(event.clone());
+            }
+        }
+        if done.is_none() && turned {
+            done = store.thread(&who.space, thread).await?.filter(|row| is_over(row, seq)).map(|row| row.head);
+        }
+        // The row may know more than was told so far.
+        if done.is_some_and(|head| last >= head) {
+            return Ok(responses);
+        }
+    }
+}
+
+/// Waits until the thread has handled what is at `seq` and is idle: the responses since, read from the log.
 async fn outcome(
     store: &dyn Store,
     who: &Principal,
@@ -186,8 +232,11 @@ pub async fn handled(
 }
 
 async fn is_done(store: &dyn Store, who: &Principal, thread: &ThreadId, seq: Seq) -> Result<bool, store::Error> {
-    let row = store.thread(&who.space, thread).await?;
-    Ok(row.is_some_and(|row| row.status.is_final() || (row.handled >= seq && row.woken <= row.handled)))
+    Ok(store.thread(&who.space, thread).await?.is_some_and(|row| is_over(&row, seq)))
+}
+
+fn is_over(row: &ThreadRow, seq: Seq) -> bool {
+    row.status.is_final() || (row.handled >= seq && row.woken <= row.handled)
 }
 
 async fn responses(

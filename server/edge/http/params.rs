@@ -10,6 +10,9 @@ use crate::event::{Modality, Source};
 use crate::id::{INTEGER_MAX, Seq, ThreadId};
 use crate::time::Timestamp;
 
+/// Longest `q`, in characters.
+pub const WORDS_MAX: usize = 1024;
+
 /// The parameters of a request, each to be taken by name; what is left over is unknown.
 pub struct Params(Vec<(String, String)>);
 
@@ -73,6 +76,17 @@ impl Params {
         epoch.map(Some).map_err(|problem| Problem::parameter("epoch", problem.detail))
     }
 
+    /// A cursor into the log: a seq. A number that none can be is a problem of its own, as on the socket.
+    pub fn cursor(&mut self, name: &str) -> Result<Option<Seq>, Problem> {
+        let is_number = |value: &String| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        let is_seq = |value: &String| value.parse().is_ok_and(|seq: Seq| seq <= INTEGER_MAX);
+        let given = self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        match given.filter(|value| is_number(value) && !is_seq(value)) {
+            Some(_) => Err(Problem::new(Slug::InvalidCursor, input::CURSOR)),
+            None => self.seq(name),
+        }
+    }
+
     /// A moment, with any offset.
     pub fn moment(&mut self, name: &str) -> Result<Option<Timestamp>, Problem> {
         let Some(text) = self.one(name)? else { return Ok(None) };
@@ -125,7 +139,9 @@ impl Params {
         let words = self.one("q")?;
         match &words {
             Some(text) if text.trim().is_empty() => Err(Problem::parameter("q", "has no words")),
-            Some(text) if text.len() > 1024 => Err(Problem::parameter("q", "has at most 1024 bytes")),
+            Some(text) if text.chars().count() > WORDS_MAX => {
+                Err(Problem::parameter("q", format!("has at most {WORDS_MAX} characters")))
+            }
             _ => Ok(words),
         }
     }

@@ -17,9 +17,21 @@ use crate::edge::follow::{Follow, Seen};
 use crate::edge::input;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug};
-use crate::event::{Modality, Source};
+use crate::event::{Event, Modality, Source};
 use crate::id::{INTEGER_MAX, Seq};
 use crate::store::{Query, Shown};
+
+/// A server-sent event of the stream, field by field.
+#[derive(Debug, utoipa::ToSchema)]
+#[allow(dead_code, reason = "said to readers of the document; written by `lines`")]
+pub struct Sent {
+    /// `<seq>@<epoch>`: where the stream is taken up again, by `Last-Event-ID`.
+    #[schema(example = "42@0193b6c2-7c2e-7aaa-8000-0123456789ab")]
+    id: String,
+    /// The event, as JSON in one line.
+    #[schema(content_media_type = "application/json")]
+    data: Event,
+}
 
 /// Live events.
 #[utoipa::path(get, path = "/events/stream", operation_id = "stream_events", tag = "log",
@@ -34,8 +46,8 @@ use crate::store::{Query, Shown};
         ("epoch" = Option<Uuid>, Query, description = "the incarnation of the log that `after` belongs to; another one is `epoch-changed`"),
         ("Last-Event-ID" = Option<String>, Header, description = "the `id:` of the last event seen; of another epoch it is `epoch-changed`. A seq alone is taken without that check"),
     ),
-    responses((status = 200, content_type = "text/event-stream", body = String,
-        description = "`id:` is `<seq>@<epoch>`, `data:` the event; a comment every 15 s")))]
+    responses((status = 200, content_type = "text/event-stream", body = [Sent],
+        description = "one after the other, for as long as the connection lives; a comment every 15 s")))]
 pub async fn stream(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
@@ -54,9 +66,8 @@ pub async fn stream(
     for given in [epoch, last_epoch.flatten()] {
         input::check_epoch(given, head.epoch)?;
     }
-    if after.is_some_and(|after| after > head.seq) {
-        let detail = format!("the cursor is beyond the log's end, {}", head.seq);
-        return Err(Problem::new(Slug::CursorAhead, detail));
+    if let Some(after) = after {
+        super::events::not_ahead(after, head.seq)?;
     }
     let start = (edge, follow, seat);
     let chunks = futures_util::stream::unfold(start, move |(edge, mut follow, seat)| async move {
