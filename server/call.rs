@@ -12,18 +12,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::{Draft, Event};
 use crate::failure::{Failure, FailureKind, Who};
-use crate::history::{self, Block, Entry, Window};
+use crate::history::{self, Block, Lengths};
 use crate::id::{Seq, Space, ThreadId};
 use crate::model::{
     Answer, Content, Message, Model, Piece, Prepared, Request, Role, Tier, ToolChoice, ToolSpec, ToolSpecs,
 };
 use crate::prompt::{Prompts, Template};
-use crate::store::{self, Blob, Query, Show, Store, ThreadRow};
+use crate::store::{self, Blob, Query, Show, Store};
 use crate::text::{Text, sha256};
-use crate::thread::Settings;
-use crate::time;
 use recent::Recent;
 
+pub use look::{Look, Scope};
+
+mod look;
 mod recent;
 
 /// Prompts whose blobs are known to be stored; more than so many and the set starts anew.
@@ -38,21 +39,6 @@ pub struct Place {
     pub thread: ThreadId,
     /// The turn.
     pub turn: u64,
-}
-
-/// What of the log a call sees.
-#[derive(Debug, Clone)]
-pub struct Look {
-    /// The thread's row when it was read.
-    pub row: ThreadRow,
-    /// Which events.
-    pub window: Window,
-    /// The events, oldest first.
-    pub entries: Vec<Arc<Entry>>,
-    /// What of the window is not for this call.
-    pub left_out: Vec<Seq>,
-    /// The view as written.
-    pub blocks: Vec<Block>,
 }
 
 /// Everything about one call but the log.
@@ -89,6 +75,8 @@ pub struct Ready {
     who: Who,
     record: Map<String, Value>,
     begin: Instant,
+    /// What is told of a call in its place that was refused.
+    before: Vec<Draft>,
 }
 
 /// When an answer must be there, and the limit that this comes from.
@@ -143,66 +131,13 @@ impl Caller {
         &self.store
     }
 
-    /// Reads what a view of the thread holds now.
-    pub async fn look(&self, place: &Place, show: Show) -> Result<Look, store::Error> {
-        self.look_until(place, show, None).await
-    }
-
-    /// The same, without what came to the thread after `until`.
-    pub async fn look_until(&self, place: &Place, show: Show, until: Option<Seq>) -> Result<Look, store::Error> {
-        let row = self.store.thread(&place.space, &place.thread).await?;
-        let row = row.ok_or_else(|| store::Error::Broken(format!("the thread {} has no row", place.thread)))?;
-        let whole = Settings::of(&row.settings).is_process();
-        let window = Window::over(&row, whole, show, &self.options, time::now());
-        let mut entries = match window.query(&place.thread) {
-            Some(query) => self.entries(place, &window, query).await?,
-            None => Vec::new(),
-        };
-        let mut left_out = Vec::new();
-        if let Some(until) = until {
-            left_out.extend(entries.iter().filter(|it| it.arrives && it.seq > until).map(|entry| entry.seq));
-            entries.retain(|entry| !left_out.contains(&entry.seq));
-        }
-        let blocks = history::joined(&entries, window.omitted, self.options.media, &self.prompts);
-        Ok(Look { row, window, entries, left_out, blocks })
-    }
-
-    /// What the window holds. Of what was shown before, only what came since is read.
-    async fn entries(&self, place: &Place, window: &Window, query: Query) -> Result<Vec<Arc<Entry>>, store::Error> {
-        if window.since.is_some() {
-            return self.read(&place.space, &query).await;
-        }
-        let key = (place.space.clone(), place.thread.clone(), window.show);
-        let take = usize::try_from(window.take).unwrap_or(usize::MAX);
-        let mut entries = match self.recent.before(&key, window.upto) {
-            Some((upto, mut entries)) => {
-                entries.extend(self.read(&place.space, &Query { after: Some(upto), ..query.clone() }).await?);
-                entries
-            }
-            None => Vec::new(),
-        };
-        if entries.len() < take {
-            entries = self.read(&place.space, &query).await?;
-        }
-        entries.drain(..entries.len().saturating_sub(take));
-        self.recent.keep(key, window.upto, entries.clone());
-        Ok(entries)
-    }
-
-    /// Events as written, oldest first, of a query for the newest.
-    async fn read(&self, space: &Space, query: &Query) -> Result<Vec<Arc<Entry>>, store::Error> {
-        let events = self.store.events(space, query).await?;
-        let entry = |event: &Event| Arc::new(Entry::of(event, self.options.event_chars, &self.prompts));
-        Ok(events.iter().rev().map(entry).collect())
-    }
-
-    fn write(&self, events: &[Event], omitted: u64, options: &history::Options) -> Vec<Block> {
-        history::transcript(events, omitted, options.media, options.event_chars, &self.prompts)
+    fn write(&self, events: &[Event], omitted: u64, media: usize, lengths: Lengths) -> Vec<Block> {
+        history::transcript(events, omitted, media, lengths, &self.prompts)
     }
 
     /// Makes a call ready: writes the view, and keeps what it is made of besides events.
     pub async fn prepare(&self, place: &Place, look: &Look, question: &Question) -> Result<Ready, store::Error> {
-        let request = self.request(place, look.blocks.clone(), question, &self.options).await?;
+        let request = self.request(place, look.blocks.clone(), question, self.options.media, look.lengths).await?;
         let prepared = self.model.prepare(&request);
         let prompt = async {
             match &question.prompt {
@@ -225,7 +160,9 @@ impl Caller {
             "events": look.entries.len(),
             "omitted": look.window.omitted,
             "media": self.options.media,
-            "event_chars": self.options.event_chars,
+            "event_chars": look.lengths.event_chars,
+            "entry_bytes": look.lengths.entry_bytes,
+            "bytes": look.bytes,
             "system": system,
             "tail": tail,
             "values": question.values.iter().map(|(name, value)| json!([name, value])).collect::<Vec<_>>(),
@@ -246,7 +183,7 @@ impl Caller {
             ("request_sha256".to_owned(), Value::from(sha256(prepared.body.as_str().as_bytes()))),
             ("view".to_owned(), view),
         ]);
-        Ok(Ready { prepared, who: question.who.clone(), record, begin: Instant::now() })
+        Ok(Ready { prepared, who: question.who.clone(), record, begin: Instant::now(), before: Vec::new() })
     }
 
     /// Makes the call, which has `until` to answer. `on_piece` sees every piece as it comes; `stop` ends it, down to the
@@ -280,12 +217,40 @@ impl Caller {
         }
     }
 
+    /// Asks about a look at the log; where the provider finds it too long, once more about half as much. Which look that was
+    /// is left in `look`.
+    pub async fn ask_about<F>(
+        &self,
+        place: &Place,
+        look: &mut Arc<Look>,
+        question: F,
+        until: Until,
+        stop: &CancellationToken,
+        on_piece: &mut (dyn FnMut(&Piece) + Send),
+    ) -> Result<(Ready, Ended), store::Error>
+    where
+        F: Fn(&Look) -> Question + Send + Sync,
+    {
+        let ready = self.prepare(place, look, &question(look)).await?;
+        let ended = self.ask(&ready, until, stop, &mut *on_piece).await;
+        let Ended::Failed(failure) = &ended else { return Ok((ready, ended)) };
+        if !failure.is_too_long() {
+            return Ok((ready, ended));
+        }
+        let refused = ready.refused(place, look, &ended, failure);
+        *look = Arc::new(self.look_less(place, look).await?);
+        let ready = Ready { before: refused, ..self.prepare(place, look, &question(look)).await? };
+        let ended = self.ask(&ready, until, stop, on_piece).await;
+        Ok((ready, ended))
+    }
+
     async fn request(
         &self,
         place: &Place,
         mut blocks: Vec<Block>,
         question: &Question,
-        options: &history::Options,
+        media: usize,
+        lengths: Lengths,
     ) -> Result<Request, store::Error> {
         let values: Vec<_> = question.values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let prompt = question.prompt.iter().map(|prompt| format!("\n{prompt}"));
@@ -294,7 +259,7 @@ impl Caller {
         blocks.push(Block::Text(history::beside(&rest)));
         if !question.own.is_empty() {
             blocks.push(Block::Text(format!("\n\n{}\n", self.prompts.submodule_own.source().as_str())));
-            blocks.extend(self.write(&question.own, 0, options));
+            blocks.extend(self.write(&question.own, 0, media, lengths));
         }
         let system = Message { role: Role::System, content: vec![Content::Text(question.system.as_str().to_owned())] };
         let user = Message { role: Role::User, content: self.contents(&place.space, blocks).await? };
@@ -353,12 +318,13 @@ impl Caller {
         let place = Place { space: space.clone(), thread: record.thread.clone(), turn: record.turn().unwrap_or(0) };
         let number = |key: &str| view.get(key).and_then(Value::as_u64).unwrap_or(0);
         let size = |key: &str| usize::try_from(number(key)).unwrap_or(usize::MAX);
-        let options =
-            history::Options { media: size("media"), event_chars: size("event_chars"), ..self.options.clone() };
+        // Entries had no limit of their own once.
+        let entry_bytes = if view.get("entry_bytes").is_some() { size("entry_bytes") } else { usize::MAX };
+        let lengths = Lengths { event_chars: size("event_chars"), entry_bytes };
         let events = self.recorded_events(space, record, &view).await?;
         let question = self.recorded_question(space, record, &view).await?;
-        let blocks = self.write(&events, number("omitted"), &options);
-        let prepared = self.model.prepare(&self.request(&place, blocks, &question, &options).await?);
+        let blocks = self.write(&events, number("omitted"), size("media"), lengths);
+        let prepared = self.model.prepare(&self.request(&place, blocks, &question, size("media"), lengths).await?);
         let exact = record.payload.get("request_sha256").and_then(Value::as_str)
             == Some(&sha256(prepared.body.as_str().as_bytes()));
         let body: Value = serde_json::from_str(prepared.body.as_str()).unwrap_or_default();
@@ -438,6 +404,29 @@ impl Caller {
 }
 
 impl Ready {
+    /// The record of the call, after what is told of one in its place that was refused.
+    pub fn records(&self, place: &Place, ended: &Ended, more: Value) -> Vec<Draft> {
+        let mut records = self.before.clone();
+        records.push(self.record(place, ended, more));
+        records
+    }
+
+    /// What is told of a call that was refused for its length: its record, and that it is made again with half.
+    fn refused(&self, place: &Place, look: &Look, ended: &Ended, failure: &Failure) -> Vec<Draft> {
+        let half = look.bytes / 2;
+        let text = format!(
+            "{} was asked about {} bytes of the log, more than its model takes, and is asked again about at most {half}; set \
+             history.bytes to what the model takes. {}",
+            self.who,
+            look.entries.iter().map(|entry| entry.written()).sum::<usize>(),
+            failure.text
+        );
+        let detail = json!({ "module": self.who.to_string(), "bytes": half, "key": "history.bytes" });
+        let failure = Failure::new(FailureKind::Model, text).retryable().with(detail);
+        let record = self.record(place, ended, json!({ "last": false }));
+        vec![record, Draft::failure(&place.thread, Some(place.turn), &Who::Core, &failure)]
+    }
+
     /// The event that records the call: what it saw, what it cost, and `more` of what became of it.
     pub fn record(&self, place: &Place, ended: &Ended, more: Value) -> Draft {
         let mut record = self.record.clone();

@@ -8,7 +8,7 @@ use arriving::Arriving;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::call::{Caller, Ended, Look, Place, Question, Ready, Until};
+use crate::call::{Caller, Ended, Look, Place, Question, Ready, Scope, Until};
 use crate::event::{Operation, Watch};
 use crate::failure::Who;
 use crate::history::{one_line, positions};
@@ -146,12 +146,13 @@ pub async fn decide(deciding: &Deciding, streamed: &mut Streamed) -> Result<(Rea
         Manner::Conversation { .. } => None,
         _ => deciding.batch.last().copied(),
     };
-    let look = caller.look_until(place, Show::Visible, until).await?;
-    let ready = caller.prepare(place, &look, &question(deciding, &look)).await?;
+    let scope = Scope { show: Show::Visible, until, from: deciding.batch.first().copied() };
+    let mut look = Arc::new(caller.look(place, scope).await?);
     streamed.read = look.entries.last().map_or(0, |entry| entry.seq);
     let store = caller.store().clone();
-    let ended = caller.ask(&ready, *deadline, stop, |piece| streamed.take(piece, place, store.as_ref())).await;
-    Ok((ready, ended))
+    let asks = |look: &Look| question(deciding, look);
+    let mut shows = |piece: &Piece| streamed.take(piece, place, store.as_ref());
+    caller.ask_about(place, &mut look, asks, *deadline, stop, &mut shows).await
 }
 
 fn question(deciding: &Deciding, look: &Look) -> Question {

@@ -101,6 +101,11 @@ impl Failure {
         self
     }
 
+    /// Whether a provider refused to read so much.
+    pub fn is_too_long(&self) -> bool {
+        self.detail.get("reason").and_then(Value::as_str) == Some(TOO_LONG)
+    }
+
     /// The same, with further facts.
     #[must_use]
     pub fn with(mut self, detail: Value) -> Self {
@@ -108,6 +113,9 @@ impl Failure {
         self
     }
 }
+
+/// The reason of a failure by which a provider says that it takes no request of that length.
+pub const TOO_LONG: &str = "too_long";
 
 /// A thread has talked to itself for too long.
 pub fn self_messages(limit: u64) -> Failure {

@@ -12,9 +12,11 @@ use crate::id::{Seq, ThreadId};
 use crate::prompt::Prompts;
 use crate::store::{Order, Query, Show, ThreadRow};
 use crate::time::Timestamp;
+pub use size::{begin, bytes_in_view, squeezed};
 use writing::line;
 pub use writing::{beside, one_line};
 
+mod size;
 mod writing;
 
 /// The version of the writing below; kept with every call, so that a rebuilt view can say that it cannot be exact.
@@ -30,6 +32,8 @@ pub struct Options {
     pub submodule: u64,
     /// Views begin at multiples of so many visible events of their thread; 1 cuts exactly.
     pub block: u64,
+    /// Most bytes of the log in a view. What the turn is about is shortened rather than left out.
+    pub bytes: usize,
     /// Instead of counts: only events of the last so many seconds.
     pub window_s: Option<u64>,
     /// The newest so many images and sounds of a view are shown to the model; older ones are only mentioned.
@@ -38,9 +42,25 @@ pub struct Options {
     pub event_chars: usize,
 }
 
+/// How long an entry may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lengths {
+    /// Tool arguments and results, in characters.
+    pub event_chars: usize,
+    /// Any entry, in bytes.
+    pub entry_bytes: usize,
+}
+
+impl Lengths {
+    /// Of a view that may take so many bytes: one entry never fills more than a quarter of it.
+    pub const fn of(bytes: usize, event_chars: usize) -> Self {
+        Self { event_chars, entry_bytes: bytes / 4 }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
-        Self { decision: 60, submodule: 60, block: 16, window_s: None, media: 4, event_chars: 4000 }
+        Self { decision: 60, submodule: 60, block: 16, bytes: 256 << 10, window_s: None, media: 4, event_chars: 4000 }
     }
 }
 
@@ -57,10 +77,12 @@ pub struct Window {
     pub omitted: u64,
     /// Only events since then.
     pub since: Option<Timestamp>,
+    /// So many of the first are not shown any more, whatever the view could hold.
+    pub cleared: u64,
 }
 
 /// Most events any view holds, whatever is configured.
-const VIEW_MAX: u64 = 2000;
+pub const VIEW_MAX: u64 = 2000;
 
 impl Window {
     /// The window of a decision (`Show::Visible`) or a submodule (`Show::Heard`) over a thread as its row stands.
@@ -77,7 +99,7 @@ impl Window {
         let omitted = if since.is_some() { count.saturating_sub(VIEW_MAX) } else { cut(count, keep, options.block) };
         let omitted = omitted.max(cleared).min(count);
         let take = (count - omitted).min(VIEW_MAX);
-        Self { show, upto: row.head, take, omitted: count - take, since: since.map(Timestamp::from_micros) }
+        Self { show, upto: row.head, take, omitted: count - take, since: since.map(Timestamp::from_micros), cleared }
     }
 
     /// The question that fetches its events, newest first; `None` when it is empty.
@@ -129,11 +151,16 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Writes an event; tool arguments and results are shortened to so many characters.
-    pub fn of(event: &Event, event_chars: usize, prompts: &Prompts) -> Self {
-        let line = line(event, event_chars, prompts);
+    /// Writes an event, shortened where it is too long.
+    pub fn of(event: &Event, lengths: Lengths, prompts: &Prompts) -> Self {
+        let line = line(event, lengths, prompts);
         let wakes = event.wakes();
         Self { seq: event.seq, wakes, arrives: wakes && !event.has(tag::THOUGHT), line, media: blob(event) }
+    }
+
+    /// How many bytes of a view it takes.
+    pub fn written(&self) -> usize {
+        self.line.len() + 1
     }
 
     /// About how much memory it takes.
@@ -143,8 +170,8 @@ impl Entry {
 }
 
 /// Writes events (oldest first) as a transcript, media in their places.
-pub fn transcript(events: &[Event], omitted: u64, media: usize, event_chars: usize, prompts: &Prompts) -> Vec<Block> {
-    let entries = events.iter().map(|event| Arc::new(Entry::of(event, event_chars, prompts)));
+pub fn transcript(events: &[Event], omitted: u64, media: usize, lengths: Lengths, prompts: &Prompts) -> Vec<Block> {
+    let entries = events.iter().map(|event| Arc::new(Entry::of(event, lengths, prompts)));
     joined(&Vec::from_iter(entries), omitted, media, prompts)
 }
 

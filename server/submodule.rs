@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::action::{Asked, Limits};
 use crate::budget::Budget;
-use crate::call::{Caller, Ended, Look, Place, Question, Until};
+use crate::call::{Caller, Ended, Look, Place, Question, Scope, Until};
 use crate::event::{Draft, Event, When, tag};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::history::positions;
@@ -109,11 +109,11 @@ pub struct Spoken {
 }
 
 /// Asks one voice and lets it use its tools until it has spoken. Never fails: a failure is among the events.
-pub async fn speak(hearing: Hearing, mut voice: Voice, when: When) -> Spoken {
+pub async fn speak(mut hearing: Hearing, mut voice: Voice, when: When) -> Spoken {
     let who = Who::Submodule(voice.name.clone());
     let mut said = Vec::new();
     loop {
-        match ask(&hearing, &voice, &who, when, &mut said).await {
+        match ask(&mut hearing, &voice, &who, when, &mut said).await {
             Ok(Some(own)) => voice.own.extend(own),
             Ok(None) => break,
             Err(failure) => {
@@ -128,23 +128,26 @@ pub async fn speak(hearing: Hearing, mut voice: Voice, when: When) -> Spoken {
 
 /// One call. `Some`: it used tools (those events are stored) and wants to be asked again.
 async fn ask(
-    hearing: &Hearing,
+    hearing: &mut Hearing,
     voice: &Voice,
     who: &Who,
     when: When,
     said: &mut Vec<Draft>,
 ) -> Result<Option<Vec<Event>>, Failure> {
-    let Hearing { caller, place, .. } = hearing;
-    let ready = caller.prepare(place, &hearing.look, &question(hearing, voice, who)).await.map_err(unstored)?;
-    let ended = caller.ask(&ready, hearing.until, &hearing.stop, |_| {}).await;
+    let mut look = hearing.look.clone();
+    let asks = |_: &Look| question(hearing, voice, who);
+    let Hearing { caller, place, until, stop, .. } = &*hearing;
+    let asked = caller.ask_about(place, &mut look, asks, *until, stop, &mut |_| {}).await;
+    let (ready, ended) = asked.map_err(unstored)?;
+    hearing.look = look;
+    let Hearing { place, .. } = &*hearing;
     let calls = match &ended {
         Ended::Answered(answer) => calls(answer, voice),
         Ended::Failed(_) | Ended::Stopped => Vec::new(),
     };
     let is_gone = !calls.is_empty() && !is_there(hearing, &voice.name).await.map_err(unstored)?;
     let last = calls.is_empty() || is_gone || voice.rounds + 1 >= hearing.rounds_max;
-    let record = ready.record(place, &ended, json!({ "last": last, "calls": calls.len() }));
-    said.push(record);
+    said.extend(ready.records(place, &ended, json!({ "last": last, "calls": calls.len() })));
     match ended {
         Ended::Stopped => Ok(None),
         Ended::Failed(failure) => Err(failure),
@@ -267,8 +270,10 @@ pub fn is_own(event: &Event, who: &Who) -> bool {
     (event.has(tag::ACTION) || event.has(tag::RESULT)) && event.has(&who.to_string())
 }
 
-/// What a voice is shown: the log without what any voice said.
-pub const SHOW: Show = Show::Heard;
+/// What a voice is shown: the log without what any voice said, and all of what the turn is about.
+pub fn scope(batch: &[Seq]) -> Scope {
+    Scope { show: Show::Heard, until: None, from: batch.first().copied() }
+}
 
 fn unstored(error: crate::store::Error) -> Failure {
     Failure::new(FailureKind::Store, format!("the log could not be read: {error}")).retryable()

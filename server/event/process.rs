@@ -311,20 +311,25 @@ impl Draft {
 
     /// A thread has ended; told to one who knew it. Wakes.
     pub fn ended(to: &ThreadId, ending: &Ending<'_>) -> Self {
-        let attributes = [
-            ("id", Value::from(ending.thread.as_str())),
-            ("status", ending.status.into()),
-            ("reason", ending.reason.into()),
-        ];
-        let draft = Self::feedback(to, None, Feedback::Ended, &attributes, ending.last);
-        draft.payload("from", ending.thread.as_str()).tagged([format!("from:{}", ending.thread)])
+        let Ending { thread, status, reason, last } = *ending;
+        let attributes = [("id", Value::from(thread.as_str())), ("status", status.into()), ("reason", reason.into())];
+        // A thread that ends with its reason and nothing else has said that once.
+        let said = if last == reason { "" } else { last };
+        let draft = Self::feedback(to, None, Feedback::Ended, &attributes, said).payload("from", thread.as_str());
+        let draft = if last.is_empty() { draft } else { draft.payload("content", last) };
+        draft.tagged([format!("from:{thread}")])
     }
 
-    /// The same, as one of several that its parent gathers: the parent is not woken by each.
-    pub fn ended_part(to: &ThreadId, ending: &Ending<'_>, id: &str, index: u64) -> Self {
+    /// The same, as one of several that its parent gathers: the parent is not woken by each. `later`: what it came to is told
+    /// with what the others did, so its text does not say it.
+    pub fn ended_part(to: &ThreadId, ending: &Ending<'_>, id: &str, index: u64, later: bool) -> Self {
         let text = if ending.last.is_empty() { ending.reason } else { ending.last };
         let back = Back { ok: ending.status == "done", text: text.to_owned() };
-        Self::ended(to, ending).part_of(Part { id: id.to_owned(), index, back })
+        let attributes = [("id", Value::from(ending.thread.as_str())), ("status", ending.status.into())];
+        let brief = Element { name: Feedback::Ended.as_str(), attributes: &attributes, text: "" }.to_string();
+        let draft = Self::ended(to, ending);
+        let draft = if later { draft.payload("text", brief) } else { draft };
+        draft.part_of(Part { id: id.to_owned(), index, back })
     }
 
     /// A thread cannot go on; told to one who depends on it. Wakes.
@@ -334,10 +339,14 @@ impl Draft {
         draft.payload("from", thread.as_str()).tagged([format!("from:{thread}")])
     }
 
-    /// The same, as one of several that its parent gathers: a part that failed.
-    pub fn stuck_part(to: &ThreadId, thread: &ThreadId, reason: &str, id: &str, index: u64) -> Self {
+    /// The same, as one of several that its parent gathers: a part that failed. `later` as for one that ended.
+    pub fn stuck_part(to: &ThreadId, thread: &ThreadId, reason: &str, id: &str, index: u64, later: bool) -> Self {
         let back = Back { ok: false, text: reason.to_owned() };
-        Self::stuck(to, thread, reason).part_of(Part { id: id.to_owned(), index, back })
+        let attributes = [("id", Value::from(thread.as_str()))];
+        let brief = Element { name: Feedback::Stuck.as_str(), attributes: &attributes, text: "" }.to_string();
+        let draft = Self::stuck(to, thread, reason);
+        let draft = if later { draft.payload("text", brief) } else { draft };
+        draft.part_of(Part { id: id.to_owned(), index, back })
     }
 
     fn part_of(self, part: Part) -> Self {

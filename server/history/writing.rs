@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::blob;
-use crate::event::{Event, Source, tag};
+use super::{Lengths, blob};
+use crate::event::{Event, Feedback, Source, tag};
 use crate::id::Seq;
 use crate::prompt::Prompts;
 
@@ -108,20 +108,43 @@ fn quoted(text: &str) -> String {
 }
 
 /// One event: `#<seq> [<time>] <who>: <text>`, further lines indented, so that no text can pass for another entry.
-pub(super) fn line(event: &Event, event_chars: usize, prompts: &Prompts) -> String {
+/// None is longer than `lengths` say, but for its head and the mark that it was shortened.
+pub(super) fn line(event: &Event, lengths: Lengths, prompts: &Prompts) -> String {
     let time = event.ts.to_string();
     // To the minute: 2026-11-21 04:25
     let time = format!("{} {}", time.get(..10).unwrap_or_default(), time.get(11..16).unwrap_or_default());
     let mut line = format!("#{} [{time}] {}: ", event.seq, who(event));
+    if let Some(parts) = gathered(event, lengths, prompts) {
+        return line + &parts;
+    }
     let text = content(event);
     let is_bounded = event.has(tag::ACTION) || event.has(tag::RESULT) && !event.has(tag::RESPONSE);
-    let most = Most { chars: if is_bounded { event_chars } else { usize::MAX }, bytes: usize::MAX };
+    let most = Most { chars: if is_bounded { lengths.event_chars } else { usize::MAX }, bytes: lengths.entry_bytes };
     let shown = write_lines(&text, INDENT, most, &mut line);
     let all = text.chars().count();
     if shown < all {
         line.push_str(&mark(shown, all, event.seq, prompts));
     }
     line
+}
+
+/// What came back of a gathering, where it is too long as a whole: of each part as much as of the others.
+fn gathered(event: &Event, lengths: Lengths, prompts: &Prompts) -> Option<String> {
+    let text = event.text();
+    let is_long = event.has(Feedback::Gathered.as_str()) && text.len() > lengths.entry_bytes;
+    let parts = event.payload.get("results").and_then(Value::as_array).filter(|parts| is_long && !parts.is_empty())?;
+    let most = Most { chars: usize::MAX, bytes: lengths.entry_bytes / parts.len() };
+    let mut line = text.split_inclusive('>').next().unwrap_or_default().to_owned();
+    for part in parts {
+        let text = part.get("text").and_then(Value::as_str).unwrap_or_default();
+        let failed = if part.get("ok").and_then(Value::as_bool) == Some(true) { "" } else { "failed: " };
+        let _ = write!(line, "\n{INDENT}{}: {failed}", part.get("index").and_then(Value::as_u64).unwrap_or_default());
+        let (shown, all) = (write_lines(text, INDENT, most, &mut line), text.chars().count());
+        if shown < all {
+            line.push_str(&mark(shown, all, event.seq, prompts));
+        }
+    }
+    Some(line)
 }
 
 fn mark(shown: usize, all: usize, seq: Seq, prompts: &Prompts) -> String {

@@ -16,6 +16,8 @@ const CALL_WEIGHT: usize = 64;
 pub(super) struct Reported {
     /// The provider's words.
     pub message: String,
+    /// Its word for it, such as `context_length_exceeded`; may be empty.
+    pub code: String,
     /// The HTTP status it means, if it says.
     pub status: Option<u16>,
 }
@@ -146,7 +148,8 @@ pub(super) fn reported(answer: &Value) -> Option<Reported> {
     let message = ["message", "detail", "error", "msg"].into_iter().find_map(|key| text_at(error, key));
     let message = message.map_or_else(|| as_text(Some(error)), str::to_owned);
     let code = ["code", "status", "status_code"].into_iter().find_map(|key| number_at(error, key));
-    Some(Reported { message, status: code.and_then(|code| u16::try_from(code).ok()) })
+    let word = ["code", "type"].into_iter().find_map(|key| text_at(error, key)).unwrap_or_default().to_owned();
+    Some(Reported { message, code: word, status: code.and_then(|code| u16::try_from(code).ok()) })
 }
 
 fn is_something(value: &Value) -> bool {

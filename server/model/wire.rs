@@ -26,7 +26,7 @@ use super::Prepared;
 use super::answer::{ANSWER_MAX, Reported, Unreadable, reported};
 use super::guard::{Seen, guarded, lock, root_cause};
 use super::openai::Options;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, TOO_LONG};
 use crate::secret::{self, Veil};
 
 /// How much of a refusal is read, and for how long.
@@ -246,7 +246,12 @@ impl Endpoint {
             true => self.failure(format_args!("answered with an error: {quote}{hint}")),
             false => self.failure(format_args!("answered {status}: {quote}{hint}")),
         };
-        let failure = failure.with(json!({ "status": status.as_u16() }));
+        let detail = if is_too_long(status, reported) {
+            json!({ "status": status.as_u16(), "reason": TOO_LONG })
+        } else {
+            json!({ "status": status.as_u16() })
+        };
+        let failure = failure.with(detail);
         let failure = if is_passing(status, &reported.message) { failure.retryable() } else { failure };
         Trouble { failure, pause }
     }
@@ -292,6 +297,26 @@ impl Config for Endpoint {
 fn is_passing(status: StatusCode, message: &str) -> bool {
     let passing = matches!(status.as_u16(), 408 | 409 | 425 | 429) || status.is_server_error();
     passing && !message.contains("insufficient_quota")
+}
+
+/// Whether it was refused for its length. Every provider says that in words of its own.
+fn is_too_long(status: StatusCode, reported: &Reported) -> bool {
+    const WORDS: [&str; 11] = [
+        "context length",
+        "context_length",
+        "context window",
+        "context size",
+        "maximum context",
+        "prompt is too long",
+        "input is too long",
+        "too many tokens",
+        "too many input tokens",
+        "input token count",
+        "reduce the length",
+    ];
+    let said = format!("{} {}", reported.code, reported.message).to_lowercase();
+    let says = || WORDS.iter().any(|words| said.contains(words));
+    status == StatusCode::PAYLOAD_TOO_LARGE || (matches!(status.as_u16(), 400 | 422) && says())
 }
 
 /// What the operator can do about it, where that is known.
@@ -355,9 +380,11 @@ async fn refused(endpoint: &Endpoint, response: Response) -> Trouble {
     let location =
         response.headers().get(LOCATION).map(|to| format!("moved to {}", String::from_utf8_lossy(to.as_bytes())));
     let body = read_some(response).await;
-    let said = serde_json::from_slice(&body).ok().and_then(|body| reported(&body)).map(|reported| reported.message);
+    let said = serde_json::from_slice(&body).ok().and_then(|body| reported(&body));
+    let (said, code) = said.map(|said| (said.message, said.code)).unzip();
+    let code = code.unwrap_or_default();
     let message = location.or(said).unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
-    endpoint.refusal(status, &Reported { message, status: None }, pause)
+    endpoint.refusal(status, &Reported { message, code, status: None }, pause)
 }
 
 /// The beginning of a refusal's body, as far as it comes.

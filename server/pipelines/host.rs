@@ -6,10 +6,10 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::call::{Caller, Ended, Look, Place, Question, Ready, Until};
+use crate::call::{Caller, Ended, Look, Place, Question, Ready, Scope, Until};
 use crate::event::{Event, RunKey};
 use crate::failure::{Failure, FailureKind};
-use crate::history::Window;
+use crate::history::{Lengths, Window};
 use crate::id::{Space, ThreadId};
 use crate::model::{Tier, ToolChoice, ToolSpecs};
 use crate::prompt::{Prompts, Template};
@@ -100,9 +100,20 @@ impl Host {
             tier,
         };
         // What it sees of the log is in the text: the view itself holds no event.
-        let window = Window { show: Show::Visible, upto: 0, take: 0, omitted: 0, since: None };
+        let window = Window { show: Show::Visible, upto: 0, take: 0, omitted: 0, since: None, cleared: 0 };
         let row = self.thread(&self.0.run.thread()).await?;
-        let look = Look { row, window, entries: Vec::new(), left_out: Vec::new(), blocks: Vec::new() };
+        let scope = Scope { show: Show::Visible, until: None, from: None };
+        let lengths = Lengths { event_chars: 0, entry_bytes: 0 };
+        let look = Look {
+            scope,
+            bytes: 0,
+            lengths,
+            row,
+            window,
+            entries: Vec::new(),
+            left_out: Vec::new(),
+            blocks: Vec::new(),
+        };
         self.0.caller.prepare(&self.place(), &look, &question).await.map_err(failed)
     }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Host;
 use crate::event::Event;
 use crate::failure::{Failure, FailureKind};
-use crate::history::{Block, Entry, joined};
+use crate::history::{Block, Entry, Lengths, joined};
 use crate::id::{Seq, ThreadId};
 use crate::model::Tier;
 use crate::store::{Order, Query, Show};
@@ -20,6 +20,8 @@ use crate::store::{Order, Query, Show};
 const EVENTS_MAX: u32 = 2000;
 /// About how many bytes of the log a model reads at once.
 const PART_BYTES: usize = 24 << 10;
+/// Nothing is shortened.
+const WHOLE: Lengths = Lengths { event_chars: usize::MAX, entry_bytes: usize::MAX };
 /// How many digests are joined at once.
 const GROUP: usize = 8;
 
@@ -123,7 +125,7 @@ fn parts(events: &[Event], host: &Host) -> Vec<Part> {
 }
 
 fn written(event: &Event, host: &Host) -> String {
-    let entry = Arc::new(Entry::of(event, usize::MAX, host.prompts()));
+    let entry = Arc::new(Entry::of(event, WHOLE, host.prompts()));
     let text = |block| match block {
         Block::Text(text) => Some(text),
         Block::Blob { .. } => None,

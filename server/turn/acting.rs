@@ -53,7 +53,7 @@ impl Driver {
         let written = if answer.calls.is_empty() { &reading.calls } else { &answer.calls };
         let calls: Vec<Asked> =
             written.iter().enumerate().map(|(index, call)| Asked::new(call, "c", round, index)).collect();
-        let mut drafts = vec![ready.record(&self.place, ended, json!({ "calls": self.recorded(&calls) }))];
+        let mut drafts = ready.records(&self.place, ended, json!({ "calls": self.recorded(&calls) }));
         if !answer.text.trim().is_empty() {
             drafts.push(Draft::decision_said(&self.place.thread, self.turn.number(), answer.text.trim()));
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::event::{Draft, Ending};
 use crate::id::{Space, ThreadId};
 use crate::store::{self, Status, Store};
-use crate::thread::Settings;
+use crate::thread::{Gathered, Settings};
 
 /// Most threads that are told of one thread.
 const TOLD_MAX: u32 = 10_000;
@@ -30,8 +30,9 @@ pub async fn stuck(
     let mut told = store.awaiting(space, thread, TOLD_MAX).await?;
     told.extend(parent.clone());
     let told = living(store, space, told, thread).await?;
+    let later = is_gathering(store, space, parent.as_ref(), settings.gathered.as_ref()).await?;
     let draft = |to: ThreadId| match settings.gathered.as_ref().filter(|_| Some(&to) == parent.as_ref()) {
-        Some(gathered) => Draft::stuck_part(&to, thread, reason, &gathered.id, gathered.index),
+        Some(gathered) => Draft::stuck_part(&to, thread, reason, &gathered.id, gathered.index, later),
         None => Draft::stuck(&to, thread, reason),
     };
     Ok(told.into_iter().map(draft).collect())
@@ -61,11 +62,12 @@ pub async fn ending(
     let mut told = store.holders(space, thread, TOLD_MAX).await?;
     told.extend(store.awaiting(space, thread, TOLD_MAX).await?);
     told.extend(thread.parent());
+    let later = is_gathering(store, space, thread.parent().as_ref(), gathered.as_ref()).await?;
     let ending = Ending { thread, status: status.as_str(), reason, last };
     for holder in living(store, space, told, thread).await? {
         let is_parent = Some(&holder) == thread.parent().as_ref();
         let told = match gathered.as_ref().filter(|_| is_parent) {
-            Some(gathered) => Draft::ended_part(&holder, &ending, &gathered.id, gathered.index),
+            Some(gathered) => Draft::ended_part(&holder, &ending, &gathered.id, gathered.index, later),
             None => Draft::ended(&holder, &ending),
         };
         drafts.push(if is_counted { told } else { told.with("archived", true) });
@@ -77,6 +79,18 @@ pub async fn ending(
         }
     }
     Ok(drafts)
+}
+
+/// Whether the parent still gathers what the thread is a part of, and will be told of it with the rest.
+async fn is_gathering(
+    store: &Arc<dyn Store>,
+    space: &Space,
+    parent: Option<&ThreadId>,
+    gathered: Option<&Gathered>,
+) -> Result<bool, store::Error> {
+    let (Some(parent), Some(gathered)) = (parent, gathered) else { return Ok(false) };
+    let row = store.thread(space, parent).await?;
+    Ok(row.is_some_and(|row| row.standing.gathers.contains_key(&gathered.id)))
 }
 
 /// Each of these threads once, without those that have ended and the one that they are to hear of.

@@ -265,7 +265,7 @@ impl Driver {
         match &ended {
             Ended::Answered(answer) => self.answered(answer, &ready, &ended, round, streamed).await,
             Ended::Failed(failure) => {
-                let mut drafts = vec![ready.record(&self.place, &ended, json!({}))];
+                let mut drafts = ready.records(&self.place, &ended, json!({}));
                 drafts.extend(self.cut_off(&streamed, round));
                 drafts.push(self.failure(&Who::Decision, failure));
                 let outcome = self.end(drafts, TurnOutcome::Failed).await;
@@ -278,7 +278,7 @@ impl Driver {
                     self.end_stream(&mut streamed, DeltaOutcome::Discarded);
                     return Ok(None);
                 }
-                let mut drafts = vec![ready.record(&self.place, &ended, json!({}))];
+                let mut drafts = ready.records(&self.place, &ended, json!({}));
                 drafts.extend(self.cut_off(&streamed, round));
                 let outcome = self.stopped(why, drafts).await;
                 self.end_stream(&mut streamed, partial(&outcome));
@@ -394,8 +394,9 @@ impl Driver {
             (self.mind.caller.clone(), self.scribe.clone(), self.place.clone(), self.turn.number());
         let hearing = self.hearing_with(occasion, until);
         let tally = self.mind.tally.clone();
+        let scope = submodule::scope(self.turn.batch());
         self.mind.beside.spawn(async move {
-            let look = match caller.look(&place, submodule::SHOW).await {
+            let look = match caller.look(&place, scope).await {
                 Ok(look) => Arc::new(look),
                 Err(error) => return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out"),
             };
@@ -431,7 +432,8 @@ impl Driver {
     }
 
     async fn hearing(&self, occasion: Occasion, until: Until) -> Result<Hearing, Lost> {
-        let look = self.mind.caller.look(&self.place, submodule::SHOW).await.map_err(Lost::Store)?;
+        let look =
+            self.mind.caller.look(&self.place, submodule::scope(self.turn.batch())).await.map_err(Lost::Store)?;
         Ok(self.hearing_with(occasion, until)(Arc::new(look)))
     }
 

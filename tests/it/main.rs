@@ -44,5 +44,6 @@ mod support;
 mod tools;
 mod tools_schema;
 mod turn;
+mod view_size;
 mod views;
 mod voices;

@@ -5,11 +5,13 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use thinkd::event::{Call, Draft, Event, Feedback, InputKind, Part, Payload, When};
 use thinkd::failure::{Failure, FailureKind, Who};
-use thinkd::history::{Block, transcript};
+use thinkd::history::{Block, Lengths, transcript};
 use thinkd::id::{Name, ThreadId, fresh};
 use thinkd::prompt::Prompts;
 
 use crate::support::*;
+
+const LENGTHS: Lengths = Lengths::of(256 << 10, 4000);
 
 /// Unicode's mandatory breaks, and what Python's `splitlines` takes for one.
 const BREAKS: [char; 10] =
@@ -76,7 +78,7 @@ fn write(events: &[Event]) -> String {
         Block::Text(text) => text,
         Block::Blob { sha256, .. } => format!("<{sha256}>"),
     };
-    transcript(events, 0, 4, 4000, &Prompts::load(None).unwrap()).into_iter().map(text).collect()
+    transcript(events, 0, 4, LENGTHS, &Prompts::load(None).unwrap()).into_iter().map(text).collect()
 }
 
 /// One event of any kind that a model is shown, and how its entry must begin and end.

@@ -6,9 +6,11 @@ use serde_json::json;
 use thinkd::decision::arriving::Arriving;
 use thinkd::event::{Call, Draft, Event, InputKind, Modality, Part, When};
 use thinkd::failure::Who;
-use thinkd::history::{Block, cut, transcript};
+use thinkd::history::{Block, Lengths, cut, transcript};
 use thinkd::id::{Name, ThreadId, fresh};
 use thinkd::prompt::{Prompts, Template};
+
+const LENGTHS: Lengths = Lengths::of(256 << 10, 4000);
 
 fn event(seq: i64, draft: Draft) -> Event {
     Event { seq, ..draft.preview() }
@@ -28,7 +30,7 @@ fn text(blocks: &[Block]) -> String {
 }
 
 fn write(events: &[Event]) -> String {
-    text(&transcript(events, 0, 4, 4000, &Prompts::load(None).unwrap()))
+    text(&transcript(events, 0, 4, LENGTHS, &Prompts::load(None).unwrap()))
 }
 
 proptest! {
@@ -150,7 +152,7 @@ fn only_the_newest_media_are_shown() {
         event(seq, Draft::input(&ThreadId::default(), InputKind::Message, vec![media], None, fresh()).remove(0))
     };
     let events: Vec<Event> = (1..=6).map(image).collect();
-    let blocks = transcript(&events, 0, 2, 4000, &Prompts::load(None).unwrap());
+    let blocks = transcript(&events, 0, 2, LENGTHS, &Prompts::load(None).unwrap());
     let shown: Vec<_> = blocks.iter().filter(|block| matches!(block, Block::Blob { .. })).collect();
     assert_eq!(shown.len(), 2);
     assert!(text(&blocks).contains("#1 [1970-01-01 00:00] user: (image/png, 9 bytes)"));
