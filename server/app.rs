@@ -95,7 +95,7 @@ async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipel
 pub async fn open_store(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
     settings.check_database()?;
     let url = settings.database.expose_secret();
-    let store = store::open(url, store::Options::default(), project).await;
+    let store = store::open(url, settings.store(), project).await;
     store.with_context(|| format!("database {}", shown_url(url)))
 }
 

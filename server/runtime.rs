@@ -367,6 +367,11 @@ impl Runtime {
             return Err(Refused::Unprocessable("the input was dropped by the store".into()));
         };
         if placed.iter().all(|placed| placed.duplicate) {
+            // Stored by a commit whose outcome nobody heard, perhaps: then nobody woke the thread.
+            let handled = row.as_ref().map_or(0, |row| row.handled);
+            if placed.iter().any(|placed| placed.shown.event.seq > handled) {
+                self.wake(space, thread);
+            }
             return Ok((Received::Duplicate, placed));
         }
         if busy && policy == Policy::Interrupt {

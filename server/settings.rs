@@ -21,6 +21,7 @@ use crate::pipelines::{self, Pipelines};
 use crate::prompt::Prompts;
 use crate::runtime;
 use crate::secret;
+use crate::store;
 use crate::tools;
 use crate::turn;
 
@@ -144,6 +145,8 @@ pub struct Running {
     pub lease_ms: u64,
     /// How often to look for threads that wait and nobody runs.
     pub scan_ms: u64,
+    /// How long a commit may take. After that nobody waits for it any more, and the log is asked whether it was made.
+    pub commit_ms: u64,
     /// How long turns that run may take to end when the server is told to stop.
     pub grace_ms: u64,
     /// Whether a new space begins with the built-in voices (`prompts/submodules`).
@@ -159,6 +162,7 @@ impl Default for Running {
         Self {
             lease_ms: 10_000,
             scan_ms: 3_000,
+            commit_ms: 30_000,
             grace_ms: 10_000,
             default_submodules: true,
             workers: 1024,
@@ -237,6 +241,7 @@ impl Settings {
             ("history.block", self.history.block),
             ("runtime.lease_ms", self.runtime.lease_ms),
             ("runtime.scan_ms", self.runtime.scan_ms),
+            ("runtime.commit_ms", self.runtime.commit_ms),
             ("runtime.workers", self.runtime.workers.into()),
             ("pipelines.at_once", self.pipelines.at_once.into()),
             ("pipelines.nodes", self.pipelines.nodes),
@@ -301,6 +306,11 @@ impl Settings {
             lease: ms(self.runtime.lease_ms),
             scan: ms(self.runtime.scan_ms),
         }
+    }
+
+    /// What the store is to know.
+    pub fn store(&self) -> store::Options {
+        store::Options { commit: ms(self.runtime.commit_ms), ..store::Options::default() }
     }
 
     /// What the boundary is to know.

@@ -13,10 +13,12 @@ use uuid::Uuid;
 
 use crate::event::{Condition, Draft, Event, Modality, Source};
 use crate::id::{Name, Seq, Space, ThreadId};
+use crate::supervisor::Supervisor;
 use crate::time::Timestamp;
 
 mod append;
 mod backup;
+mod catch_up;
 mod columns;
 pub mod feed;
 mod index;
@@ -411,11 +413,15 @@ pub type Project = fn(&Event) -> (ThreadChange, Option<Change>);
 pub struct Options {
     /// Most connections to the database at a time (SQLite: for reading; there is one more that writes).
     pub connections: u32,
+    /// How long a commit may take.
+    pub commit: Duration,
+    /// Who watches the store's tasks.
+    pub supervisor: Supervisor,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { connections: 8 }
+        Self { connections: 8, commit: Duration::from_secs(30), supervisor: Supervisor::default() }
     }
 }
 

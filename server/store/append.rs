@@ -5,26 +5,30 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
 
 use super::feed::Feed;
 use super::index::Index;
-use super::{Append, Appended, Blob, Error, Fence, Project, Shown, ThreadRow};
+use super::{Append, Appended, Blob, Error, Fence, Options, Project, Shown, ThreadRow};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
+use crate::supervisor;
 
 mod condition;
 mod plan;
+mod soundness;
 
 pub(super) use condition::{Asked, Before};
 use plan::{Item, drafts};
 pub(super) use plan::{Parts, Plan, Position, json, shown};
+use soundness::Soundness;
 
 /// Appends that may wait for the writer; more wait for a place.
 const QUEUE: usize = 1024;
@@ -34,8 +38,6 @@ const GROUP_EVENTS: usize = 512;
 const GROUP_BYTES: usize = 4 << 20;
 /// How long a commit waits for the writers of the last one to come back.
 const GATHER: Duration = Duration::from_micros(500);
-/// How long a commit may take. Its future may be dropped then: the task lives on and the connection is not used again as it is.
-const COMMIT: Duration = Duration::from_secs(30);
 
 /// What a database does for the writer. `begin` … `commit` is one transaction.
 pub(super) trait Backend: Send + 'static {
@@ -64,10 +66,10 @@ pub(super) trait Backend: Send + 'static {
     fn settled(&mut self, released: &[Fence]);
     /// All of them, or none, in a transaction of their own.
     fn put_blobs(&mut self, blobs: &[Upload]) -> impl Future<Output = Result<(), Error>> + Send;
-    /// A space's log grew. Not told: its followers miss events that another server committed before.
-    fn committed(&mut self, space: &Space, told: bool);
-    /// Writes something that nobody reads.
-    fn touch(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
+    /// A space's log grew.
+    fn committed(&mut self, space: &Space);
+    /// Writes something that nobody reads, as large as this.
+    fn touch(&mut self, bytes: usize) -> impl Future<Output = Result<(), Error>> + Send;
     fn close(self) -> impl Future<Output = ()> + Send;
 }
 
@@ -97,8 +99,7 @@ impl Upload {
 #[derive(Clone)]
 pub(super) struct Writer {
     queue: mpsc::Sender<Command>,
-    /// The last write failed.
-    failing: Arc<AtomicBool>,
+    soundness: Arc<Soundness>,
 }
 
 fn gone() -> Error {
@@ -107,11 +108,12 @@ fn gone() -> Error {
 
 impl Writer {
     /// Starts the writer task over a database.
-    pub fn start(backend: impl Backend, feed: Arc<Feed>, index: Index, project: Project) -> Self {
+    pub fn start(backend: impl Backend, feed: Arc<Feed>, index: Index, project: Project, options: &Options) -> Self {
         let (queue, commands) = mpsc::channel(QUEUE);
-        let writer = Self { queue, failing: Arc::default() };
-        let failing = writer.failing.clone();
-        tokio::spawn(Task { backend, feed, index, project, commands, failing }.run());
+        let writer = Self { queue, soundness: Arc::default() };
+        let (limit, soundness) = (options.commit, writer.soundness.clone());
+        let task = Task { backend, feed, index, project, limit, commands, soundness };
+        tokio::spawn(options.supervisor.watch("the writer of the log", task.run()));
         writer
     }
 
@@ -129,9 +131,9 @@ impl Writer {
         answered.await.map_err(|_| gone())?
     }
 
-    /// Whether writing works: known from the last write; when that failed, tried.
+    /// Whether writing works: known from the last writes; when one failed, tried.
     pub async fn sound(&self) -> Result<(), Error> {
-        if !self.failing.load(Ordering::Acquire) {
+        if self.soundness.check()? {
             return Ok(());
         }
         let (answer, answered) = oneshot::channel();
@@ -154,8 +156,23 @@ struct Task<B> {
     feed: Arc<Feed>,
     index: Index,
     project: Project,
+    /// How long a commit may take. Its future may be dropped then: the task lives on and the connection is not used again as it is.
+    limit: Duration,
     commands: mpsc::Receiver<Command>,
-    failing: Arc<AtomicBool>,
+    soundness: Arc<Soundness>,
+}
+
+/// What a write comes to within its limit. A defect of ours in it is one of that write, not the end of all writing.
+async fn limited<T>(limit: Duration, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    match AssertUnwindSafe(timeout(limit, work)).catch_unwind().await {
+        Ok(Ok(result)) => result,
+        Ok(Err(_)) => Err(Error::Unavailable("the database does not answer".into())),
+        Err(panic) => {
+            let why = supervisor::words(&*panic);
+            tracing::error!(why, "a defect of this server keeps something from being written");
+            Err(Error::Broken(format!("a defect of this server: {why}")))
+        }
+    }
 }
 
 impl<B: Backend> Task<B> {
@@ -220,11 +237,12 @@ impl<B: Backend> Task<B> {
     }
 
     async fn put_blobs(&mut self, uploads: &[Upload]) -> Result<(), Error> {
-        let result = self.backend.put_blobs(uploads).await;
+        self.soundness.begins(uploads.iter().map(|upload| upload.blob.bytes.len()).sum());
+        let result = limited(self.limit, self.backend.put_blobs(uploads)).await;
+        self.soundness.ended(result.is_ok());
         if result.is_err() {
             self.backend.rollback().await;
         }
-        self.failing.store(result.is_err(), Ordering::Release);
         result
     }
 
@@ -233,11 +251,11 @@ impl<B: Backend> Task<B> {
         if answer.is_closed() {
             return;
         }
-        let result = self.backend.touch().await;
+        let result = limited(self.limit, self.backend.touch(self.soundness.probe())).await;
+        self.soundness.ended(result.is_ok());
         if result.is_err() {
             self.backend.rollback().await;
         }
-        self.failing.store(result.is_err(), Ordering::Release);
         // Nobody may wait for the answer any more.
         let _ = answer.send(result);
     }
@@ -299,11 +317,9 @@ impl<B: Backend> Task<B> {
     }
 
     async fn commit(&mut self, group: &[Item], again: bool) -> Result<Vec<Result<Appended, Error>>, Error> {
-        let result = match timeout(COMMIT, self.transaction(group, again)).await {
-            Ok(result) => result,
-            Err(_) => Err(Error::Unavailable("the database does not answer".into())),
-        };
-        self.failing.store(result.is_err(), Ordering::Release);
+        self.soundness.begins(group.iter().map(|item| item.bytes).sum());
+        let result = limited(self.limit, self.transaction(group, again)).await;
+        self.soundness.ended(result.is_ok());
         match result {
             Ok(plan) => {
                 self.backend.settled(&plan.released);
@@ -313,6 +329,8 @@ impl<B: Backend> Task<B> {
             Err(error) => {
                 self.backend.rollback().await;
                 self.backend.settled(&[]);
+                // Nobody knows what is in the log now.
+                self.feed.doubt();
                 Err(error)
             }
         }
@@ -353,12 +371,12 @@ impl<B: Backend> Task<B> {
     /// Tells the feed, one space after the other, in order.
     fn tell(&mut self, plan: &Plan) {
         let mut spaces: BTreeMap<&Space, Vec<Arc<Shown>>> = BTreeMap::new();
-        for written in &plan.events {
-            spaces.entry(&written.space).or_default().push(written.shown.clone());
+        for (space, shown) in plan.news() {
+            spaces.entry(space).or_default().push(shown.clone());
         }
         for (space, events) in spaces {
-            let told = self.feed.committed(space, &events);
-            self.backend.committed(space, told);
+            self.feed.committed(space, &events);
+            self.backend.committed(space);
             self.index.grew(space, events.len());
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Notify, broadcast, watch};
 use uuid::Uuid;
 
 use super::Shown;
@@ -96,6 +96,8 @@ const HINTS: (usize, usize) = (256, 64);
 pub struct Feed {
     // A plain mutex: held for a map look-up, never across an await.
     spaces: Mutex<HashMap<Space, Arc<Channel>>>,
+    /// There may be more in a log than was told.
+    doubted: Notify,
 }
 
 #[derive(Default)]
@@ -194,7 +196,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Feed {
     /// Tells of committed events of one space, in order. Known ones are skipped. False: events between those known and these
-    /// are missing (another server committed them); nothing was told, and the caller is to read them first.
+    /// are missing (another server committed them, or nobody heard that they were): what is after the gap is told once they are read.
     pub fn committed(&self, space: &Space, events: &[Arc<Shown>]) -> bool {
         let Some(channel) = lock(&self.spaces).get(space).cloned() else { return true };
         let mut told = lock(&channel.told);
@@ -214,7 +216,20 @@ impl Feed {
         for head in woken {
             head.send_replace(last);
         }
+        if !is_whole {
+            self.doubt();
+        }
         is_whole
+    }
+
+    /// Has the logs looked at: there may be more in them than was told.
+    pub fn doubt(&self) {
+        self.doubted.notify_one();
+    }
+
+    /// Waits for a reason to look. For one task.
+    pub async fn doubted(&self) {
+        self.doubted.notified().await;
     }
 
     /// The last seq that the followers of a space were told of; `None` where nobody follows or nothing came yet.

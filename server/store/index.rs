@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use super::Error;
 use super::sql::{self, IndexColumns, Indexed};
 use crate::id::Space;
+use crate::supervisor::Supervisor;
 
 /// Events added in one transaction, at most: one page of the index has many of their marks.
 pub(super) const EVENTS: i64 = 2048;
@@ -97,12 +98,12 @@ fn gone() -> Error {
 
 impl Index {
     /// Starts the task over a database.
-    pub fn start<B: Indexing>(backend: B) -> Self {
+    pub fn start<B: Indexing>(backend: B, supervisor: &Supervisor) -> Self {
         let (work, wakes) = mpsc::channel(1);
         let index = Self { state: Arc::default(), work, progress: Arc::default(), soon: B::SOON, most: B::MOST };
         let (state, progress) = (index.state.clone(), index.progress.clone());
         let task = Task { backend, state, wakes, progress, promised: BTreeMap::new(), more: false, last: None };
-        tokio::spawn(task.run());
+        tokio::spawn(supervisor.watch("the index", task.run()));
         index
     }
 

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::append::{Asked, Backend, Before, Plan, Position, Upload, Writer, json};
+use super::catch_up;
 use super::feed::Feed;
 use super::index::Index;
 use super::sql::{self, stored};
@@ -28,7 +29,7 @@ mod watch;
 
 pub(super) use bulk::{clear, put, put_blob, put_index, put_rest};
 use index::Tables;
-use watch::Watch;
+use watch::{Pooled, Watch};
 
 /// How long anybody waits for a connection.
 const ACQUIRE: Duration = Duration::from_secs(2);
@@ -66,6 +67,10 @@ fn migrations() -> Migrator {
         ("an index of its own", include_str!("../../migrations/postgres/0005_an_index_of_its_own.sql")),
         ("who waits for whom", include_str!("../../migrations/postgres/0006_who_waits_for_whom.sql")),
         ("events by id first", include_str!("../../migrations/postgres/0007_events_by_id_first.sql")),
+        (
+            "a probe as large as a message",
+            include_str!("../../migrations/postgres/0008_a_probe_as_large_as_a_message.sql"),
+        ),
     ])
 }
 
@@ -129,10 +134,13 @@ impl Postgres {
             .acquire_timeout(ACQUIRE)
             .connect_lazy_with(options.clone());
         let feed = Arc::new(Feed::default());
-        let (watch, tasks) = Watch::start(pool.clone(), feed.clone(), options.clone());
+        let supervisor = &settings.supervisor;
+        let (watch, mut tasks) = Watch::start(pool.clone(), feed.clone(), options.clone(), supervisor);
+        let telling = catch_up::run(Pooled(pool.clone()), feed.clone());
+        tasks.spawn(supervisor.watch("telling followers what they missed", telling));
         let backend = Log { options: options.clone(), connection: None, watch };
-        let index = Index::start(Tables { options: options.clone(), connection: None });
-        let writer = Writer::start(backend, feed.clone(), index.clone(), project);
+        let index = Index::start(Tables { options: options.clone(), connection: None }, supervisor);
+        let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         Ok(Self { pool, writer, index, feed, epoch, options, project, watch: Mutex::new(tasks) })
     }
 
@@ -476,16 +484,15 @@ impl Backend for Log {
         self.commit().await
     }
 
-    fn committed(&mut self, space: &Space, told: bool) {
+    fn committed(&mut self, space: &Space) {
         self.watch.announce(space);
-        if !told {
-            self.watch.look();
-        }
     }
 
-    async fn touch(&mut self) -> Result<(), Error> {
-        self.connected().await?;
-        self.run("update log set incarnation = incarnation + 1").await
+    async fn touch(&mut self, bytes: usize) -> Result<(), Error> {
+        let connection = self.connected().await?;
+        let text = "update log set incarnation = incarnation + 1, probe = $1";
+        sqlx::query(text).bind(vec![b'x'; bytes]).execute(connection).await.map_err(sql::error)?;
+        self.run("update log set probe = null").await
     }
 
     async fn close(self) {

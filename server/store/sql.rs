@@ -12,6 +12,11 @@ pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_sec
 
 pub(super) use super::columns::*;
 
+/// The next events of a log, for `catch_up.rs`: so many at a time.
+pub(super) const AFTER: &str =
+    concat!("select ", event_columns!(), " from events e where space = $1 and seq > $2 order by seq limit $3 + 0");
+pub(super) const AFTER_PAGE: i64 = 256;
+
 /// Who can act on a database's error.
 pub(super) fn error(error: sqlx::Error) -> Error {
     use sqlx::Error::{Database, Io, PoolClosed, PoolTimedOut, Protocol, Tls, WorkerCrashed};

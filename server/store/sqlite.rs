@@ -2,14 +2,16 @@
 //! keeps other processes out, so leases need no table. The index has a file of its own. Only what differs from Postgres is here.
 
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection};
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::append::{Position, Writer, json};
+use super::catch_up;
 use super::feed::Feed;
 use super::index::Index;
 use super::leases::Leases;
@@ -47,7 +49,7 @@ const HEADS: &str = "select s.space, e.seq, e.ts from spaces s join events e on 
 
 /// The store in one file.
 pub(super) struct Sqlite {
-    readers: Readers,
+    readers: Arc<Readers>,
     writer: Writer,
     index: Index,
     feed: Arc<Feed>,
@@ -57,6 +59,8 @@ pub(super) struct Sqlite {
     options: SqliteConnectOptions,
     broken: Broken,
     known: Known,
+    // A plain mutex: held to stop the task, never across an await.
+    tasks: Mutex<JoinSet<()>>,
     /// Locked as long as this store lives.
     _lock: File,
 }
@@ -72,14 +76,18 @@ impl Sqlite {
         let (mut connection, begun) = tokio::try_join!(file::open(&options), index::begin(path))?;
         let (epoch, incarnation) = file::opened(&mut connection).await?;
         let index = IndexFile::open(begun, path, broken.clone()).await?;
-        let readers = Readers::new(reading(url)?, settings.connections);
+        let readers = Arc::new(Readers::new(reading(url)?, settings.connections));
         let leases = Arc::new(Leases::new(incarnation << 32));
         let feed = Arc::new(Feed::default());
         let known = Known::default();
-        let index = Index::start(index);
+        let index = Index::start(index, &settings.supervisor);
         let backend = Log { connection, broken: broken.clone(), leases: leases.clone(), known: known.clone() };
-        let writer = Writer::start(backend, feed.clone(), index.clone(), project);
-        Ok(Self { readers, writer, index, feed, epoch, project, leases, options, broken, known, _lock: lock })
+        let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
+        let mut tasks = JoinSet::new();
+        let telling = catch_up::run(readers.clone(), feed.clone());
+        tasks.spawn(settings.supervisor.watch("telling followers what they missed", telling));
+        let tasks = Mutex::new(tasks);
+        Ok(Self { readers, writer, index, feed, epoch, project, leases, options, broken, known, tasks, _lock: lock })
     }
 
     async fn reader(&self) -> Result<Reader<'_>, Error> {
@@ -196,6 +204,7 @@ impl Sqlite {
 
     /// Whoever may write is last: SQLite then leaves all of the log in the one file.
     async fn shut(&self) {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
         self.readers.close().await;
         self.index.close().await;
         self.writer.close().await;

@@ -23,6 +23,7 @@ mod ids;
 mod interpreter;
 mod language;
 mod limits;
+mod live;
 mod machine;
 mod media;
 mod model;

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::oneshot;
@@ -28,6 +29,8 @@ pub(in crate::store) struct Position {
 pub(super) struct Ready {
     pub id: Uuid,
     pub given: bool,
+    /// An earlier try of the same append has written it, or not: nobody heard.
+    tried: AtomicBool,
     payload: Box<RawValue>,
     pub draft: Draft,
 }
@@ -51,7 +54,8 @@ impl Item {
             bytes += payload.get().len();
             // Every draft gets its id before the first try, so that a second one finds what the first one may have stored.
             let given = draft.event_id.is_some();
-            drafts.push(Ready { id: draft.event_id.unwrap_or_else(crate::id::fresh), given, payload, draft });
+            let id = draft.event_id.unwrap_or_else(crate::id::fresh);
+            drafts.push(Ready { id, given, tried: AtomicBool::new(false), payload, draft });
         }
         Ok(Self { space: append.space, drafts, bytes, fence: append.fence, release: append.release, answer })
     }
@@ -114,7 +118,9 @@ impl Written {
 
 /// Everything one transaction writes.
 pub(in crate::store) struct Plan {
-    pub(super) events: Vec<Written>,
+    events: Vec<Written>,
+    /// Events that an earlier try of their append has written: nobody was told of them.
+    found: Vec<(Space, Arc<Shown>)>,
     pub rows: Rows,
     pub heads: BTreeMap<Space, Position>,
     pub released: Vec<Fence>,
@@ -136,6 +142,7 @@ impl Plan {
         let threads = threads.into_iter().map(|(space, row)| ((space, row.thread.clone()), row)).collect();
         Ok(Self {
             events: Vec::new(),
+            found: Vec::new(),
             rows: Rows { threads, ..Rows::default() },
             heads,
             released: Vec::new(),
@@ -161,6 +168,11 @@ impl Plan {
     /// The events, each with its space, in the order of their seqs.
     pub fn shown(&self) -> impl Iterator<Item = (&Space, &Arc<Shown>)> {
         self.events.iter().map(|written| (&written.space, &written.shown))
+    }
+
+    /// Everything that is to be told, each with its space, in the order of their seqs.
+    pub(super) fn news(&self) -> impl Iterator<Item = (&Space, &Arc<Shown>)> {
+        self.found.iter().map(|(space, shown)| (space, shown)).chain(self.shown())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -209,8 +221,15 @@ impl Plan {
 
     fn place(&mut self, space: &Space, ready: &Ready, project: Project) -> Result<Placed, Error> {
         if let Some(first) = self.known.get(&(space.clone(), ready.id)) {
-            return Ok(Placed { shown: first.clone(), duplicate: true });
+            let shown = first.clone();
+            // Who appends it hears of one try: that it was stored.
+            let ours = ready.tried.swap(false, Ordering::Relaxed);
+            if ours {
+                self.found.push((space.clone(), shown.clone()));
+            }
+            return Ok(Placed { shown, duplicate: !ours });
         }
+        ready.tried.store(true, Ordering::Relaxed);
         let head = self.heads.entry(space.clone()).or_insert(Position { seq: 0, ts: self.now });
         *head = Position { seq: head.seq + 1, ts: head.ts.max(self.now) };
         let event = ready.stamped(*head);

@@ -1,5 +1,5 @@
 //! What servers on one database tell each other: "space X moved". Said after the commit, outside of it and in one breath for
-//! many; heard or not, a slow poll finds everything. What others committed is read from the log and told to the feed.
+//! many; heard or not, a slow poll (`store/catch_up.rs`) finds everything, and tells it to the feed.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,26 +8,24 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPool, PgPoolOptions};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::sql;
+use crate::event::Event;
 use crate::id::{Seq, Space};
 use crate::store::Error;
-use crate::store::append::shown;
+use crate::store::catch_up::Source;
 use crate::store::feed::Feed;
+use crate::supervisor::Supervisor;
 
 /// Postgres' channel.
 const CHANNEL: &str = "thinkd";
 /// How long announcements gather.
 const GATHER: Duration = Duration::from_millis(10);
-/// How often the log is looked at although nobody said anything.
-const POLL: Duration = Duration::from_millis(1500);
 /// How long the listener rests after a failure.
 const REST: Duration = Duration::from_secs(1);
 /// Postgres refuses payloads of 8,000 bytes.
 const PAYLOAD_MAX: usize = 7900;
-/// Events read at a time.
-const PAGE: i64 = 256;
 
 /// A way to say that a space moved.
 pub(super) struct Watch {
@@ -36,18 +34,22 @@ pub(super) struct Watch {
     // A plain mutex: held for one insertion or swap, never across an await.
     moved: Mutex<BTreeSet<Space>>,
     announced: Notify,
-    looked: Notify,
+    feed: Arc<Feed>,
 }
 
 impl Watch {
-    /// Starts to announce, to listen and to look.
-    pub fn start(pool: PgPool, feed: Arc<Feed>, options: PgConnectOptions) -> (Arc<Self>, JoinSet<()>) {
+    /// Starts to announce and to listen.
+    pub fn start(
+        pool: PgPool,
+        feed: Arc<Feed>,
+        options: PgConnectOptions,
+        supervisor: &Supervisor,
+    ) -> (Arc<Self>, JoinSet<()>) {
         let id = crate::id::fresh().simple().to_string();
-        let watch = Arc::new(Self { id, moved: Mutex::default(), announced: Notify::new(), looked: Notify::new() });
+        let watch = Arc::new(Self { id, moved: Mutex::default(), announced: Notify::new(), feed });
         let mut tasks = JoinSet::new();
-        tasks.spawn(announce(watch.clone(), pool.clone()));
-        tasks.spawn(listen(watch.clone(), options));
-        tasks.spawn(look(watch.clone(), pool, feed));
+        tasks.spawn(supervisor.watch("telling other servers of commits", announce(watch.clone(), pool)));
+        tasks.spawn(supervisor.watch("listening to other servers", listen(watch.clone(), options)));
         (watch, tasks)
     }
 
@@ -59,11 +61,6 @@ impl Watch {
         }
         drop(moved);
         self.announced.notify_one();
-    }
-
-    /// Has the followed spaces looked at now.
-    pub fn look(&self) {
-        self.looked.notify_one();
     }
 
     fn moved(&self) -> MutexGuard<'_, BTreeSet<Space>> {
@@ -108,62 +105,31 @@ async fn hear(watch: &Watch, options: &PgConnectOptions) -> Result<(), sqlx::Err
         // After a lost connection anything may have been missed, so that is a reason to look, too.
         let said = listener.try_recv().await?;
         if !said.is_some_and(|said| said.payload().starts_with(&watch.id)) {
-            watch.look();
+            watch.feed.doubt();
         }
     }
 }
 
-async fn look(watch: Arc<Watch>, pool: PgPool, feed: Arc<Feed>) {
-    loop {
-        // Told or not: after a while it looks.
-        let _ = timeout(POLL, watch.looked.notified()).await;
-        if let Err(error) = catch_up(&pool, &feed).await {
-            tracing::warn!(%error, "what other servers committed cannot be read; trying again");
-            sleep(REST).await;
-        }
-    }
-}
+/// The log, as the pool reads it.
+pub(super) struct Pooled(pub PgPool);
 
-async fn catch_up(pool: &PgPool, feed: &Feed) -> Result<(), Error> {
-    let followed = feed.followed();
-    if followed.is_empty() {
-        return Ok(());
+impl Source for Pooled {
+    async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, Error> {
+        let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
+        let text = "select space, head from spaces where space = any($1)";
+        let heads: Vec<(String, i64)> =
+            sqlx::query_as(text).bind(names).fetch_all(&self.0).await.map_err(sql::error)?;
+        heads.into_iter().map(|(space, head)| Ok((sql::space(space)?, head))).collect()
     }
-    let names: Vec<&str> = followed.iter().map(Space::as_str).collect();
-    let heads: Vec<(String, i64)> = sqlx::query_as("select space, head from spaces where space = any($1)")
-        .bind(names)
-        .fetch_all(pool)
-        .await
-        .map_err(sql::error)?;
-    for (space, head) in heads {
-        catch_up_one(pool, feed, &sql::space(space)?, head).await?;
-    }
-    Ok(())
-}
 
-async fn catch_up_one(pool: &PgPool, feed: &Feed, space: &Space, head: Seq) -> Result<(), Error> {
-    // Where nothing was told yet, the last event is enough: it tells followers that they are behind.
-    let mut told = feed.told(space).unwrap_or(head - 1);
-    while told < head {
-        let text = concat!(
-            "select ",
-            sql::event_columns!(),
-            " from events e where space = $1 and seq > $2 order by seq limit $3"
-        );
-        let rows: Vec<sql::EventColumns> = sqlx::query_as(text)
+    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Event>, Error> {
+        let rows: Vec<sql::EventColumns> = sqlx::query_as(sql::AFTER)
             .bind(space.as_str())
-            .bind(told)
-            .bind(PAGE)
-            .fetch_all(pool)
+            .bind(seq)
+            .bind(sql::AFTER_PAGE)
+            .fetch_all(&self.0)
             .await
             .map_err(sql::error)?;
-        let Some((last, ..)) = rows.last() else { return Ok(()) };
-        told = *last;
-        let events = rows.into_iter().map(|row| sql::event(row).and_then(shown)).collect::<Result<Vec<_>, _>>()?;
-        if !feed.committed(space, &events) {
-            // The tail was begun anew meanwhile; the next look starts from there.
-            return Ok(());
-        }
+        rows.into_iter().map(sql::event).collect()
     }
-    Ok(())
 }

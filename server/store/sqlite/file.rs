@@ -30,6 +30,10 @@ fn migrations() -> Migrator {
         ("an index of its own", include_str!("../../../migrations/sqlite/0005_an_index_of_its_own.sql")),
         ("who waits for whom", include_str!("../../../migrations/sqlite/0006_who_waits_for_whom.sql")),
         ("events by id first", include_str!("../../../migrations/sqlite/0007_events_by_id_first.sql")),
+        (
+            "a probe as large as a message",
+            include_str!("../../../migrations/sqlite/0008_a_probe_as_large_as_a_message.sql"),
+        ),
     ])
 }
 

@@ -2,19 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use sqlx::Connection as _;
 use sqlx::sqlite::SqliteConnection;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::known::Known;
-use super::{bulk, json, put_blob, sql};
+use super::{bulk, json, put_blob, sql, stored};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
 use crate::store::append::{Asked, Backend, Before, Plan, Position, Upload};
 use crate::store::leases::Leases;
 use crate::store::{Error, Fence, ThreadRow};
 use crate::time::Timestamp;
+
+/// How long what is under way may take to end.
+const ROLLBACK: Duration = Duration::from_secs(1);
 
 /// Set when the disk did not confirm a write: nobody knows what it holds then, and asking again may be answered wrongly.
 /// Nothing more is appended until the process starts anew and reads what there is.
@@ -152,8 +157,9 @@ impl Backend for Log {
 
     async fn rollback(&mut self) {
         self.known.forget();
-        // It fails where no transaction is open (SQLite ends one itself when the disk is full); then nothing is to be undone.
-        let _ = self.run("rollback").await;
+        // It fails where no transaction is open (SQLite ends one itself when the disk is full); then nothing is to be undone. Where
+        // the disk does not answer it is not waited for: it is done, in its turn, before whatever is asked of the connection next.
+        let _ = timeout(ROLLBACK, self.run("rollback")).await;
     }
 
     fn settled(&mut self, released: &[Fence]) {
@@ -172,14 +178,17 @@ impl Backend for Log {
         self.run("commit").await
     }
 
-    fn committed(&mut self, _: &Space, _: bool) {
+    fn committed(&mut self, _: &Space) {
         // Only this process appends: there is nobody else to tell.
     }
 
-    async fn touch(&mut self) -> Result<(), Error> {
+    async fn touch(&mut self, bytes: usize) -> Result<(), Error> {
         self.broken.check()?;
         // A count that nobody reads while the store is open; the same value again would not be written.
-        self.run("update log set incarnation = incarnation + 1").await
+        let text = "update log set incarnation = incarnation + 1, probe = zeroblob($1)";
+        let written = sqlx::query(text).bind(stored(bytes as u64)).execute(&mut self.connection).await;
+        written.inspect_err(|error| self.broken.note(error)).map_err(sql::error)?;
+        self.run("update log set probe = null").await
     }
 
     async fn close(self) {

@@ -4,9 +4,10 @@
 -- One row: which incarnation of the log this is, how often it was opened (fence numbers begin there).
 create table log (
     epoch       blob    not null,
-    incarnation integer not null
+    incarnation integer not null,
+    probe       blob
 ) strict;
-insert into log values (randomblob(16), 0);
+insert into log values (randomblob(16), 0, null);
 
 -- `number` gives a space's events row ids in event_words.
 create table spaces (

@@ -11,7 +11,11 @@ use tokio::time::timeout;
 
 use super::ACQUIRE;
 use super::index::connect;
+use super::{json, sql};
+use crate::event::Event;
+use crate::id::{Seq, Space};
 use crate::store::Error;
+use crate::store::catch_up::Source;
 
 type Shared = Arc<tokio::sync::Mutex<SqliteConnection>>;
 
@@ -76,6 +80,29 @@ impl Readers {
     fn lock(&self) -> MutexGuard<'_, Vec<Shared>> {
         // A panic while this short lock was held left nothing half done.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Source for Arc<Readers> {
+    async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, Error> {
+        let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
+        // One look-up a space.
+        let text = "select k.value, (select max(seq) from events where space = k.value) from json_each($1) k";
+        let heads: Vec<(String, Option<i64>)> =
+            sqlx::query_as(text).bind(json(&names)?).fetch_all(&mut *self.take().await?).await.map_err(sql::error)?;
+        let heads = heads.into_iter().filter_map(|(space, head)| Some((space, head?)));
+        heads.map(|(space, head)| Ok((sql::space(space)?, head))).collect()
+    }
+
+    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Event>, Error> {
+        let rows: Vec<sql::EventColumns> = sqlx::query_as(sql::AFTER)
+            .bind(space.as_str())
+            .bind(seq)
+            .bind(sql::AFTER_PAGE)
+            .fetch_all(&mut *self.take().await?)
+            .await
+            .map_err(sql::error)?;
+        rows.into_iter().map(sql::event).collect()
     }
 }
 

@@ -93,6 +93,16 @@ impl Setup {
         self
     }
 
+    /// The folder it will run in.
+    pub fn folder(&self) -> &std::path::Path {
+        self.medium.folder()
+    }
+
+    /// Whether its database is Postgres.
+    pub fn is_postgres(&self) -> bool {
+        self.medium.is_shared()
+    }
+
     /// The program with this setup, not yet started.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
@@ -283,6 +293,11 @@ impl App {
     /// The test's folder.
     pub fn folder(&self) -> PathBuf {
         self.setup.medium.folder().to_owned()
+    }
+
+    /// Whether the database is Postgres.
+    pub fn is_postgres(&self) -> bool {
+        self.setup.medium.is_shared()
     }
 
     /// The database's URL.

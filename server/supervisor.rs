@@ -1,0 +1,57 @@
+//! Tasks that live as long as their server: the search for work, the renewal of leases, timers, the index, the writer. Nobody
+//! waits for their answer, so nobody would see one end; the first to do so is known here by its name, and why.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use tokio::sync::watch;
+
+/// Knows the first task that ended; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Supervisor(Arc<watch::Sender<Option<String>>>);
+
+impl Default for Supervisor {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(None)))
+    }
+}
+
+impl Supervisor {
+    /// The task, watched: that it ends, or panics, is known. One that is dropped has not ended.
+    pub fn watch(
+        &self,
+        name: &'static str,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let first = self.0.clone();
+        async move {
+            let why = match AssertUnwindSafe(task).catch_unwind().await {
+                Ok(()) => "ended by itself".to_owned(),
+                Err(panic) => format!("panicked: {}", words(&*panic)),
+            };
+            first.send_if_modified(|known| {
+                let is_first = known.is_none();
+                known.get_or_insert_with(|| format!("{name} {why}"));
+                is_first
+            });
+        }
+    }
+
+    /// Waits until a task has ended; says which, and why.
+    pub async fn ended(&self) -> String {
+        let mut first = self.0.subscribe();
+        match first.wait_for(Option::is_some).await {
+            Ok(known) => known.clone().unwrap_or_default(),
+            // The sender lives as long as this.
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// What a panic said.
+pub fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it did not say why")
+}

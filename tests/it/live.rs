@@ -1,0 +1,175 @@
+//! Commits whose outcome nobody heard: the disk, the database or the process stood still in the middle of one. Whoever follows the
+//! log live is told everything that is in it, once and in order; the log alone is not asked. Every `on_both!` is two
+//! `#[tokio::test]`s, one a database.
+
+use serde_json::{Value, json};
+
+use crate::support::faults::{self, Hanging};
+use crate::support::followers::telling;
+use crate::support::*;
+
+/// A server whose commits have so many milliseconds; threads that wait are not looked for, so that who is not woken sleeps.
+async fn start(medium: Medium, stub: &Stub, commit_ms: u64) -> Option<App> {
+    let setup = Setup::new(medium, stub)
+        .env("THINKD_RUNTIME__COMMIT_MS", commit_ms)
+        .env("THINKD_RUNTIME__SCAN_MS", 600_000)
+        .env("THINKD_LIMITS__FRAMES_PER_SECOND", 100_000);
+    Some(faults::with_slow_commits(setup)?.start().await)
+}
+
+on_both!(d4_57_followers_are_told_of_a_commit_that_was_made_and_timed_out, |medium| {
+    let stub = Stub::start().await;
+    let Some(app) = start(medium, &stub, 300).await else { return };
+    let mut followers = Followers::start(&app).await;
+    let mut socket = app.socket().await;
+    assert_eq!(socket.say("before").await["status"], "started");
+    assert_eq!(said(&socket.response().await), "ok: before", "control: nothing is slow");
+    followers.have_seen_all(&app).await;
+
+    faults::slow_commits(&app, ms(700)).await;
+    let id = thinkd::id::fresh().to_string();
+    let frame = json!({ "type": "message", "thread": "main", "event_id": id, "text": "slow" });
+    let ack = socket.ask(frame.clone()).await;
+    assert_eq!((&ack["type"], &ack["status"]), (&json!("ack"), &json!("started")), "its own second try: {ack}");
+    assert_eq!(said(&socket.response().await), "ok: slow", "the thread was woken");
+    assert_eq!(socket.ask(frame).await["status"], "duplicate", "control: a client that says it again");
+    let created = app.conversation(json!({ "label": "once" })).await;
+    assert_eq!(created, "once");
+    let told = telling(&app, "main", "and over HTTP").await.unwrap().expect(200);
+    assert_eq!(said(&told["responses"][0]), "ok: and over HTTP", "who waits is told");
+    faults::fast_commits(&app).await;
+
+    let threads = app.pages("/threads?").await;
+    assert!(threads.iter().all(|row| row["id"] != "once-2"), "one was asked for: {threads:?}");
+    assert_eq!(said(&app.tell("after").await[0]), "ok: after");
+    followers.have_seen_all(&app).await;
+    let mut late = app.socket().await;
+    late.say("to who comes late").await;
+    assert_eq!(said(&late.response().await), "ok: to who comes late", "who comes new sees what is said now");
+    followers.have_seen_all(&app).await;
+    envelope::check_turns(&app.public_log().await, "main");
+    envelope::check_log(&app.log().await);
+});
+
+// Both tries run out of time, so that the sender is refused; what is in the log all the same is told, though nothing comes after it.
+on_both!(d4_57_followers_are_told_of_what_was_refused_and_stored, |medium| {
+    let stub = Stub::start().await;
+    let Some(app) = start(medium, &stub, 100).await else { return };
+    let mut followers = Followers::start(&app).await;
+    let mut socket = app.socket().await;
+    socket.chat("before").await;
+    faults::slow_commits(&app, ms(1800)).await;
+    let id = thinkd::id::fresh().to_string();
+    let frame = json!({ "type": "message", "thread": "main", "event_id": id, "text": "slow" });
+    let refused = socket.ask(frame.clone()).await;
+    assert_eq!(refused["problem"]["type"], "/problems/unavailable", "{refused}");
+    let stored = socket.event("what was refused", |event| event["event_id"] == json!(id)).await;
+    assert_eq!(said(&stored), "slow");
+    faults::fast_commits(&app).await;
+    followers.have_seen_all(&app).await;
+    assert_eq!(socket.ask(frame).await["status"], "duplicate");
+    assert_eq!(said(&socket.response().await), "ok: slow", "whoever says it again wakes the thread");
+    followers.have_seen_all(&app).await;
+    envelope::check_log(&app.log().await);
+});
+
+// A statement that hangs is not a commit: nothing of it is stored, the sender hears that in time, and all goes on after it.
+on_both!(d4_57_a_statement_that_hangs_is_refused_in_time_and_leaves_nobody_deaf, |medium| {
+    let stub = Stub::start().await;
+    let Some(app) = start(medium, &stub, 200).await else { return };
+    let mut followers = Followers::start(&app).await;
+    let mut socket = app.socket().await;
+    socket.chat("before").await;
+    let hanging = Hanging::begin(&app).await;
+    let refused = socket.ask(json!({ "type": "message", "text": "hangs" })).await;
+    assert_eq!(refused["problem"]["type"], "/problems/unavailable", "{refused}");
+    assert_eq!(app.get("/readyz").await.status, 503);
+    hanging.end().await;
+    within("readiness", async { while app.get("/readyz").await.status != 200 {} }).await;
+    assert_eq!(said(&app.tell("after").await[0]), "ok: after");
+    followers.have_seen_all(&app).await;
+    assert!(app.public_log().await.iter().all(|event| said(event) != "hangs"));
+    envelope::check_log(&app.log().await);
+});
+
+// As a container that is paused and goes on: again and again in the middle of commits.
+on_both!(d4_57_a_process_that_is_paused_in_a_commit_leaves_nobody_deaf, |medium| {
+    let stub = Stub::start().await;
+    let Some(app) = start(medium, &stub, 300).await else { return };
+    let mut followers = Followers::start(&app).await;
+    let mut socket = app.socket().await;
+    socket.chat("before").await;
+    let (mut sent, mut waiting) = (0, Vec::<Value>::new());
+    for round in 0..12_u64 {
+        for _ in 0..8 {
+            let id = thinkd::id::fresh().to_string();
+            let thread = format!("t{}", sent % 4);
+            let frame = json!({ "type": "message", "thread": thread, "id": id, "event_id": id, "text": "hi" });
+            socket.send(frame.clone()).await;
+            waiting.push(frame);
+            sent += 1;
+        }
+        tokio::time::sleep(ms(round % 5)).await;
+        faults::pause(&app, ms(450)).await;
+    }
+    while let Some(frame) = waiting.first().cloned() {
+        let of_it = |f: &Value| f["id"] == frame["id"] && (f["type"] == "ack" || f["type"] == "problem");
+        let answer = socket.wait("an answer", of_it).await;
+        if answer["type"] == "ack" {
+            waiting.remove(0);
+        } else {
+            socket.send(frame).await;
+        }
+    }
+    assert_eq!(said(&app.tell("after").await[0]), "ok: after");
+    within("all turns", async {
+        while app.pages("/threads?").await.iter().any(|row| row["status"] != "idle") {
+            tokio::time::sleep(ms(20)).await;
+        }
+    })
+    .await;
+    followers.have_seen_all(&app).await;
+    let log = app.public_log().await;
+    assert_eq!(with(&log, &["input"]).len(), sent + 2, "each of them once");
+    envelope::check_log(&app.log().await);
+});
+
+// Whoever wrote it, and whatever became of the one who should have said so: the feed reads what it lacks.
+on_both!(d4_57_a_feed_that_is_behind_its_log_reads_what_is_missing, |medium| {
+    let stub = Stub::start().await;
+    let Some(app) = start(medium, &stub, 30_000).await else { return };
+    let mut followers = Followers::start(&app).await;
+    app.tell("before").await;
+    followers.have_seen_all(&app).await;
+    assert_eq!(metric(&app, "thinkd_feed_behind_events").await, 0.0, "control");
+    let late = metric(&app, "thinkd_feed_late_events_total").await;
+    // As an event that was committed some seconds ago, and that nobody was told of.
+    let (id, head) = if app.is_postgres() {
+        ("gen_random_uuid()", "; update spaces set head = head + 1")
+    } else {
+        ("randomblob(16)", "")
+    };
+    let text = format!(
+        "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility) \
+         select space, seq + 1, {id}, ts - 5000000, thread, source, modality, '{{\"text\":\"unheard\"}}', tags, visibility \
+         from events where seq = (select max(seq) from events){head}"
+    );
+    faults::execute(&app, &text).await;
+    followers.have_seen_all(&app).await;
+    assert_eq!(said(app.public_log().await.last().unwrap()), "unheard");
+    assert_eq!(metric(&app, "thinkd_feed_behind_events").await, 0.0);
+    assert_eq!(metric(&app, "thinkd_feed_late_events_total").await, late + 1.0, "and it is counted");
+    within("a line about it", async {
+        while !app.output().contains("told late") {
+            tokio::time::sleep(ms(10)).await;
+        }
+    })
+    .await;
+});
+
+/// A metric without labels; 0 where it was never set.
+async fn metric(app: &App, name: &str) -> f64 {
+    let text = app.get("/metrics").await.text;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.map_or(0.0, |value| value.parse().unwrap())
+}
