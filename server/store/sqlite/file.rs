@@ -74,24 +74,34 @@ pub(super) fn private(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Keeps every other process (and a second store in this one) away from the file.
-pub(super) fn lock(path: &Path) -> Result<File, Error> {
-    let mut name = path.as_os_str().to_owned();
+/// Keeps every other process (and a second store in this one) away: from the file, whatever it is called (`_file`), and from the
+/// name, whatever file is put there (`_name`), for SQLite has files beside it that are found by name.
+pub(in crate::store) struct Lock {
+    _name: File,
+    _file: File,
+}
+
+/// Takes the lock; makes the file, empty, if there is none.
+pub(super) fn lock(path: &Path) -> Result<Lock, Error> {
+    let unavailable = |why: String| Error::Unavailable(format!("{}: {why}", path.display()));
+    // Not truncated, not written: to make it is to have it locked before SQLite opens it.
+    let file = private(path);
+    let file = file.map_err(|error| unavailable(error.to_string()))?;
+    let mut name = path.canonicalize().map_err(|error| unavailable(error.to_string()))?.into_os_string();
     name.push(".lock");
-    let name = PathBuf::from(name);
-    let unavailable = |why: String| Error::Unavailable(format!("{}: {why}", name.display()));
-    let file = private(&name).map_err(|error| unavailable(error.to_string()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(unavailable(format!("another thinkd has the database {} open", path.display())))
-        }
-        Err(TryLockError::Error(error)) => Err(unavailable(format!("cannot be locked: {error}"))),
-    }
+    let name = private(&PathBuf::from(name)).map_err(|error| unavailable(error.to_string()))?;
+    let locked = name.try_lock().and_then(|()| file.try_lock());
+    let Err(error) = locked else { return Ok(Lock { _name: name, _file: file }) };
+    // To close a file gives up what this process has locked in it: for a store that has it open, too.
+    std::mem::forget(file);
+    Err(unavailable(match error {
+        TryLockError::WouldBlock => "another thinkd has this database open".into(),
+        TryLockError::Error(error) => format!("cannot be locked: {error}"),
+    }))
 }
 
 /// The connection that writes, tables up to date, and the lock that keeps others out.
-pub(in crate::store) async fn open_alone(url: &str) -> Result<(SqliteConnection, File), Error> {
+pub(in crate::store) async fn open_alone(url: &str) -> Result<(SqliteConnection, Lock), Error> {
     let options = writing(url)?;
     let lock = lock(options.get_filename())?;
     Ok((open(&options).await?, lock))

@@ -61,6 +61,58 @@ async fn a_second_store_on_one_file_is_refused() {
     open(&medium).await.close().await;
 }
 
+/// One file is one database, whatever it is called.
+#[tokio::test]
+async fn a_second_store_on_one_file_is_refused_under_any_name() {
+    let medium = Medium::sqlite();
+    let folder = medium.folder();
+    let (file, soft, hard) = (folder.join("thinkd.db"), folder.join("soft.db"), folder.join("hard.db"));
+    // Also before there is a file, and by a way that leads through another folder.
+    std::os::unix::fs::symlink(&file, &soft).unwrap();
+    let around = folder.join("around");
+    std::os::unix::fs::symlink(folder, &around).unwrap();
+    let store = open(&medium).await;
+    std::fs::hard_link(&file, &hard).unwrap();
+    for name in [&file, &soft, &hard, &around.join("thinkd.db")] {
+        let url = format!("sqlite://{}", name.display());
+        let second = store::open(&url, Options::default(), project).await.err();
+        assert!(matches!(&second, Some(Error::Unavailable(_))), "{}: {second:?}", name.display());
+    }
+    append(&store, vec![input("main", "still here")]).await;
+    store.close().await;
+    drop(store);
+    let store = store::open(&format!("sqlite://{}", soft.display()), Options::default(), project).await.unwrap();
+    assert_eq!(log(&store, &space()).await.len(), 1, "control: by another name it is the same log");
+    let second = store::open(medium.url(), Options::default(), project).await.err();
+    assert!(matches!(&second, Some(Error::Unavailable(_))), "{second:?}");
+    store.close().await;
+}
+
+/// A defect met while one append is written refuses that one, and is not the end of all writing.
+#[tokio::test]
+async fn the_writer_survives_a_defect() {
+    fn poisoned(event: &thinkd::event::Event) -> (store::ThreadChange, Option<store::Change>) {
+        assert!(event.text() != "poison", "this event cannot be projected");
+        project(event)
+    }
+    for medium in media().await {
+        let supervisor = thinkd::supervisor::Supervisor::default();
+        let options = Options { supervisor: supervisor.clone(), ..Options::default() };
+        let store = store::open(medium.url(), options, poisoned).await.unwrap();
+        append(&store, vec![input("main", "before")]).await;
+        let space = space();
+        let put = |text: &str| store.append(store::Append::free(&space, vec![input("main", text)]));
+        let (poison, beside, besides) = tokio::join!(put("poison"), put("beside"), put("besides"));
+        assert!(matches!(&poison, Err(Error::Broken(why)) if why.contains("cannot be projected")), "{poison:?}");
+        assert!(beside.is_ok() && besides.is_ok(), "{beside:?} {besides:?}");
+        append(&store, vec![input("main", "after")]).await;
+        let said: Vec<String> = log(&store, &space).await.iter().map(|event| event.text().to_owned()).collect();
+        assert_eq!((said.len(), said.contains(&"poison".to_owned())), (4, false), "{said:?}");
+        assert!(tokio::time::timeout(crate::support::ms(50), supervisor.ended()).await.is_err(), "nothing has ended");
+        store.close().await;
+    }
+}
+
 #[tokio::test]
 async fn what_cannot_be_opened_says_why() {
     for (url, says) in [
