@@ -45,6 +45,7 @@ pub mod limits;
 mod linger;
 pub mod media;
 pub mod openapi;
+pub mod order;
 pub mod outgoing;
 pub mod pace;
 pub mod problem;

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::Message;
+use uuid::Uuid;
 
 use super::Edge;
 use super::auth::{Principal, Shown, user_name};
@@ -15,6 +17,7 @@ use super::follow::{Follow, Seen};
 use super::frame::{self, ClientFrame, Framed, Subscribe};
 use super::input;
 use super::limits::ms;
+use super::order::Order;
 use super::outgoing::{self, Ack, CaughtUp, Hello, HelloLimits, PROTOCOL, Pong, ProblemFrame, ServerFrame};
 use super::pace::Pace;
 use super::problem::{Problem, Slug};
@@ -56,6 +59,9 @@ pub struct Client {
     replaying: Option<String>,
     /// What is done about the last frame; no other one is read meanwhile.
     work: Option<Work>,
+    /// The `event_id` of the input that is worked on, if it is one.
+    input: Option<Option<Uuid>>,
+    order: Order,
     pace: Pace,
     /// It was told that it is read more slowly than it sends.
     told_of_pace: bool,
@@ -81,6 +87,8 @@ impl Client {
             cursor: 0,
             replaying: None,
             work: None,
+            input: None,
+            order: Order::default(),
             pace,
             told_of_pace: false,
             next_ping,
@@ -162,7 +170,7 @@ impl Client {
             }
             self.next_ping = now + ms(limits.ping_ms);
             self.unanswered += 1;
-            self.socket.ping()?;
+            self.socket.ping(Bytes::new())?;
         }
         self.pace.renew(now);
         Ok(())
@@ -187,7 +195,11 @@ impl Client {
                 self.socket.touch();
                 Ok(())
             }
-            Message::Pong(_) | Message::Frame(_) => Ok(()),
+            Message::Pong(mark) => {
+                self.order.pong(&mark, Instant::now());
+                Ok(())
+            }
+            Message::Frame(_) => Ok(()),
         }
     }
 
@@ -222,10 +234,16 @@ impl Client {
     fn act(&mut self, id: Option<String>, frame: ClientFrame) -> Result<(), End> {
         match frame {
             ClientFrame::Input(kind, said) => {
+                if !self.takes(said.event_id.as_deref()) {
+                    return self.refuse(id, behind());
+                }
                 let (edge, who) = (self.edge.clone(), self.principal.clone());
                 self.start(id, async move |id| input::said(&edge, &who, id, kind, said).await.map(Done::Ack))
             }
             ClientFrame::Trigger(trigger) => {
+                if !self.takes(trigger.event_id.as_deref()) {
+                    return self.refuse(id, behind());
+                }
                 let (runtime, who) = (self.edge.runtime.clone(), self.principal.clone());
                 self.start(id, async move |id| input::trigger(&runtime, &who, id, trigger).await.map(Done::Ack))
             }
@@ -266,6 +284,14 @@ impl Client {
         }
     }
 
+    /// Whether an input is worked on, or stands behind one that was refused.
+    fn takes(&mut self, event_id: Option<&str>) -> bool {
+        let event_id = event_id.and_then(|text| Uuid::try_parse(text).ok());
+        let takes = self.order.takes(event_id, Instant::now());
+        self.input = takes.then_some(event_id);
+        takes
+    }
+
     /// Begins what takes time; its outcome is told before the next frame is read.
     fn start<F>(&mut self, id: Option<String>, work: impl FnOnce(Option<String>) -> F) -> Result<(), End>
     where
@@ -278,13 +304,21 @@ impl Client {
 
     fn finish_work(&mut self, done: Done) -> Result<(), End> {
         self.work = None;
+        let input = self.input.take();
         match done {
             Done::Noted => Ok(()),
             Done::Ack(ack) => {
                 // Inputs are always acknowledged; what has no events only when it asked to be.
                 if ack.id.is_some() || !ack.events.is_empty() { self.say(&ServerFrame::Ack(ack)) } else { Ok(()) }
             }
-            Done::Refused(id, problem) => self.refuse(id, problem),
+            Done::Refused(id, problem) => {
+                if let Some(event_id) = input.filter(|_| problem.slug() == Slug::Unavailable) {
+                    // Before the refusal: what the client sends when it has read that comes behind the pong.
+                    let mark = self.order.refused(event_id);
+                    self.socket.ping(mark)?;
+                }
+                self.refuse(id, problem)
+            }
             Done::Subscribed(id, follow) => {
                 self.older = false;
                 self.follow = Some(follow);
@@ -372,6 +406,13 @@ fn named(text: &str) -> Option<String> {
     let is_json = text.trim_start().starts_with(['{', '[', '"']);
     let text = if is_json { "" } else { text };
     text.split_once(':').and_then(|(user, _)| user_name(user)).map(str::to_owned)
+}
+
+/// What an input is told that stands behind a refused one.
+fn behind() -> Problem {
+    let detail = "what was sent before this on the same socket was refused because the log could not be written; send that again \
+         first, with its event_id, then this";
+    Problem::new(Slug::Unavailable, detail)
 }
 
 fn unknown(what: &str, id: &str) -> Problem {

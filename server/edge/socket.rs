@@ -151,9 +151,9 @@ impl Socket {
         self.put(text)
     }
 
-    /// Puts a ping into the write buffer.
-    pub fn ping(&mut self) -> Result<(), End> {
-        self.put_message(Message::Ping(Bytes::new()))
+    /// Puts a ping into the write buffer; its pong brings the mark back.
+    pub fn ping(&mut self, mark: Bytes) -> Result<(), End> {
+        self.put_message(Message::Ping(mark))
     }
 
     fn put_message(&mut self, message: Message) -> Result<(), End> {

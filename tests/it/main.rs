@@ -27,6 +27,7 @@ mod live;
 mod machine;
 mod media;
 mod model;
+mod order;
 mod pipelines;
 mod processes;
 mod prompt_cache;

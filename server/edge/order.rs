@@ -1,0 +1,59 @@
+//! One sender's order when the log cannot be written: what stands behind a refused frame on its socket is refused, too, until the
+//! sender has had the chance to send that one again. Else a pipeline of frames would be stored with its first ones last.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+/// How long a sender that was told, and that can say which frame it sends again, is waited for.
+const CHANCE: Duration = Duration::from_secs(2);
+
+/// Whether a socket's inputs are taken in.
+#[derive(Default)]
+pub struct Order {
+    refused: Option<Refused>,
+    /// How often one was refused.
+    times: u64,
+}
+
+/// The frame that the others wait for.
+struct Refused {
+    event_id: Option<Uuid>,
+    /// What is in the ping before the refusal: its pong comes behind everything the sender had on its way.
+    mark: Bytes,
+    told: Option<Instant>,
+}
+
+impl Order {
+    /// An input was refused because the log cannot be written. What to ping with before it is told.
+    pub fn refused(&mut self, event_id: Option<Uuid>) -> Bytes {
+        self.times += 1;
+        let mark = Bytes::copy_from_slice(&self.times.to_be_bytes());
+        self.refused = Some(Refused { event_id, mark: mark.clone(), told: None });
+        mark
+    }
+
+    /// A pong came.
+    pub fn pong(&mut self, mark: &[u8], now: Instant) {
+        if let Some(refused) = self.refused.as_mut().filter(|refused| refused.mark == mark) {
+            refused.told = Some(now);
+        }
+    }
+
+    /// Whether an input is taken in now; from the first that is, all are.
+    pub fn takes(&mut self, event_id: Option<Uuid>, now: Instant) -> bool {
+        let takes = self.refused.as_ref().is_none_or(|refused| match (refused.event_id, refused.told) {
+            (Some(first), _) if event_id == Some(first) => true,
+            (Some(_), Some(told)) => told + CHANCE <= now,
+            // Nobody could know it again.
+            (None, Some(_)) => true,
+            (_, None) => false,
+        });
+        if takes {
+            self.refused = None;
+        }
+        takes
+    }
+}
