@@ -32,7 +32,8 @@ use crate::telemetry;
 pub fn serve(settings: &Settings, pipelines: Pipelines) -> anyhow::Result<()> {
     settings.check()?;
     pipelines.check().map_err(Invalid::new)?;
-    telemetry::start_log(&settings.log, settings.secrets())?;
+    // Held to the end: what was said last is written, too.
+    let _log = telemetry::start_log(&settings.log, settings.secrets())?;
     let prompts = Prompts::load(settings.prompts.as_deref()).map_err(|error| Invalid::new(error.to_string()))?;
     settings.check_tools(&prompts)?;
     let model = model(&settings.models)?;
@@ -57,7 +58,8 @@ async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipel
     let about = About { database, model: model.name(), pipelines: pipelines.names() };
     let options = settings.runtime(pipelines);
     let runtime = Runtime::start(store.clone(), model, Arc::new(prompts), settings.history.clone(), options);
-    greet(settings, listener.local_addr()?, &about)?;
+    // Whoever should read it may be gone: that is no reason not to serve.
+    let _ = greet(settings, listener.local_addr()?, &about);
 
     let shutdown = CancellationToken::new();
     let parts = Parts { runtime: runtime.clone(), metrics, about: about.lines() };

@@ -3,6 +3,8 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
@@ -13,21 +15,67 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::model::openai::QUIET;
 use crate::settings::{Invalid, Log, LogFormat};
 
+/// Lines that wait to be written; more are dropped, and counted.
+const LINES: usize = 4096;
+/// How long the last lines may take.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
 /// Starts logging. A level that cannot be read is the caller's configuration error.
-pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<(), Invalid> {
+///
+/// Lines are written by a thread of their own: a full disk, a pipe that nobody reads or whose reader is gone costs lines, never the
+/// work that they are about.
+pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<LastLines, Invalid> {
     let filter = EnvFilter::try_new(format!("{QUIET},{}", log.level))
         .map_err(|error| Invalid::new(format!("log.level {:?}: {error}", log.level)))?;
     // Short ones would hit innocent words; whoever has such a secret has none.
     let secrets = secrets.into_iter().filter(|secret| secret.expose_secret().len() >= 4).collect();
     // No colours from the formatter: then every control character in a line came from outside, and is escaped.
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(Careful(secrets));
+    let (queue, waiting) = sync_channel(LINES);
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        // It would print, and panic where that fails.
+        .log_internal_errors(false)
+        .with_writer(Careful { secrets, queue: queue.clone() });
     let started = match log.format {
         LogFormat::Pretty => lines.try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     };
     // A second start in one process (tests) keeps the first one's log.
     let _ = started;
-    Ok(())
+    let writing = thread::Builder::new().name("log".into()).spawn(move || write_lines(&waiting));
+    writing.map_err(|error| Invalid::new(format!("the log cannot be started: {error}")))?;
+    Ok(LastLines(queue))
+}
+
+/// What the thread that writes is sent.
+enum Line {
+    Text(Vec<u8>),
+    /// All lines before it are written.
+    Written(SyncSender<()>),
+}
+
+/// Nobody hears of a line that cannot be written: there is nowhere to say it.
+fn write_lines(waiting: &Receiver<Line>) {
+    while let Ok(line) = waiting.recv() {
+        match line {
+            Line::Text(text) => drop(io::stderr().lock().write_all(&text)),
+            Line::Written(asked) => drop(asked.try_send(())),
+        }
+    }
+}
+
+/// Waits, when it is dropped, until what was said is written; not for long.
+pub struct LastLines(SyncSender<Line>);
+
+impl Drop for LastLines {
+    fn drop(&mut self) {
+        let (asked, written) = sync_channel(1);
+        if self.0.try_send(Line::Written(asked)).is_ok() {
+            // Whoever reads the log may have stopped to.
+            let _ = written.recv_timeout(LAST_LINES);
+        }
+    }
 }
 
 /// Bounds of the histograms, in seconds.
@@ -48,9 +96,11 @@ pub async fn keep_metrics_small(handle: PrometheusHandle) {
     }
 }
 
-/// Writes lines to standard error, without secrets and without control characters.
-#[derive(Clone)]
-struct Careful(Arc<[SecretString]>);
+/// Has lines written, without secrets and without control characters.
+struct Careful {
+    secrets: Arc<[SecretString]>,
+    queue: SyncSender<Line>,
+}
 
 impl<'a> MakeWriter<'a> for Careful {
     type Writer = &'a Self;
@@ -64,16 +114,18 @@ impl Write for &Careful {
     // The formatter hands over whole lines.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut text = escaped(String::from_utf8_lossy(line).trim_end_matches('\n'));
-        for secret in self.0.iter() {
+        for secret in self.secrets.iter() {
             text = text.replace(secret.expose_secret(), "(redacted)");
         }
         text.push('\n');
-        io::stderr().lock().write_all(text.as_bytes())?;
+        if let Err(TrySendError::Full(_)) = self.queue.try_send(Line::Text(text.into_bytes())) {
+            metrics::counter!("thinkd_log_lines_dropped_total").increment(1);
+        }
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        Ok(())
     }
 }
 

@@ -24,6 +24,7 @@ mod interpreter;
 mod language;
 mod limits;
 mod live;
+mod logging;
 mod machine;
 mod media;
 mod model;

@@ -9,13 +9,13 @@ use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
 use crate::support::*;
 
 /// From now on nothing can be written: no file may grow, or no connection is taken.
-async fn fail(app: &App) {
+pub async fn fail(app: &App) {
     limit_files(app, "0:").await;
     connections(app, false).await;
 }
 
 /// As it was.
-async fn mend(app: &App) {
+pub async fn mend(app: &App) {
     limit_files(app, "unlimited:").await;
     connections(app, true).await;
 }
@@ -42,7 +42,7 @@ async fn connections(app: &App, allowed: bool) {
 }
 
 /// Not everywhere is there a program that sets another one's limits.
-fn can_fail(medium: &Medium) -> bool {
+pub fn can_fail(medium: &Medium) -> bool {
     let can = medium.is_postgres() || Command::new("prlimit").output().is_ok();
     if !can {
         eprintln!("no prlimit here (Debian: util-linux): tests with a full disk did not run");
@@ -54,7 +54,8 @@ async fn ready(app: &App) -> u16 {
     app.get("/readyz").await.status
 }
 
-async fn until_ready(app: &App, status: u16) {
+/// Waits for it.
+pub async fn until_ready(app: &App, status: u16) {
     within(&format!("readiness {status}"), async {
         while ready(app).await != status {
             tokio::time::sleep(ms(20)).await;
@@ -166,4 +167,50 @@ on_both!(d4_57_what_the_database_refuses_ends_the_turn_visibly, |medium| {
     assert_eq!(said(&app.tell("water").await[0]), "ok: water", "the mind goes on");
     assert_eq!(ready(&app).await, 200);
     envelope::check_turns(&app.public_log().await, "main");
+});
+
+/// SQLite: the log may grow by so many bytes more. Postgres: nothing larger than these is taken.
+async fn leave_room(app: &App, bytes: u64) {
+    if app.is_postgres() {
+        let text = format!(
+            "create function no_room() returns trigger language plpgsql as $$ begin raise 'full' using errcode = '53100'; end $$; \
+             create trigger no_room before insert on events for each row when (octet_length(new.payload) > {bytes}) \
+             execute function no_room(); \
+             create trigger no_room before update on log for each row when (octet_length(new.probe) > {bytes}) \
+             execute function no_room()"
+        );
+        return faults::execute(app, &text).await;
+    }
+    let grown = std::fs::metadata(app.folder().join("thinkd.db-wal")).unwrap().len();
+    limit_files(app, &format!("{}:", grown + bytes)).await;
+}
+
+async fn make_room(app: &App) {
+    if app.is_postgres() {
+        return faults::execute(app, "drop trigger no_room on events; drop trigger no_room on log").await;
+    }
+    limit_files(app, "unlimited:").await;
+}
+
+// A disk with room for a few bytes, but not for a message: nothing is served there.
+on_both!(d4_57_a_server_that_refuses_messages_is_not_ready, |medium| {
+    if !can_fail(&medium) {
+        return;
+    }
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    app.tell("before").await;
+    leave_room(&app, 48 << 10).await;
+    let large = "x".repeat(60 << 10);
+    for _ in 0..3 {
+        app.post("/threads/main/messages", json!({ "text": large })).await.expect_problem(503, "unavailable");
+        assert_eq!(ready(&app).await, 503, "what it was asked to store it cannot");
+    }
+    // That a small one is taken says nothing about the others.
+    app.post("/threads/main/messages", json!({ "text": "small" })).await;
+    assert_eq!(ready(&app).await, 503);
+    make_room(&app).await;
+    until_ready(&app, 200).await;
+    app.post("/threads/main/messages", json!({ "text": large })).await.expect(202);
+    assert_eq!(ready(&app).await, 200);
 });

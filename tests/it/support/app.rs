@@ -19,6 +19,7 @@ pub struct Setup {
     voices: Vec<String>,
     arguments: Vec<String>,
     program: PathBuf,
+    stderr: Option<fn() -> Stdio>,
 }
 
 /// A running (or killed) server and its database.
@@ -50,7 +51,8 @@ impl Setup {
     /// A server on this database with nothing else configured.
     pub fn offline(medium: Medium) -> Self {
         let program = env!("CARGO_BIN_EXE_thinkd").into();
-        let setup = Self { medium, env: BTreeMap::new(), voices: Vec::new(), arguments: Vec::new(), program };
+        let setup =
+            Self { medium, env: BTreeMap::new(), voices: Vec::new(), arguments: Vec::new(), program, stderr: None };
         let url = setup.medium.url().to_owned();
         let setup = setup.env("DATABASE_URL", url).env("THINKD_LISTEN", "127.0.0.1:0");
         setup.env("THINKD_RUNTIME__DEFAULT_SUBMODULES", false)
@@ -93,6 +95,13 @@ impl Setup {
         self
     }
 
+    /// With its log written there; `App::output` has nothing of it.
+    #[must_use]
+    pub fn stderr(mut self, stderr: fn() -> Stdio) -> Self {
+        self.stderr = Some(stderr);
+        self
+    }
+
     /// The folder it will run in.
     pub fn folder(&self) -> &std::path::Path {
         self.medium.folder()
@@ -108,7 +117,8 @@ impl Setup {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).env_clear().envs(&self.env).current_dir(self.medium.folder());
         command.env("HOME", self.medium.folder()).env("RUST_BACKTRACE", "1");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let stderr = self.stderr.map_or_else(Stdio::piped, |stderr| stderr());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
         command
     }
 
@@ -136,7 +146,7 @@ impl Process {
         let (found, address) = watch::channel(None);
         let found = Arc::new(found);
         collect(child.stdout.take().unwrap(), output.clone(), found.clone());
-        collect(child.stderr.take().unwrap(), output.clone(), found);
+        child.stderr.take().into_iter().for_each(|stderr| collect(stderr, output.clone(), found.clone()));
         Self { child, output, address }
     }
 
@@ -276,6 +286,7 @@ impl App {
             voices: Vec::new(),
             arguments: arguments.clone(),
             program: program.clone(),
+            stderr: None,
         };
         setup.start_bare().await
     }
