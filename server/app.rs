@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use secrecy::ExposeSecret as _;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::Instant;
+use tokio::task::JoinError;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::command::{client, say};
@@ -26,7 +27,11 @@ use crate::runtime::Runtime;
 use crate::secret::shown_url;
 use crate::settings::{self, Invalid, LogFormat, Settings};
 use crate::store::{self, Store};
+use crate::supervisor::Supervisor;
 use crate::telemetry;
+
+/// How long a server of which a part is dead waits for the rest of its writes.
+const LAST_COMMITS: Duration = Duration::from_secs(5);
 
 /// Serves until a signal, or until a part dies.
 pub fn serve(settings: &Settings, pipelines: Pipelines) -> anyhow::Result<()> {
@@ -50,13 +55,14 @@ async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipel
     let mut stop = Stop::listen()?;
     // The clock of the metrics is measured for some milliseconds; the database opens meanwhile.
     let metrics = tokio::task::spawn_blocking(telemetry::start_metrics);
-    let store = open_store(settings).await?;
+    let supervisor = Supervisor::default();
+    let store = open_store(settings, &supervisor).await?;
     let metrics = metrics.await??;
-    tokio::spawn(telemetry::keep_metrics_small(metrics.clone()));
+    tokio::spawn(supervisor.watch("the upkeep of metrics", telemetry::keep_metrics_small(metrics.clone())));
     let listener = listen(settings.listen).await?;
     let database = shown_url(settings.database.expose_secret());
     let about = About { database, model: model.name(), pipelines: pipelines.names() };
-    let options = settings.runtime(pipelines);
+    let options = settings.runtime(pipelines, &supervisor);
     let runtime = Runtime::start(store.clone(), model, Arc::new(prompts), settings.history.clone(), options);
     // Whoever should read it may be gone: that is no reason not to serve.
     let _ = greet(settings, listener.local_addr()?, &about);
@@ -69,35 +75,45 @@ async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipel
             tracing::info!(signal, "stopping");
             None
         }
-        ended = &mut edge => Some(ended),
+        ended = &mut edge => Some(edge_ended(ended)),
+        ended = supervisor.ended() => Some(anyhow!("{ended}: a server without it would only look alive")),
     };
+    if let Some(why) = &died {
+        tracing::error!(why = format!("{why:#}"), "stopping: a part of the server is dead");
+    }
     let going = async {
         shutdown.cancel();
         if died.is_none() {
             // Clients are let go while turns come to their end: what those still say is in the log.
             let (edge, ()) = tokio::join!(edge, runtime.drain(ms(settings.runtime.grace_ms)));
             edge.context("the boundary failed while it stopped")?.map_err(anyhow::Error::msg)?;
+            store.close().await;
+        } else if timeout(LAST_COMMITS, store.close()).await.is_err() {
+            tracing::warn!("the database was not closed in order; nothing that was acknowledged is lost");
         }
-        store.close().await;
         anyhow::Ok(())
     };
     tokio::select! {
         gone = going => gone?,
         signal = stop.signalled_again() => anyhow::bail!("{signal} again: stopped at once; what was under way is taken up at the next start"),
     }
-    match died {
-        Some(Err(error)) => Err(error).context("the boundary failed"),
-        Some(Ok(Err(error))) => anyhow::bail!("the boundary failed: {error}"),
-        Some(Ok(Ok(()))) => anyhow::bail!("the boundary ended by itself"),
-        None => Ok(()),
+    died.map_or(Ok(()), Err)
+}
+
+/// Why there is nobody any more who takes requests.
+fn edge_ended(ended: Result<Result<(), String>, JoinError>) -> anyhow::Error {
+    match ended {
+        Err(error) => anyhow!("the boundary failed: {error}"),
+        Ok(Err(error)) => anyhow!("the boundary failed: {error}"),
+        Ok(Ok(())) => anyhow!("the boundary ended by itself"),
     }
 }
 
 /// The configured store, its tables made or brought up to date.
-pub async fn open_store(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
+pub async fn open_store(settings: &Settings, supervisor: &Supervisor) -> anyhow::Result<Arc<dyn Store>> {
     settings.check_database()?;
     let url = settings.database.expose_secret();
-    let store = store::open(url, settings.store(), project).await;
+    let store = store::open(url, settings.store(supervisor), project).await;
     store.with_context(|| format!("database {}", shown_url(url)))
 }
 

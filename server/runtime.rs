@@ -23,6 +23,7 @@ use crate::pipelines::{self, Pipelines};
 use crate::prompt::Prompts;
 use crate::store::feed::Hint;
 use crate::store::{self, Append, Appended, Fence, Placed, Query, Show, Status, Store, ThreadRow};
+use crate::supervisor::Supervisor;
 use crate::thread::Settings;
 use crate::tool::Toolbox;
 use crate::tools;
@@ -173,6 +174,8 @@ pub struct Options {
     pub lease: Duration,
     /// How often to look for threads that wait and nobody runs.
     pub scan: Duration,
+    /// Who watches the runtime's tasks.
+    pub supervisor: Supervisor,
 }
 
 impl Default for Options {
@@ -192,6 +195,7 @@ impl Default for Options {
             pipeline_limits: pipelines::Limits::default(),
             lease: Duration::from_secs(10),
             scan: Duration::from_secs(3),
+            supervisor: Supervisor::default(),
         }
     }
 }
@@ -318,9 +322,10 @@ impl Runtime {
             Inner::new(store, model, prompts, history, options, Arc::new(told))
         });
         let runtime = Self(inner);
-        runtime.0.tasks.spawn(runtime.clone().scan());
-        runtime.0.tasks.spawn(runtime.clone().renew());
-        runtime.0.tasks.spawn(runtime.clone().fire_timers());
+        let watch = &runtime.0.options.supervisor;
+        runtime.0.tasks.spawn(watch.watch("the search for threads that wait", runtime.clone().scan()));
+        runtime.0.tasks.spawn(watch.watch("the renewal of leases", runtime.clone().renew()));
+        runtime.0.tasks.spawn(watch.watch("the timers", runtime.clone().fire_timers()));
         runtime
     }
 

@@ -22,6 +22,7 @@ use crate::prompt::Prompts;
 use crate::runtime;
 use crate::secret;
 use crate::store;
+use crate::supervisor::Supervisor;
 use crate::tools;
 use crate::turn;
 
@@ -285,7 +286,7 @@ impl Settings {
     }
 
     /// What the runtime is to know; the pipelines are the program's.
-    pub fn runtime(&self, pipelines: Pipelines) -> runtime::Options {
+    pub fn runtime(&self, pipelines: Pipelines, supervisor: &Supervisor) -> runtime::Options {
         runtime::Options {
             turn: self.turn.clone(),
             budget: self.budget.clone(),
@@ -305,12 +306,14 @@ impl Settings {
             pipeline_limits: self.pipelines.clone(),
             lease: ms(self.runtime.lease_ms),
             scan: ms(self.runtime.scan_ms),
+            supervisor: supervisor.clone(),
         }
     }
 
     /// What the store is to know.
-    pub fn store(&self) -> store::Options {
-        store::Options { commit: ms(self.runtime.commit_ms), ..store::Options::default() }
+    pub fn store(&self, supervisor: &Supervisor) -> store::Options {
+        let commit = ms(self.runtime.commit_ms);
+        store::Options { commit, supervisor: supervisor.clone(), ..store::Options::default() }
     }
 
     /// What the boundary is to know.

@@ -11,10 +11,11 @@ use crate::projection::project;
 use crate::secret::shown_url;
 use crate::settings::Settings;
 use crate::store;
+use crate::supervisor::Supervisor;
 
 /// Makes the derived rows anew from the log, or says whether they would differ.
 pub async fn rebuild(settings: &Settings, check: bool) -> anyhow::Result<()> {
-    let store = open_store(settings).await?;
+    let store = open_store(settings, &Supervisor::default()).await?;
     let rebuilt = store.rebuild(check).await;
     store.close().await;
     let rebuilt = rebuilt?;

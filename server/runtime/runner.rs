@@ -1,9 +1,11 @@
 //! Runs threads: one runner a thread, while it has something to do; a lease for every turn; what a crash cut off is taken up.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use serde_json::json;
 
 use super::settling::Settled;
@@ -15,6 +17,7 @@ use crate::id::{Name, Seq, Space, ThreadId};
 use crate::scribe::{Lost, Scribe};
 use crate::store::feed::Hint;
 use crate::store::{self, Append, Fence, Order, Query, Show, Status, ThreadRow};
+use crate::supervisor;
 use crate::thread::Settings;
 use crate::turn::driver::{Driver, Stop, Why};
 use crate::turn::step::Step;
@@ -103,7 +106,10 @@ impl Runtime {
             if let Some(active) = lock(&self.0.active).get_mut(&key) {
                 active.again = false;
             }
-            let looked = self.look(&key, woken, &mut trouble).await;
+            let looked = match AssertUnwindSafe(self.look(&key, woken, &mut trouble)).catch_unwind().await {
+                Ok(looked) => looked,
+                Err(panic) => Err(self.broke_down(&key, &mut trouble, supervisor::words(&*panic))),
+            };
             if looked.is_ok() {
                 (pause, trouble) = (PAUSE, Trouble::default());
             }
@@ -128,6 +134,19 @@ impl Runtime {
             }
             woken = again || matches!(looked, Ok(Looked::Worked(_)));
         }
+    }
+
+    /// A defect of ours outside of the turn itself: the lease is given back, and the turn that met it is not tried again.
+    fn broke_down(&self, key: &(Space, ThreadId), trouble: &mut Trouble, why: &str) -> store::Error {
+        let mut leases = lock(&self.0.leases);
+        trouble.held = leases.keys().find(|fence| (&fence.space, &fence.thread) == (&key.0, &key.1)).cloned();
+        trouble.held.iter().for_each(|fence| drop(leases.remove(fence)));
+        trouble.tries = TRIES;
+        if let Some(active) = lock(&self.0.active).get_mut(key) {
+            active.stop = None;
+        }
+        tracing::error!(space = %key.0, thread = %key.1, why, "a thread met a defect of this server");
+        store::Error::Broken(format!("a defect of this server: {why}"))
     }
 
     /// `woken`: there most likely is something to do, so the lease comes first; otherwise a look at the row does.

@@ -19,14 +19,14 @@ async fn start(medium: Medium, stub: &Stub, commit_ms: u64) -> Option<App> {
 
 on_both!(d4_57_followers_are_told_of_a_commit_that_was_made_and_timed_out, |medium| {
     let stub = Stub::start().await;
-    let Some(app) = start(medium, &stub, 300).await else { return };
+    let Some(app) = start(medium, &stub, 1000).await else { return };
     let mut followers = Followers::start(&app).await;
     let mut socket = app.socket().await;
     assert_eq!(socket.say("before").await["status"], "started");
     assert_eq!(said(&socket.response().await), "ok: before", "control: nothing is slow");
     followers.have_seen_all(&app).await;
 
-    faults::slow_commits(&app, ms(700)).await;
+    faults::slow_commits(&app, ms(1600)).await;
     let id = thinkd::id::fresh().to_string();
     let frame = json!({ "type": "message", "thread": "main", "event_id": id, "text": "slow" });
     let ack = socket.ask(frame.clone()).await;
@@ -54,11 +54,11 @@ on_both!(d4_57_followers_are_told_of_a_commit_that_was_made_and_timed_out, |medi
 // Both tries run out of time, so that the sender is refused; what is in the log all the same is told, though nothing comes after it.
 on_both!(d4_57_followers_are_told_of_what_was_refused_and_stored, |medium| {
     let stub = Stub::start().await;
-    let Some(app) = start(medium, &stub, 100).await else { return };
+    let Some(app) = start(medium, &stub, 700).await else { return };
     let mut followers = Followers::start(&app).await;
     let mut socket = app.socket().await;
     socket.chat("before").await;
-    faults::slow_commits(&app, ms(1800)).await;
+    faults::slow_commits(&app, ms(3200)).await;
     let id = thinkd::id::fresh().to_string();
     let frame = json!({ "type": "message", "thread": "main", "event_id": id, "text": "slow" });
     let refused = socket.ask(frame.clone()).await;
@@ -67,7 +67,16 @@ on_both!(d4_57_followers_are_told_of_what_was_refused_and_stored, |medium| {
     assert_eq!(said(&stored), "slow");
     faults::fast_commits(&app).await;
     followers.have_seen_all(&app).await;
-    assert_eq!(socket.ask(frame).await["status"], "duplicate");
+    // What was slow comes to its end first.
+    let again = async {
+        loop {
+            let answer = socket.ask(frame.clone()).await;
+            if answer["type"] == "ack" {
+                return answer;
+            }
+        }
+    };
+    assert_eq!(within("an ack", again).await["status"], "duplicate");
     assert_eq!(said(&socket.response().await), "ok: slow", "whoever says it again wakes the thread");
     followers.have_seen_all(&app).await;
     envelope::check_log(&app.log().await);
@@ -76,7 +85,7 @@ on_both!(d4_57_followers_are_told_of_what_was_refused_and_stored, |medium| {
 // A statement that hangs is not a commit: nothing of it is stored, the sender hears that in time, and all goes on after it.
 on_both!(d4_57_a_statement_that_hangs_is_refused_in_time_and_leaves_nobody_deaf, |medium| {
     let stub = Stub::start().await;
-    let Some(app) = start(medium, &stub, 200).await else { return };
+    let Some(app) = start(medium, &stub, 800).await else { return };
     let mut followers = Followers::start(&app).await;
     let mut socket = app.socket().await;
     socket.chat("before").await;
@@ -95,12 +104,12 @@ on_both!(d4_57_a_statement_that_hangs_is_refused_in_time_and_leaves_nobody_deaf,
 // As a container that is paused and goes on: again and again in the middle of commits.
 on_both!(d4_57_a_process_that_is_paused_in_a_commit_leaves_nobody_deaf, |medium| {
     let stub = Stub::start().await;
-    let Some(app) = start(medium, &stub, 300).await else { return };
+    let Some(app) = start(medium, &stub, 800).await else { return };
     let mut followers = Followers::start(&app).await;
     let mut socket = app.socket().await;
     socket.chat("before").await;
     let (mut sent, mut waiting) = (0, Vec::<Value>::new());
-    for round in 0..12_u64 {
+    for round in 0..8_u64 {
         for _ in 0..8 {
             let id = thinkd::id::fresh().to_string();
             let thread = format!("t{}", sent % 4);
@@ -110,7 +119,7 @@ on_both!(d4_57_a_process_that_is_paused_in_a_commit_leaves_nobody_deaf, |medium|
             sent += 1;
         }
         tokio::time::sleep(ms(round % 5)).await;
-        faults::pause(&app, ms(450)).await;
+        faults::pause(&app, ms(1000)).await;
     }
     while let Some(frame) = waiting.first().cloned() {
         let of_it = |f: &Value| f["id"] == frame["id"] && (f["type"] == "ack" || f["type"] == "problem");

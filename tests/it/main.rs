@@ -13,6 +13,7 @@ mod boundary;
 mod command;
 mod contracts;
 mod crash;
+mod dead_tasks;
 mod decision;
 mod failures;
 mod floors;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static void hold(int fd) {
@@ -20,7 +21,8 @@ static void hold(int fd) {
     unsigned milliseconds = 0;
     if (fscanf(file, "%u", &milliseconds) != 1) milliseconds = 0;
     fclose(file);
-    while (milliseconds--) usleep(1000);
+    struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+    while (nanosleep(&time, &time)) {}
 }
 
 static int flush(const char *name, int fd) {
