@@ -17,9 +17,13 @@ mod chat;
 pub mod client;
 mod events;
 mod keyboard;
+mod markdown;
+mod paint;
+mod rows;
 mod screen;
 mod store;
 mod wire;
+mod words;
 
 /// A server for minds that think in the open.
 #[derive(Debug, Parser)]

@@ -6,17 +6,15 @@ use std::time::Duration;
 
 use anyhow::bail;
 use futures_util::StreamExt as _;
-use serde_json::{Value, json};
+use serde_json::json;
+use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
 use super::client::{Server, Target};
-use super::events::{what, who};
 use super::keyboard::{self, Hands, Typed};
-use super::screen::{Screen, Style};
-use super::wire::{Socket, closed, connect, is_refusal, message, send};
-use crate::edge::outgoing::{DeltaFate, Placement, ProblemFrame, ServerFrame};
-use crate::event::{Event, Modality, tag};
+use super::screen::{Manner, Screen};
+use super::wire::{Socket, closed, enter, is_refusal, message, send};
 use crate::id::{Seq, ThreadId, fresh};
 use crate::settings::{Settings, environment};
 
@@ -36,7 +34,13 @@ pub struct Options {
     thoughts: bool,
 }
 
+mod hear;
+mod recall;
+
 const HELP: &str = "\
+/history [N]   what was said before, the last N things
+/voices        who comments inside, and on what
+/why           what the model saw before it gave the last reply
 /thoughts      show or hide what the mind thinks
 /thread NAME   talk in another thread
 /cancel        stop what it is thinking about (or Ctrl-C)
@@ -63,34 +67,46 @@ enum Parted {
     Lost(String),
 }
 
+/// Who replies.
+const MIND: &str = "mind";
+
+/// What is shown of the past on opening.
+const OPENING: u32 = 6;
+
 /// Talks until the person leaves or, from a pipe, all is answered.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let server = options.target.server(settings);
     let thread = ThreadId::parse(&options.thread)?;
     let user = options.user.clone().or_else(|| environment().remove("THINKD_USER"));
+    // A first connection that fails is a mistake to be shown, not a loss to be waited out; nothing else is shown before it stands.
+    let (socket, hello) = enter(&server, user.as_deref()).await?;
     let greeting = format!("thinkd: {thread} at {}. /help says what can be done here.", server.base);
     let (screen, hands) = keyboard::start(&greeting)?;
     let mut chat = Chat {
         is_live: screen.grows(),
         screen,
         hands,
+        server,
+        http: reqwest::Client::new(),
+        user,
         thread,
         thoughts: options.thoughts,
         unsent: VecDeque::new(),
         said: VecDeque::new(),
-        epoch: None,
-        after: 0,
+        epoch: hello.epoch,
+        after: hello.head,
         woken: 0,
         handled: 0,
-        thinking: false,
+        thinking: None,
         growing: None,
+        replied: None,
         ended: false,
         failed: false,
     };
-    let outcome = chat.talk(&server, user.as_deref()).await;
-    if let (Err(error), true, true) = (&outcome, chat.is_live, chat.epoch.is_some()) {
+    let outcome = chat.talk(socket).await;
+    if let (Err(error), true) = (&outcome, chat.is_live) {
         // The line editor has the terminal; it gives it back with the next line.
-        chat.screen.line(Style::Alarm, &format!("{error:#} (Enter to leave)")).await?;
+        chat.screen.show(Manner::Alarm, "", &format!("{error:#} (Enter to leave)")).await?;
         chat.hands.typed.recv().await;
     }
     outcome?;
@@ -106,52 +122,94 @@ struct Chat {
     is_live: bool,
     screen: Screen,
     hands: Hands,
+    server: Server,
+    http: reqwest::Client,
+    /// Who speaks here, if they said so.
+    user: Option<String>,
     thread: ThreadId,
     thoughts: bool,
     /// Said and not yet acknowledged: sent again on a new connection, under the same id.
     unsent: VecDeque<(Uuid, ThreadId, String)>,
     /// The last things said here: what else is said comes from others.
     said: VecDeque<Uuid>,
-    epoch: Option<Uuid>,
+    epoch: Uuid,
     /// The last event seen.
     after: Seq,
     /// The last event that gave the thread something to do, and the last it has done.
     woken: Seq,
     handled: Seq,
-    thinking: bool,
-    /// The reply that is coming: its id, and its characters so far.
-    growing: Option<(Uuid, usize)>,
+    thinking: Option<Thinking>,
+    /// The reply that is coming: its id, and its words so far.
+    growing: Option<(Uuid, String)>,
+    /// The last reply seen.
+    replied: Option<Uuid>,
     /// Nothing more will be typed.
     ended: bool,
     /// Something was not answered.
     failed: bool,
 }
 
+/// A turn that goes on.
+struct Thinking {
+    since: Instant,
+    /// The voices that have spoken.
+    spoken: Vec<String>,
+}
+
+impl Thinking {
+    fn describe(&self) -> String {
+        let seconds = self.since.elapsed().as_secs();
+        let have = if self.spoken.len() == 1 { "has" } else { "have" };
+        match self.spoken.as_slice() {
+            [] => format!("thinking… {seconds} s"),
+            spoken => format!("thinking… {} {have} spoken, {seconds} s", spoken.join(", ")),
+        }
+    }
+}
+
 impl Chat {
-    async fn talk(&mut self, server: &Server, user: Option<&str>) -> anyhow::Result<()> {
+    async fn talk(&mut self, socket: Socket) -> anyhow::Result<()> {
+        if self.is_live {
+            self.recall(OPENING).await?;
+        }
+        let mut connected = Some(socket);
         let mut tries = 0;
         loop {
-            let Some(connected) = self.meanwhile(connect(server, user)).await? else { return Ok(()) };
-            let lost = match connected {
-                Ok(socket) => {
+            let lost = match connected.take() {
+                Some(mut socket) => {
                     tries = 0;
+                    self.subscribe(&mut socket).await;
+                    for (id, thread, text) in &self.unsent {
+                        send(&mut socket, &message(*id, thread, text)).await;
+                    }
                     match self.converse(socket).await? {
                         Parted::Done => return Ok(()),
                         Parted::Lost(why) => why,
                     }
                 }
-                // A first connection that fails is a mistake to be shown, not a loss to be waited out.
-                Err(error) if self.epoch.is_none() || is_refusal(&error) => return Err(error),
-                Err(error) => format!("{error:#}"),
+                None => {
+                    let (server, user) = (self.server.clone(), self.user.clone());
+                    match self.meanwhile(enter(&server, user.as_deref())).await? {
+                        None => return Ok(()),
+                        Some(Ok((socket, hello))) => {
+                            self.again(&hello).await?;
+                            connected = Some(socket);
+                            continue;
+                        }
+                        Some(Err(error)) if is_refusal(&error) => return Err(error),
+                        Some(Err(error)) => format!("{error:#}"),
+                    }
+                }
             };
             tries += 1;
-            if self.epoch.is_none() || (!self.is_live && tries > TRIES) {
+            if !self.is_live && tries > TRIES {
                 bail!("the connection is lost: {lost}");
             }
             if tries == 1 {
                 self.growing = None;
                 self.screen.end();
-                self.screen.line(Style::Faint, &format!("(connection lost: {lost}; trying again)")).await?;
+                self.rest().await?;
+                self.notice(&format!("(connection lost: {lost}; trying again)")).await?;
             }
             let pause = tokio::time::sleep(Duration::from_millis(200) * 2u32.pow(tries.min(6)));
             if self.meanwhile(pause).await?.is_none() {
@@ -166,7 +224,7 @@ impl Chat {
         loop {
             tokio::select! {
                 done = &mut work => return Ok(Some(done)),
-                typed = self.hands.typed.recv(), if self.is_live && self.epoch.is_some() => {
+                typed = self.hands.typed.recv(), if self.is_live => {
                     if self.act(None, typed.unwrap_or(Typed::End)).await? {
                         return Ok(None);
                     }
@@ -178,17 +236,18 @@ impl Chat {
     /// Talks over one connection until it or the talk is over.
     async fn converse(&mut self, mut socket: Socket) -> anyhow::Result<Parted> {
         let mut ping = tokio::time::interval(PING);
+        let mut second = tokio::time::interval(Duration::from_secs(1));
         loop {
             if !self.is_live && self.ended && self.is_idle() {
                 return Ok(Parted::Done);
             }
             // From a pipe one thing is said after the other; a person may interrupt, but not outrun the server.
             let may_type = if self.is_live { self.unsent.len() < UNSENT } else { self.is_idle() };
-            let may_type = may_type && self.epoch.is_some() && !self.ended;
+            let may_type = may_type && !self.ended;
             tokio::select! {
                 said = tokio::time::timeout(SILENCE, socket.next()) => match said {
-                    Ok(Some(Ok(Message::Text(text)))) => self.hear(&mut socket, &text).await?,
-                    Ok(Some(Ok(Message::Close(frame)))) => return closed(frame).map(Parted::Lost),
+                    Ok(Some(Ok(Message::Text(text)))) => self.hear(&text).await?,
+                    Ok(Some(Ok(Message::Close(frame)))) => return closed(&self.server, frame).map(Parted::Lost),
                     Ok(Some(Ok(_))) => {}
                     Ok(Some(Err(error))) => return Ok(Parted::Lost(error.to_string())),
                     Ok(None) => return Ok(Parted::Lost("closed".into())),
@@ -200,6 +259,7 @@ impl Chat {
                         return Ok(Parted::Done);
                     }
                 }
+                _ = second.tick(), if self.is_live && self.thinking.is_some() => self.show_thinking().await?,
                 // A failure to send is found by the reading half.
                 _ = ping.tick() => send(&mut socket, &json!({ "type": "ping" })).await,
             }
@@ -218,7 +278,7 @@ impl Chat {
                 self.ended = true;
                 self.is_live
             }
-            Typed::Interrupt if self.thinking => self.cancel(socket).await?,
+            Typed::Interrupt if self.thinking.is_some() => self.cancel(socket).await?,
             Typed::Interrupt => self.notice("(Ctrl-D or /quit to leave)").await?,
             Typed::Line(line) if line.trim().is_empty() => false,
             Typed::Line(line) if self.is_live && line.starts_with('/') => self.command(socket, line.trim()).await?,
@@ -236,6 +296,15 @@ impl Chat {
             ("/help", _) => self.notice(HELP).await,
             ("/cancel", _) => self.cancel(socket).await,
             ("/thread", name) => self.go_to(socket, name.trim()).await,
+            ("/history", count) => match count.trim() {
+                "" => self.recall(20).await.map(|()| false),
+                count => match count.parse() {
+                    Ok(count @ 1..=500) => self.recall(count).await.map(|()| false),
+                    _ => self.notice("(/history takes a number from 1 to 500)").await,
+                },
+            },
+            ("/voices", _) => self.voices().await.map(|()| false),
+            ("/why", _) => self.why().await.map(|()| false),
             ("/thoughts", _) => {
                 self.thoughts = !self.thoughts;
                 self.notice(if self.thoughts { "(thoughts are shown)" } else { "(thoughts are hidden)" }).await
@@ -245,7 +314,7 @@ impl Chat {
     }
 
     async fn notice(&mut self, text: &str) -> anyhow::Result<bool> {
-        self.screen.line(Style::Faint, text).await?;
+        self.screen.show(Manner::Notice, "", text).await?;
         Ok(false)
     }
 
@@ -277,142 +346,18 @@ impl Chat {
             Err(error) => return self.notice(&format!("({error})")).await,
         };
         self.thread = thread;
-        (self.woken, self.handled, self.thinking) = (0, 0, false);
+        (self.woken, self.handled, self.replied) = (0, 0, None);
+        self.rest().await?;
+        self.notice(&format!("(talking in {})", self.thread)).await?;
+        self.recall(OPENING).await?;
         if let Some(socket) = socket {
             self.subscribe(socket).await;
         }
-        self.notice(&format!("(talking in {})", self.thread)).await
+        Ok(false)
     }
 
     async fn subscribe(&self, socket: &mut Socket) {
-        let mut frame = json!({ "type": "subscribe", "thread": self.thread, "after": self.after });
-        if let Some(epoch) = self.epoch {
-            frame["epoch"] = json!(epoch);
-        }
+        let frame = json!({ "type": "subscribe", "thread": self.thread, "after": self.after, "epoch": self.epoch });
         send(socket, &frame).await;
-    }
-
-    async fn hear(&mut self, socket: &mut Socket, text: &str) -> anyhow::Result<()> {
-        // What a later server says beside is not for us.
-        let Ok(frame) = serde_json::from_str(text) else { return Ok(()) };
-        match frame {
-            ServerFrame::Hello(hello) => self.greet(socket, hello.head, hello.epoch).await?,
-            ServerFrame::Event(shown) => self.show(&shown.event).await?,
-            ServerFrame::Ack(ack) => self.acknowledged(ack.id.as_deref(), &ack.events),
-            ServerFrame::Delta(delta) if delta.thread == self.thread => {
-                self.grow(delta.event_id, delta.at, &delta.text).await?;
-            }
-            ServerFrame::DeltaEnd(end) => self.grown(end.event_id, end.outcome).await?,
-            ServerFrame::Status(status) if status.thread == self.thread => self.thinking = status.status == "thinking",
-            ServerFrame::Problem(refused) => self.complain(&refused).await?,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// A connection begins: from where we were, or from here.
-    async fn greet(&mut self, socket: &mut Socket, head: Seq, epoch: Uuid) -> anyhow::Result<()> {
-        match self.epoch {
-            None => self.after = head,
-            Some(known) if known != epoch || head < self.after => {
-                self.screen.line(Style::Alarm, "(the log was replaced; going on at its end)").await?;
-                (self.after, self.woken, self.handled) = (head, 0, 0);
-            }
-            Some(_) => self.screen.line(Style::Faint, "(connected again)").await?,
-        }
-        self.epoch = Some(epoch);
-        self.subscribe(socket).await;
-        for (id, thread, text) in &self.unsent {
-            send(socket, &message(*id, thread, text)).await;
-        }
-        Ok(())
-    }
-
-    fn acknowledged(&mut self, id: Option<&str>, events: &[Placement]) {
-        let Some(id) = id.and_then(|id| Uuid::parse_str(id).ok()) else { return };
-        self.unsent.retain(|(unsent, ..)| *unsent != id);
-        let own = events.iter().filter(|event| event.thread == self.thread);
-        self.woken = own.map(|event| event.seq).max().unwrap_or(0).max(self.woken);
-    }
-
-    async fn show(&mut self, event: &Event) -> anyhow::Result<()> {
-        self.after = self.after.max(event.seq);
-        if event.wakes() {
-            self.woken = self.woken.max(event.seq);
-        }
-        if event.has(tag::TURN) && event.has(tag::ENDED) {
-            self.handled = event.payload.get("handled").and_then(Value::as_i64).unwrap_or(0).max(self.handled);
-            // An interrupted turn's input is answered by the next one.
-            let outcome = event.payload.get("outcome").and_then(Value::as_str);
-            self.failed |= !matches!(outcome, Some("done" | "interrupted"));
-        }
-        if event.has(tag::RESPONSE) {
-            return self.show_reply(event).await;
-        }
-        if event.has(tag::FAILURE) {
-            return Ok(self.screen.line(Style::Alarm, &format!("  {}: {}", who(event), what(event))).await?);
-        }
-        if event.has(tag::INPUT) && self.is_live && !self.said.contains(&event.event_id) {
-            return Ok(self.screen.line(Style::Plain, &format!("{}: {}", who(event), what(event))).await?);
-        }
-        // The call of `reply` only says what the reply says.
-        let is_known = event.has(tag::INPUT) || (event.has(tag::ACTION) && event.has("tool:reply"));
-        let is_thought = event.modality != Modality::State && !is_known;
-        if is_thought && self.thoughts {
-            self.screen.line(Style::Faint, &format!("  {}: {}", who(event), what(event))).await?;
-        }
-        Ok(())
-    }
-
-    /// The whole reply: nothing but its end, where all of it was seen to grow.
-    async fn show_reply(&mut self, event: &Event) -> anyhow::Result<()> {
-        let seen = self.growing.take_if(|(id, _)| *id == event.event_id).map_or(0, |(_, seen)| seen);
-        self.screen.end();
-        if seen != event.text().chars().count() || seen == 0 {
-            self.screen.line(Style::Plain, event.text()).await?;
-        }
-        if event.has(tag::PARTIAL) {
-            self.screen.line(Style::Faint, "  (cut off)").await?;
-        }
-        Ok(())
-    }
-
-    async fn grow(&mut self, id: Uuid, at: usize, text: &str) -> anyhow::Result<()> {
-        if !self.screen.grows() {
-            return Ok(());
-        }
-        match &mut self.growing {
-            Some((growing, seen)) if *growing == id => {
-                // A hole: wait for the whole reply.
-                if at != *seen {
-                    return Ok(());
-                }
-                *seen += text.chars().count();
-            }
-            _ if at == 0 => {
-                self.screen.end();
-                self.growing = Some((id, text.chars().count()));
-            }
-            _ => return Ok(()),
-        }
-        Ok(self.screen.grow(text).await?)
-    }
-
-    async fn grown(&mut self, id: Uuid, outcome: DeltaFate) -> anyhow::Result<()> {
-        if outcome == DeltaFate::Discarded && self.growing.take_if(|(growing, _)| *growing == id).is_some() {
-            self.screen.end();
-            self.screen.line(Style::Faint, "  (taken back)").await?;
-        }
-        Ok(())
-    }
-
-    async fn complain(&mut self, refused: &ProblemFrame) -> anyhow::Result<()> {
-        if let Some(id) = refused.id.as_deref().and_then(|id| Uuid::parse_str(id).ok()) {
-            self.unsent.retain(|(unsent, ..)| *unsent != id);
-        }
-        let ProblemFrame { id, problem } = refused;
-        // Without an id and unavailable: the thread cannot go on now, but will.
-        self.failed |= id.is_some() || problem.status != 503;
-        Ok(self.screen.line(Style::Alarm, &format!("  {}: {}", problem.title, problem.detail)).await?)
     }
 }

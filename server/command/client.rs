@@ -5,10 +5,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use secrecy::{ExposeSecret, SecretString};
+use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::settings::{Settings, environment};
+use crate::telemetry::escaped;
+
+/// How long an answer may take.
+const ANSWER: Duration = Duration::from_secs(60);
 
 /// Which server, and who asks.
 #[derive(Debug, Clone, clap::Args)]
@@ -82,6 +87,33 @@ impl Server {
             Some(authorization) => request.header("authorization", authorization),
             None => request,
         }
+    }
+
+    /// What it answers to a question, as JSON.
+    pub async fn ask<T: DeserializeOwned>(
+        &self,
+        client: &reqwest::Client,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> anyhow::Result<T> {
+        let request = self.get(client, path).query(query).timeout(ANSWER);
+        let answer = request.send().await.with_context(|| self.unreachable())?;
+        Ok(self.accepted(answer).await?.json().await?)
+    }
+
+    /// The answer, unless it is a refusal: then its problem as an error.
+    pub async fn accepted(&self, answer: reqwest::Response) -> anyhow::Result<reqwest::Response> {
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let body = answer.bytes().await.unwrap_or_default();
+        let problem: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        let word = |name: &str| problem.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
+        let words: Vec<_> = [word("title"), word("detail")].into_iter().filter(|word| !word.is_empty()).collect();
+        let remedy =
+            if status.as_u16() == 401 { "; give the right token with --token, or in THINKD_TOKEN" } else { "" };
+        bail!("the server refused ({}): {}{remedy}", status.as_u16(), escaped(&words.join(": ")));
     }
 
     /// What to tell a person who cannot reach it.

@@ -1,17 +1,20 @@
 //! `thinkd events`: the log as lines for people, from a running server; live with `--follow`.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use futures_util::StreamExt as _;
+use lines::Lines;
 use serde::Deserialize;
 
 use super::client::{Server, Target};
 use super::say;
-use crate::event::{Event, Modality, Source, tag};
+use crate::event::Event;
 use crate::id::Seq;
 use crate::settings::Settings;
-use crate::telemetry::escaped;
+
+mod lines;
 
 /// What to show.
 #[derive(Debug, clap::Args)]
@@ -59,7 +62,8 @@ const LINE_MAX: usize = 64 << 20;
 /// Shows the newest events and, with `--follow`, those to come.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let server = options.target.server(settings);
-    let reader = Reader { client: reqwest::Client::new(), server: &server, options };
+    let lines = RefCell::new(Lines::new(super::paint::is_wanted()));
+    let reader = Reader { client: reqwest::Client::new(), server: &server, options, lines };
     let mut filters = vec![reader.filters(&options.tags)];
     if options.debug {
         // Debug events come only to those who ask for the tag: the union of both is all.
@@ -72,11 +76,11 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     events.sort_by_key(|event| event.seq);
     events.dedup_by_key(|event| event.seq);
     let skip = events.len().saturating_sub(options.limit as usize);
-    events.iter().skip(skip).try_for_each(|event| reader.show(event))?;
+    let after = events.last().map_or(0, |event| event.seq);
+    reader.show_all(events.split_off(skip))?;
     if options.follow {
-        let after = events.last().map_or(0, |event| event.seq);
-        let follows = filters.iter().map(|filter| reader.follow(filter, after));
-        futures_util::future::try_join_all(follows).await?;
+        let follows = futures_util::future::try_join_all(filters.iter().map(|filter| reader.follow(filter, after)));
+        tokio::try_join!(follows, reader.show_overdue())?;
     }
     Ok(())
 }
@@ -85,6 +89,8 @@ struct Reader<'a> {
     client: reqwest::Client,
     server: &'a Server,
     options: &'a Options,
+    // One task: nothing waits while it is borrowed.
+    lines: RefCell<Lines>,
 }
 
 impl Reader<'_> {
@@ -105,9 +111,7 @@ impl Reader<'_> {
             let mut query = filter.to_vec();
             query.push(("limit", missing.min(PAGE).to_string()));
             query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-            let request = self.server.get(&self.client, "/events").query(&query).timeout(SILENCE);
-            let answer = request.send().await.with_context(|| self.server.unreachable())?;
-            let page: Page = refused(answer).await?.json().await?;
+            let page: Page = self.server.ask(&self.client, "/events", &query).await?;
             events.extend(page.items);
             cursor = page.next;
             if cursor.is_none() {
@@ -123,7 +127,7 @@ impl Reader<'_> {
         loop {
             let request = self.server.get(&self.client, "/events/stream").query(filter);
             match request.header("last-event-id", &last).send().await {
-                Ok(answer) => self.read_stream(refused(answer).await?, &mut last).await?,
+                Ok(answer) => self.read_stream(self.server.accepted(answer).await?, &mut last).await?,
                 Err(error) => super::complain(&format!("{}: {error}; trying again", self.server.unreachable())),
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -144,7 +148,7 @@ impl Reader<'_> {
                 let Some(data) = line.strip_prefix(b"data:") else { continue };
                 let Ok(event) = serde_json::from_slice::<Event>(data) else { continue };
                 last.clone_from(&id);
-                self.show(&event)?;
+                self.show(event)?;
             }
             if buffer.len() > LINE_MAX {
                 bail!("{} sent a line without an end", self.server.base);
@@ -153,69 +157,29 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn show(&self, event: &Event) -> anyhow::Result<()> {
-        let line = if self.options.json { serde_json::to_string(event)? } else { line(event) };
-        Ok(say(line)?)
-    }
-}
-
-/// The answer, unless it is a refusal: then its problem as an error.
-async fn refused(answer: reqwest::Response) -> anyhow::Result<reqwest::Response> {
-    let status = answer.status();
-    if status.is_success() {
-        return Ok(answer);
-    }
-    let body = answer.bytes().await.unwrap_or_default();
-    let problem: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-    let word = |name: &str| problem.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
-    let words = [word("title"), word("detail")];
-    let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
-    bail!("the server refused ({}): {}", status.as_u16(), escaped(&words.join(": ")));
-}
-
-/// One event as a line: when, where in the log, in which thread, who, what.
-pub fn line(event: &Event) -> String {
-    let Event { ts, seq, thread, .. } = event;
-    format!("{ts} {seq:>6} {thread} {}: {}", escaped(&who(event)), escaped(&what(event)))
-}
-
-/// Who speaks or acts, in a few words.
-pub fn who(event: &Event) -> String {
-    let value = |prefix: &str| event.tag_value(prefix);
-    let who = match (value("submodule:"), value("tool:")) {
-        _ if event.has(tag::QUESTION) && event.has(tag::DECISION) => {
-            format!("decision asks {}", value("submodule:").unwrap_or("?"))
+    /// Shows a list: whatever goes together is there.
+    fn show_all(&self, events: Vec<Event>) -> anyhow::Result<()> {
+        if self.options.json {
+            return events.into_iter().try_for_each(|event| self.show(event));
         }
-        _ if event.has(tag::RESPONSE) => "reply".to_owned(),
-        _ if event.has(tag::INPUT) => input(event),
-        (Some(submodule), Some(tool)) => format!("{submodule} → {tool}"),
-        (Some(submodule), None) => submodule.to_owned(),
-        (None, Some(tool)) if event.has(tag::ACTION) => format!("decision → {tool}"),
-        (None, Some(tool)) => tool.to_owned(),
-        _ if event.has(tag::DECISION) => "decision".to_owned(),
-        _ if event.has(tag::TURN) => "turn".to_owned(),
-        _ if event.modality == Modality::State => value("set:").or(value("call:")).unwrap_or("state").to_owned(),
-        _ => event.source.to_string(),
-    };
-    let marks = [tag::THOUGHT, tag::NO_ACTION, tag::LATE, tag::FOLLOW_UP, tag::PARTIAL, tag::FAILURE];
-    let marks: Vec<&str> = marks.into_iter().filter(|mark| event.has(mark)).collect();
-    if marks.is_empty() { who } else { format!("{who} ({})", marks.join(", ")) }
-}
-
-fn input(event: &Event) -> String {
-    let user = event.payload.get("user").and_then(serde_json::Value::as_str).unwrap_or("user");
-    match (event.tag_value("trigger:"), event.source) {
-        (Some(trigger), _) => format!("trigger {trigger}"),
-        (None, Source::User) if event.has("type:sensory") => format!("{user} (sensory)"),
-        _ => user.to_owned(),
+        let lines = self.lines.borrow_mut().list(events);
+        lines.into_iter().try_for_each(|line| Ok(say(line)?))
     }
-}
 
-/// What is said; of media, what they are.
-pub fn what(event: &Event) -> String {
-    let field = |name: &str| event.payload.get(name).and_then(serde_json::Value::as_str);
-    match (field("blob"), field("mime")) {
-        (Some(blob), Some(mime)) => format!("[{mime} {blob}] {}", event.text()).trim_end().to_owned(),
-        _ => event.text().to_owned(),
+    fn show(&self, event: Event) -> anyhow::Result<()> {
+        if self.options.json {
+            return Ok(say(serde_json::to_string(&event)?)?);
+        }
+        let lines = self.lines.borrow_mut().take(event);
+        lines.into_iter().try_for_each(|line| Ok(say(line)?))
+    }
+
+    /// Shows calls that take long by themselves.
+    async fn show_overdue(&self) -> anyhow::Result<()> {
+        loop {
+            tokio::time::sleep(lines::PATIENCE).await;
+            let lines = self.lines.borrow_mut().overdue();
+            lines.into_iter().try_for_each(say)?;
+        }
     }
 }

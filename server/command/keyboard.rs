@@ -18,6 +18,16 @@ pub struct Keyboard {
     pub entered: AtomicU64,
     /// How wide the terminal is.
     pub width: AtomicUsize,
+    /// How high it is.
+    pub height: AtomicUsize,
+}
+
+impl Keyboard {
+    fn measure(&self, editor: &mut DefaultEditor) {
+        let (width, height) = editor.dimensions().unwrap_or((80, 24));
+        self.width.store(usize::from(width), Ordering::SeqCst);
+        self.height.store(usize::from(height), Ordering::SeqCst);
+    }
 }
 
 /// What is typed, or comes through a pipe; and the word that the next line may be read. Between the two the terminal is as it was.
@@ -57,6 +67,7 @@ pub fn start(greeting: &str) -> anyhow::Result<(Screen, Hands)> {
     let mut editor = DefaultEditor::new()?;
     let printer = editor.create_external_printer()?;
     let keyboard = Arc::new(Keyboard::default());
+    keyboard.measure(&mut editor);
     let screen = Screen::terminal(printer, keyboard.clone());
     super::say(greeting)?;
     std::thread::spawn(move || read(&sender, &may_read, terminal(editor, keyboard)));
@@ -81,8 +92,7 @@ fn pipe() -> impl FnMut() -> Typed {
 
 fn terminal(mut editor: DefaultEditor, keyboard: Arc<Keyboard>) -> impl FnMut() -> Typed {
     move || {
-        let width = editor.dimensions().map_or(80, |(columns, _)| usize::from(columns));
-        keyboard.width.store(width, Ordering::SeqCst);
+        keyboard.measure(&mut editor);
         let line = editor.readline("> ");
         keyboard.entered.fetch_add(1, Ordering::SeqCst);
         match line {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use futures_util::SinkExt as _;
+use futures_util::{SinkExt as _, StreamExt as _};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -14,7 +14,12 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use uuid::Uuid;
 
 use super::client::Server;
+use crate::edge::outgoing::{Hello, ServerFrame};
 use crate::id::ThreadId;
+use crate::telemetry::escaped;
+
+/// How long connecting and saying hello may take.
+const ENTERING: Duration = Duration::from_secs(10);
 
 /// A connected socket.
 pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -29,38 +34,82 @@ pub async fn send(socket: &mut Socket, frame: &Value) {
     let _ = socket.send(Message::text(frame.to_string())).await;
 }
 
-/// Connects and authenticates.
-pub async fn connect(server: &Server, user: Option<&str>) -> anyhow::Result<Socket> {
+/// The server was there and said no: trying again would not help.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(String);
+
+/// Connects and authenticates, until the server has said hello.
+pub async fn enter(server: &Server, user: Option<&str>) -> anyhow::Result<(Socket, Hello)> {
+    let entering = async {
+        let mut socket = connect(server, user).await?;
+        loop {
+            match socket.next().await {
+                Some(Ok(Message::Text(text))) => {
+                    // A later server may say other things before.
+                    if let Ok(ServerFrame::Hello(hello)) = serde_json::from_str(&text) {
+                        return Ok((socket, hello));
+                    }
+                }
+                Some(Ok(Message::Close(frame))) => bail!("{}: {}", server.unreachable(), closed(server, frame)?),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error).with_context(|| server.unreachable()),
+                None => bail!("{}: it closed the connection", server.unreachable()),
+            }
+        }
+    };
+    tokio::time::timeout(ENTERING, entering).await.with_context(|| server.unreachable())?
+}
+
+async fn connect(server: &Server, user: Option<&str>) -> anyhow::Result<Socket> {
     let mut request = server.socket().into_client_request().context("--url")?;
-    if let (Some(authorization), None) = (server.authorization(), user) {
+    if user.is_none() {
+        // Without a secret something is shown all the same: a server that wants one says so at once, and does not wait for it.
+        let authorization = server.authorization().unwrap_or_else(|| "Bearer none".to_owned());
         let value =
             HeaderValue::from_str(&authorization).context("the token has characters that no header may have")?;
         request.headers_mut().insert("authorization", value);
     }
-    let connecting = tokio_tungstenite::connect_async(request);
-    let (mut socket, _) = tokio::time::timeout(Duration::from_secs(10), connecting)
-        .await
-        .with_context(|| server.unreachable())?
-        .with_context(|| server.unreachable())?;
+    let mut socket = match tokio_tungstenite::connect_async(request).await {
+        Ok((socket, _)) => socket,
+        Err(tungstenite::Error::Http(answer)) if answer.status().is_client_error() => {
+            let body = answer.body().as_deref().unwrap_or_default();
+            let problem: Value = serde_json::from_slice(body).unwrap_or_default();
+            let detail = problem.get("detail").and_then(Value::as_str).unwrap_or_default();
+            return Err(refused(server, answer.status().as_u16(), detail).into());
+        }
+        Err(error) => return Err(error).with_context(|| server.unreachable()),
+    };
     if let Some(user) = user {
         // Only this form carries a name.
-        let token = server.token.as_ref().map_or("", |token| token.expose_secret());
+        let token = server.token.as_ref().map_or("none", |token| token.expose_secret());
         socket.send(Message::text(format!("{user}:{token}"))).await?;
     }
     Ok(socket)
 }
 
-/// Whether the server was there and said no: trying again would not help.
+/// What to tell a person whom the server refuses.
+fn refused(server: &Server, code: u16, detail: &str) -> Refused {
+    let base = &server.base;
+    Refused(match (code, &server.token) {
+        (401 | 4401, Some(_)) => format!(
+            "the token is wrong: {base} refused it ({code}). Give the right one with --token, or in THINKD_TOKEN"
+        ),
+        (401 | 4401, None) => format!("{base} wants a token ({code}): give it with --token, or in THINKD_TOKEN"),
+        _ => format!("{base} refused the connection ({code}): {}", escaped(detail)),
+    })
+}
+
+/// Whether the server was there and said no.
 pub fn is_refusal(error: &anyhow::Error) -> bool {
-    let refusal = error.downcast_ref::<tungstenite::Error>();
-    matches!(refusal, Some(tungstenite::Error::Http(answer)) if answer.status().is_client_error())
+    error.is::<Refused>()
 }
 
 /// Why the server closed the socket, if another one may be had.
-pub fn closed(frame: Option<tungstenite::protocol::CloseFrame>) -> anyhow::Result<String> {
+pub fn closed(server: &Server, frame: Option<tungstenite::protocol::CloseFrame>) -> anyhow::Result<String> {
     match frame {
         Some(frame) if matches!(u16::from(frame.code), 4401 | 4403 | 4429) => {
-            bail!("the server refused the connection ({}): {}", frame.code, frame.reason)
+            Err(refused(server, frame.code.into(), &frame.reason).into())
         }
         Some(frame) => Ok(format!("closed, {}", frame.code)),
         None => Ok("closed".into()),

@@ -103,13 +103,196 @@ async fn a_chat_authenticates_and_says_when_it_may_not() {
         &["chat", "--token", "wrong", "--user", "ann"],
         &["events", "--token", "wrong"],
     ] {
-        // Without a credential the server waits for one: that is its time limit, not ours.
-        if arguments == ["chat"] {
-            continue;
-        }
         let refused = ended(&mut thinkd(&app, arguments), "one").await;
         assert_eq!(refused.status.code(), Some(1), "{arguments:?}");
-        assert!(err(&refused).contains("401") || err(&refused).contains("4401"), "{arguments:?}: {}", err(&refused));
+        let said = err(&refused);
+        assert!(
+            said.contains("401") && said.contains("token") && said.contains("THINKD_TOKEN"),
+            "{arguments:?}: {said}"
+        );
+        assert!(!said.contains("no thinkd answers"), "{arguments:?}: {said}");
+    }
+}
+
+// Nothing is promised before the server has answered.
+#[tokio::test]
+async fn a_chat_that_cannot_connect_shows_nothing_but_why() {
+    if !has_script() {
+        return;
+    }
+    let stub = Stub::start().await;
+    let mut app = Setup::new(Medium::sqlite(), &stub).env("THINKD_TOKEN", "a-good-long-token").start_bare().await;
+    app.authorize("Bearer a-good-long-token");
+    for (arguments, why) in [
+        ("--token wrong", "the token is wrong"),
+        ("--token wrong --user ann", "the token is wrong"),
+        ("", "wants a token"),
+        ("--url http://127.0.0.1:9", "no thinkd answers"),
+    ] {
+        let mut typist = Typist::sit_down(&app, arguments);
+        let before = typist.sees(why).await;
+        assert!(!before.contains("/help") && !before.contains("> "), "{arguments}: {before:?}");
+        assert_eq!(within("its end", typist.child.wait()).await.unwrap().code(), Some(1));
+    }
+    let mut typist = Typist::sit_down(&app, "--token a-good-long-token");
+    assert!(typist.sees("> ").await.contains("/help"), "control: a header where there is a connection");
+}
+
+fn has_script() -> bool {
+    let has = std::path::Path::new("/usr/bin/script").exists();
+    if !has {
+        println!("no script(1) here: the chat was not tried in a terminal");
+    }
+    has
+}
+
+/// What was written to a terminal, without the sequences that steer it.
+fn plain(written: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = written;
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        plain.push_str(before);
+        rest = after.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
+        rest = &rest[rest.len().min(1)..];
+    }
+    // The line that is being typed is drawn again with every row above it.
+    (plain + rest).replace('\r', "").replace("\n> ", "\n")
+}
+
+const MARKDOWN: &str = "# The *plan*\n\nSome **bold** words and `code`, and so many more words that they need several rows.\n\n\
+    1. first\n2. second, which goes on and on and on until it needs a row of its own\n   - inner\n\n> quoted\n\n\
+    ```sh\nls   -l\n```\n\n[a link](http://example.org) &#27;[31m";
+
+#[tokio::test]
+async fn a_chat_opens_with_what_was_said_wrapped_and_rendered() {
+    if !has_script() {
+        return;
+    }
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    for n in 0..5 {
+        app.tell(&format!("earlier {n}")).await;
+    }
+    stub.on(decision, reply(MARKDOWN));
+    app.tell("what is the plan, dear mind, in a few words that are long enough to need another row?").await;
+    let mut typist = Typist::sit_down_in(&app, "stty cols 40 rows 30; NO_COLOR=1", "");
+    let seen = typist.sees("\\u{1b}[31m").await;
+    let seen = plain(&seen);
+    let opening = [
+        "user: what is the plan, dear mind, in a",
+        "  few words that are long enough to",
+        "  need another row?",
+        "mind: The plan",
+        "",
+        "  Some bold words and code, and so many",
+        "  more words that they need several",
+        "  rows.",
+        "",
+        "  1. first",
+        "  2. second, which goes on and on and",
+        "     on until it needs a row of its own",
+        "     • inner",
+        "",
+        "  │ quoted",
+        "",
+        "      sh",
+        "      ls   -l",
+        "",
+        "  a link (http://example.org)",
+    ];
+    assert!(seen.contains(&opening.join("\n")), "{seen}");
+    assert!(seen.contains("earlier 4") && !seen.contains("earlier 2"), "the last exchanges: {seen}");
+    // In colours where they are wanted: the same words.
+    let mut typist = Typist::sit_down_in(&app, "stty cols 40 rows 30;", "");
+    let seen = typist.sees("\\u{1b}[31m").await;
+    assert!(seen.contains("\u{1b}[1mbold\u{1b}[0m") && seen.contains("\u{1b}[36mcode\u{1b}[0m"), "{seen:?}");
+    assert!(plain(&seen).contains(&opening.join("\n")), "{seen}");
+    typist.types("/history 12\r").await;
+    typist.sees("earlier 1").await;
+    typist.types("/quit\r").await;
+    assert!(within("the end of the chat", typist.child.wait()).await.unwrap().success());
+}
+
+#[tokio::test]
+async fn a_chat_says_who_has_spoken_while_the_mind_thinks_and_why_it_said_what_it_said() {
+    if !has_script() {
+        return;
+    }
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    stub.script(decision, [reply("Here I am, at last.").held(&gate)]);
+    let app = Setup::new(Medium::sqlite(), &stub).voices(&["owl", "cat"]).start().await;
+    let mut typist = Typist::sit_down_in(&app, "stty cols 60 rows 30; NO_COLOR=1", "");
+    let mut socket = app.socket().await;
+    typist.sees("> ").await;
+    typist.types("hello\r").await;
+    typist.sees("thinking… ").await;
+    typist.sees(" have spoken, ").await;
+    typist.sees(" have spoken, 2 s").await;
+    gate.open();
+    typist.sees("mind: ").await;
+    typist.sees("at last.").await;
+    socket.turn_ended().await;
+    typist.types("/voices\r").await;
+    typist.sees("  owl: You are the voice owl. Say what owl has to say.").await;
+    typist.types("/why\r").await;
+    typist.sees("system: ").await;
+    typist.sees("user: hello").await;
+    typist.sees("voice owl: owl: noted.").await;
+    typist.sees("stub saw this, with the tools ").await;
+    let after = typist.sees("> ").await;
+    assert!(!after.contains("thinking"), "{after:?}");
+}
+
+// A call and what came of it are one line; each event has its place in one.
+#[tokio::test]
+async fn a_call_and_its_result_are_one_line_of_the_log() {
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    let look = || call("state_get", json!({ "key": "name" }));
+    stub.script(decision, [look(), reply("one"), look().saying("Once more."), reply("two").held(&gate)]);
+    let app = Setup::new(Medium::sqlite(), &stub).env("THINKD_TURN__FOLLOW_UP", false).start().await;
+    app.tell("hello").await;
+    let listed = out(&ended(&mut thinkd(&app, &["events"]), "").await);
+    let lines = Vec::from_iter(listed.lines());
+    let found = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
+    assert_eq!(found(" ⇒ "), 1, "{listed}");
+    assert_eq!(found("decision → state_get: {\"key\":\"name\"} ⇒ "), 1, "{listed}");
+    assert_eq!((found("reply: one"), found("{\"text\"")), (1, 0), "{listed}");
+    let is_short =
+        |line: &&&str| line.as_bytes()[2] == b':' && line.as_bytes()[5] == b':' && line.as_bytes()[8] == b' ';
+    assert_eq!(lines.iter().filter(is_short).count(), lines.len(), "a day's times are short: {listed}");
+    assert!(!listed.contains('\u{1b}'), "no colours through a pipe: {listed}");
+    // A call alone, and one whose result is not asked for, have lines of their own.
+    let calls = out(&ended(&mut thinkd(&app, &["events", "--tags", "action"]), "").await);
+    assert_eq!(calls.lines().count(), 2, "{calls}");
+    // Followed live: the same.
+    let mut child = thinkd(&app, &["events", "--follow", "-n", "1"]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    within("a line", lines.next_line()).await.unwrap();
+    let mut socket = app.socket().await;
+    socket.say("again").await;
+    within("the call and its result", async {
+        while !lines.next_line().await.unwrap().unwrap().contains("decision → state_get: {\"key\":\"name\"} ⇒ ") {}
+    })
+    .await;
+    gate.open();
+    within("the reply", async { while !lines.next_line().await.unwrap().unwrap().ends_with("reply: two") {} }).await;
+}
+
+#[tokio::test]
+async fn the_log_is_coloured_on_a_terminal_that_wants_it() {
+    if !has_script() {
+        return;
+    }
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    app.tell("hello").await;
+    for (environment, coloured) in [("", true), ("NO_COLOR=1", false)] {
+        let line = format!("{environment} {} events", env!("CARGO_BIN_EXE_thinkd"));
+        let shown = ended(client(&app, "script", &["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh"), "").await;
+        assert!(plain(&out(&shown)).contains("reply: ok: hello"), "{}", out(&shown));
+        assert_eq!(out(&shown).contains('\u{1b}'), coloured, "{}", out(&shown));
     }
 }
 
@@ -121,7 +304,12 @@ struct Typist {
 
 impl Typist {
     fn sit_down(app: &App, arguments: &str) -> Self {
-        let line = format!("{} chat {arguments}", env!("CARGO_BIN_EXE_thinkd"));
+        Self::sit_down_in(app, "", arguments)
+    }
+
+    /// In a terminal that is prepared by this before.
+    fn sit_down_in(app: &App, before: &str, arguments: &str) -> Self {
+        let line = format!("{before} {} chat {arguments}", env!("CARGO_BIN_EXE_thinkd"));
         let child = client(app, "script", &["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh").spawn().unwrap();
         Self { child, seen: String::new() }
     }
@@ -154,8 +342,7 @@ impl Typist {
 
 #[tokio::test]
 async fn a_chat_in_a_terminal_streams_above_the_line_that_is_being_typed() {
-    if !std::path::Path::new("/usr/bin/script").exists() {
-        println!("no script(1) here: the chat was not tried in a terminal");
+    if !has_script() {
         return;
     }
     let stub = Stub::start().await;
@@ -165,7 +352,7 @@ async fn a_chat_in_a_terminal_streams_above_the_line_that_is_being_typed() {
     // The same address when it comes back.
     let address = app.address.clone();
     app.set_env("THINKD_LISTEN", &address);
-    let mut typist = Typist::sit_down(&app, "");
+    let mut typist = Typist::sit_down_in(&app, "NO_COLOR=1", "");
     typist.sees("> ").await;
     typist.types("hello\r").await;
     typist.sees("T").await;
@@ -199,8 +386,7 @@ async fn a_chat_in_a_terminal_streams_above_the_line_that_is_being_typed() {
 // Lines that come faster than they are read, as a paste does in a terminal that does not say that it is one.
 #[tokio::test]
 async fn lines_pasted_into_a_chat_are_all_said() {
-    if !std::path::Path::new("/usr/bin/script").exists() {
-        println!("no script(1) here: the chat was not tried in a terminal");
+    if !has_script() {
         return;
     }
     let stub = Stub::start().await;
@@ -241,20 +427,18 @@ async fn d4_11_the_log_reads_as_lines() {
         let found = listed.lines().position(|line| line.contains(what));
         found.unwrap_or_else(|| panic!("{what:?} is not in\n{listed}"))
     };
-    let steps = [
-        "main user: hello",
-        "turn 1 started",
-        "owl: owl: noted.",
-        "decision → reply",
-        "reply: ok: hello",
-        "turn 1 ended: done",
-    ];
+    let steps = ["main user: hello", "turn 1 started", "owl: owl: noted.", "reply: ok: hello", "turn 1 ended: done"];
     assert!(steps.map(position).is_sorted(), "{listed}");
-    assert_eq!(listed.lines().count(), app.public_log().await.len(), "one line an event: {listed}");
+    let calls = with(&app.public_log().await, &["action"]).len();
+    assert_eq!(
+        listed.lines().count() + calls,
+        app.public_log().await.len(),
+        "one line an event, none for a call: {listed}"
+    );
     assert!(!listed.contains("asked the model"));
     let all = out(&ended(&mut thinkd(&app, &["events", "--limit", "500", "--debug"]), "").await);
     assert!(all.contains("decision asked the model"), "{all}");
-    assert_eq!(all.lines().count(), app.log().await.len());
+    assert_eq!(all.lines().count() + calls, app.log().await.len());
     // As JSON it is the log itself.
     let json = out(&ended(&mut thinkd(&app, &["events", "--limit", "500", "--json"]), "").await);
     let events: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
