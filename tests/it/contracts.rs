@@ -103,6 +103,19 @@ async fn every_operation_of_the_openapi_document_is_served_with_its_parameters()
 }
 
 #[test]
+fn no_member_of_the_openapi_document_is_null() {
+    fn nulls(value: &Value, at: &str, found: &mut Vec<String>) {
+        for (name, value) in value.as_object().into_iter().flatten() {
+            found.extend(value.is_null().then(|| format!("{at}/{name}")));
+            nulls(value, &format!("{at}/{name}"), found);
+        }
+    }
+    let mut found = Vec::new();
+    nulls(&serde_json::to_value(openapi::value()).unwrap(), "", &mut found);
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
 fn what_is_closed_is_said_to_be_and_the_stream_has_a_type() {
     let document = serde_json::to_value(openapi::value()).unwrap();
     for closed in ["Meta", "Event", "CreateThread", "NewSubmodule", "PostMessage", "Media"] {

@@ -26,7 +26,9 @@ pub fn draw(document: &OpenApi) -> Value {
     }
     for (_, item) in value["paths"].as_object_mut().into_iter().flatten() {
         for (_, operation) in item.as_object_mut().into_iter().flatten() {
-            for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
+            // Asking by index would put a null where there are none.
+            let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+            for parameter in parameters.into_iter().flatten() {
                 let bound = parameter["name"]
                     .as_str()
                     .and_then(|name| bound_of(name, parameter["in"].as_str().unwrap_or_default()));
