@@ -160,10 +160,15 @@ impl Event {
         self.has(tag::CANCEL) && self.turn() == Some(turn)
     }
 
-    /// Whether it ends its thread from outside.
+    /// Whether it ends its thread.
     pub fn ends_thread(&self) -> bool {
-        let change = self.payload.get("change").filter(|_| self.has("set:thread"));
-        change.is_some_and(|change| change["status"].is_string())
+        self.ended_as().is_some()
+    }
+
+    /// The status with which it ends its thread, if it does.
+    pub fn ended_as(&self) -> Option<&str> {
+        let change = self.payload.get("change").filter(|_| self.has("set:thread"))?;
+        change.get("status").and_then(Value::as_str)
     }
 
     /// Whether the thread woke itself, or only what it tried did: a thought, a message to itself, the end of a wait that is of no use.

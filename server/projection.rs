@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::event::{Event, Feedback, TurnOutcome, Visibility, Waiting, tag};
 use crate::id::{Name, Seq, ThreadId};
-use crate::store::{Change, Member, Status, ThreadChange, Waits};
+use crate::store::{Adopted, Change, Member, Status, ThreadChange, Waits};
 use crate::time::Timestamp;
 
 /// What an event does to its thread's row and to other rows.
@@ -146,6 +146,8 @@ fn set(event: &Event, kind: &str, thread: &mut ThreadChange) -> Option<Change> {
             thread.settings = change.get("settings").cloned();
             thread.standing.reason = change.get("reason").and_then(Value::as_str).map(str::to_owned);
             thread.standing.archived = change.get("archived").and_then(Value::as_bool);
+            let by = |parent: &Value| parent.as_str().and_then(|id| ThreadId::parse(id).ok());
+            thread.standing.adopted = change.get("parent").map(|parent| Adopted { by: by(parent) });
             None
         }
         "wait" => {

@@ -323,7 +323,12 @@ impl Runtime {
         });
         let runtime = Self(inner);
         let watch = &runtime.0.options.supervisor;
-        runtime.0.tasks.spawn(watch.watch("the search for threads that wait", runtime.clone().scan()));
+        let (search, look) = (runtime.clone().scan(), runtime.clone().look_at_waits());
+        // The look at those that wait for one another comes to an end; the search does not.
+        let search = async move {
+            tokio::join!(search, look);
+        };
+        runtime.0.tasks.spawn(watch.watch("the search for threads that wait", search));
         runtime.0.tasks.spawn(watch.watch("the renewal of leases", runtime.clone().renew()));
         runtime.0.tasks.spawn(watch.watch("the timers", runtime.clone().fire_timers()));
         runtime
@@ -331,7 +336,11 @@ impl Runtime {
 
     /// Sees to it that what an event asks for happens: that a thread it wakes is looked after, a timer it sets is waited for.
     fn told(&self, space: &Space, event: &Event) {
-        if event.wakes() || event.part().is_some() {
+        if let Some(status) = event.ended_as().and_then(Status::parse) {
+            // The turn that runs here; another server follows the threads whose turns it runs.
+            self.stop_turn(space, &event.thread, Why::Cancel);
+            self.show_end(space, &event.thread, status);
+        } else if event.wakes() || event.part().is_some() {
             self.wake(space.clone(), event.thread.clone());
         } else if event.has("set:timer") {
             self.0.timer_set.notify_one();

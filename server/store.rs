@@ -34,7 +34,7 @@ mod standing;
 pub mod words;
 
 pub use backup::{backup, restore};
-pub use standing::{Cleared, ContactRow, Member, Standing, StandingChange, TimerRow, Waits};
+pub use standing::{Adopted, Cleared, ContactRow, Member, Standing, StandingChange, TimerRow, Waits};
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -314,6 +314,17 @@ impl ThreadRow {
     }
 }
 
+/// A thread that waits for one thread alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wait {
+    /// The space.
+    pub space: Space,
+    /// The one that is waited for.
+    pub target: ThreadId,
+    /// The one that waits.
+    pub thread: ThreadId,
+}
+
 /// A submodule's row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubmoduleRow {
@@ -474,7 +485,7 @@ pub trait Store: Send + Sync + 'static {
     /// Threads by id, those after `after`, at most `limit`.
     async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, Error>;
 
-    /// Threads below a thread by id, at most `limit`.
+    /// Threads below a thread that have not ended, by id, at most `limit`.
     async fn below(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<Vec<ThreadRow>, Error>;
 
     /// Model calls and tokens of all threads of a space.
@@ -494,6 +505,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// The threads that wait for a thread and nobody else, by id; at most `limit`.
     async fn awaiting(&self, space: &Space, target: &ThreadId, limit: u32) -> Result<Vec<ThreadId>, Error>;
+
+    /// All threads of all spaces that wait for one thread alone, a page at a time: those after `after`, at most `limit`.
+    async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, Error>;
 
     /// A thread's timers by name.
     async fn timers(&self, space: &Space, thread: &ThreadId) -> Result<Vec<TimerRow>, Error>;

@@ -21,7 +21,7 @@ mod dependents;
 pub mod driver;
 pub mod step;
 
-pub use dependents::{ending, stuck};
+pub use dependents::{Below, PARENT_ENDED, dismissed, ending, out_of_reach, stuck};
 
 /// How turns go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,6 +144,8 @@ struct Round {
     calls: Vec<Call>,
     /// Some of it could not be read.
     unreadable: bool,
+    /// Its words beside the calls.
+    text: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -269,6 +271,12 @@ impl Turn {
         self.failure.as_deref()
     }
 
+    /// Its last answer, if that was words without any call.
+    pub fn last_words(&self) -> Option<&str> {
+        let last = self.rounds.last().filter(|round| round.calls.is_empty() && !round.unreadable)?;
+        last.text.as_deref()
+    }
+
     /// How many tool calls the decision has made.
     pub fn calls_made(&self) -> u64 {
         self.tool_calls
@@ -350,7 +358,7 @@ impl Turn {
         let calls = event.payload.get("calls").and_then(Value::as_array).into_iter().flatten();
         let calls: Vec<Call> = (0..).zip(calls).map(call).collect();
         self.tool_calls += calls.len() as u64;
-        self.rounds.push(Round { calls, unreadable: false });
+        self.rounds.push(Round { calls, ..Round::default() });
     }
 
     fn failed(&mut self, event: &Event) {
@@ -380,6 +388,10 @@ impl Turn {
             return;
         }
         self.thought |= event.has(tag::THOUGHT);
+        let acts = [tag::ACTION, tag::THOUGHT, tag::NO_ACTION].iter().any(|tag| event.has(tag));
+        if event.has(tag::DECISION) && !acts {
+            self.rounds.iter_mut().last().into_iter().for_each(|round| round.text = Some(event.text().to_owned()));
+        }
         if event.has(tag::RESPONSE) {
             self.reply = Some(event.text().to_owned());
         }
@@ -420,7 +432,7 @@ impl Turn {
         if !silent.is_empty() && self.rounds.is_empty() {
             return Next::Listen(silent);
         }
-        let Some(Round { calls, unreadable }) = self.rounds.last() else { return self.decide(false) };
+        let Some(Round { calls, unreadable, .. }) = self.rounds.last() else { return self.decide(false) };
         let pending: Vec<Pending> = calls.iter().filter(|call| !call.done).map(|call| call.pending.clone()).collect();
         if !pending.is_empty() {
             return Next::Act(pending);

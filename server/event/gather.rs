@@ -42,14 +42,26 @@ pub struct Part {
     pub back: Back,
 }
 
+impl Part {
+    /// What came back from the subthread of this index.
+    pub fn of(id: String, index: u64, ok: bool, text: &str) -> Self {
+        Self { id, index, back: Back { ok, text: text.to_owned() } }
+    }
+}
+
 impl Gather {
+    /// Whether somebody should look at a part that came: the gathering is complete, or a step is next.
+    pub fn is_ready(&self) -> bool {
+        self.is_sequence() || self.is_complete()
+    }
+
     /// Takes a result in, unless there is one already. True: somebody should look, for it is complete or a step is next.
     pub fn take(&mut self, part: &Part) -> bool {
         if part.index >= self.total || self.results.contains_key(&part.index) {
             return false;
         }
         self.results.insert(part.index, part.back.clone());
-        self.is_sequence() || self.is_complete()
+        self.is_ready()
     }
 
     /// Whether its steps go one after the other.

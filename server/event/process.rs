@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::gather::{Back, Part};
+use super::gather::Part;
 use super::{Condition, Draft, Event, Modality, Payload, Source, tag, tags};
 use crate::id::{Name, ThreadId};
 use crate::time::Timestamp;
@@ -219,7 +219,7 @@ impl Event {
     /// The subthread of a gathering whose end it tells, or that it cannot go on.
     pub fn part(&self) -> Option<Part> {
         let is_told = self.has(tag::THREAD_ENDED) || self.has(tag::THREAD_STUCK);
-        let part = self.payload.get("gather").filter(|_| is_told && self.has(tag::PART))?;
+        let part = self.payload.get("gather").filter(|_| is_told && self.source == Source::System)?;
         Part::deserialize(part).ok()
     }
 
@@ -320,18 +320,6 @@ impl Draft {
         draft.tagged([format!("from:{thread}")])
     }
 
-    /// The same, as one of several that its parent gathers: the parent is not woken by each. `later`: what it came to is told
-    /// with what the others did, so its text does not say it.
-    pub fn ended_part(to: &ThreadId, ending: &Ending<'_>, id: &str, index: u64, later: bool) -> Self {
-        let text = if ending.last.is_empty() { ending.reason } else { ending.last };
-        let back = Back { ok: ending.status == "done", text: text.to_owned() };
-        let attributes = [("id", Value::from(ending.thread.as_str())), ("status", ending.status.into())];
-        let brief = Element { name: Feedback::Ended.as_str(), attributes: &attributes, text: "" }.to_string();
-        let draft = Self::ended(to, ending);
-        let draft = if later { draft.payload("text", brief) } else { draft };
-        draft.part_of(Part { id: id.to_owned(), index, back })
-    }
-
     /// A thread cannot go on; told to one who depends on it. Wakes.
     pub fn stuck(to: &ThreadId, thread: &ThreadId, reason: &str) -> Self {
         let attributes = [("id", Value::from(thread.as_str())), ("reason", reason.into())];
@@ -339,18 +327,25 @@ impl Draft {
         draft.payload("from", thread.as_str()).tagged([format!("from:{thread}")])
     }
 
-    /// The same, as one of several that its parent gathers: a part that failed. `later` as for one that ended.
-    pub fn stuck_part(to: &ThreadId, thread: &ThreadId, reason: &str, id: &str, index: u64, later: bool) -> Self {
-        let back = Back { ok: false, text: reason.to_owned() };
-        let attributes = [("id", Value::from(thread.as_str()))];
-        let brief = Element { name: Feedback::Stuck.as_str(), attributes: &attributes, text: "" }.to_string();
-        let draft = Self::stuck(to, thread, reason);
-        let draft = if later { draft.payload("text", brief) } else { draft };
-        draft.part_of(Part { id: id.to_owned(), index, back })
+    /// The same, as one of several that its parent gathers.
+    #[must_use]
+    pub fn counted(self, part: &Part) -> Self {
+        self.payload("gather", serde_json::to_value(part).unwrap_or_default())
     }
 
-    fn part_of(self, part: Part) -> Self {
-        self.tagged([tag::PART]).payload("gather", serde_json::to_value(part).unwrap_or_default())
+    /// The same, whose text leaves what the thread came to for later: it is told with what the others did.
+    #[must_use]
+    pub fn brief(self) -> Self {
+        let what = if self.has(tag::THREAD_STUCK) { Feedback::Stuck } else { Feedback::Ended };
+        let attributes = ["id", "status"].map(|name| (name, self.payload.get(name).cloned().unwrap_or_default()));
+        let text = Element { name: what.as_str(), attributes: &attributes, text: "" }.to_string();
+        self.payload("text", text)
+    }
+
+    /// The same, waking nobody.
+    #[must_use]
+    pub fn silent(self) -> Self {
+        self.tagged([tag::PART])
     }
 
     /// A timer is due. Wakes. It ends the timer, so that of several servers one fires it.

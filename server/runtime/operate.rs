@@ -2,18 +2,19 @@
 
 use serde_json::{Value, json};
 
+use super::runner::PAGE;
 use super::{NewContact, NewThread, Refused, Runtime};
-use crate::event::{Condition, Draft};
+use crate::event::{Condition, Draft, Ending};
 use crate::id::{Name, Space, ThreadId};
 use crate::store::{self, Append, Appended, Status, SubmoduleRow, ThreadRow};
 use crate::submodule::Heard;
 use crate::tools::spawn_thread::labels;
-use crate::turn::driver::Why;
-use crate::turn::ending;
+use crate::turn::{Below, PARENT_ENDED, ending};
 
 impl Runtime {
-    /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages.
-    pub async fn end(&self, space: &Space, thread: &ThreadId) -> Result<ThreadRow, Refused> {
+    /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages. With `subtree` all threads below it end,
+    /// too; without, they get the nearest living thread above as their parent.
+    pub async fn end(&self, space: &Space, thread: &ThreadId, subtree: bool) -> Result<ThreadRow, Refused> {
         let row = self.known_thread(space, thread).await?;
         if row.status.is_final() {
             return Err(Refused::Ended(thread.clone()));
@@ -22,13 +23,27 @@ impl Runtime {
             self.cancel_run(space, thread, None).await?;
             return self.known_thread(space, thread).await;
         }
-        let drafts = ending(&self.0.store, space, thread, Status::Stopped, "ended from outside", "").await?;
+        let below = if subtree { Below::End } else { Below::Stay };
+        self.end_one(space, thread, "ended from outside", below).await?;
+        if subtree {
+            // What a turn below made meanwhile ends with it.
+            for row in self.0.store.below(space, thread, PAGE).await? {
+                self.end_one(space, &row.thread, PARENT_ENDED, below).await?;
+            }
+        }
+        self.known_thread(space, thread).await
+    }
+
+    async fn end_one(&self, space: &Space, thread: &ThreadId, reason: &str, below: Below) -> Result<(), store::Error> {
+        let end = Ending { thread, status: Status::Stopped.as_str(), reason, last: "" };
+        let drafts = ending(&self.0.store, space, &end, below).await?;
+        if drafts.is_empty() {
+            return Ok(());
+        }
         if let Appended::Stored(placed) = self.0.store.append(Append::free(space, drafts)).await? {
             placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
         }
-        self.stop_turn(space, thread, Why::Cancel);
-        self.show_end(space, thread, Status::Stopped);
-        self.known_thread(space, thread).await
+        Ok(())
     }
 
     /// Creates a thread. The server assigns the id: the label, with a number where that is taken. Its parent is told.

@@ -40,6 +40,8 @@ struct Trouble {
     held: Option<Fence>,
     /// How often a turn was begun in vain.
     tries: u32,
+    /// The thread waits, and nobody has looked whether that is of any use.
+    waits: bool,
 }
 
 /// So often is a turn begun when the store fails in the middle of it: every time, models are asked again.
@@ -74,7 +76,7 @@ pub(super) fn has_work(row: &ThreadRow) -> bool {
 }
 
 /// Most events read at once to find a batch or take up a turn, and most such pages.
-const PAGE: u32 = 500;
+pub(super) const PAGE: u32 = 500;
 const PAGES_MAX: usize = 200;
 
 impl Runtime {
@@ -206,7 +208,9 @@ impl Runtime {
         match looked {
             Ok(Looked::Worked(status)) => {
                 if status == Status::Waiting {
+                    trouble.waits = true;
                     self.break_wait(space, thread).await?;
+                    trouble.waits = false;
                 }
                 // Read once, for who follows and for whether to look again.
                 Ok(if self.show(key, status, 0).await { Looked::Worked(status) } else { Looked::Nothing })
@@ -238,6 +242,10 @@ impl Runtime {
             self.0.store.append(Append::free(space, vec![failure])).await?;
         }
         trouble.unsaid = None;
+        if trouble.waits {
+            self.break_wait(space, thread).await?;
+            trouble.waits = false;
+        }
         Ok(())
     }
 
@@ -290,7 +298,9 @@ impl Runtime {
         let begins = opening.is_some();
         let scribe = Arc::new(Scribe::new(self.0.store.clone(), fence, opening));
         if !settled.news {
-            return self.slept_through(&scribe, row, &place, turn.upto(), settled.drafts).await;
+            // What the thread does not wait for waits on.
+            let upto = if batch.iter().any(Event::wakes) { row.handled } else { turn.upto() };
+            return self.slept_through(&scribe, row, &place, upto, settled.drafts).await;
         }
         if begins && self.talks_to_itself(row, &batch) {
             return self.silence(&scribe, &place, turn.upto()).await;
@@ -322,6 +332,7 @@ impl Runtime {
             turn,
             voices,
             settings,
+            parent: row.parent(),
             stop,
             status: Status::Idle,
         };
@@ -341,7 +352,7 @@ impl Runtime {
         upto: Seq,
         mut drafts: Vec<Draft>,
     ) -> Result<Looked, store::Error> {
-        let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Done, upto);
+        let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Done, upto).with("seen", row.head);
         let ended = match &row.standing.waiting {
             Some(waiting) => ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()),
             None => ended,

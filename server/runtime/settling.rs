@@ -14,6 +14,7 @@ use crate::time;
 use crate::tool::Desk;
 use crate::tools::fan_out::step;
 use crate::tools::spawn_thread::Nest;
+use crate::turn::dismissed;
 
 /// See the module.
 #[derive(Default)]
@@ -33,13 +34,22 @@ impl Runtime {
         turn: u64,
         batch: &[Event],
     ) -> Result<Settled, store::Error> {
-        let mut settled = Settled { news: batch.iter().any(Event::wakes), ..Settled::default() };
+        // A thread that is looked at for what it gathers alone goes on waiting.
+        let awaited = |event: &Event| {
+            let waking = event.waking();
+            waking.is_some_and(|it| row.standing.waiting.as_ref().is_none_or(|waiting| waiting.admits(&it)))
+        };
+        let mut settled = Settled { news: batch.iter().any(awaited), ..Settled::default() };
         raise(row, turn, batch, &mut settled.drafts);
         let mut nest = None;
         for (id, gather) in &row.standing.gathers {
-            if gather.is_complete() || is_overdue(id, batch) {
+            let is_overdue = is_overdue(id, batch);
+            if gather.is_complete() || is_overdue {
                 settled.news = true;
                 settled.drafts.extend(gathered(row, turn, id, gather));
+                if is_overdue {
+                    settled.drafts.extend(dismissed(&self.0.store, space, &row.thread, id).await?);
+                }
             } else if gather.is_sequence() && has_part(id, batch) {
                 let desk = self.desk_of_core(space, row, turn, id);
                 let nest = match &mut nest {

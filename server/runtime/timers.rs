@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::Runtime;
-use crate::event::{Draft, WAIT};
+use crate::event::{Draft, GATHER, WAIT};
 use crate::id::Space;
 use crate::store::{self, Append, Appended, TimerRow};
 use crate::time::{self, Timestamp};
@@ -65,7 +65,8 @@ impl Runtime {
     async fn fire(&self, space: &Space, timers: &[TimerRow]) -> Result<(), store::Error> {
         let draft = |timer: &TimerRow| {
             let draft = Draft::timer(&timer.thread, &timer.name, &timer.note, timer.due);
-            if timer.name == WAIT { draft.overruling() } else { draft }
+            // Whoever the thread waits for, it is to hear that this is over.
+            if timer.name == WAIT || timer.name.starts_with(GATHER) { draft.overruling() } else { draft }
         };
         let append = Append::free(space, timers.iter().map(draft).collect());
         if let Appended::Stored(placed) = self.0.store.append(append).await? {

@@ -1,16 +1,21 @@
 //! Threads that wait for one other thread: whether what came is what they wait for, and whether waiting is of any use. And what
 //! threads have used up.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::Runtime;
-use super::runner::{Looked, looked};
-use crate::event::{Draft, Ending, ErrorCode, Waiting};
+use super::runner::{Looked, PAGE, looked};
+use crate::event::{Draft, Ending, ErrorCode, Gather};
 use crate::failure::{Failure, FailureKind};
 use crate::id::{Space, ThreadId};
 use crate::scribe::Scribe;
-use crate::store::{self, Append, Appended, Fence, Show, Status, ThreadRow};
+use crate::store::{self, Append, Appended, Fence, Show, Status, ThreadRow, Wait};
+use crate::turn::out_of_reach;
 
+/// How long to rest when the log cannot be read or written.
+const REST: Duration = Duration::from_secs(1);
 /// So far is a chain of threads that wait for one another followed.
 const CHAIN_MAX: usize = 64;
 
@@ -25,7 +30,9 @@ impl Runtime {
         }
         let mut awaited = false;
         self.each_after(space, row, Show::Visible, |event| {
-            awaited |= event.waking().is_some_and(|waking| waiting.admits(&waking));
+            let gather = event.part().and_then(|part| row.standing.gathers.get(&part.id));
+            awaited |=
+                event.waking().is_some_and(|waking| waiting.admits(&waking)) || gather.is_some_and(Gather::is_ready);
             !awaited
         })
         .await?;
@@ -43,21 +50,68 @@ impl Runtime {
         Ok(slept)
     }
 
-    /// Wakes a thread whose wait nothing would ever end: the one it waits for has ended already, or waits … for itself.
+    /// Looks at every wait for one thread once, after a start: whoever wrote it down may not have lived to look.
+    pub(super) async fn look_at_waits(self) {
+        let mut after = None;
+        loop {
+            match self.look_at_page(&mut after).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "threads that wait for one another could not be looked at; it is tried again");
+                    tokio::select! {
+                        () = self.0.all.cancelled() => return,
+                        () = tokio::time::sleep(REST) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks at the waits that come next. False: there are none.
+    async fn look_at_page(&self, after: &mut Option<Wait>) -> Result<bool, store::Error> {
+        for wait in self.0.store.waits(after.as_ref(), PAGE).await? {
+            if self.0.all.is_cancelled() {
+                return Ok(false);
+            }
+            let Wait { space, target, thread } = &wait;
+            self.break_wait(space, thread).await?;
+            let row = self.0.store.thread(space, thread).await?;
+            if let Some(row) = row.filter(|row| row.awaits() == Some(target))
+                && row.parent().as_ref() != Some(target)
+                && !self.0.store.contacts(space, thread).await?.iter().any(|contact| contact.target == *target)
+            {
+                let whom = row.standing.waiting.and_then(|waiting| waiting.name).unwrap_or_else(|| target.to_string());
+                self.tell(space, out_of_reach(thread, None, &whom)).await?;
+            }
+            *after = Some(wait);
+        }
+        Ok(after.is_some() && !self.0.store.waits(after.as_ref(), 1).await?.is_empty())
+    }
+
+    /// Wakes a thread whose wait nothing would ever end: the one it waits for has ended already, or cannot go on, or waits …
+    /// for itself.
     pub(super) async fn break_wait(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
         let Some(first) = self.waits_for(space, thread).await? else { return Ok(()) };
         let awaited = self.0.store.thread(space, &first).await?;
-        let draft = match awaited.filter(|row| row.status.is_final()) {
+        let draft = match &awaited {
             // It became a contact with the same step, too late to be told of the end.
-            Some(row) => {
+            Some(row) if row.status.is_final() => {
                 let reason = row.standing.reason.as_deref().unwrap_or_default();
                 Draft::ended(thread, &Ending { thread: &first, status: row.status.as_str(), reason, last: "" })
             }
-            None => match self.circle(space, thread, &first).await? {
+            Some(row) if row.stuck().is_some() => {
+                Draft::stuck(thread, &first, row.stuck().unwrap_or_default()).overruling()
+            }
+            _ => match self.circle(space, thread, &first).await? {
                 Some(circle) => wait_cycle(thread, &first, &circle),
                 None => return Ok(()),
             },
         };
+        self.tell(space, draft).await
+    }
+
+    async fn tell(&self, space: &Space, draft: Draft) -> Result<(), store::Error> {
         if let Appended::Stored(placed) = self.0.store.append(Append::free(space, vec![draft])).await? {
             placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
         }
@@ -84,8 +138,7 @@ impl Runtime {
 
     async fn waits_for(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadId>, store::Error> {
         let row = self.0.store.thread(space, thread).await?;
-        let waiting = |row: ThreadRow| row.standing.waiting.and_then(|Waiting { from, .. }| from);
-        Ok(row.filter(|row| row.status == Status::Waiting).and_then(waiting))
+        Ok(row.and_then(|row| row.awaits().cloned()))
     }
 
     /// Why no model may be asked for this thread any more, if so.

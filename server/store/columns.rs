@@ -7,7 +7,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
 use super::append::{Parts, Position, json};
-use super::{ContactRow, Entry, Error, Standing, Status, SubmoduleRow, ThreadRow, TimerRow, Written, marks, words};
+use super::{
+    ContactRow, Entry, Error, Standing, Status, SubmoduleRow, ThreadRow, TimerRow, Wait, Written, marks, words,
+};
 use crate::event::{Event, Meta, Modality, Source};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::time::Timestamp;
@@ -207,6 +209,10 @@ pub(super) fn submodule(columns: SubmoduleColumns) -> Result<SubmoduleRow, Error
 pub(super) fn contact((name, target, description): ContactColumns) -> Result<ContactRow, Error> {
     let name = Name::parse(&name).map_err(unreadable)?;
     Ok(ContactRow { name, target: thread_id(target)?, description })
+}
+
+pub(super) fn wait((space, target, thread): (String, String, String)) -> Result<Wait, Error> {
+    Ok(Wait { space: self::space(space)?, target: thread_id(target)?, thread: thread_id(thread)? })
 }
 
 pub(super) fn timer((space, thread, name, due, note): TimerColumns) -> Result<TimerRow, Error> {

@@ -140,7 +140,8 @@ macro_rules! store {
                 let text = concat!(
                     "select ",
                     sql::thread_columns!(),
-                    " from threads where space = $1 and thread > $2 and thread < $3 order by thread limit $4 + 0"
+                    " from threads where space = $1 and thread > $2 and thread < $3 \
+                     and status not in ('done', 'failed', 'stopped') order by thread limit $4 + 0"
                 );
                 let rows: Vec<sql::ThreadColumns> = sqlx::query_as(text)
                     .bind(space.as_str())
@@ -237,6 +238,20 @@ macro_rules! store {
                     .await
                     .map_err(sql::error)?;
                 rows.into_iter().map(sql::thread_id).collect()
+            }
+
+            async fn waits(&self, after: Option<&super::Wait>, limit: u32) -> Result<Vec<super::Wait>, Error> {
+                let text = "select space, awaits, thread from threads where awaits is not null \
+                     and (space, awaits, thread) > ($1, $2, $3) order by space, awaits, thread limit $4 + 0";
+                let rows: Vec<(String, String, String)> = sqlx::query_as(text)
+                    .bind(after.map_or("", |after| after.space.as_str()))
+                    .bind(after.map_or("", |after| after.target.as_str()))
+                    .bind(after.map_or("", |after| after.thread.as_str()))
+                    .bind(i64::from(limit))
+                    .fetch_all(&mut *self.reader().await?)
+                    .await
+                    .map_err(sql::error)?;
+                rows.into_iter().map(sql::wait).collect()
             }
 
             async fn timers(&self, space: &Space, thread: &ThreadId) -> Result<Vec<super::TimerRow>, Error> {

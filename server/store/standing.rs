@@ -45,6 +45,17 @@ pub struct Standing {
     /// The turn that runs is about what came up to here: that waits no longer. 0: none runs.
     #[serde(skip_serializing_if = "is_none_yet")]
     pub taken: Seq,
+    /// Its parent has ended, and it has another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adopted: Option<Adopted>,
+}
+
+/// Who is a thread's parent since its own has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Adopted {
+    /// The nearest living thread above; none: it has no parent any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<ThreadId>,
 }
 
 /// So many of the first events of each kind a thread is no longer shown.
@@ -105,6 +116,8 @@ pub struct StandingChange {
     pub part: Option<GatherPart>,
     /// It was put aside, or taken back.
     pub archived: Option<bool>,
+    /// It has another parent.
+    pub adopted: Option<Adopted>,
 }
 
 impl Standing {
@@ -124,6 +137,20 @@ impl ThreadRow {
     pub fn is_asleep(&self) -> bool {
         let idle = matches!(self.status, Status::Idle | Status::Waiting);
         idle && self.woken <= self.handled && self.standing.waits_for().is_none()
+    }
+
+    /// The thread above it: the one that its id says, or, since that has ended, the nearest living one.
+    pub fn parent(&self) -> Option<ThreadId> {
+        match &self.standing.adopted {
+            Some(adopted) => adopted.by.clone(),
+            None => self.thread.parent(),
+        }
+    }
+
+    /// Why it cannot go on, if it sleeps for another reason than that it asked to.
+    pub fn stuck(&self) -> Option<&str> {
+        let waiting = self.standing.waiting.as_ref().filter(|_| self.status == Status::Waiting)?;
+        waiting.reason.as_deref()
     }
 
     /// The one thread that it waits for now, if it waits for one.
@@ -147,6 +174,7 @@ impl ThreadRow {
             gather,
             part,
             archived,
+            adopted,
         } = &change.standing;
         if change.from_outside {
             standing.sends = 0;
@@ -178,13 +206,16 @@ impl ThreadRow {
         }
         let gathering = part.as_ref().and_then(|part| Some((standing.gathers.get_mut(&part.id)?, part)));
         let waking = if gathering.is_some_and(|(gather, part)| gather.take(part)) {
-            // Nobody else looks after what has come back: the thread does.
+            // Nobody else looks after what has come back: the thread does, whoever it waits for.
             self.woken = seq;
-            Some(Waking { by: None, outside: false, overrules: false })
+            Some(Waking { by: None, outside: false, overrules: true })
         } else {
             waking.clone()
         };
         standing.archived = archived.unwrap_or(standing.archived);
+        if let Some(adopted) = adopted {
+            standing.adopted = Some(adopted.clone());
+        }
         if let Some(waits) = waits
             && !self.status.is_final()
         {

@@ -2,6 +2,7 @@
 //! the thread itself; whoever is none of these is not there.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -10,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::event::{Draft, ErrorCode, Intent};
 use crate::failure::{Failure, FailureKind};
-use crate::id::{Name, ThreadId};
-use crate::store::ContactRow;
+use crate::id::{Name, Space, ThreadId};
+use crate::store::{self, ContactRow, Store};
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// What every thread with a parent calls it.
@@ -21,9 +22,19 @@ pub const SELF: &str = "self";
 
 /// The thread's contacts, as they will be when its turn ends.
 pub async fn known(desk: &Desk) -> Result<BTreeMap<Name, ContactRow>, Failure> {
-    let rows = desk.store.contacts(&desk.space, &desk.thread).await.map_err(unreadable)?;
+    contacts_after(&desk.store, &desk.space, &desk.thread, &desk.intents).await.map_err(unreadable)
+}
+
+/// A thread's contacts, as they will be when a turn ends that intends this.
+pub async fn contacts_after(
+    store: &Arc<dyn Store>,
+    space: &Space,
+    thread: &ThreadId,
+    intents: &[Intent],
+) -> Result<BTreeMap<Name, ContactRow>, store::Error> {
+    let rows = store.contacts(space, thread).await?;
     let mut contacts: BTreeMap<Name, ContactRow> = rows.into_iter().map(|row| (row.name.clone(), row)).collect();
-    for intent in desk.intents.iter() {
+    for intent in intents {
         match intent {
             Intent::Connect { name, thread, description } => {
                 let row = ContactRow { name: name.clone(), target: thread.clone(), description: description.clone() };
@@ -42,14 +53,22 @@ pub async fn resolve(desk: &Desk, given: &str) -> Result<Option<ThreadId>, Failu
     if given == SELF || given == desk.thread.as_str() {
         return Ok(Some(desk.thread.clone()));
     }
-    let parent = desk.thread.parent();
     let contacts = known(desk).await?;
     let named = contacts.values().find(|row| row.name.as_str() == given).map(|row| row.target.clone());
     let by_id = || contacts.values().find(|row| row.target.as_str() == given).map(|row| row.target.clone());
-    let above = || parent.filter(|parent| given == PARENT || given == parent.as_str());
-    let Some(thread) = named.or_else(by_id).or_else(above) else { return Ok(None) };
+    let Some(thread) = (match named.or_else(by_id) {
+        Some(thread) => Some(thread),
+        None => parent(desk).await?.filter(|parent| given == PARENT || given == parent.as_str()),
+    }) else {
+        return Ok(None);
+    };
     let row = desk.store.thread(&desk.space, &thread).await.map_err(unreadable)?;
     Ok(row.filter(|row| !row.status.is_final()).map(|_| thread))
+}
+
+async fn parent(desk: &Desk) -> Result<Option<ThreadId>, Failure> {
+    let row = desk.store.thread(&desk.space, &desk.thread).await.map_err(unreadable)?;
+    Ok(row.and_then(|row| row.parent()))
 }
 
 /// The error for a name that means nobody.
@@ -61,7 +80,7 @@ pub fn nobody(desk: &Desk, given: &str) -> (Draft, String) {
     (error, text)
 }
 
-pub(super) fn unreadable(error: crate::store::Error) -> Failure {
+pub(super) fn unreadable(error: store::Error) -> Failure {
     Failure::new(FailureKind::Store, format!("the log could not be read: {error}")).retryable()
 }
 

@@ -6,10 +6,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::contacts::unreadable;
 use super::spawn_thread::{Child, Nest};
 use super::wait::millis;
 use crate::event::{Draft, GATHER, Gather};
 use crate::failure::{Failure, FailureKind};
+use crate::id::Name;
 use crate::thread::Gathered;
 use crate::time::Timestamp;
 use crate::tool::{Desk, Effect, Output, Typed};
@@ -112,6 +114,13 @@ pub async fn step(
 ) -> Result<Result<Vec<Draft>, Output>, Failure> {
     let Some((index, text)) = gather.next() else { return Ok(Ok(Vec::new())) };
     let label = format!("{id}-{index}");
+    let child = Name::parse(&label).ok().and_then(|label| desk.thread.child(&label).ok());
+    if let Some(child) = child
+        && desk.store.thread(&desk.space, &child).await.map_err(unreadable)?.is_some()
+    {
+        // Begun already, by a turn that left its mailbox as it was.
+        return Ok(Ok(Vec::new()));
+    }
     let before = index.checked_sub(1).and_then(|before| gather.results.get(&before));
     let payload = match before {
         Some(back) => format!("{text}\n\n{}", back.text),

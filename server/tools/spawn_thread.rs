@@ -88,6 +88,10 @@ impl Nest {
             Ok(label) => label,
             Err(error) => return Ok(Err(refusal(desk, given, ErrorCode::InvalidLabel, &error.to_string()))),
         };
+        if self.row.as_ref().is_some_and(|row| row.status.is_final()) {
+            let text = "not made: this thread has ended";
+            return Ok(Err(refusal(desk, given, ErrorCode::UnknownThread, text)));
+        }
         let depth = desk.thread.as_str().split('.').count() as u64 + 1;
         if depth > desk.budget.depth {
             let text = format!(

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Turn;
-use super::dependents::{ending, stuck};
+use super::dependents::{Below, ending, out_of_reach, stuck};
 use crate::budget::Budget;
 use crate::call::Place;
-use crate::event::{Draft, ErrorCode, Intent, TurnOutcome, Waiting};
+use crate::event::{Draft, Ending, ErrorCode, Intent, TurnOutcome, Waiting};
 use crate::failure::{Who, self_messages};
 use crate::id::ThreadId;
 use crate::prompt::Prompts;
 use crate::store::{self, Status, Store};
 use crate::thread::{Commit, Settings};
 use crate::time::Timestamp;
+use crate::tools::contacts::contacts_after;
 
 /// See the module.
 pub(super) struct Closing<'a> {
@@ -25,6 +26,8 @@ pub(super) struct Closing<'a> {
     pub settings: &'a Settings,
     pub budget: &'a Budget,
     pub now: Timestamp,
+    /// The thread above.
+    pub parent: Option<&'a ThreadId>,
 }
 
 impl Closing<'_> {
@@ -45,12 +48,18 @@ impl Closing<'_> {
         });
         if let Some(reason) = end {
             let last = turn.reply().unwrap_or(reason);
-            let Place { space, thread, .. } = self.place;
-            drafts.extend(ending(self.store, space, thread, Status::Done, reason, last).await?);
+            drafts.extend(self.done(reason, last).await?);
             return Ok((drafts, None));
         }
         let after = turn.intents().iter().rev().find(|it| matches!(it, Intent::Wait { .. } | Intent::GoOn));
         if let Some(Intent::Wait { from, name, ms }) = after {
+            if let Some(from) = from
+                && !self.reaches(turn.intents(), from).await?
+            {
+                let whom = name.as_deref().unwrap_or(from.as_str());
+                drafts.push(out_of_reach(&self.place.thread, Some(self.place.turn), whom));
+                return Ok((drafts, None));
+            }
             let until = ms.map(|ms| Timestamp::from_micros(self.now.micros().saturating_add_unsigned(ms * 1000)));
             let waiting = Waiting {
                 from: from.clone(),
@@ -65,9 +74,33 @@ impl Closing<'_> {
         if !self.settings.is_process() || turn.has_thought() {
             return Ok((drafts, None));
         }
+        if let Some(words) = turn.last_words().filter(|_| self.settings.gathered.is_some() && after.is_none()) {
+            // Sent out for one answer, it has given it.
+            drafts.extend(self.done("answered", words).await?);
+            return Ok((drafts, None));
+        }
         let (more, waiting) = self.go_on().await?;
         drafts.extend(more);
         Ok((drafts, waiting))
+    }
+
+    /// The thread ends by its own choice.
+    async fn done(&self, reason: &str, last: &str) -> Result<Vec<Draft>, store::Error> {
+        let Place { space, thread, .. } = self.place;
+        let end = Ending { thread, status: Status::Done.as_str(), reason, last };
+        ending(self.store, space, &end, Below::End).await
+    }
+
+    /// Whether the thread that it means to wait for is still one that it knows when this turn ends.
+    async fn reaches(&self, intents: &[Intent], from: &ThreadId) -> Result<bool, store::Error> {
+        // It was one when it was named.
+        let changed = intents.iter().any(|it| matches!(it, Intent::Connect { .. } | Intent::Disconnect { .. }));
+        if !changed || self.parent == Some(from) {
+            return Ok(true);
+        }
+        let Place { space, thread, .. } = self.place;
+        let contacts = contacts_after(self.store, space, thread, intents).await?;
+        Ok(contacts.values().any(|contact| contact.target == *from))
     }
 
     /// Nothing that was only intended happens. A process whose turn failed does not try again by itself.

@@ -1,17 +1,30 @@
 //! Those who depend on a thread, and what they are told: when it ends, and when it cannot go on. Its parent, whoever waits for
-//! it, and, of its end, whoever has it as a contact. The events are appended together with what they tell of.
+//! it, and, of its end, whoever has it as a contact and those below it. The events are appended together with what they tell of.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::event::{Draft, Ending};
+use crate::event::{Draft, Ending, ErrorCode, GatherPart};
 use crate::id::{Space, ThreadId};
-use crate::store::{self, Status, Store};
-use crate::thread::{Gathered, Settings};
+use crate::store::{self, Status, Store, ThreadRow};
+use crate::thread::Settings;
 
-/// Most threads that are told of one thread.
-const TOLD_MAX: u32 = 10_000;
+/// Most threads that are told of one thread, and most below it that end with it.
+const MANY: u32 = 10_000;
+
+/// Why a thread ends that is below one that ended.
+pub const PARENT_ENDED: &str = "parent-ended";
+
+/// What becomes of the threads below one that ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Below {
+    /// They end with it.
+    End,
+    /// They live on, below the nearest living thread above.
+    Stay,
+}
 
 /// The thread is stuck: its turn failed for good, or a budget put it to sleep. The events that tell those who depend on it: its
 /// parent, for which it is a failed part if it was gathered, and whoever waits for it. To be appended with what puts it to sleep.
@@ -24,73 +37,142 @@ pub async fn stuck(
     let row = store.thread(space, thread).await?;
     // Of one that has ended they know already.
     let Some(row) = row.filter(|row| !row.status.is_final()) else { return Ok(Vec::new()) };
-    let settings = Settings::of(&row.settings);
+    let mut told = store.awaiting(space, thread, MANY).await?;
     // Who talks with a conversation sees it fail; a process has nobody but its parent.
-    let parent = thread.parent().filter(|_| settings.is_process());
-    let mut told = store.awaiting(space, thread, TOLD_MAX).await?;
-    told.extend(parent.clone());
-    let told = living(store, space, told, thread).await?;
-    let later = is_gathering(store, space, parent.as_ref(), settings.gathered.as_ref()).await?;
-    let draft = |to: ThreadId| match settings.gathered.as_ref().filter(|_| Some(&to) == parent.as_ref()) {
-        Some(gathered) => Draft::stuck_part(&to, thread, reason, &gathered.id, gathered.index, later),
-        None => Draft::stuck(&to, thread, reason),
-    };
-    Ok(told.into_iter().map(draft).collect())
+    told.extend(row.parent().filter(|_| Settings::of(&row.settings).is_process()));
+    let mut drafts = Vec::new();
+    for holder in living(store, space, told, thread).await? {
+        let draft = Draft::stuck(&holder.thread, thread, reason);
+        drafts.push(counted(draft, &row, &holder, false, reason));
+    }
+    Ok(drafts)
 }
 
-/// The events with which a thread ends: its own, and one for its parent and each thread that has it among its contacts.
+/// The events with which a thread ends: its own, and one for its parent, whoever waits for it and each thread that has it among
+/// its contacts. Those below it end with it, or are told, and get another parent. Nothing, if it has ended already.
 pub async fn ending(
     store: &Arc<dyn Store>,
     space: &Space,
-    thread: &ThreadId,
-    status: Status,
-    reason: &str,
-    last: &str,
+    ending: &Ending<'_>,
+    below: Below,
 ) -> Result<Vec<Draft>, store::Error> {
-    let row = store.thread(space, thread).await?;
-    let gathered = row.as_ref().and_then(|row| Settings::of(&row.settings).gathered);
-    let is_counted = row.as_ref().is_none_or(|row| !row.standing.archived);
-    let watches = row.map_or(0, |row| row.standing.watches.len());
-    let mut change = json!({ "status": status.as_str(), "reason": reason });
-    if watches > 0 {
-        change["watches_removed"] = watches.into();
+    let row = store.thread(space, ending.thread).await?;
+    let Some(row) = row.filter(|row| !row.status.is_final()) else { return Ok(Vec::new()) };
+    let rows = store.below(space, ending.thread, MANY).await?;
+    if below == Below::Stay {
+        let (orphans, mut adopted) = adopt(store, space, &row, &rows).await?;
+        let mut drafts = one(store, space, &row, ending, &BTreeSet::new(), orphans).await?;
+        drafts.append(&mut adopted);
+        return Ok(drafts);
+    }
+    let gone: BTreeSet<&ThreadId> = rows.iter().map(|row| &row.thread).chain([ending.thread]).collect();
+    let mut drafts = one(store, space, &row, ending, &gone, Vec::new()).await?;
+    for row in &rows {
+        let ending = Ending { thread: &row.thread, status: Status::Stopped.as_str(), reason: PARENT_ENDED, last: "" };
+        drafts.extend(one(store, space, row, &ending, &gone, Vec::new()).await?);
+    }
+    Ok(drafts)
+}
+
+/// The end of one thread, told to all but those that are gone with it.
+async fn one(
+    store: &Arc<dyn Store>,
+    space: &Space,
+    row: &ThreadRow,
+    ending: &Ending<'_>,
+    gone: &BTreeSet<&ThreadId>,
+    orphans: Vec<ThreadId>,
+) -> Result<Vec<Draft>, store::Error> {
+    let thread = ending.thread;
+    let mut change = json!({ "status": ending.status, "reason": ending.reason });
+    if !row.standing.watches.is_empty() {
+        change["watches_removed"] = row.standing.watches.len().into();
     }
     let mut drafts = vec![Draft::changed(thread, "thread", thread.as_str(), change)];
     // Whoever has ended is not to be woken any more.
     let timers = store.timers(space, thread).await?;
     drafts.extend(timers.iter().map(|timer| Draft::changed(thread, "timer", &timer.name, Value::Null)));
-    let mut told = store.holders(space, thread, TOLD_MAX).await?;
-    told.extend(store.awaiting(space, thread, TOLD_MAX).await?);
-    told.extend(thread.parent());
-    let later = is_gathering(store, space, thread.parent().as_ref(), gathered.as_ref()).await?;
-    let ending = Ending { thread, status: status.as_str(), reason, last };
+    let mut told = orphans;
+    told.extend(store.holders(space, thread, MANY).await?);
+    told.extend(store.awaiting(space, thread, MANY).await?);
+    told.extend(row.parent());
+    told.retain(|thread| !gone.contains(thread));
+    let last = if ending.last.is_empty() { ending.reason } else { ending.last };
     for holder in living(store, space, told, thread).await? {
-        let is_parent = Some(&holder) == thread.parent().as_ref();
-        let told = match gathered.as_ref().filter(|_| is_parent) {
-            Some(gathered) => Draft::ended_part(&holder, &ending, &gathered.id, gathered.index, later),
-            None => Draft::ended(&holder, &ending),
-        };
-        drafts.push(if is_counted { told } else { told.with("archived", true) });
-        if is_parent {
+        let told = Draft::ended(&holder.thread, ending);
+        let told = counted(told, row, &holder, ending.status == Status::Done.as_str(), last);
+        drafts.push(if row.standing.archived { told.with("archived", true) } else { told });
+        if Some(&holder.thread) == row.parent().as_ref() {
             // It was made a contact with its beginning; one that makes many has not all of them for ever.
-            let contacts =
-                store.contacts(space, &holder).await?.into_iter().filter(|contact| contact.target == *thread);
-            drafts.extend(contacts.map(|it| Draft::changed(&holder, "contact", it.name.as_str(), Value::Null)));
+            let contacts = store.contacts(space, &holder.thread).await?;
+            let contacts = contacts.into_iter().filter(|contact| contact.target == *thread);
+            drafts.extend(contacts.map(|it| Draft::changed(&holder.thread, "contact", it.name.as_str(), Value::Null)));
         }
     }
     Ok(drafts)
 }
 
-/// Whether the parent still gathers what the thread is a part of, and will be told of it with the rest.
-async fn is_gathering(
+/// What is told of a thread that the holder gathers is a part of that gathering: the holder is not woken by it, and told with the
+/// rest what the thread came to, unless it waits for this one.
+fn counted(draft: Draft, row: &ThreadRow, holder: &ThreadRow, ok: bool, text: &str) -> Draft {
+    let is_gatherer = row.thread.parent().as_ref() == Some(&holder.thread);
+    let Some(gathered) = Settings::of(&row.settings).gathered.filter(|_| is_gatherer) else { return draft };
+    let is_open = holder.standing.gathers.contains_key(&gathered.id);
+    let draft = draft.counted(&GatherPart::of(gathered.id, gathered.index, ok, text));
+    match holder.awaits() == Some(&row.thread) {
+        true => draft,
+        false if is_open => draft.brief().silent(),
+        false => draft.silent(),
+    }
+}
+
+/// The children of a thread that ends, and the events that give them the nearest living thread above it as their parent.
+async fn adopt(
     store: &Arc<dyn Store>,
     space: &Space,
-    parent: Option<&ThreadId>,
-    gathered: Option<&Gathered>,
-) -> Result<bool, store::Error> {
-    let (Some(parent), Some(gathered)) = (parent, gathered) else { return Ok(false) };
-    let row = store.thread(space, parent).await?;
-    Ok(row.is_some_and(|row| row.standing.gathers.contains_key(&gathered.id)))
+    row: &ThreadRow,
+    below: &[ThreadRow],
+) -> Result<(Vec<ThreadId>, Vec<Draft>), store::Error> {
+    let mut heir = row.parent();
+    while let Some(above) = &heir {
+        heir = match store.thread(space, above).await? {
+            Some(row) if !row.status.is_final() => break,
+            Some(row) => row.parent(),
+            None => above.parent(),
+        };
+    }
+    let children = below.iter().filter(|child| child.parent().as_ref() == Some(&row.thread));
+    let children: Vec<ThreadId> = children.map(|child| child.thread.clone()).collect();
+    let change = json!({ "parent": heir });
+    let drafts = children.iter().map(|child| Draft::changed(child, "thread", child.as_str(), change.clone())).collect();
+    Ok((children, drafts))
+}
+
+/// The subthreads of a gathering that are still at work end with its time.
+pub async fn dismissed(
+    store: &Arc<dyn Store>,
+    space: &Space,
+    parent: &ThreadId,
+    gathering: &str,
+) -> Result<Vec<Draft>, store::Error> {
+    let reason = format!("the time for {gathering} was up");
+    let mut drafts = Vec::new();
+    for row in store.below(space, parent, MANY).await? {
+        let gathered = Settings::of(&row.settings).gathered;
+        if row.thread.parent().as_ref() == Some(parent) && gathered.is_some_and(|it| it.id == gathering) {
+            let status = Status::Stopped.as_str();
+            let end = Ending { thread: &row.thread, status, reason: &reason, last: "" };
+            drafts.extend(ending(store, space, &end, Below::End).await?);
+        }
+    }
+    Ok(drafts)
+}
+
+/// A thread waits for one that it cannot reach: nothing would tell it if that one wrote no more.
+pub fn out_of_reach(thread: &ThreadId, turn: Option<u64>, whom: &str) -> Draft {
+    let text =
+        format!("you would wait for {whom}, which is neither a contact of yours nor your parent: the wait is over");
+    Draft::thread_error(thread, turn, whom, ErrorCode::UnknownThread, &text).overruling()
 }
 
 /// Each of these threads once, without those that have ended and the one that they are to hear of.
@@ -99,14 +181,12 @@ async fn living(
     space: &Space,
     mut threads: Vec<ThreadId>,
     of: &ThreadId,
-) -> Result<Vec<ThreadId>, store::Error> {
+) -> Result<Vec<ThreadRow>, store::Error> {
     threads.sort();
     threads.dedup();
     let mut living = Vec::new();
     for thread in threads.into_iter().filter(|thread| thread != of) {
-        if store.thread(space, &thread).await?.is_some_and(|row| !row.status.is_final()) {
-            living.push(thread);
-        }
+        living.extend(store.thread(space, &thread).await?.filter(|row| !row.status.is_final()));
     }
     Ok(living)
 }

@@ -12,16 +12,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::closing::Closing;
-use super::dependents::ending;
+use super::dependents::{Below, ending};
 use super::{Next, Options, Turn};
 use crate::action::Limits;
 use crate::budget::Budget;
 use crate::call::{Caller, Ended, Place, Until};
 use crate::decision::{Deciding, Manner, Streamed, decide};
-use crate::event::{Draft, Event, TurnOutcome, Waiting, When, tag};
+use crate::event::{Draft, Ending, Event, TurnOutcome, Waiting, When, tag};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::history;
-use crate::id::{Name, Space};
+use crate::id::{Name, Space, ThreadId};
 use crate::model::Tier;
 use crate::scribe::{Lost, Scribe};
 use crate::store::feed::DeltaOutcome;
@@ -129,6 +129,8 @@ pub struct Driver {
     pub voices: Vec<SubmoduleRow>,
     /// What the thread was created with.
     pub settings: Settings,
+    /// The thread above.
+    pub parent: Option<ThreadId>,
     /// Stops it.
     pub stop: Arc<Stop>,
     /// What the thread comes to when it ends.
@@ -172,7 +174,8 @@ impl Driver {
         if failure.kind == FailureKind::Interpreter && self.settings.is_process() {
             let Place { space, thread, .. } = &self.place;
             let store = self.mind.caller.store();
-            drafts.extend(ending(store, space, thread, Status::Failed, &failure.text, "").await.map_err(Lost::Store)?);
+            let end = Ending { thread, status: Status::Failed.as_str(), reason: &failure.text, last: "" };
+            drafts.extend(ending(store, space, &end, Below::End).await.map_err(Lost::Store)?);
         }
         self.end(drafts, TurnOutcome::Failed).await
     }
@@ -296,7 +299,7 @@ impl Driver {
         let rows = self.mind.caller.store().contacts(space, thread).await?;
         let mut lines: Vec<String> =
             rows.iter().map(|row| format!("- {} ({}): {}", row.name, row.target, one_line(&row.description))).collect();
-        if let Some(parent) = thread.parent() {
+        if let Some(parent) = &self.parent {
             lines.insert(
                 0,
                 format!("- parent ({parent}): {}", self.mind.caller.prompts().process_parent.source().as_str()),
@@ -365,6 +368,7 @@ impl Driver {
             settings: &self.settings,
             budget: &self.mind.budget,
             now: crate::time::now(),
+            parent: self.parent.as_ref(),
         };
         closing.of(&ahead, outcome).await
     }

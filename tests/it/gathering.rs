@@ -68,6 +68,95 @@ on_both!(t3_54_results_of_a_fan_out_are_gathered_by_index_with_failures, |medium
     assert_eq!(app.get("/threads/main").await.expect(200)["budget"]["subthreads"], 2, "two are there, and stuck");
 });
 
+// A gathered thread was sent out for one answer: whose turn ends in plain text has given it, whatever it looked up before.
+on_both!(a_gathered_thread_that_answers_in_plain_text_is_done_with_that, |medium| {
+    let stub = Stub::start().await;
+    stub.script(at("main"), [fan_out(&["item a", "item b", "item c"], true), reply("Sent out."), reply("All back.")]);
+    stub.script(part("item a"), [text("The answer is A.")]);
+    stub.script(part("item b"), [call("view_contacts", json!({})), text("The answer is B.")]);
+    // The control: a thought is no answer, nor are words beside a call.
+    stub.script(part("item c"), [call("think", json!({ "thought": "hm" })).saying("Let me think."), text("It is C.")]);
+    let app = Setup::new(medium, &stub).start().await;
+    let mut socket = app.socket().await;
+    app.say_in("main", "go").await;
+    assert_eq!(said(&socket.response().await), "Sent out.");
+    assert_eq!(said(&socket.response().await), "All back.");
+    let log = app.public_log().await;
+    let gathered = one(&log, &["gathered"]);
+    let texts: Vec<&str> =
+        gathered["payload"]["results"].as_array().unwrap().iter().map(|r| r["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["The answer is A.", "The answer is B.", "It is C."], "{}", story(&log));
+    assert_eq!(gathered["payload"]["successful"], 3);
+    assert_eq!(stub.count(|r| r.thread.starts_with("main.")), 1 + 2 + 2, "none is asked again");
+    let children = app.pages("/threads?").await.into_iter().filter(|t| t["id"] != "main");
+    assert!(children.map(|t| t["status"].clone()).all(|status| status == "done"));
+});
+
+// What is gathered is told to whom it is for, whoever that waits for; a step that only makes room for the next wakes nobody, and
+// leaves alone what else waits.
+on_both!(what_is_gathered_wakes_a_parent_that_waits_for_somebody_else, |medium| {
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    let waits = || call("wait", json!({ "from": "b", "timeout_s": 100 }));
+    let items = json!({ "items": ["item a"], "prompt": null, "gather": true, "timeout_s": null });
+    let late = json!({ "items": ["item l"], "prompt": null, "gather": true, "timeout_s": 1.5 });
+    let steps = json!({ "steps": ["step one", "step two"], "prompt": null, "timeout_s": null });
+    stub.script(at("all"), [call("fan_out", items), waits(), asleep()]);
+    stub.script(at("late"), [call("fan_out", late), waits(), asleep()]);
+    stub.script(at("steps"), [call("sequence", steps), waits(), asleep()]);
+    let sub = |text: &'static str| move |r: &Request| r.thread.contains('.') && r.says(text);
+    stub.script(sub("item a"), [ends("A").held(&gate)]);
+    stub.on(sub("item l"), asleep().never());
+    stub.script(sub("step two"), [ends("2")]);
+    stub.script(sub("step one"), [ends("1").held(&gate)]);
+    let app = Setup::new(medium, &stub).env("THINKD_BUDGET__TIMER_MS", 1).start().await;
+    let mut socket = app.socket().await;
+    app.process("b", json!({})).await;
+    for thread in ["late", "all", "steps"] {
+        let contacts = json!([{ "name": "b", "thread": "b", "description": "b" }]);
+        app.process(thread, json!({ "contacts": contacts })).await;
+        app.say_in(thread, "go").await;
+        socket.event("its wait", |e| e["thread"] == thread && has(e, "turn") && has(e, "ended")).await;
+    }
+    let other = app.say_in("steps", "not awaited").await["events"][0]["seq"].as_i64().unwrap();
+    gate.open();
+    for thread in ["all", "late", "steps"] {
+        let told = |e: &Value| e["thread"] == thread && has(e, "gathered");
+        let told = socket.event("the report", told).await;
+        let request = stub.nth(2, at(thread)).await;
+        assert!(request.seqs().contains(&seq(&told)), "{thread}: {request:?}");
+        socket.event("its turn's end", |e| e["thread"] == thread && has(e, "ended") && seq(e) > seq(&told)).await;
+        assert_eq!(stub.count(at(thread)), 3, "a step in between asks no model");
+    }
+    let last = stub.nth(2, at("steps")).await;
+    assert!(last.batch().contains(&other), "what waited is in the batch of the turn that was one: {last:?}");
+});
+
+// A parent that waits for one of those it gathers is woken by that one.
+on_both!(a_parent_that_waits_for_one_of_those_it_gathers_is_woken_by_it, |medium| {
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    let items = json!({ "items": ["item a", "item b"], "prompt": null, "gather": true, "timeout_s": null });
+    stub.script(at("p"), [call("fan_out", items)]);
+    stub.script(at("p"), [call("wait", json!({ "from": "g1-c0-0-0", "timeout_s": 100 })), asleep(), asleep()]);
+    let sub = |text: &'static str| move |r: &Request| r.thread.starts_with("p.") && r.says(text);
+    stub.script(sub("item a"), [ends("A").held(&gate)]);
+    stub.on(sub("item b"), asleep().never());
+    let app = Setup::new(medium, &stub).start().await;
+    let mut socket = app.socket().await;
+    app.process("p", json!({})).await;
+    app.say_in("p", "go").await;
+    socket.event("the wait", |e| e["thread"] == "p" && has(e, "turn") && has(e, "ended")).await;
+    let waiting = app.get("/threads/p").await.expect(200);
+    assert_eq!(waiting["waiting_for"], "p.g1-c0-0-0", "{waiting}");
+    gate.open();
+    socket.event("the next turn", |e| e["thread"] == "p" && e["payload"]["turn"] == 2 && has(e, "ended")).await;
+    let log = app.public_log().await;
+    let part = one(&log, &["thread-ended"]);
+    assert_eq!(part["payload"]["gather"]["index"], 0, "it is a part all the same: {part}");
+    assert!(stub.nth(2, at("p")).await.batch().contains(&seq(part)));
+});
+
 // Items beyond the limit of subthreads: as many idle ones are put aside, each once; and no voice speaks in subthreads.
 on_both!(a_fan_out_puts_as_many_aside_as_it_needs_room_for, |medium| {
     let stub = Stub::start().await;
@@ -139,6 +228,13 @@ on_both!(what_is_gathered_has_a_time_limit, |medium| {
         (&json!(1), &json!(1)),
         "{gathered}"
     );
+    // Who did not come back has nobody to work for any more.
+    let threads = app.pages("/threads?").await;
+    let late = threads.iter().find(|t| t["id"].as_str().unwrap().ends_with("-1")).unwrap();
+    assert_eq!(late["status"], "stopped", "{late}");
+    assert!(late["reason"].as_str().unwrap().contains("was up"), "{late}");
+    assert_eq!(app.get("/threads/main").await.expect(200)["budget"]["subthreads"], 0);
+    assert_eq!(stub.count(at("main")), 3, "that it was ended wakes nobody: {}", story(&log));
 });
 
 // T3.57: steps in order, each told what the one before came to; the first failure ends it.

@@ -15,6 +15,7 @@ mod scheduling;
 mod shown;
 mod stuck;
 mod subthreads;
+mod subtrees;
 mod thinking;
 mod waiting;
 

@@ -122,11 +122,12 @@ impl Thread {
             (None, thread::Kind::Process) => Kind::Process,
             (None, thread::Kind::Conversation) => Kind::Conversation,
         };
+        let parent = row.parent().filter(|_| kind != Kind::Pipeline);
         let waiting = row.standing.waiting.filter(|_| status == Status::Waiting);
         let reason = row.standing.reason.filter(|_| status.is_final());
         Self {
             // What runs are below is a place, no thread.
-            parent: row.thread.parent().filter(|_| kind != Kind::Pipeline),
+            parent,
             id: row.thread,
             title,
             kind,
@@ -370,16 +371,18 @@ pub async fn cancel(
     Ok(axum::Json(Cancelled { cancelled }))
 }
 
-/// Ends a thread.
-#[utoipa::path(post, path = "/threads/{thread}/end", operation_id = "end_thread", tag = "threads", params(("thread" = String, Path, description = "its id")),
+/// Ends a thread, and all below it.
+#[utoipa::path(post, path = "/threads/{thread}/end", operation_id = "end_thread", tag = "threads", params(("thread" = String, Path, description = "its id"),
+        ("subtree" = Option<bool>, Query, description = "false: the threads below live on, and their parent becomes the nearest living thread above; true when absent")),
     responses((status = 200, body = Thread)))]
 pub async fn end(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
     Path(thread): Path<String>,
-    params: Params,
+    mut params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {
+    let subtree = params.word("subtree", "true, false", |word| word.parse::<bool>().ok())?.unwrap_or(true);
     params.end()?;
-    let row = edge.runtime.end(&who.space, &ThreadId::parse(&thread)?).await?;
+    let row = edge.runtime.end(&who.space, &ThreadId::parse(&thread)?, subtree).await?;
     Ok(axum::Json(whole(&edge.runtime, &who.space, row).await?))
 }

@@ -172,7 +172,7 @@ fn committed(own: &[Value]) -> usize {
 /// Everything that woke a thread is in the batch of exactly one turn that was handled, in order; a turn that was interrupted leaves
 /// its batch to the next one.
 fn batches_hold_everything(own: &[Value], has_ended: bool) {
-    const WAKING: [&str; 7] = ["input", "thought", "message", "thread-ended", "timer", "gathered", "overrules"];
+    const WAKING: [&str; 7] = ["input", "thought", "message", "thread-ended", "thread-stuck", "timer", "overrules"];
     let wakes = |e: &&Value| e["modality"] != "state" && !has(e, "debug") && WAKING.iter().any(|tag| has(e, tag));
     let woken: Vec<i64> = own.iter().filter(wakes).map(seq).collect();
     let (mut handled, mut left, mut running, mut turns) = (Vec::new(), Vec::new(), None, 0);

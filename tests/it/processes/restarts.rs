@@ -151,3 +151,53 @@ on_both!(d3_27_a_waiting_thread_waits_on_over_a_restart, |medium| {
     assert_eq!(heard, ["not awaited", "now"]);
     rows_are_what_the_log_says(&mut app).await;
 });
+
+// C14: a server that dies between the end of a turn and the look whether its wait is of any use leaves that to the next one.
+on_both!(waits_that_nobody_looked_at_are_looked_at_once_after_a_start, |medium| {
+    use thinkd::event::Draft;
+    use thinkd::id::{Space, ThreadId};
+    use thinkd::store::Append;
+    let stub = Stub::start().await;
+    stub.on(Request::is_decision, asleep());
+    let mut app = quick(medium, &stub).start().await;
+    processes(&app, &["a", "b", "c", "gone", "late", "lost", "fine"]).await;
+    for (thread, whom) in [("a", "b"), ("b", "a"), ("late", "gone"), ("fine", "c")] {
+        let answer = call("connect", json!({ "name": whom, "thread": whom, "description": "it" }));
+        stub.clear();
+        stub.script(at(thread), [answer.and("wait", json!({ "from": null, "timeout_s": null }))]);
+        stub.on(Request::is_decision, asleep());
+        let mut socket = app.socket().await;
+        app.say_in(thread, "connect").await;
+        turn_over(&mut socket, thread, 1).await;
+    }
+    app.post("/threads/gone/end", json!({})).await.expect(200);
+    let mut socket = app.socket().await;
+    socket.subscribe(json!({ "type": "subscribe", "after": 0 })).await;
+    turn_over(&mut socket, "late", 2).await;
+    assert!(app.stop().await.success());
+    // As such a server would have left it.
+    let options = thinkd::store::Options::default();
+    let store = thinkd::store::open(app.database(), options, thinkd::projection::project).await.unwrap();
+    for (thread, whom) in [("a", "b"), ("b", "a"), ("late", "gone"), ("lost", "c"), ("fine", "c")] {
+        let waiting = json!({ "from": whom, "name": whom });
+        let thread = ThreadId::parse(thread).unwrap();
+        let change = json!({ "waiting": waiting, "seen": 1_000_000 });
+        let wait = Draft::changed(&thread, "wait", thread.as_str(), change);
+        store.append(Append::free(&Space::default(), vec![wait])).await.unwrap();
+    }
+    store.close().await;
+    drop(store);
+    app.start_again().await;
+    let mut socket = app.socket().await;
+    socket.subscribe(json!({ "type": "subscribe", "after": 0 })).await;
+    turn_over(&mut socket, "lost", 1).await;
+    turn_over(&mut socket, "late", 3).await;
+    socket.event("the circle", |e| e["payload"]["code"] == "wait_cycle").await;
+    let log = app.public_log().await;
+    let circles = log.iter().filter(|e| e["payload"]["code"] == "wait_cycle").count();
+    assert_eq!(circles, 1, "one link is enough: {}", story(&log));
+    assert_eq!(told(&log, "late", &["thread-ended"]).len(), 2, "{}", story(&log));
+    assert_eq!(told(&log, "lost", &["system-thread-error"])[0]["payload"]["unknown_id"], "c");
+    assert_eq!(app.get("/threads/fine").await.expect(200)["waiting_for"], "c", "the control");
+    rows_are_what_the_log_says(&mut app).await;
+});

@@ -56,7 +56,7 @@ on_both!(d3_15_a_parent_is_told_that_the_turn_of_its_child_failed, |medium| {
 on_both!(whoever_waits_for_a_thread_is_woken_when_its_turn_fails, |medium| {
     let stub = Stub::start().await;
     let (name, sub) = wait_for("sub");
-    stub.script(at("p"), [spawn("sub").and(name, sub), asleep(), asleep()]);
+    stub.script(at("p"), [spawn("sub"), call(name, sub), asleep()]);
     stub.on(at("p.sub"), status(400));
     stub.script(at("peer"), [call(name, wait_for("b").1), asleep()]);
     stub.script(at("listener"), [call(name, wait_for("talk").1), asleep()]);

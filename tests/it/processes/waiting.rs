@@ -211,3 +211,59 @@ on_both!(terminate_beats_wait, |medium| {
     silent_after(&mut socket, "p", &over, ms(1200)).await;
     assert_eq!(stub.count(at("p")), 1);
 });
+
+// D0.42: whoever waits for its parent is woken by the parent's end.
+on_both!(d0_42_a_child_that_waits_for_its_parent_is_woken_by_the_end_of_that, |medium| {
+    let stub = Stub::start().await;
+    stub.script(at("p.sub"), [call("wait", json!({ "from": "parent", "timeout_s": null })), asleep()]);
+    let mut app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    processes(&app, &["p"]).await;
+    app.post("/threads", json!({ "label": "sub", "parent": "p", "kind": "process" })).await.expect(201);
+    app.say_in("p.sub", "go").await;
+    turn_over(&mut socket, "p.sub", 1).await;
+    app.post("/threads/p/end?subtree=false", json!({})).await.expect(200);
+    turn_over(&mut socket, "p.sub", 2).await;
+    let log = app.public_log().await;
+    let ended = told(&log, "p.sub", &["thread-ended"]);
+    assert_eq!(ended.len(), 1, "{}", story(&log));
+    assert_eq!(ended[0]["payload"]["id"], "p");
+    assert!(stub.nth(1, at("p.sub")).await.batch().contains(&seq(ended[0])));
+    rows_are_what_the_log_says(&mut app).await;
+});
+
+// A wait for somebody whom the same step makes unreachable is over, and the thread is told.
+on_both!(a_wait_for_a_contact_that_the_same_step_removes_is_over, |medium| {
+    let stub = Stub::start().await;
+    let wait = || call("wait", json!({ "from": "b", "timeout_s": null }));
+    let gone = wait().and("disconnect", json!({ "name": "b" }));
+    let other = wait().and("connect", json!({ "name": "b", "thread": "c", "description": "another" }));
+    // The control: it knows b by another name, too.
+    let twice = wait().and("connect", json!({ "name": "b2", "thread": "b", "description": "the same" }));
+    let twice = twice.and("disconnect", json!({ "name": "b" }));
+    let mut app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    processes(&app, &["b", "c"]).await;
+    for (thread, commit, first) in [
+        ("gone", "deferred", gone.clone()),
+        ("soon", "immediate", gone),
+        ("other", "deferred", other),
+        ("twice", "deferred", twice),
+    ] {
+        stub.script(at(thread), [first, asleep()]);
+        app.process(thread, json!({ "contacts": [contact("b")], "commit": commit })).await;
+        app.say_in(thread, "go").await;
+        turn_over(&mut socket, thread, if thread == "twice" { 1 } else { 2 }).await;
+        let log = app.public_log().await;
+        let errors = told(&log, thread, &["system-thread-error"]);
+        if thread == "twice" {
+            assert_eq!(errors.len(), 0, "{}", story(&log));
+            assert_eq!(app.get("/threads/twice").await.expect(200)["waiting_for"], "b");
+        } else {
+            assert_eq!(errors.len(), 1, "{thread}: {}", story(&log));
+            assert_eq!(errors[0]["payload"]["unknown_id"], "b");
+            assert!(stub.nth(1, at(thread)).await.batch().contains(&seq(errors[0])));
+        }
+    }
+    rows_are_what_the_log_says(&mut app).await;
+});
