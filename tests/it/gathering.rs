@@ -212,7 +212,7 @@ on_both!(t3_56_a_fan_out_without_gathering_says_at_once_how_many, |medium| {
 // T3.54: what does not come back in time is missing, and the rest is told.
 on_both!(what_is_gathered_has_a_time_limit, |medium| {
     let stub = Stub::start().await;
-    let out = json!({ "items": ["item a", "item b"], "prompt": null, "gather": true, "timeout_s": 0.5 });
+    let out = json!({ "items": ["item a", "item b"], "prompt": null, "gather": true, "timeout_s": 3.0 });
     stub.script(at("main"), [call("fan_out", out), reply("Sent out."), reply("In time or not.")]);
     stub.script(part("item a"), [ends("A")]);
     stub.on(part("item b"), asleep());
