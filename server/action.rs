@@ -43,7 +43,7 @@ fn is_name(text: &str) -> bool {
 /// A tool call as the turn knows it: every field present and bounded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// Its id, unique within the turn.
+    /// Its id, unique within the thread.
     pub call_id: String,
     /// The tool, or `INVALID_NAME`.
     pub tool: String,
@@ -54,8 +54,8 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The `index`-th call of a round. The id is ours: providers repeat theirs, or give none.
-    pub fn new(call: &ToolCall, prefix: &str, round: u64, index: usize) -> Self {
+    /// The `index`-th call of a round of `who`. The id is ours: providers repeat theirs, or give none.
+    pub fn new(call: &ToolCall, who: &str, round: u64, index: usize) -> Self {
         let text = call.arguments.trim();
         let parsed = if text.is_empty() { Some(json!({})) } else { serde_json::from_str(text).ok() };
         let arguments = parsed.filter(|it| is_within_depth(it, DEPTH_MAX)).ok_or_else(|| text.to_owned());
@@ -64,7 +64,7 @@ impl Asked {
         } else {
             (INVALID_NAME.to_owned(), Some(call.name.chars().take(WRITTEN_MAX).collect()))
         };
-        Self { call_id: format!("{prefix}{round}.{index}"), tool, written, arguments }
+        Self { call_id: call_id(who, round, index), tool, written, arguments }
     }
 
     /// The arguments as an action event shows them.
@@ -141,6 +141,16 @@ impl Asked {
         })?;
         tool::run(tool.as_ref(), arguments, desk, limit).await
     }
+}
+
+/// Who calls, as the ids of a decision's calls begin: its turn makes them unique in the thread.
+pub fn decision(turn: u64) -> String {
+    format!("c{turn}")
+}
+
+/// The id of the `index`-th call of a round.
+pub fn call_id(who: &str, round: u64, index: usize) -> String {
+    format!("{who}.{round}.{index}")
 }
 
 /// An output small enough for an event: too large a one becomes a blob, and its beginning says so.

@@ -66,6 +66,7 @@ async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipel
     let runtime = Runtime::start(store.clone(), model, Arc::new(prompts), settings.history.clone(), options);
     // Whoever should read it may be gone: that is no reason not to serve.
     let _ = greet(settings, listener.local_addr()?, &about);
+    let checking = tokio::spawn(keep_checking(store.clone()));
 
     let shutdown = CancellationToken::new();
     let parts = Parts { runtime: runtime.clone(), metrics, about: about.lines() };
@@ -83,6 +84,7 @@ async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipel
     }
     let going = async {
         shutdown.cancel();
+        checking.abort();
         if died.is_none() {
             // Clients are let go while turns come to their end: what those still say is in the log.
             let (edge, ()) = tokio::join!(edge, runtime.drain(ms(settings.runtime.grace_ms)));
@@ -106,6 +108,22 @@ fn edge_ended(ended: Result<Result<(), String>, JoinError>) -> anyhow::Error {
         Err(error) => anyhow!("the boundary failed: {error}"),
         Ok(Err(error)) => anyhow!("the boundary failed: {error}"),
         Ok(Ok(())) => anyhow!("the boundary ended by itself"),
+    }
+}
+
+/// When the whole log is looked at: soon after a start, then from time to time, and slowly. Some thousand events a second.
+const CHECK_AFTER: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+const CHECK_PAUSE: Duration = Duration::from_millis(50);
+
+/// Looks for damage in what is stored, as long as the server lives.
+async fn keep_checking(store: Arc<dyn Store>) {
+    tokio::time::sleep(CHECK_AFTER).await;
+    loop {
+        if let Err(error) = store.check(CHECK_PAUSE).await {
+            tracing::warn!(%error, "the log could not be looked through for damage; it is tried again in a day");
+        }
+        tokio::time::sleep(CHECK_EVERY).await;
     }
 }
 

@@ -455,6 +455,15 @@ pub struct Rebuilt {
     pub differences: Vec<String>,
 }
 
+/// What a look at all that is stored showed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Checked {
+    /// Events read.
+    pub events: u64,
+    /// What cannot be read, or is not as it was written, with the page where that is known; empty: all is well.
+    pub faults: Vec<String>,
+}
+
 /// The log and what is derived from it.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
@@ -550,6 +559,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// Makes all derived rows anew from the log and says where they differed; with `check` nothing is changed.
     async fn rebuild(&self, check: bool) -> Result<Rebuilt, Error>;
+
+    /// Reads all that is stored, in small steps with a pause after each, and says what is damaged. On Postgres nothing is read: it
+    /// looks after its pages itself (`data_checksums`).
+    async fn check(&self, pause: Duration) -> Result<Checked, Error>;
+
+    /// What the last such look showed; none before the first has ended.
+    fn checked(&self) -> Option<Checked>;
 
     /// Whether the database answers, and takes what is written.
     async fn ping(&self) -> Result<(), Error>;

@@ -142,7 +142,7 @@ async fn ask(
     hearing.look = look;
     let Hearing { place, .. } = &*hearing;
     let calls = match &ended {
-        Ended::Answered(answer) => calls(answer, voice),
+        Ended::Answered(answer) => calls(answer, hearing, voice),
         Ended::Failed(_) | Ended::Stopped => Vec::new(),
     };
     let is_gone = !calls.is_empty() && !is_there(hearing, &voice.name).await.map_err(unstored)?;
@@ -198,9 +198,15 @@ fn question(hearing: &Hearing, voice: &Voice, who: &Who) -> Question {
     }
 }
 
-fn calls(answer: &Answer, voice: &Voice) -> Vec<Asked> {
-    let prefix = format!("{}-", voice.name);
-    answer.calls.iter().enumerate().map(|(index, call)| Asked::new(call, &prefix, voice.rounds, index)).collect()
+fn calls(answer: &Answer, hearing: &Hearing, voice: &Voice) -> Vec<Asked> {
+    let (name, turn) = (&voice.name, hearing.place.turn);
+    // A voice may be asked about several things in a turn.
+    let who = match &hearing.occasion {
+        Occasion::New { .. } => format!("{name}-{turn}"),
+        Occasion::FollowUp { .. } => format!("{name}-{turn}-after"),
+        Occasion::Asked { question } => format!("{name}-{turn}-q{question}"),
+    };
+    answer.calls.iter().enumerate().map(|(index, call)| Asked::new(call, &who, voice.rounds, index)).collect()
 }
 
 /// Runs the calls in order and appends what they leave, after `before`. Returns the actions and results.

@@ -44,7 +44,7 @@ pub struct Desk {
     pub turn: u64,
     /// Who calls.
     pub by: Who,
-    /// The call's id within the turn.
+    /// The call's id within the thread.
     pub call_id: String,
     /// The last seq of the turn's batch: what came later is not part of what is being thought about.
     pub upto: Seq,

@@ -374,7 +374,7 @@ pub struct Call<'a> {
     pub by: &'a Who,
     /// The tool.
     pub tool: &'a str,
-    /// The call's id within the turn.
+    /// The call's id within the thread.
     pub call_id: &'a str,
 }
 

@@ -18,7 +18,7 @@ use super::catch_up;
 use super::feed::Feed;
 use super::index::Index;
 use super::sql::{self, stored};
-use super::{Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
+use super::{Checked, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
 use crate::id::{Seq, Space, ThreadId};
 use crate::time::Timestamp;
@@ -146,6 +146,14 @@ impl Postgres {
 
     async fn reader(&self) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, Error> {
         self.pool.acquire().await.map_err(sql::error)
+    }
+
+    async fn check_all(&self, _: Duration) -> Result<Checked, Error> {
+        Ok(Checked::default())
+    }
+
+    fn last_checked(&self) -> Option<Checked> {
+        None
     }
 
     async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error> {

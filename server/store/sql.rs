@@ -404,6 +404,14 @@ macro_rules! store {
                 self.rebuild_rows(check).await
             }
 
+            async fn check(&self, pause: std::time::Duration) -> Result<super::Checked, Error> {
+                self.check_all(pause).await
+            }
+
+            fn checked(&self) -> Option<super::Checked> {
+                self.last_checked()
+            }
+
             async fn ping(&self) -> Result<(), Error> {
                 self.sound()?;
                 let answer: Result<i32, _> = sqlx::query_scalar("select 1").fetch_one(&mut *self.reader().await?).await;

@@ -1,6 +1,7 @@
 //! SQLite: one file, one process. WAL with `synchronous=FULL`, one connection that writes, a few that read; a lock file
 //! keeps other processes out, so leases need no table. The index has a file of its own. Only what differs from Postgres is here.
 
+use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::feed::Feed;
 use super::index::Index;
 use super::leases::Leases;
 use super::sql::{self, stored};
-use super::{Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
+use super::{Checked, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
 use crate::time::Timestamp;
@@ -25,6 +26,7 @@ use log::{Broken, Log};
 use readers::{Reader, Readers};
 
 mod bulk;
+mod check;
 mod file;
 mod index;
 mod known;
@@ -60,6 +62,8 @@ pub(super) struct Sqlite {
     known: Known,
     // A plain mutex: held to stop the task, never across an await.
     tasks: Mutex<JoinSet<()>>,
+    /// What the last look at the whole file showed. A plain mutex, never held across an await.
+    checked: Mutex<Option<Checked>>,
     /// Locked as long as this store lives.
     _lock: file::Lock,
 }
@@ -72,8 +76,16 @@ impl Sqlite {
         let path = options.get_filename();
         let lock = file::lock(path)?;
         let broken = Broken::default();
-        let (mut connection, begun) = tokio::try_join!(file::open(&options), index::begin(path))?;
-        let (epoch, incarnation) = file::opened(&mut connection).await?;
+        let opening = async {
+            let (mut connection, begun) = tokio::try_join!(file::open(&options), index::begin(path))?;
+            let opened = file::opened(&mut connection).await?;
+            check::end_of_log(&mut connection).await?;
+            Ok::<_, Error>((connection, begun, opened))
+        };
+        let (connection, begun, (epoch, incarnation)) = match opening.await {
+            Ok(opened) => opened,
+            Err(error) => return Err(check::located(&reading(url)?, error).await),
+        };
         let index = IndexFile::open(begun, path, broken.clone()).await?;
         let readers = Arc::new(Readers::new(reading(url)?, settings.connections));
         let leases = Arc::new(Leases::new(incarnation << 32));
@@ -86,7 +98,21 @@ impl Sqlite {
         let telling = catch_up::run(readers.clone(), feed.clone());
         tasks.spawn(settings.supervisor.watch("telling followers what they missed", telling));
         let tasks = Mutex::new(tasks);
-        Ok(Self { readers, writer, index, feed, epoch, project, leases, options, broken, known, tasks, _lock: lock })
+        Ok(Self {
+            readers,
+            writer,
+            index,
+            feed,
+            epoch,
+            project,
+            leases,
+            options,
+            broken,
+            known,
+            tasks,
+            checked: Mutex::default(),
+            _lock: lock,
+        })
     }
 
     async fn reader(&self) -> Result<Reader<'_>, Error> {

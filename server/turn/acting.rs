@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::driver::Driver;
 use super::step::Step;
 use super::{Next, Pending};
-use crate::action::Asked;
+use crate::action::{self, Asked};
 use crate::call::{Ended, Ready};
 use crate::decision::Streamed;
 use crate::event::{Draft, Intent, TurnOutcome, tag};
@@ -51,8 +51,9 @@ impl Driver {
     ) -> Result<Option<TurnOutcome>, Lost> {
         let reading = self.read(answer);
         let written = if answer.calls.is_empty() { &reading.calls } else { &answer.calls };
+        let who = action::decision(self.turn.number());
         let calls: Vec<Asked> =
-            written.iter().enumerate().map(|(index, call)| Asked::new(call, "c", round, index)).collect();
+            written.iter().enumerate().map(|(index, call)| Asked::new(call, &who, round, index)).collect();
         let mut drafts = ready.records(&self.place, ended, json!({ "calls": self.recorded(&calls) }));
         if !answer.text.trim().is_empty() {
             drafts.push(Draft::decision_said(&self.place.thread, self.turn.number(), answer.text.trim()));

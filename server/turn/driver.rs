@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use super::closing::Closing;
 use super::dependents::{Below, ending};
 use super::{Next, Options, Turn};
-use crate::action::Limits;
+use crate::action::{self, Limits};
 use crate::budget::Budget;
 use crate::call::{Caller, Ended, Place, Until};
 use crate::decision::{Deciding, Manner, Streamed, decide};
@@ -471,7 +471,7 @@ impl Driver {
 
     fn cut_off(&self, streamed: &Streamed, round: u64) -> Vec<Draft> {
         let reply = |(index, id, text): (usize, uuid::Uuid, &str)| {
-            let call_id = format!("c{round}.{index}");
+            let call_id = action::call_id(&action::decision(self.turn.number()), round, index);
             Draft::reply(&self.place.thread, self.turn.number(), &call_id, text, true).with_id(id)
         };
         streamed.begun().map(reply).collect()

@@ -14,6 +14,7 @@ mod command;
 mod contracts;
 mod crash;
 mod dead_tasks;
+mod damage;
 mod decision;
 mod failures;
 mod floors;

@@ -72,6 +72,44 @@ on_both!(t4_48_every_failed_call_has_a_result_of_its_own_that_the_decision_reads
     assert_eq!(with(&app.public_log().await, &["failure"]).len(), before);
 });
 
+// A call is found by its id: two of one thread never have the same, whoever makes them, in whichever turn.
+on_both!(the_id_of_a_call_is_its_own_in_its_thread_and_tells_its_turn, |medium| {
+    let stub = Stub::start().await;
+    let put = || call("state_put", json!({ "key": "k", "content": "c", "related_keys": [] }));
+    let asks = || put().and("ask", json!({ "submodule": "a", "question": "What do you think?" }));
+    let asks = || asks().and("ask", json!({ "submodule": "a", "question": "And now?" }));
+    let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
+    let mine = |log: &[serde_json::Value]| with(log, &["action", "submodule:a"]).len();
+    for turn in 1..3 {
+        stub.clear();
+        stub.script(decision, [asks(), put(), reply("Done.")]);
+        // The voice looks things up whenever it is asked: about what is new, twice by the decision, and about what was decided.
+        for kind in [Request::is_comment as fn(&Request) -> bool, Request::is_question, Request::is_follow_up] {
+            stub.script(kind, [put(), text("I see."), put(), text("I see.")]);
+        }
+        app.tell("hello").await;
+        within("the follow-up", async {
+            while mine(&app.public_log().await) < 4 * turn {
+                tokio::time::sleep(ms(10)).await;
+            }
+        })
+        .await;
+    }
+    let log = app.public_log().await;
+    let actions = with(&log, &["action"]);
+    let ids: HashSet<&str> = actions.iter().map(|event| event["payload"]["call_id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), actions.len(), "{}", story(&log));
+    for action in &actions {
+        let (id, turn) = (&action["payload"]["call_id"], &action["payload"]["turn"]);
+        let results = with(&log, &["result"]).into_iter().filter(|event| event["payload"]["call_id"] == *id);
+        let turns: Vec<_> = results.map(|event| event["payload"]["turn"].clone()).collect();
+        assert!(turn.is_u64() && turns == [turn.clone()], "{id}: {turns:?} {}", story(&log));
+    }
+    for event in log.iter().filter(|event| !event["payload"]["call_id"].is_null()) {
+        assert!(event["payload"]["turn"].is_u64(), "of which turn is {event}?");
+    }
+});
+
 // D4.48 D4.49: several calls in one answer run in their order, each with its result.
 on_both!(d4_48_d4_49_calls_of_one_answer_run_in_order, |medium| {
     let stub = Stub::start().await;

@@ -252,13 +252,10 @@ pub(in crate::store) async fn put_index(
         trips.marks(space, part).map_err(refused)?;
         trips.run(connection).await.map_err(sql::error)?;
     }
-    sqlx::query("insert into indexed (space, seq) values ($1, $2) on conflict (space) do update set seq = excluded.seq")
-        .bind(space.as_str())
-        .bind(last.seq)
-        .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
+    let text = "insert into indexed (space, seq, event_id, ts) \
+         select space, seq, event_id, ts from events where space = $1 and seq = $2 \
+         on conflict (space) do update set seq = excluded.seq, event_id = excluded.event_id, ts = excluded.ts";
+    sqlx::query(text).bind(space.as_str()).bind(last.seq).execute(connection).await.map(|_| ()).map_err(sql::error)
 }
 
 pub(in crate::store) async fn put_rest(connection: &mut SqliteConnection, rows: &Rows) -> Result<(), Error> {

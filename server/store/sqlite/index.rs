@@ -16,7 +16,7 @@ use crate::store::Error;
 use crate::store::index::{Added, EVENTS, Indexing, some};
 
 /// Of the tables, and of what is written into them.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 const TABLES: &str = include_str!("index.sql");
 
 /// The connection that writes the index.
@@ -188,12 +188,13 @@ impl IndexFile {
     }
 }
 
-/// Whether an index is of this log, and of no more than there is of it: somebody may have put an older copy in its place.
+/// Whether an index is of this log as it went: somebody may have put an older copy in its place, or one that went another way. Ids
+/// of events are clients', who may send the same to both; that both stored one at the same microsecond they cannot bring about.
 async fn fits(connection: &mut SqliteConnection, log: &Path) -> Result<bool, Error> {
     attach_as(connection, log, "source").await?;
     let text = "select exists (select 1 from made_of m join log l on l.epoch = m.epoch where m.version = $1) \
-         and not exists (select 1 from indexed i \
-         where i.seq > coalesce((select max(seq) from events e where e.space = i.space), 0))";
+         and not exists (select 1 from indexed i where i.seq > 0 and not exists (select 1 from events e \
+         where e.space = i.space and e.seq = i.seq and e.event_id = i.event_id and e.ts = i.ts))";
     sqlx::query_scalar(text).bind(VERSION).fetch_one(connection).await.map_err(sql::error)
 }
 

@@ -19,8 +19,10 @@ create table marks (
 -- Full text.
 create virtual table event_words using fts5 (words, content = '', detail = none, tokenize = 'ascii');
 
--- How far the index has come.
+-- How far the index has come, and the event that stands there: a copy of the log that went another way has another one.
 create table indexed (
-    space text    not null primary key,
-    seq   integer not null
+    space    text    not null primary key,
+    seq      integer not null,
+    event_id blob,
+    ts       integer
 ) strict, without rowid;

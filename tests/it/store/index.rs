@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::{Connection, PgConnection, SqliteConnection};
-use thinkd::event::Event;
+use thinkd::event::{Draft, Event};
 use thinkd::store::{Order, Query, Show, Store};
 use tokio::time::timeout;
 
-use super::{append, draft, log, media, open, space, thread};
+use super::{append, draft, id, log, media, open, space, thread};
 use crate::support::Medium;
 
 /// Another one who writes the index, and so keeps everybody else from it.
@@ -124,6 +124,39 @@ async fn an_index_that_does_not_fit_is_made_anew() {
     let (_held, before) = (std::fs::File::open(&index).unwrap(), inode(&index));
     finds(&medium, "another three", &["one", "another two", "another three"]).await;
     assert_eq!(inode(&index), before);
+}
+
+/// Two copies of a log that went different ways, with events of the same ids under the same seqs: what the one has found is not
+/// true of the other.
+#[tokio::test]
+async fn the_index_of_a_copy_that_went_another_way_is_made_anew() {
+    let (here, there) = (Medium::sqlite(), Medium::sqlite());
+    let (log, index) = ("thinkd.db", "thinkd.db.index");
+    finds(&here, "one", &["one"]).await;
+    for file in [log, index] {
+        std::fs::copy(here.folder().join(file), there.folder().join(file)).unwrap();
+    }
+    for (medium, first, second) in [(&here, "rare", "common"), (&there, "common", "rare")] {
+        let store = open(medium).await;
+        let again = |number, tag| Draft { event_id: id(number), ..draft("main", tag, &[tag]) };
+        append(&store, vec![again(7, first), again(8, second)]).await;
+        assert_eq!(texts(&store, &tagged()).await, ["one", "rare"]);
+        store.close().await;
+    }
+    // The control: its own index is kept.
+    let (_held, before) = (std::fs::File::open(here.folder().join(index)).unwrap(), inode(&here.folder().join(index)));
+    open(&here).await.close().await;
+    assert_eq!(inode(&here.folder().join(index)), before);
+    std::fs::copy(there.folder().join(index), here.folder().join(index)).unwrap();
+    let store = open(&here).await;
+    let found: Vec<_> = store.events(&space(), &tagged()).await.unwrap().into_iter().map(|event| event.seq).collect();
+    let rare = log_of(&store).await.into_iter().filter(|event| event.has("rare")).map(|event| event.seq);
+    assert_eq!(found, rare.collect::<Vec<_>>());
+    store.close().await;
+}
+
+async fn log_of(store: &Arc<dyn Store>) -> Vec<Event> {
+    log(store, &space()).await
 }
 
 fn inode(file: &Path) -> u64 {
