@@ -31,6 +31,8 @@ pub struct Budget {
     pub unreadable: u64,
     /// Seconds that a thread waits for another one, if it does not say how long.
     pub wait_s: u64,
+    /// What all may use that goes back to one event from outside: in its thread, in those it made and in those they wrote to.
+    pub root: Root,
     /// Model calls of a thread in all its life; absent: any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_model_calls: Option<u64>,
@@ -43,6 +45,24 @@ pub struct Budget {
     /// Tokens of all threads of a space; absent: any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub space_tokens: Option<u64>,
+}
+
+/// `[budget.root]`: what follows from one message, trigger or answer from outside, in however many threads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Root {
+    /// Model calls.
+    pub model_calls: u64,
+    /// Tokens, in and out, as far as providers say how many.
+    pub tokens: u64,
+    /// Subthreads that are made.
+    pub threads: u64,
+}
+
+impl Default for Root {
+    fn default() -> Self {
+        Self { model_calls: 600, tokens: 4_000_000, threads: 64 }
+    }
 }
 
 impl Default for Budget {
@@ -60,6 +80,7 @@ impl Default for Budget {
             contacts: 256,
             unreadable: 3,
             wait_s: 86_400,
+            root: Root::default(),
             thread_model_calls: None,
             thread_tokens: None,
             space_model_calls: None,

@@ -18,6 +18,7 @@ use crate::model::{
     Answer, Content, Message, Model, Piece, Prepared, Request, Role, Tier, ToolChoice, ToolSpec, ToolSpecs,
 };
 use crate::prompt::{Prompts, Template};
+use crate::quota::Purse;
 use crate::store::{self, Blob, Query, Show, Store};
 use crate::text::{Text, sha256};
 use recent::Recent;
@@ -39,6 +40,8 @@ pub struct Place {
     pub thread: ThreadId,
     /// The turn.
     pub turn: u64,
+    /// What its calls draw on.
+    pub purse: Purse,
 }
 
 /// Everything about one call but the log.
@@ -72,6 +75,7 @@ pub struct Question {
 #[derive(Debug, Clone)]
 pub struct Ready {
     prepared: Prepared,
+    purse: Purse,
     who: Who,
     record: Map<String, Value>,
     begin: Instant,
@@ -137,6 +141,7 @@ impl Caller {
 
     /// Makes a call ready: writes the view, and keeps what it is made of besides events.
     pub async fn prepare(&self, place: &Place, look: &Look, question: &Question) -> Result<Ready, store::Error> {
+        place.purse.read().await?;
         let request = self.request(place, look.blocks.clone(), question, self.options.media, look.lengths).await?;
         let prepared = self.model.prepare(&request);
         let prompt = async {
@@ -183,7 +188,8 @@ impl Caller {
             ("request_sha256".to_owned(), Value::from(sha256(prepared.body.as_str().as_bytes()))),
             ("view".to_owned(), view),
         ]);
-        Ok(Ready { prepared, who: question.who.clone(), record, begin: Instant::now(), before: Vec::new() })
+        let (purse, who) = (place.purse.clone(), question.who.clone());
+        Ok(Ready { prepared, purse, who, record, begin: Instant::now(), before: Vec::new() })
     }
 
     /// Makes the call, which has `until` to answer. `on_piece` sees every piece as it comes; `stop` ends it, down to the
@@ -195,6 +201,9 @@ impl Caller {
         stop: &CancellationToken,
         mut on_piece: impl FnMut(&Piece) + Send,
     ) -> Ended {
+        if let Err(failure) = ready.purse.take_call() {
+            return Ended::Failed(failure);
+        }
         let mut pieces = self.model.ask(ready.prepared.clone());
         let late = tokio::time::sleep_until(until.at);
         tokio::pin!(late);
@@ -206,7 +215,10 @@ impl Caller {
                 piece = pieces.next() => piece,
             };
             match piece {
-                Some(Ok(Piece::End(answer))) => return Ended::Answered(answer),
+                Some(Ok(Piece::End(answer))) => {
+                    ready.purse.used(answer.usage.tokens());
+                    return Ended::Answered(answer);
+                }
                 Some(Ok(piece)) => on_piece(&piece),
                 Some(Err(failure)) => return Ended::Failed(failure),
                 None => {
@@ -315,7 +327,12 @@ impl Caller {
     /// Makes the view of a recorded call anew. `exact`: its request is, byte for byte, the one that was sent.
     pub async fn rebuild(&self, space: &Space, record: &Event) -> Result<Value, store::Error> {
         let view = record.payload.get("view").cloned().unwrap_or_default();
-        let place = Place { space: space.clone(), thread: record.thread.clone(), turn: record.turn().unwrap_or(0) };
+        let place = Place {
+            space: space.clone(),
+            thread: record.thread.clone(),
+            turn: record.turn().unwrap_or(0),
+            purse: Purse::default(),
+        };
         let number = |key: &str| view.get(key).and_then(Value::as_u64).unwrap_or(0);
         let size = |key: &str| usize::try_from(number(key)).unwrap_or(usize::MAX);
         // Entries had no limit of their own once.
@@ -446,7 +463,9 @@ impl Ready {
                 );
             }
             Ended::Failed(failure) => {
-                record.insert("outcome".into(), "failed".into());
+                // What a budget refuses was not asked.
+                let outcome = if failure.kind == FailureKind::Budget { "refused" } else { "failed" };
+                record.insert("outcome".into(), outcome.into());
                 record.insert("failure".into(), failure.text.as_str().into());
             }
             Ended::Stopped => {

@@ -144,6 +144,13 @@ impl Event {
         visibility(self.modality, &self.meta.tags)
     }
 
+    /// The event from outside that it goes back to, as far as it says: itself, if it is one.
+    pub fn root(&self) -> Option<Seq> {
+        // What a client writes into a payload says nothing about it.
+        let outside = self.has(tag::INPUT) || self.has(tag::ANSWER);
+        if outside { Some(self.seq) } else { self.payload.get("root").and_then(Value::as_i64) }
+    }
+
     /// Whether it starts a turn of its thread.
     pub fn wakes(&self) -> bool {
         wakes(self.modality, &self.meta.tags)

@@ -160,6 +160,13 @@ pub struct Usage {
     pub cached_tokens: u64,
 }
 
+impl Usage {
+    /// In and out.
+    pub fn tokens(&self) -> u64 {
+        self.input_tokens + self.output_tokens
+    }
+}
+
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answer {

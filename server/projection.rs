@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::event::{Event, Feedback, TurnOutcome, Visibility, Waiting, tag};
 use crate::id::{Name, Seq, ThreadId};
-use crate::store::{Adopted, Change, Member, Status, ThreadChange, Waits};
+use crate::store::{Adopted, Change, Member, Spent, Status, ThreadChange, Waits};
 use crate::time::Timestamp;
 
 /// What an event does to its thread's row and to other rows.
@@ -33,8 +33,12 @@ pub fn project(event: &Event) -> (ThreadChange, Option<Change>) {
     } else if event.has(tag::RUN) {
         run(event, &mut thread);
     } else if event.tag_value("call:").is_some() {
-        thread.model_calls = 1;
-        thread.tokens = event.tokens();
+        // One that a budget refused was not made.
+        if event.payload.get("outcome").and_then(Value::as_str) != Some("refused") {
+            (thread.model_calls, thread.tokens) = (1, event.tokens());
+            let spent = Spent { calls: 1, tokens: event.tokens(), threads: 0 };
+            other = Some(Change::Spent { root: event.root(), spent });
+        }
     } else if let Some(kind) = event.tag_value("set:") {
         other = set(event, kind, &mut thread);
     }
@@ -46,6 +50,7 @@ fn turn(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
         thread.turn = event.turn();
         thread.status = Some(Status::Thinking);
         let batch = event.payload.get("batch").and_then(Value::as_array);
+        thread.standing.root = event.root();
         thread.standing.begins = Some(batch.and_then(|batch| batch.last()?.as_i64()).unwrap_or(0));
         // A turn that ends a wait ends its time limit, too.
         let timer = event.payload.get("waited").and_then(Value::as_str)?;
@@ -78,6 +83,8 @@ fn told(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
         thread.standing.subthreads = 1;
         // Its end wakes the thread again: without a count that could go on for ever. What people make is from outside.
         thread.standing.sends = u32::from(event.turn().is_some());
+        let spent = Spent { threads: 1, ..Spent::default() };
+        return event.root().map(|root| Change::Spent { root: Some(root), spent });
     } else if is(Feedback::Ended) || is(Feedback::Archived) {
         let is_counted = is_child("id") && event.payload.get("archived").is_none();
         thread.standing.subthreads = -i32::from(is_counted);
@@ -144,6 +151,7 @@ fn set(event: &Event, kind: &str, thread: &mut ThreadChange) -> Option<Change> {
                 thread.status = Some(status);
             }
             thread.settings = change.get("settings").cloned();
+            thread.standing.root = event.root();
             thread.standing.reason = change.get("reason").and_then(Value::as_str).map(str::to_owned);
             thread.standing.archived = change.get("archived").and_then(Value::as_bool);
             let by = |parent: &Value| parent.as_str().and_then(|id| ThreadId::parse(id).ok());
@@ -172,7 +180,7 @@ fn set(event: &Event, kind: &str, thread: &mut ThreadChange) -> Option<Change> {
             Some(Change::Contact { name: Name::parse(key).ok()?, value })
         }
         "timer" => {
-            let value = Timer::deserialize(change).ok().map(|timer| (timer.due, timer.note));
+            let value = Timer::deserialize(change).ok().map(|timer| (timer.due, timer.note, event.root()));
             Some(Change::Timer { name: key.to_owned(), value })
         }
         "submodule" => {

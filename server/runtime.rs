@@ -21,6 +21,7 @@ use crate::id::{self, Key, Name, Seq, Space, ThreadId};
 use crate::model::Model;
 use crate::pipelines::{self, Pipelines};
 use crate::prompt::Prompts;
+use crate::quota::Quotas;
 use crate::store::feed::Hint;
 use crate::store::{self, Append, Appended, Fence, Placed, Query, Show, Status, Store, ThreadRow};
 use crate::supervisor::Supervisor;
@@ -208,6 +209,7 @@ struct Inner {
     store: Arc<dyn Store>,
     mind: Mind,
     options: Options,
+    quotas: Quotas,
     // Plain mutexes: held for look-ups, never across an await.
     active: Mutex<HashMap<(Space, ThreadId), Active>>,
     leases: Mutex<HashMap<Fence, Arc<Stop>>>,
@@ -283,6 +285,7 @@ impl Inner {
             beside: tasks.clone(),
         };
         Self {
+            quotas: Quotas::new(store.clone(), mind.budget.clone()),
             store,
             mind,
             places: Arc::new(Semaphore::new(options.pipeline_limits.at_once as usize)),

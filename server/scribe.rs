@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Mutex;
 
 use crate::event::Draft;
+use crate::id::Seq;
 use crate::store::{self, Append, Appended, Fence, Shown, Store};
 
 /// Why nothing was written.
@@ -27,12 +28,20 @@ pub struct Scribe {
     // Held across the first append only, so that nothing of the turn can come before its beginning; kept until that is stored.
     opening: Mutex<Option<Draft>>,
     closed: AtomicBool,
+    /// What the turn does goes back to this event.
+    root: Option<Seq>,
 }
 
 impl Scribe {
     /// A pen under this lease. `opening` is the turn's beginning, unless it is in the log already.
     pub fn new(store: Arc<dyn Store>, fence: Fence, opening: Option<Draft>) -> Self {
-        Self { store, fence, opening: Mutex::new(opening), closed: AtomicBool::new(false) }
+        Self { store, fence, opening: Mutex::new(opening), closed: AtomicBool::new(false), root: None }
+    }
+
+    /// The same, for a turn that goes back to this event: what others go by says so.
+    #[must_use]
+    pub fn rooted(self, root: Option<Seq>) -> Self {
+        Self { root, ..self }
     }
 
     /// Appends under the lease. Returns everything stored, the turn's beginning included.
@@ -67,7 +76,11 @@ impl Scribe {
         if drafts.is_empty() {
             return Ok(Vec::new());
         }
-        let drafts = drafts.into_iter().map(Draft::without_nul).collect();
+        let rooted = |draft: Draft| match self.root {
+            Some(root) => draft.rooted(root),
+            None => draft,
+        };
+        let drafts = drafts.into_iter().map(|draft| rooted(draft.without_nul())).collect();
         let append = Append { space: self.fence.space.clone(), drafts, fence, release };
         match self.store.append(append).await? {
             Appended::Stored(placed) => {

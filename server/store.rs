@@ -410,9 +410,36 @@ pub enum Change {
     Timer {
         /// Its name.
         name: String,
-        /// When, and what for.
-        value: Option<(Timestamp, String)>,
+        /// When, what for, and the event from outside that it goes back to.
+        value: Option<(Timestamp, String, Option<Seq>)>,
     },
+    /// Something was used.
+    Spent {
+        /// By what goes back to this event.
+        root: Option<Seq>,
+        /// How much.
+        spent: Spent,
+    },
+}
+
+/// What is used up: a sum over the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    /// Model calls.
+    pub calls: u64,
+    /// Tokens, in and out.
+    pub tokens: u64,
+    /// Subthreads made. Not summed for a whole space.
+    pub threads: u64,
+}
+
+impl Spent {
+    /// Each of the three with its other.
+    #[must_use]
+    pub fn with(self, other: Self, and: impl Fn(u64, u64) -> u64) -> Self {
+        let Self { calls, tokens, threads } = other;
+        Self { calls: and(self.calls, calls), tokens: and(self.tokens, tokens), threads: and(self.threads, threads) }
+    }
 }
 
 /// How events change rows: a pure function, handed to a store when it is opened; the same one rebuilds the rows.
@@ -497,8 +524,8 @@ pub trait Store: Send + Sync + 'static {
     /// Threads below a thread that have not ended, by id, at most `limit`.
     async fn below(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<Vec<ThreadRow>, Error>;
 
-    /// Model calls and tokens of all threads of a space.
-    async fn used(&self, space: &Space) -> Result<(u64, u64), Error>;
+    /// What all that goes back to an event has used (its root), or (`None`) all of a space, as far as it is in the log.
+    async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, Error>;
 
     /// How many events after `after` are in a thread's mailbox (wake it, `seq` above `handled`), counted up to `limit`.
     async fn queued(&self, space: &Space, thread: &ThreadId, after: Seq, limit: u32) -> Result<u32, Error>;

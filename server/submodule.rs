@@ -229,6 +229,7 @@ async fn act(hearing: &Hearing, who: &Who, calls: &[Asked], before: Vec<Draft>) 
             immediate: true,
             budget: hearing.budget.clone(),
             filter_tags: hearing.tool_limits.filter_tags,
+            purse: place.purse.clone(),
             store: hearing.caller.store().clone(),
         };
         drafts.extend(call.action(tools, &desk));

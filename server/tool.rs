@@ -18,6 +18,7 @@ use crate::failure::{Failure, FailureKind, Who};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::model::{ToolSpec, ToolSpecs};
 use crate::prompt::Prompts;
+use crate::quota::Purse;
 use crate::store::Store;
 use crate::text::Json;
 use crate::time::Timestamp;
@@ -62,6 +63,8 @@ pub struct Desk {
     pub budget: Arc<Budget>,
     /// Most tags to ask the log for.
     pub filter_tags: usize,
+    /// What the turn draws on.
+    pub purse: Purse,
     /// The log and its rows.
     pub store: Arc<dyn Store>,
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::gather::Part;
 use super::{Condition, Draft, Event, Modality, Payload, Source, tag, tags};
-use crate::id::{Name, ThreadId};
+use crate::id::{Name, Seq, ThreadId};
 use crate::time::Timestamp;
 
 /// Who woke a thread, as far as it matters to one that waits.
@@ -366,6 +366,21 @@ impl Draft {
     #[must_use]
     pub fn overruling(self) -> Self {
         self.tagged([tag::OVERRULES])
+    }
+
+    /// The same, with the event from outside that it goes back to (its root), where others go by that: what a call used, what a
+    /// thread was made for, what wakes another thread, or this one later.
+    #[must_use]
+    pub fn rooted(self, root: Seq) -> Self {
+        let any = |tags: &[&str]| tags.iter().any(|tag| self.has(tag));
+        let begins = self.has(tag::TURN) && self.has(tag::STARTED);
+        let calls = || self.tags.iter().any(|tag| tag.starts_with("call:"));
+        let wakes = || any(&[tag::MESSAGE, tag::THREAD_ENDED, tag::THREAD_STUCK, "set:timer"]);
+        let makes = || {
+            let change = self.payload.get("change").filter(|_| self.has("set:thread"));
+            self.has(Feedback::Spawned.as_str()) || change.is_some_and(|change| change.get("settings").is_some())
+        };
+        if begins || calls() || wakes() || makes() { self.payload("root", root) } else { self }
     }
 
     /// The same, with a member more.

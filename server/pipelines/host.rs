@@ -13,6 +13,7 @@ use crate::history::{Lengths, Window};
 use crate::id::{Space, ThreadId};
 use crate::model::{Tier, ToolChoice, ToolSpecs};
 use crate::prompt::{Prompts, Template};
+use crate::quota::Purse;
 use crate::store::{self, Append, Query, Show, ThreadRow};
 use crate::text::Text;
 
@@ -25,22 +26,24 @@ struct Parts {
     run: RunKey,
     space: Space,
     ask_ms: u64,
+    purse: Purse,
     /// Where calls end that their run no longer waits for.
     beside: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Host {
-    /// What a run gets. One answer of a model may take `ask_ms`; `stop` ends what is asked.
+    /// What a run gets. One answer of a model may take `ask_ms`, calls draw on `purse`; `stop` ends what is asked.
     pub fn new(
         caller: Arc<Caller>,
         run: RunKey,
         space: Space,
         ask_ms: u64,
+        purse: Purse,
         beside: TaskTracker,
         stop: CancellationToken,
     ) -> Self {
-        Self(Arc::new(Parts { caller, run, space, ask_ms, beside, stop }))
+        Self(Arc::new(Parts { caller, run, space, ask_ms, purse, beside, stop }))
     }
 
     /// The prompts that come with the server.
@@ -119,7 +122,8 @@ impl Host {
 
     /// A run is its thread's only turn.
     fn place(&self) -> Place {
-        Place { space: self.0.space.clone(), thread: self.0.run.thread(), turn: 1 }
+        let Parts { space, run, purse, .. } = &*self.0;
+        Place { space: space.clone(), thread: run.thread(), turn: 1, purse: purse.clone() }
     }
 }
 

@@ -75,6 +75,13 @@ pub(super) fn has_work(row: &ThreadRow) -> bool {
     row.woken > row.handled && row.status != Status::Waiting && !row.status.is_final()
 }
 
+/// The event from outside that a batch goes back to: the last one, in the batch or behind what is in it. Where nothing says so,
+/// what wakes the thread is as good as from outside.
+fn root(row: &ThreadRow, batch: &[Event]) -> Option<Seq> {
+    let own = row.standing.root;
+    batch.iter().filter_map(|event| event.root().or(own)).max().or(own).or_else(|| Some(batch.last()?.seq))
+}
+
 /// Most events read at once to find a batch or take up a turn, and most such pages.
 pub(super) const PAGE: u32 = 500;
 const PAGES_MAX: usize = 200;
@@ -269,7 +276,7 @@ impl Runtime {
         stop: Arc<Stop>,
         tries: u32,
     ) -> Result<Looked, store::Error> {
-        let place = Place { space: fence.space.clone(), thread: row.thread.clone(), turn: 0 };
+        let (space, thread) = (fence.space.clone(), row.thread.clone());
         let settings = Settings::of(&row.settings);
         if settings.pipeline.is_some() {
             return self.take_run(row, fence, stop, tries).await;
@@ -278,25 +285,28 @@ impl Runtime {
         voices.retain(|voice| settings.hears(&voice.name));
         let mut settled = Settled { news: true, ..Settled::default() };
         let (options, budget) = (&self.0.options.turn, &self.0.options.budget);
-        let (mut turn, opening, batch) = match self.open_turn(&fence.space, row, &settings).await? {
-            Some(turn) => (turn, None, Vec::new()),
+        let (mut turn, opening, batch, purse) = match self.open_turn(&fence.space, row, &settings).await? {
+            Some(turn) => (turn, None, Vec::new(), self.0.quotas.open(&space, &thread, row.standing.root, false)),
             None => {
                 let number = row.turn + 1;
                 let (batch, cancel) = self.batch(&fence.space, row, number).await?;
                 let names: Vec<Name> = voices.iter().map(|voice| voice.name.clone()).collect();
                 let seqs: Vec<Seq> = batch.iter().map(|event| event.seq).collect();
                 let opening = opening(row, &settings, number, &seqs, &names);
-                settled = self.settle(&fence.space, row, number, &batch).await?;
+                let root = root(row, &batch);
+                let is_new = tries == 0 && root.is_some_and(|root| seqs.contains(&root));
+                let purse = self.0.quotas.open(&space, &thread, root, is_new);
+                settled = self.settle(&fence.space, row, number, &batch, &purse).await?;
                 let mut turn = Turn::new(number, seqs, names, options, budget).of(&settings);
                 cancel.iter().for_each(|event| turn.apply(event));
-                (turn, Some(opening), batch)
+                (turn, Some(opening), batch, purse)
             }
         };
-        let place = Place { turn: turn.number(), ..place };
+        let place = Place { space, thread, turn: turn.number(), purse };
         let key = (place.space.clone(), place.thread.clone());
         lock(&self.0.active).get_mut(&key).into_iter().for_each(|active| active.taken = turn.upto());
         let begins = opening.is_some();
-        let scribe = Arc::new(Scribe::new(self.0.store.clone(), fence, opening));
+        let scribe = Arc::new(Scribe::new(self.0.store.clone(), fence, opening).rooted(place.purse.root()));
         if !settled.news {
             // What the thread does not wait for waits on.
             let upto = if batch.iter().any(Event::wakes) { row.handled } else { turn.upto() };
@@ -305,8 +315,11 @@ impl Runtime {
         if begins && self.talks_to_itself(row, &batch) {
             return self.silence(&scribe, &place, turn.upto()).await;
         }
-        if begins && let Some(spent) = self.spent(&place.space, row).await? {
-            return self.fail(&scribe, &place, turn.upto(), &spent).await;
+        if begins {
+            place.purse.read().await?;
+            if let Some(spent) = place.purse.spent() {
+                return self.fail(&scribe, &place, turn.upto(), &spent).await;
+            }
         }
         let upto = turn.upto();
         if tries >= TRIES {
@@ -320,6 +333,7 @@ impl Runtime {
             match scribe.write(settled.drafts).await {
                 Ok(stored) => stored.iter().for_each(|shown| {
                     turn.apply(&shown.event);
+                    place.purse.stored(&shown.event, &place.thread);
                     self.told(&place.space, &shown.event);
                 }),
                 Err(lost) => return looked(Err(lost)),
@@ -403,7 +417,7 @@ impl Runtime {
 
     /// The turn fails, and the thread waits for whoever comes: it would only fail again. Those who depend on it are told.
     async fn fall_silent(&self, scribe: &Scribe, place: &Place, upto: Seq, failure: &Failure) -> Result<Status, Lost> {
-        let Place { space, thread, turn } = place;
+        let Place { space, thread, turn, .. } = place;
         let mut drafts = vec![Draft::failure(thread, Some(*turn), &Who::Core, failure)];
         drafts.extend(stuck(&self.0.store, space, thread, &failure.text).await?);
         let waiting = Waiting { reason: Some(failure.text.clone()), ..Waiting::for_anybody() };

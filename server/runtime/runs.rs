@@ -232,7 +232,9 @@ impl Runtime {
     fn host(&self, key: &RunKey, space: &Space, stop: &Stop) -> Host {
         let Mind { caller, beside, options, .. } = &self.0.mind;
         let ask_ms = options.decision_timeout_ms;
-        Host::new(caller.clone(), key.clone(), space.clone(), ask_ms, beside.clone(), stop.token().clone())
+        // A run has limits of its own (`[pipelines]`); thread and space have theirs.
+        let purse = self.0.quotas.open(space, &key.thread(), None, false);
+        Host::new(caller.clone(), key.clone(), space.clone(), ask_ms, purse, beside.clone(), stop.token().clone())
     }
 }
 

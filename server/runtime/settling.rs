@@ -9,6 +9,7 @@ use super::Runtime;
 use crate::event::{Draft, Event, Feedback, GATHER, Gather, tag};
 use crate::failure::{Failure, Who};
 use crate::id::Space;
+use crate::quota::Purse;
 use crate::store::{self, ThreadRow};
 use crate::time;
 use crate::tool::Desk;
@@ -33,6 +34,7 @@ impl Runtime {
         row: &ThreadRow,
         turn: u64,
         batch: &[Event],
+        purse: &Purse,
     ) -> Result<Settled, store::Error> {
         // A thread that is looked at for what it gathers alone goes on waiting.
         let awaited = |event: &Event| {
@@ -51,7 +53,7 @@ impl Runtime {
                     settled.drafts.extend(dismissed(&self.0.store, space, &row.thread, id).await?);
                 }
             } else if gather.is_sequence() && has_part(id, batch) {
-                let desk = self.desk_of_core(space, row, turn, id);
+                let desk = Desk { purse: purse.clone(), ..self.desk_of_core(space, row, turn, id) };
                 let nest = match &mut nest {
                     Some(nest) => nest,
                     None => nest.insert(Nest::of(&desk).await.map_err(unread)?),
@@ -87,6 +89,7 @@ impl Runtime {
             immediate: true,
             budget: Arc::new(self.0.options.budget.clone()),
             filter_tags: self.0.options.tool_limits.filter_tags,
+            purse: Purse::default(),
             store: self.0.store.clone(),
         }
     }

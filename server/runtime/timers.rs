@@ -65,6 +65,11 @@ impl Runtime {
     async fn fire(&self, space: &Space, timers: &[TimerRow]) -> Result<(), store::Error> {
         let draft = |timer: &TimerRow| {
             let draft = Draft::timer(&timer.thread, &timer.name, &timer.note, timer.due);
+            // What it leads to draws on the root of whoever set it.
+            let draft = match timer.root {
+                Some(root) => draft.with("root", root),
+                None => draft,
+            };
             // Whoever the thread waits for, it is to hear that this is over.
             if timer.name == WAIT || timer.name.starts_with(GATHER) { draft.overruling() } else { draft }
         };

@@ -1,5 +1,4 @@
-//! Threads that wait for one other thread: whether what came is what they wait for, and whether waiting is of any use. And what
-//! threads have used up.
+//! Threads that wait for one other thread: whether what came is what they wait for, and whether waiting is of any use.
 
 use std::time::Duration;
 
@@ -8,7 +7,6 @@ use serde_json::json;
 use super::Runtime;
 use super::runner::{Looked, PAGE, looked};
 use crate::event::{Draft, Ending, ErrorCode, Gather};
-use crate::failure::{Failure, FailureKind};
 use crate::id::{Space, ThreadId};
 use crate::scribe::Scribe;
 use crate::store::{self, Append, Appended, Fence, Show, Status, ThreadRow, Wait};
@@ -139,30 +137,6 @@ impl Runtime {
     async fn waits_for(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadId>, store::Error> {
         let row = self.0.store.thread(space, thread).await?;
         Ok(row.and_then(|row| row.awaits().cloned()))
-    }
-
-    /// Why no model may be asked for this thread any more, if so.
-    pub(super) async fn spent(&self, space: &Space, row: &ThreadRow) -> Result<Option<Failure>, store::Error> {
-        let budget = &self.0.options.budget;
-        let of_thread = [
-            (budget.thread_model_calls, row.model_calls, "model calls", "budget.thread_model_calls", "thread"),
-            (budget.thread_tokens, row.tokens, "tokens", "budget.thread_tokens", "thread"),
-        ];
-        let (calls, tokens) = match (budget.space_model_calls, budget.space_tokens) {
-            (None, None) => (0, 0),
-            _ => self.0.store.used(space).await?,
-        };
-        let of_space = [
-            (budget.space_model_calls, calls, "model calls", "budget.space_model_calls", "space"),
-            (budget.space_tokens, tokens, "tokens", "budget.space_tokens", "space"),
-        ];
-        let spent =
-            of_thread.into_iter().chain(of_space).find(|(limit, used, ..)| limit.is_some_and(|limit| *used >= limit));
-        Ok(spent.map(|(limit, used, what, key, whose)| {
-            let limit = limit.unwrap_or_default();
-            let text = format!("the {whose} has used up its {limit} {what} ({key}); no model is asked any more");
-            Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "used": used, "key": key }))
-        }))
     }
 }
 

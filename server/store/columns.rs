@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::append::{Parts, Position, json};
 use super::{
-    ContactRow, Entry, Error, Standing, Status, SubmoduleRow, ThreadRow, TimerRow, Wait, Written, marks, words,
+    ContactRow, Entry, Error, Spent, Standing, Status, SubmoduleRow, ThreadRow, TimerRow, Wait, Written, marks, words,
 };
 use crate::event::{Event, Meta, Modality, Source};
 use crate::id::{Name, Seq, Space, ThreadId};
@@ -46,7 +46,8 @@ pub(super) type PlacedThreadColumns =
     (String, String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, String, i64, i64);
 /// A contact's columns after its space and thread.
 pub(super) type ContactColumns = (String, String, String);
-pub(super) type TimerColumns = (String, String, String, i64, String);
+pub(super) type TimerColumns = (String, String, String, i64, String, Option<i64>);
+pub(super) type SpentColumns = (i64, i64, i64);
 pub(super) type EntryColumns = (String, String, String, String, i64);
 pub(super) type SubmoduleColumns = (String, String, i64);
 
@@ -215,9 +216,13 @@ pub(super) fn wait((space, target, thread): (String, String, String)) -> Result<
     Ok(Wait { space: self::space(space)?, target: thread_id(target)?, thread: thread_id(thread)? })
 }
 
-pub(super) fn timer((space, thread, name, due, note): TimerColumns) -> Result<TimerRow, Error> {
+pub(super) fn timer((space, thread, name, due, note, root): TimerColumns) -> Result<TimerRow, Error> {
     let (space, thread) = (self::space(space)?, thread_id(thread)?);
-    Ok(TimerRow { space, thread, name, due: Timestamp::from_micros(due), note })
+    Ok(TimerRow { space, thread, name, due: Timestamp::from_micros(due), note, root })
+}
+
+pub(super) fn spent((calls, tokens, threads): SpentColumns) -> Result<Spent, Error> {
+    Ok(Spent { calls: count(calls)?, tokens: count(tokens)?, threads: count(threads)? })
 }
 
 /// An event as its row has it.
@@ -286,6 +291,8 @@ pub(super) struct Writes<'a> {
     /// What goes into mailboxes.
     pub mail: Vec<(&'a Space, &'a ThreadId, Seq)>,
     pub threads: Vec<(&'a Space, &'a ThreadRow)>,
+    /// What is added to the sums of roots.
+    pub roots: Vec<(&'a Space, Seq, Spent)>,
 }
 
 impl<'a> Writes<'a> {

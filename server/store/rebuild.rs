@@ -53,6 +53,8 @@ impl Derived {
         differ(&mut differences, "contacts", &there(self.rows.contacts), &there(log.rows.contacts), triple);
         let triple = |(space, thread, name): &(Space, ThreadId, String)| format!("{space}/{thread}/{name}");
         differ(&mut differences, "timers", &there(self.rows.timers), &there(log.rows.timers), triple);
+        let root = |(space, root): &(Space, Seq)| format!("{space}/{root}");
+        differ(&mut differences, "roots", &self.rows.roots, &log.rows.roots, root);
         for (table, rows, expected) in [("mailboxes", self.mail, log.mail), ("marks", self.marks, log.marks)] {
             if rows != expected && differences.len() < NAMED {
                 differences.push(format!("{table}: {rows} rows instead of {expected}"));
@@ -180,6 +182,7 @@ macro_rules! rebuild {
                 let writes = sql::Writes {
                     heads: log.heads.iter().map(|(space, head)| (space, *head)).collect(),
                     threads: log.rows.threads.iter().map(|((space, _), row)| (space, row)).collect(),
+                    roots: log.rows.roots.iter().map(|((space, root), spent)| (space, *root, *spent)).collect(),
                     ..sql::Writes::default()
                 };
                 put(connection, &writes).await?;
@@ -242,13 +245,22 @@ macro_rules! rebuild {
                 let key = (sql::space(space)?, sql::thread_id(thread)?, row.name.clone());
                 derived.rows.contacts.insert(key, Some(row));
             }
-            let rows: Vec<sql::TimerColumns> = sqlx::query_as("select space, thread, name, due, note from timers")
-                .fetch_all(&mut *connection)
-                .await
-                .map_err(sql::error)?;
+            let rows: Vec<sql::TimerColumns> =
+                sqlx::query_as("select space, thread, name, due, note, root from timers")
+                    .fetch_all(&mut *connection)
+                    .await
+                    .map_err(sql::error)?;
             for row in rows {
                 let row = sql::timer(row)?;
                 derived.rows.timers.insert((row.space.clone(), row.thread.clone(), row.name.clone()), Some(row));
+            }
+            let rows: Vec<(String, i64, i64, i64, i64)> =
+                sqlx::query_as("select space, root, calls, tokens, threads from roots")
+                    .fetch_all(&mut *connection)
+                    .await
+                    .map_err(sql::error)?;
+            for (space, root, calls, tokens, threads) in rows {
+                derived.rows.roots.insert((sql::space(space)?, root), sql::spent((calls, tokens, threads))?);
             }
             Ok(derived)
         }

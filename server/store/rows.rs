@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Change, ContactRow, Entry, Project, Standing, Status, SubmoduleRow, ThreadChange, ThreadRow, TimerRow};
+use super::{
+    Change, ContactRow, Entry, Project, Spent, Standing, Status, SubmoduleRow, ThreadChange, ThreadRow, TimerRow,
+};
 use crate::event::Event;
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::time::Timestamp;
@@ -22,7 +24,13 @@ pub struct Rows {
     pub contacts: BTreeMap<(Space, ThreadId, Name), Option<ContactRow>>,
     /// Timers, by space, thread and name.
     pub timers: BTreeMap<(Space, ThreadId, String), Option<TimerRow>>,
+    /// What is used up, by space and root; by `SPACE` what the whole space has used. What these events add to it: it need not
+    /// be read to be written.
+    pub roots: BTreeMap<(Space, Seq), Spent>,
 }
+
+/// In the place of a root: no event has this seq.
+pub(super) const SPACE: Seq = 0;
 
 impl Rows {
     /// The rows after one more event.
@@ -53,14 +61,25 @@ impl Rows {
             }
             Some(Change::Timer { name, value }) => {
                 let (space, thread) = (space.clone(), event.thread.clone());
-                let row = value.map(|(due, note)| TimerRow {
+                let row = value.map(|(due, note, root)| TimerRow {
                     space: space.clone(),
                     thread: thread.clone(),
                     name: name.clone(),
                     due,
                     note,
+                    root,
                 });
                 self.timers.insert((space, thread, name), row);
+            }
+            Some(Change::Spent { root, spent }) => {
+                let all = Spent { threads: 0, ..spent };
+                let sums = [(Some(SPACE), all), (root, spent)].into_iter();
+                for (root, spent) in sums.filter_map(|(root, spent)| Some((root?, spent))) {
+                    if spent != Spent::default() {
+                        let sum = self.roots.entry((space.clone(), root)).or_default();
+                        *sum = sum.with(spent, u64::saturating_add);
+                    }
+                }
             }
             None => {}
         }

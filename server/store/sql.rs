@@ -154,15 +154,15 @@ macro_rules! store {
                 rows.into_iter().map(sql::thread).collect()
             }
 
-            async fn used(&self, space: &Space) -> Result<(u64, u64), Error> {
-                let text = "select cast(coalesce(sum(model_calls), 0) as bigint), cast(coalesce(sum(tokens), 0) as bigint) \
-                     from threads where space = $1";
-                let (calls, tokens): (i64, i64) = sqlx::query_as(text)
+            async fn spent(&self, space: &Space, root: Option<crate::id::Seq>) -> Result<super::Spent, Error> {
+                let text = "select calls, tokens, threads from roots where space = $1 and root = $2";
+                let row: Option<sql::SpentColumns> = sqlx::query_as(text)
                     .bind(space.as_str())
-                    .fetch_one(&mut *self.reader().await?)
+                    .bind(root.unwrap_or(super::rows::SPACE))
+                    .fetch_optional(&mut *self.reader().await?)
                     .await
                     .map_err(sql::error)?;
-                Ok((calls.unsigned_abs(), tokens.unsigned_abs()))
+                row.map_or(Ok(super::Spent::default()), sql::spent)
             }
 
             async fn queued(
@@ -255,7 +255,7 @@ macro_rules! store {
             }
 
             async fn timers(&self, space: &Space, thread: &ThreadId) -> Result<Vec<super::TimerRow>, Error> {
-                let text = "select space, thread, name, due, note from timers where space = $1 and thread = $2 order by name";
+                let text = "select space, thread, name, due, note, root from timers where space = $1 and thread = $2 order by name";
                 let rows: Vec<sql::TimerColumns> = sqlx::query_as(text)
                     .bind(space.as_str())
                     .bind(thread.as_str())
@@ -280,7 +280,7 @@ macro_rules! store {
                 until: crate::time::Timestamp,
                 limit: u32,
             ) -> Result<Vec<super::TimerRow>, Error> {
-                let text = "select space, thread, name, due, note from timers where space = $1 and due <= $2 \
+                let text = "select space, thread, name, due, note, root from timers where space = $1 and due <= $2 \
                      order by due limit $3 + 0";
                 let rows: Vec<sql::TimerColumns> = sqlx::query_as(text)
                     .bind(space.as_str())
@@ -663,14 +663,16 @@ macro_rules! put_own {
         for ((space, thread, name), row) in &$rows.timers {
             let query = match row {
                 Some(row) => sqlx::query(
-                    "insert into timers (space, thread, name, due, note) values ($1, $2, $3, $4, $5) \
-                     on conflict (space, thread, name) do update set due = excluded.due, note = excluded.note",
+                    "insert into timers (space, thread, name, due, note, root) values ($1, $2, $3, $4, $5, $6) \
+                     on conflict (space, thread, name) do update \
+                     set due = excluded.due, note = excluded.note, root = excluded.root",
                 )
                 .bind(space.as_str())
                 .bind(thread.as_str())
                 .bind(name.as_str())
                 .bind(row.due.micros())
-                .bind(&row.note),
+                .bind(&row.note)
+                .bind(row.root),
                 None => sqlx::query("delete from timers where space = $1 and thread = $2 and name = $3")
                     .bind(space.as_str())
                     .bind(thread.as_str())

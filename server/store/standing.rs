@@ -45,6 +45,9 @@ pub struct Standing {
     /// The turn that runs is about what came up to here: that waits no longer. 0: none runs.
     #[serde(skip_serializing_if = "is_none_yet")]
     pub taken: Seq,
+    /// The event from outside that its last turn goes back to, or else that it was made for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root: Option<Seq>,
     /// Its parent has ended, and it has another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adopted: Option<Adopted>,
@@ -118,6 +121,8 @@ pub struct StandingChange {
     pub archived: Option<bool>,
     /// It has another parent.
     pub adopted: Option<Adopted>,
+    /// What it does goes back to this event from now on.
+    pub root: Option<Seq>,
 }
 
 impl Standing {
@@ -175,7 +180,9 @@ impl ThreadRow {
             part,
             archived,
             adopted,
+            root,
         } = &change.standing;
+        standing.root = root.or(standing.root);
         if change.from_outside {
             standing.sends = 0;
         }
@@ -264,4 +271,6 @@ pub struct TimerRow {
     pub due: Timestamp,
     /// What for.
     pub note: String,
+    /// The event from outside that whoever set it went back to.
+    pub root: Option<Seq>,
 }

@@ -56,7 +56,10 @@ impl Typed for FanOut {
             match nest.hatch(desk, child).await? {
                 Ok((_, more)) => drafts.extend(more),
                 // All of them or none.
-                Err(refusal) => return Ok(refusal),
+                Err(refusal) => {
+                    nest.leave(desk);
+                    return Ok(refusal);
+                }
             }
         }
         let total = input.items.len() as u64;

@@ -136,6 +136,9 @@ impl Nest {
                 || self.contacts.contains(&label)
                 || desk.store.thread(&desk.space, &thread).await.map_err(unreadable)?.is_some();
             if !taken && ![PARENT, SELF].contains(&label.as_str()) && !thread.is_of_runs() {
+                if let Err(failure) = desk.purse.take_thread() {
+                    return Ok(Err(refusal(desk, given, ErrorCode::SubthreadLimit, &failure.text)));
+                }
                 drafts.extend(self.events(desk, &thread, &label, child));
                 self.made.push(thread.clone());
                 self.contacts.push(label);
@@ -143,6 +146,11 @@ impl Nest {
             }
         }
         Ok(Err(refusal(desk, given, ErrorCode::InvalidLabel, "no free id was found for the label; choose another")))
+    }
+
+    /// Those that were to be made are not made after all.
+    pub fn leave(self, desk: &Desk) {
+        desk.purse.give_back_threads(self.made.len() as u64);
     }
 
     fn events(&self, desk: &Desk, thread: &ThreadId, label: &Name, child: Child<'_>) -> Vec<Draft> {

@@ -123,7 +123,7 @@ impl Closing<'_> {
 
     /// The next step, at once; or, when the thread has been on its own for too long, the failure that says so.
     async fn go_on(&self) -> Result<(Vec<Draft>, Option<Waiting>), store::Error> {
-        let Place { space, thread, turn } = self.place;
+        let Place { space, thread, turn, .. } = self.place;
         let row = self.store.thread(space, thread).await?;
         let limit = self.budget.self_messages;
         if row.is_none_or(|row| u64::from(row.self_messages) < limit) {
@@ -136,7 +136,7 @@ impl Closing<'_> {
     }
 
     async fn carry_out(&self, intent: &Intent, drafts: &mut Vec<Draft>) -> Result<(), store::Error> {
-        let Place { space, thread, turn } = self.place;
+        let Place { space, thread, turn, .. } = self.place;
         match intent {
             Intent::Send { to, text } => {
                 for to in to {

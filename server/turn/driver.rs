@@ -232,7 +232,7 @@ impl Driver {
         let mut asked = Voices::default();
         let Some(voice) = self.voice(name) else {
             // `ask` checked that it is there: it was removed this very moment. The fold needs an end to the question.
-            let record = json!({ "purpose": "answer", "last": true, "outcome": "failed" });
+            let record = json!({ "purpose": "answer", "last": true, "outcome": "refused" });
             let record =
                 Draft::call_record(&self.place.thread, self.turn.number(), &Who::Submodule(name.clone()), record);
             let failure = self.failure(&Who::Submodule(name.clone()), &removed());
@@ -377,6 +377,7 @@ impl Driver {
     fn stored(&mut self, stored: &[Arc<Shown>]) {
         for shown in stored {
             let event = &shown.event;
+            self.place.purse.stored(event, &self.place.thread);
             if event.thread == self.place.thread {
                 self.turn.apply(event);
             }

@@ -11,6 +11,7 @@ mod contacts;
 mod mailbox;
 mod property;
 mod restarts;
+mod roots;
 mod scheduling;
 mod shown;
 mod stuck;

@@ -159,6 +159,7 @@ impl Plan {
             heads: self.heads.iter().map(|(space, head)| (space, *head)).collect(),
             events: self.events.iter().map(Written::row).collect::<Result<_, _>>()?,
             threads: self.rows.threads.iter().map(|((space, _), row)| (space, row)).collect(),
+            roots: self.rows.roots.iter().map(|((space, root), spent)| (space, *root, *spent)).collect(),
             ..Writes::default()
         };
         writes.post(self.events.iter().map(|it| (&it.space, &it.shown.event)));

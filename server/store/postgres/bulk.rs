@@ -27,7 +27,11 @@ const PUT: &str = concat!(
     "status = excluded.status, head = excluded.head, woken = excluded.woken, handled = excluded.handled, ",
     "turn = excluded.turn, visible = excluded.visible, heard = excluded.heard, ",
     "self_messages = excluded.self_messages, model_calls = excluded.model_calls, tokens = excluded.tokens, ",
-    "standing = excluded.standing, updated = excluded.updated, awaits = excluded.awaits) ",
+    "standing = excluded.standing, updated = excluded.updated, awaits = excluded.awaits), ",
+    "r as (insert into roots (space, root, calls, tokens, threads) ",
+    "select * from unnest($37::text[], $38::bigint[], $39::bigint[], $40::bigint[], $41::bigint[]) ",
+    "on conflict (space, root) do update set calls = roots.calls + excluded.calls, ",
+    "tokens = roots.tokens + excluded.tokens, threads = roots.threads + excluded.threads) ",
     "update leases l set number = nextval('fences'), until = '-infinity' ",
     "from unnest($34::text[], $35::text[], $36::bigint[]) f (space, thread, number) ",
     "where l.space = f.space and l.thread = f.thread and l.number = f.number"
@@ -73,6 +77,12 @@ fn arguments(writes: &Writes<'_>, released: &[Fence]) -> Result<PgArguments, Box
     arguments.add(spaces)?;
     arguments.add(threads)?;
     arguments.add(numbers)?;
+    let roots = &writes.roots;
+    arguments.add(roots.iter().map(|row| row.0.as_str()).collect::<Vec<_>>())?;
+    arguments.add(roots.iter().map(|row| row.1).collect::<Vec<_>>())?;
+    arguments.add(roots.iter().map(|row| stored(row.2.calls)).collect::<Vec<_>>())?;
+    arguments.add(roots.iter().map(|row| stored(row.2.tokens)).collect::<Vec<_>>())?;
+    arguments.add(roots.iter().map(|row| stored(row.2.threads)).collect::<Vec<_>>())?;
     Ok(arguments)
 }
 

@@ -26,6 +26,7 @@ pub(in crate::store) async fn clear(connection: &mut SqliteConnection) -> Result
         "delete from entries",
         "delete from contacts",
         "delete from timers",
+        "delete from roots",
         "insert into entry_words (entry_words) values ('delete-all')",
         "insert into event_words (event_words) values ('delete-all')",
         "delete from indexed",
@@ -109,9 +110,21 @@ impl Trips {
         rows: &[T],
         add: impl Fn(&mut SqliteArguments, &T) -> Result<(), BoxDynError>,
     ) -> Result<(), BoxDynError> {
+        self.insert_or(into, columns, "", rows, add)
+    }
+
+    /// The same; `or` says what becomes of a row that is there already.
+    fn insert_or<T>(
+        &mut self,
+        into: &str,
+        columns: usize,
+        or: &str,
+        rows: &[T],
+        add: impl Fn(&mut SqliteArguments, &T) -> Result<(), BoxDynError>,
+    ) -> Result<(), BoxDynError> {
         for chunk in rows.chunks(ROWS) {
             let room = chunk.len().next_power_of_two();
-            let arguments = self.next(&inserting(into, columns, room));
+            let arguments = self.next(&format!("{}{or}", inserting(into, columns, room)));
             for row in chunk {
                 add(arguments, row)?;
             }
@@ -134,6 +147,7 @@ impl Trips {
             self.heads(writes)?;
             self.events(writes)?;
             self.mail(writes)?;
+            self.roots(writes)?;
             self.threads(writes)
         };
         all().map_err(|error: BoxDynError| Error::Broken(error.to_string()))
@@ -189,6 +203,20 @@ impl Trips {
         self.insert("insert into event_words (rowid, words)", 2, &rows, |arguments, event| {
             arguments.add(base + event.seq)?;
             arguments.add(joined(event.words.iter()))
+        })
+    }
+
+    /// Added to what is there.
+    fn roots(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        let into = "insert into roots (space, root, calls, tokens, threads)";
+        let or = " on conflict (space, root) do update set calls = calls + excluded.calls, \
+             tokens = tokens + excluded.tokens, threads = threads + excluded.threads";
+        self.insert_or(into, 5, or, &writes.roots, |arguments, (space, root, spent)| {
+            arguments.add(space.as_str())?;
+            arguments.add(*root)?;
+            arguments.add(stored(spent.calls))?;
+            arguments.add(stored(spent.tokens))?;
+            arguments.add(stored(spent.threads))
         })
     }
 

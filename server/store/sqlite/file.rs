@@ -34,6 +34,7 @@ fn migrations() -> Migrator {
             "a probe as large as a message",
             include_str!("../../../migrations/sqlite/0008_a_probe_as_large_as_a_message.sql"),
         ),
+        ("who draws on what", include_str!("../../../migrations/sqlite/0009_who_draws_on_what.sql")),
     ])
 }
 

@@ -90,9 +90,20 @@ create table timers (
     name   text not null,
     due    integer not null,
     note   text not null,
+    root   integer,
     primary key (space, thread, name)
 ) strict, without rowid;
 create index timers_due on timers (due);
+
+-- What all that goes back to one event from outside has used, and (root 0) all of a space.
+create table roots (
+    space   text    not null,
+    root    integer not null,
+    calls   integer not null,
+    tokens  integer not null,
+    threads integer not null,
+    primary key (space, root)
+) strict, without rowid;
 
 create table submodules (
     space   text    not null,

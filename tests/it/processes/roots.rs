@@ -1,0 +1,157 @@
+//! What one message from outside may cost, however many threads it sets going: calls, tokens and threads below one root.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+
+use super::*;
+
+/// Waits until no thread thinks or has anything left to think about.
+async fn at_rest(app: &App) {
+    within("rest", async {
+        let mut rested = 0;
+        while rested < 3 {
+            let threads = app.pages("/threads?").await;
+            let busy = threads.iter().any(|thread| thread["status"] == "thinking");
+            rested = if busy { 0 } else { rested + 1 };
+            tokio::time::sleep(ms(50)).await;
+        }
+    })
+    .await;
+}
+
+/// Makes two more like itself, whoever it is.
+fn multiplies() -> Answer {
+    let items = json!({ "items": ["go on", "go on"], "prompt": null, "gather": false, "timeout_s": null });
+    call("fan_out", items)
+}
+
+/// The failures that name this budget.
+fn named<'a>(log: &'a [Value], key: &str) -> Vec<&'a Value> {
+    let key = format!("({key})");
+    log.iter().filter(|event| has(event, "failure") && said(event).contains(&key)).collect()
+}
+
+// Whoever pays for the calls: a message that sets ever more threads going costs what its root may, and no call more. The
+// control is the next message, which has a budget of its own.
+on_both!(one_message_costs_no_more_calls_than_its_root_may, |medium| {
+    let stub = Stub::start().await;
+    stub.on(Request::is_decision, multiplies());
+    let mut app = Setup::new(medium, &stub).env("THINKD_BUDGET__ROOT__MODEL_CALLS", 40).start().await;
+    for calls in [40, 80] {
+        app.say_in("main", "go").await;
+        at_rest(&app).await;
+        assert_eq!(stub.count(Request::is_decision), calls);
+    }
+    let log = app.public_log().await;
+    assert!(!named(&log, "budget.root.model_calls").is_empty(), "{}", story(&log));
+    // Whose calls they are stands in the log: every turn says to which event it goes back.
+    let inputs: Vec<i64> = with(&log, &["input"]).into_iter().map(seq).collect();
+    for started in with(&log, &["turn", "started"]) {
+        assert!(started["payload"]["root"].as_i64().is_some_and(|root| inputs.contains(&root)), "{started}");
+    }
+    rows_are_what_the_log_says(&mut app).await;
+});
+
+// Two servers know the sum from the log: what both let through at the same moment is all there may be too much.
+#[tokio::test]
+async fn two_servers_share_the_budget_of_a_root_postgres() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let stub = Stub::start().await;
+    stub.on(Request::is_decision, multiplies());
+    let setup =
+        Setup::new(medium, &stub).env("THINKD_BUDGET__ROOT__MODEL_CALLS", 12).env("THINKD_BUDGET__ROOT__THREADS", 8);
+    let app = setup.env("THINKD_RUNTIME__WORKERS", 3).env("THINKD_RUNTIME__SCAN_MS", 100).start().await;
+    let _other = app.beside().await;
+    app.say_in("main", "go").await;
+    at_rest(&app).await;
+    let calls = stub.count(Request::is_decision);
+    assert!((12..=17).contains(&calls), "{calls} calls");
+}
+
+on_both!(one_message_makes_no_more_threads_than_its_root_may, |medium| {
+    let stub = Stub::start().await;
+    stub.on(Request::is_decision, multiplies());
+    let mut app = Setup::new(medium, &stub).env("THINKD_BUDGET__ROOT__THREADS", 5).start().await;
+    app.say_in("main", "go").await;
+    at_rest(&app).await;
+    // Two at a time, all of them or none.
+    assert_eq!(app.pages("/threads?").await.len(), 1 + 4);
+    let log = app.public_log().await;
+    assert!(!named(&log, "budget.root.threads").is_empty(), "{}", story(&log));
+    app.say_in("main", "again").await;
+    at_rest(&app).await;
+    assert_eq!(app.pages("/threads?").await.len(), 1 + 4 + 4);
+    rows_are_what_the_log_says(&mut app).await;
+});
+
+on_both!(one_message_uses_no_more_tokens_than_its_root_may, |medium| {
+    let stub = Stub::start().await;
+    stub.on(at("p"), text("And on.").usage(80, 20, 0));
+    let mut app = Setup::new(medium, &stub).env("THINKD_BUDGET__ROOT__TOKENS", 950).start().await;
+    processes(&app, &["p"]).await;
+    app.say_in("p", "go").await;
+    at_rest(&app).await;
+    assert_eq!(stub.count(at("p")), 10, "the tenth was let through with 900 used");
+    assert_eq!(named(&app.public_log().await, "budget.root.tokens").len(), 1);
+    let thread = app.get("/threads/p").await.expect(200);
+    assert!(thread["reason"].as_str().unwrap().contains("budget.root.tokens"), "{thread}");
+    rows_are_what_the_log_says(&mut app).await;
+});
+
+// Twenty conversations at once, each with voices: the space's budget holds before every call, not only before every turn.
+on_both!(a_space_makes_no_more_calls_than_it_may, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.on(Request::is_comment, text("Hm.").held(&gate));
+    let setup = Setup::new(medium, &stub).voices(&["a", "b", "c"]).env("THINKD_BUDGET__SPACE_MODEL_CALLS", 40);
+    let mut app = setup.start().await;
+    for number in 0..20 {
+        app.say_in(&format!("talk-{number}"), "hello").await;
+    }
+    stub.some(40, |_| true).await;
+    gate.open();
+    at_rest(&app).await;
+    app.say_in("talk-0", "and now?").await;
+    at_rest(&app).await;
+    assert_eq!(stub.count(|_| true), 40);
+    assert!(!named(&app.public_log().await, "budget.space_model_calls").is_empty());
+    rows_are_what_the_log_says(&mut app).await;
+});
+
+// A thread that the clock wakes for ever, by its timers or by the limit of its waits: it draws on the root that set them, over
+// restarts, and then those who depend on it are told.
+on_both!(a_loop_by_the_clock_ends_with_the_budget_of_its_root, |medium| {
+    let stub = Stub::start().await;
+    let spawn = |label: &str| json!({ "label": label, "prompt": null, "payload": "tick" });
+    let nobody = |timeout: Value| json!({ "from": null, "timeout_s": timeout });
+    stub.script(
+        at("main"),
+        [call("spawn_thread", spawn("timer")), reply("One."), call("spawn_thread", spawn("limit"))],
+    );
+    stub.on(at("main"), reply("So be it."));
+    let tick = json!({ "after_s": 0, "note": "again" });
+    stub.on(at("main.timer"), call("set_timer", tick).and("wait", nobody(Value::Null)));
+    stub.on(at("main.limit"), call("wait", nobody(json!(0))));
+    let setup =
+        Setup::new(medium, &stub).env("THINKD_BUDGET__ROOT__MODEL_CALLS", 12).env("THINKD_BUDGET__TIMER_MS", 20);
+    let mut app = setup.start().await;
+    for (round, label) in [(1, "timer"), (2, "limit")] {
+        let (thread, before) = (format!("main.{label}"), stub.count(Request::is_decision));
+        let mut socket = app.socket().await;
+        app.say_in("main", "go").await;
+        stub.nth(2, at(&thread)).await;
+        if round == 1 {
+            app.restart().await;
+            socket = app.socket().await;
+            socket.subscribe(json!({ "type": "subscribe", "after": 0 })).await;
+        }
+        let told = |e: &Value| e["thread"] == "main" && has(e, "thread-stuck") && e["payload"]["id"] == json!(thread);
+        let stuck = socket.event("word of it", told).await;
+        assert!(said(&stuck).contains("budget.root.model_calls"), "{stuck}");
+        // Long enough for many more ticks.
+        let ended = |e: &Value| e["thread"] == json!(thread) && has(e, "ended") && seq(e) > seq(&stuck);
+        let last = socket.event("its last turn's end", ended).await;
+        silent_after(&mut socket, &thread, &last, ms(300)).await;
+        // A call that a restart cut off has been made, and left no record.
+        let calls = stub.count(Request::is_decision) - before;
+        assert!((12..=13).contains(&calls), "{calls}");
+    }
+    rows_are_what_the_log_says(&mut app).await;
+});
