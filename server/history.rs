@@ -42,6 +42,15 @@ pub struct Options {
     pub event_chars: usize,
 }
 
+impl Options {
+    /// Most events that a turn may be about, and what lies between them: half of what a view holds, so that there is room for what
+    /// the turn itself adds. `whole`: of a thread that thinks by itself.
+    pub fn batch_max(&self, whole: bool) -> usize {
+        let held = if whole { VIEW_MAX } else { self.decision.min(self.submodule) };
+        usize::try_from(held / 2).unwrap_or(usize::MAX).max(1)
+    }
+}
+
 /// How long an entry may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {

@@ -289,7 +289,7 @@ impl Runtime {
             Some(turn) => (turn, None, Vec::new(), self.0.quotas.open(&space, &thread, row.standing.root, false)),
             None => {
                 let number = row.turn + 1;
-                let (batch, cancel) = self.batch(&fence.space, row, number).await?;
+                let (batch, cancel) = self.batch(&fence.space, row, number, &settings).await?;
                 let names: Vec<Name> = voices.iter().map(|voice| voice.name.clone()).collect();
                 let seqs: Vec<Seq> = batch.iter().map(|event| event.seq).collect();
                 let opening = opening(row, &settings, number, &seqs, &names);
@@ -454,23 +454,32 @@ impl Runtime {
         Ok(turn)
     }
 
-    /// What waits in the mailbox: everything that wakes, with the parts that came with it. And the wish, if another server
+    /// What waits in the mailbox: everything that wakes, with the parts that came with it; the oldest of it, where that is more
+    /// than a view holds: what is not shown waits for the next turn. And the wish, if another server
     /// stored one, that the turn about to begin be cancelled.
     async fn batch(
         &self,
         space: &Space,
         row: &ThreadRow,
         turn: u64,
+        settings: &Settings,
     ) -> Result<(Vec<Event>, Option<Event>), store::Error> {
         let (mut batch, mut cancel) = (Vec::new(), None);
+        let most = self.0.mind.caller.history().batch_max(settings.is_process());
+        let (mut shown, mut full) = (0, false);
         let show = if self.0.store.is_shared() { Show::Public } else { Show::Visible };
         self.each_after(space, row, show, |event| {
-            if event.wakes() || event.has(tag::INPUT) || event.part().is_some() {
-                batch.push(event);
-            } else if event.cancels(turn) {
+            // What lies between them is shown, too.
+            shown += usize::from(event.is_visible() && !batch.is_empty());
+            if event.cancels(turn) {
                 cancel = Some(event);
+            } else if !full && (event.wakes() || event.has(tag::INPUT) || event.part().is_some()) {
+                // Parts stay with what they belong to.
+                full = shown + 1 >= most && !event.has(tag::INPUT) || shown + 1 >= most && event.wakes();
+                batch.push(event);
             }
-            true
+            // A cancel may stand behind it.
+            !full || show == Show::Public
         })
         .await?;
         // What belongs to something that is still to come waits for it.

@@ -107,3 +107,50 @@ async fn thinkd_request(app: &App, method: &str, path: &str) -> u16 {
     let request = app.request(method, path).json(&json!({ "payload": { "text": "forged" } }));
     within("an answer", request.send()).await.unwrap().status().as_u16()
 }
+
+/// Says so many things in a thread that is at work, and returns their seqs.
+async fn crowd(app: &App, socket: &mut Socket, thread: &str, count: usize) -> Vec<i64> {
+    for number in 0..count {
+        let frame = json!({ "type": "message", "thread": thread, "text": format!("message {number}"), "id": format!("m{number}") });
+        socket.send(frame).await;
+    }
+    let last = json!(format!("m{}", count - 1));
+    socket.wait("the last ack", |frame| frame["type"] == "ack" && frame["id"] == last).await;
+    let log = app.public_log().await;
+    let of = |event: &&Value| event["thread"] == thread && said(event).starts_with("message ");
+    log.iter().filter(of).map(seq).collect()
+}
+
+// D0.16 D0.38: more than a view holds: each is in exactly one batch, in order, and shown in that batch's view.
+on_both!(d0_38_what_a_view_cannot_hold_waits_for_the_next_turn, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    let setup = Setup::new(medium, &stub).env("THINKD_LIMITS__WAITING_INPUTS", 5000);
+    let setup = setup.env("THINKD_LIMITS__FRAMES_PER_SECOND", 100_000).env("THINKD_HISTORY__DECISION", 60);
+    let app = setup.start().await;
+    let mut socket = app.socket().await;
+    processes(&app, &["p"]).await;
+    stub.script(at("p"), [asleep().held(&gate)]);
+    stub.script(at("main"), [reply("Begun.").held(&gate)]);
+    stub.on(at("p"), asleep());
+    stub.on(at("main"), reply("Heard."));
+    for thread in ["p", "main"] {
+        app.say_in(thread, "begin").await;
+        stub.request(at(thread)).await;
+    }
+    let sent =
+        [("p", crowd(&app, &mut socket, "p", 2100).await), ("main", crowd(&app, &mut socket, "main", 150).await)];
+    gate.open();
+    for (thread, sent) in sent {
+        let handled = |e: &Value| {
+            e["thread"] == thread && has(e, "ended") && e["payload"]["handled"].as_i64() >= sent.last().copied()
+        };
+        socket.event("the last turn", handled).await;
+        let mut heard = Vec::new();
+        for request in stub.all(at(thread)).iter().skip(1) {
+            let (batch, shown) = (request.batch(), request.seqs());
+            assert!(batch.iter().all(|seq| shown.contains(seq)), "{thread}: not all of its batch is shown");
+            heard.extend(batch);
+        }
+        assert_eq!(heard, sent, "{thread}");
+    }
+});
