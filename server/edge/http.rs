@@ -24,6 +24,7 @@ pub mod cursor;
 pub mod events;
 pub mod messages;
 pub mod params;
+pub mod pending;
 pub mod pipelines;
 pub mod server;
 pub mod state;

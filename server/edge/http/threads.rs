@@ -10,13 +10,14 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::params::Params;
+use super::pending::{self, Filter, Gathering, OpenWatch, Timer};
 use super::{Caller, Json, Page, cursor};
 use crate::edge::Edge;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::runtime::{NewContact, NewThread, Runtime};
-use crate::store::{ContactRow, Status, ThreadRow};
+use crate::store::{ContactRow, Status, Store, ThreadRow, TimerRow};
 use crate::thread::{self, Commit, Language, Policy, Settings};
 use crate::tools::contacts::{PARENT, SELF};
 
@@ -59,6 +60,12 @@ pub struct Thread {
     /// What it is about to do: `condition`, `steps` (`text`, `done`), `complete`.
     #[schema(value_type = Option<Object>)]
     pub plan: Option<Value>,
+    /// The timers that it has set; in answers about one thread.
+    pub timers: Vec<Timer>,
+    /// The watches that are open.
+    pub watches: Vec<OpenWatch>,
+    /// What it sent out together and waits to have back; `until` in answers about one thread.
+    pub gatherings: Vec<Gathering>,
     /// What it has used.
     pub budget: Used,
 }
@@ -112,16 +119,38 @@ pub enum NewKind {
     Process,
 }
 
+impl Kind {
+    /// The kind of a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "conversation" => Some(Self::Conversation),
+            "process" => Some(Self::Process),
+            "pipeline" => Some(Self::Pipeline),
+            _ => None,
+        }
+    }
+
+    /// What a thread is.
+    pub fn of(row: &ThreadRow) -> Self {
+        let Settings { pipeline, kind, .. } = Settings::of(&row.settings);
+        match (pipeline, kind) {
+            (Some(_), _) => Self::Pipeline,
+            (None, thread::Kind::Process) => Self::Process,
+            (None, thread::Kind::Conversation) => Self::Conversation,
+        }
+    }
+}
+
+/// What a thread does: one that something waits for thinks, or is about to.
+pub fn status(row: &ThreadRow) -> Status {
+    let busy = row.status == Status::Idle && row.woken > row.handled;
+    if busy { Status::Thinking } else { row.status }
+}
+
 impl Thread {
-    fn of(row: ThreadRow, contacts: Vec<ContactRow>) -> Self {
-        let busy = row.status == Status::Idle && row.woken > row.handled;
-        let status = if busy { Status::Thinking } else { row.status };
-        let Settings { title, pipeline, kind, .. } = Settings::of(&row.settings);
-        let kind = match (pipeline, kind) {
-            (Some(_), _) => Kind::Pipeline,
-            (None, thread::Kind::Process) => Kind::Process,
-            (None, thread::Kind::Conversation) => Kind::Conversation,
-        };
+    fn of(row: ThreadRow, contacts: Vec<ContactRow>, timers: &[TimerRow]) -> Self {
+        let (status, kind) = (status(&row), Kind::of(&row));
+        let title = Settings::of(&row.settings).title;
         let parent = row.parent().filter(|_| kind != Kind::Pipeline);
         let waiting = row.standing.waiting.filter(|_| status == Status::Waiting);
         let reason = row.standing.reason.filter(|_| status.is_final());
@@ -142,6 +171,9 @@ impl Thread {
             queued: None,
             contacts: contacts.into_iter().map(Contact::from).collect(),
             plan: row.standing.plan,
+            gatherings: pending::gatherings(&row.standing.gathers, timers),
+            watches: pending::watches(row.standing.watches),
+            timers: pending::timers(timers),
             budget: Used {
                 model_calls: row.model_calls,
                 tokens: row.tokens,
@@ -162,22 +194,55 @@ impl From<ContactRow> for Contact {
 /// The threads by id.
 #[utoipa::path(get, path = "/threads", operation_id = "list_threads", tag = "threads",
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
-        ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before"),
+        ("status" = Option<String>, Query, description = "only those that do this: `idle`, `thinking`, `waiting`, `done`, `failed`, `stopped`"),
+        ("kind" = Option<Kind>, Query, description = "only of this kind"),
+        ("parent" = Option<String>, Query, description = "only subthreads of this thread"),
+        ("subtree" = Option<String>, Query, description = "only this thread and all below it"),
+        ("stuck" = Option<bool>, Query, description = "only those that wait because they cannot go on, or only others"),),
     responses((status = 200, body = Page<Thread>)))]
 pub async fn list(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
     mut params: Params,
 ) -> Result<axum::Json<Page<Thread>>, Problem> {
-    let (limit, at) = (params.limit()?, params.one("cursor")?);
+    let (limit, at, filter) = (params.limit()?, params.one("cursor")?, Filter::take(&mut params)?);
     params.end()?;
-    let bound = format!("threads {}", who.space);
+    let bound = format!("threads {}{}", who.space, filter.bound());
     let after = at.map(|at| Ok::<_, Problem>(ThreadId::parse(&cursor::read(&bound, &at)?)?)).transpose()?;
-    let mut rows = edge.runtime.store().threads(&who.space, after.as_ref(), limit + 1).await?;
-    let more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
+    let most = limit as usize;
+    let mut rows = listed(edge.runtime.store(), &who.space, after, &filter, most + 1).await?;
+    let more = rows.len() > most;
+    rows.truncate(most);
     let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, row.thread.as_str()));
-    Ok(axum::Json(Page { items: rows.into_iter().map(|row| Thread::of(row, Vec::new())).collect(), next }))
+    Ok(axum::Json(Page { items: rows.into_iter().map(|row| Thread::of(row, Vec::new(), &[])).collect(), next }))
+}
+
+/// Threads that are asked for, after a position, at least `most` if there are so many.
+async fn listed(
+    store: &Arc<dyn Store>,
+    space: &Space,
+    mut after: Option<ThreadId>,
+    filter: &Filter,
+    most: usize,
+) -> Result<Vec<ThreadRow>, Problem> {
+    /// Rows read at a time.
+    const PAGE: u32 = 501;
+    let mut rows = Vec::new();
+    if let (None, Some(first)) = (&after, filter.begin()) {
+        rows.extend(store.thread(space, first).await?);
+        after = Some(first.clone());
+    }
+    loop {
+        let page = store.threads(space, after.as_ref(), PAGE).await?;
+        after = page.last().map(|row| row.thread.clone());
+        let is_last = page.len() < PAGE as usize || after.as_ref().is_some_and(|last| filter.is_past(last));
+        rows.extend(page);
+        rows.retain(|row| filter.admits(row));
+        if is_last || rows.len() >= most {
+            return Ok(rows);
+        }
+    }
 }
 
 /// One thread.
@@ -202,8 +267,9 @@ const QUEUED_MAX: u32 = 1000;
 /// A thread with what takes a look of its own.
 async fn whole(runtime: &Runtime, space: &Space, row: ThreadRow) -> Result<Thread, Problem> {
     let contacts = runtime.store().contacts(space, &row.thread).await?;
+    let timers = runtime.store().timers(space, &row.thread).await?;
     let queued = runtime.queued(space, &row, QUEUED_MAX).await?;
-    Ok(Thread { queued: Some(queued), ..Thread::of(row, contacts) })
+    Ok(Thread { queued: Some(queued), ..Thread::of(row, contacts, &timers) })
 }
 
 /// A thread to be.

@@ -124,3 +124,54 @@ on_both!(two_contacts_of_one_name_are_refused, |medium| {
     app.get("/threads/p").await.expect_problem(404, "not-found");
     app.process("p", json!({ "contacts": [named("friend", "x"), named("other", "x")] })).await;
 });
+
+// What a thread waits for and is reminded of is seen from outside, and a list can be asked for some of the threads alone.
+on_both!(what_is_open_in_a_thread_is_shown_and_lists_take_filters, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    let gather = json!({ "items": ["one", "two"], "prompt": null, "gather": true, "timeout_s": 600 });
+    let watch = json!({ "kind": "input", "from": null, "note": "look up" });
+    let open = call("fan_out", gather).and("set_timer", json!({ "after_s": 60, "note": "tea" })).and("watch", watch);
+    stub.script(at("p"), [open, asleep()]);
+    stub.on(|r: &Request| r.is_decision() && r.thread.ends_with("-0"), call("terminate", json!({ "reason": "here" })));
+    stub.on(|r: &Request| r.is_decision() && r.thread.ends_with("-1"), asleep().held(&gate));
+    stub.on(at("q"), status(400));
+    let mut app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    processes(&app, &["p", "p-2", "q"]).await;
+    app.say_in("p", "go").await;
+    turn_over(&mut socket, "p", 1).await;
+    socket.event("the first part", |e| e["thread"] == "p" && has(e, "thread-ended")).await;
+    app.say_in("q", "go").await;
+    turn_over(&mut socket, "q", 1).await;
+    let thread = app.get("/threads/p").await.expect(200);
+    let gathering = &thread["gatherings"][0];
+    assert_eq!((&gathering["back"], &gathering["of"]), (&json!(1), &json!(2)), "{thread}");
+    assert!(gathering["until"].as_str().is_some_and(|until| until.ends_with('Z')), "{thread}");
+    let timers = thread["timers"].as_array().unwrap();
+    assert_eq!((timers.len(), &timers[0]["note"]), (1, &json!("tea")), "{thread}");
+    assert_eq!((&thread["watches"][0]["kind"], &thread["watches"][0]["raised"]), (&json!("input"), &json!(false)));
+    let ids = async |query: &str| {
+        let threads = app.pages(&format!("/threads?{query}&")).await;
+        threads.iter().map(|thread| thread["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let all = ids("").await;
+    // "-" comes before ".".
+    let (first, second) = (&all[2], &all[3]);
+    assert!(all.len() == 5 && all[1] == "p-2" && first.ends_with("-0") && second.ends_with("-1"), "{all:?}");
+    assert_eq!(ids("parent=p").await, [first.as_str(), second]);
+    assert_eq!(ids("subtree=p").await, ["p", first, second]);
+    assert_eq!(ids("subtree=p&status=done").await, [first.as_str()]);
+    assert_eq!(ids("status=thinking").await, [second.as_str()]);
+    assert_eq!(ids("stuck=true").await, ["q"]);
+    assert_eq!(ids("kind=conversation").await, Vec::<String>::new());
+    let first = app.get("/threads?kind=process&limit=1").await.expect(200);
+    let next =
+        app.get(&format!("/threads?kind=process&limit=1&cursor={}", first["next"].as_str().unwrap())).await.expect(200);
+    assert_eq!((&first["items"][0]["id"], &next["items"][0]["id"]), (&json!("p"), &json!("p-2")), "{all:?}");
+    for wrong in ["status=asleep", "kind=cat", "stuck=maybe", "parent=A", "subtree=."] {
+        let refused = app.get(&format!("/threads?{wrong}")).await;
+        assert_eq!(refused.status, 400, "{wrong}: {}", refused.text);
+    }
+    gate.open();
+    rows_are_what_the_log_says(&mut app).await;
+});

@@ -1,0 +1,135 @@
+//! What of a thread is open: timers, watches, gatherings; and which threads a list is asked for.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::params::Params;
+use super::threads::Kind;
+use crate::edge::problem::Problem;
+use crate::event::{GATHER, Gather, WAIT, Watch};
+use crate::id::ThreadId;
+use crate::store::{Status, ThreadRow, TimerRow};
+
+/// A timer that is set.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Timer {
+    /// Its id in the thread.
+    pub id: String,
+    /// When it fires.
+    #[schema(example = "2026-11-21T04:25:00.123456Z")]
+    pub due: String,
+    /// What it reminds of.
+    pub note: String,
+}
+
+/// A watch that is open.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct OpenWatch {
+    /// Its id in the thread.
+    pub id: String,
+    /// The tag that it looks for.
+    pub kind: String,
+    /// Only from this thread.
+    pub from: Option<String>,
+    /// What is to be done then.
+    pub note: String,
+    /// It has come.
+    pub raised: bool,
+}
+
+/// Subthreads whose results the thread waits to have back together.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Gathering {
+    /// Its id in the thread.
+    pub id: String,
+    /// How many have come back.
+    pub back: u64,
+    /// Of how many.
+    pub of: u64,
+    /// When it is over, whoever has not come back.
+    #[schema(example = "2026-11-21T04:25:00.123456Z")]
+    pub until: Option<String>,
+}
+
+/// The timers that a thread has set itself; those that end a wait or a gathering are told with these.
+pub fn timers(rows: &[TimerRow]) -> Vec<Timer> {
+    let own = rows.iter().filter(|row| row.name != WAIT && !row.name.starts_with(GATHER));
+    own.map(|row| Timer { id: row.name.clone(), due: row.due.to_string(), note: row.note.clone() }).collect()
+}
+
+/// A thread's watches, as its row has them.
+pub fn watches(rows: BTreeMap<String, Watch>) -> Vec<OpenWatch> {
+    let shown = |(id, Watch { kind, from, note, raised })| {
+        let from = from.map(|from: ThreadId| from.to_string());
+        OpenWatch { id, kind, from, note, raised }
+    };
+    rows.into_iter().map(shown).collect()
+}
+
+/// A thread's gatherings, as its row has them, and their limits, which are timers.
+pub fn gatherings(rows: &BTreeMap<String, Gather>, timers: &[TimerRow]) -> Vec<Gathering> {
+    let shown = |(id, gather): (&String, &Gather)| {
+        let limit = timers.iter().find(|timer| timer.name.strip_prefix(GATHER) == Some(id));
+        let back = gather.results.len() as u64;
+        Gathering { id: id.clone(), back, of: gather.total, until: limit.map(|timer| timer.due.to_string()) }
+    };
+    rows.iter().map(shown).collect()
+}
+
+/// Which threads a list is asked for: all conditions are to be met.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    status: Option<Status>,
+    kind: Option<Kind>,
+    parent: Option<ThreadId>,
+    subtree: Option<ThreadId>,
+    stuck: Option<bool>,
+}
+
+impl Filter {
+    /// `status`, `kind`, `parent`, `subtree`, `stuck`.
+    pub fn take(params: &mut Params) -> Result<Self, Problem> {
+        let id = |text: Option<String>| text.map(|text| ThreadId::parse(&text)).transpose();
+        Ok(Self {
+            status: params.word("status", "idle, thinking, waiting, done, failed, stopped", Status::parse)?,
+            kind: params.word("kind", "conversation, process, pipeline", Kind::parse)?,
+            parent: id(params.one("parent")?)?,
+            subtree: id(params.one("subtree")?)?,
+            stuck: params.word("stuck", "true, false", |word| word.parse().ok())?,
+        })
+    }
+
+    /// Where in the order of ids the first can be: here.
+    pub fn begin(&self) -> Option<&ThreadId> {
+        self.parent.as_ref().into_iter().chain(&self.subtree).max()
+    }
+
+    /// What a cursor is bound to.
+    pub fn bound(&self) -> String {
+        if *self == Self::default() { String::new() } else { format!(" {self:?}") }
+    }
+
+    /// Whether no thread from this one on can be among them.
+    pub fn is_past(&self, thread: &ThreadId) -> bool {
+        // Bytewise, everything that begins with "x." lies between "x." and "x/".
+        let past = |root: &ThreadId| thread.as_str() >= format!("{root}/").as_str();
+        self.parent.as_ref().into_iter().chain(&self.subtree).any(past)
+    }
+
+    /// Whether a thread is among them.
+    pub fn admits(&self, row: &ThreadRow) -> bool {
+        self.status.is_none_or(|status| super::threads::status(row) == status)
+            && self.kind.is_none_or(|kind| Kind::of(row) == kind)
+            && self.parent.as_ref().is_none_or(|parent| row.thread.parent().as_ref() == Some(parent))
+            && self.subtree.as_ref().is_none_or(|root| row.thread.is_within(root))
+            && self.stuck.is_none_or(|stuck| is_stuck(row) == stuck)
+    }
+}
+
+/// It waits because it cannot go on, not because it wants to.
+fn is_stuck(row: &ThreadRow) -> bool {
+    let waits = super::threads::status(row) == Status::Waiting;
+    waits && row.standing.waiting.as_ref().is_some_and(|waiting| waiting.reason.is_some())
+}
