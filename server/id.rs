@@ -183,7 +183,15 @@ const OWN: [u8; 4] = *b"thkd";
 
 /// An id for an event that is known to clients before it is stored. No client can take it meanwhile (`Key`).
 pub fn announced() -> Uuid {
-    let mut bytes = *fresh().as_bytes();
+    own(*fresh().as_bytes())
+}
+
+/// The id of an event that says something about a place of the log, once.
+pub fn about(what: &str) -> Uuid {
+    own(*Uuid::new_v5(&Uuid::nil(), what.as_bytes()).as_bytes())
+}
+
+fn own(mut bytes: [u8; 16]) -> Uuid {
     bytes[6] = 0x80 | (bytes[6] & 0x0f);
     bytes[12..].copy_from_slice(&OWN);
     Uuid::from_bytes(bytes)

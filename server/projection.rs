@@ -138,25 +138,36 @@ struct Timer {
     note: String,
 }
 
-fn member<T: for<'a> Deserialize<'a>>(id: &str, change: &Value) -> Member<T> {
-    (id.to_owned(), T::deserialize(change).ok())
+/// A submodule as it was created or changed.
+#[derive(Deserialize)]
+struct Voice {
+    prompt: String,
+}
+
+/// What a change says: null is gone. None: it has a form that this build does not know, which is never "gone".
+fn said<T: for<'a> Deserialize<'a>>(change: &Value) -> Option<Option<T>> {
+    if change.is_null() { Some(None) } else { T::deserialize(change).ok().map(Some) }
+}
+
+fn member<T: for<'a> Deserialize<'a>>(id: &str, change: &Value) -> Option<Member<T>> {
+    Some((id.to_owned(), said(change)?))
 }
 
 fn set(event: &Event, kind: &str, thread: &mut ThreadChange) -> Option<Change> {
     let key = event.payload.get("key").and_then(Value::as_str)?;
     let change = event.payload.get("change")?;
+    let unreadable = || Some(Change::Unreadable { kind: kind.to_owned(), key: key.to_owned() });
     match kind {
         "thread" => {
-            if let Some(status) = change.get("status").and_then(Value::as_str).and_then(Status::parse) {
-                thread.status = Some(status);
-            }
+            let status = change.get("status").and_then(Value::as_str);
+            thread.status = status.and_then(Status::parse);
             thread.settings = change.get("settings").cloned();
             thread.standing.root = event.root();
             thread.standing.reason = change.get("reason").and_then(Value::as_str).map(str::to_owned);
             thread.standing.archived = change.get("archived").and_then(Value::as_bool);
             let by = |parent: &Value| parent.as_str().and_then(|id| ThreadId::parse(id).ok());
             thread.standing.adopted = change.get("parent").map(|parent| Adopted { by: by(parent) });
-            None
+            if status.is_some() && thread.status.is_none() { unreadable() } else { None }
         }
         "wait" => {
             let payload = change.as_object()?;
@@ -168,30 +179,36 @@ fn set(event: &Event, kind: &str, thread: &mut ThreadChange) -> Option<Change> {
             None
         }
         "watch" => {
-            thread.standing.watch = Some(member(key, change));
-            None
+            thread.standing.watch = member(key, change);
+            if thread.standing.watch.is_none() { unreadable() } else { None }
         }
         "gather" => {
-            thread.standing.gather = Some(member(key, change));
-            None
+            thread.standing.gather = member(key, change);
+            if thread.standing.gather.is_none() { unreadable() } else { None }
         }
-        "contact" => {
-            let value = Contact::deserialize(change).ok().map(|contact| (contact.thread, contact.description));
-            Some(Change::Contact { name: Name::parse(key).ok()?, value })
-        }
-        "timer" => {
-            let value = Timer::deserialize(change).ok().map(|timer| (timer.due, timer.note, event.root()));
-            Some(Change::Timer { name: key.to_owned(), value })
-        }
-        "submodule" => {
-            let prompt = change.get("prompt").and_then(Value::as_str).map(str::to_owned);
-            Some(Change::Submodule { name: Name::parse(key).ok()?, prompt })
-        }
-        "entry" => {
-            let note = Note::deserialize(change).ok();
-            let value = note.map(|note| (note.content, note.related_keys, note.owner));
-            Some(Change::Entry { key: key.to_owned(), value })
-        }
+        "contact" => match (Name::parse(key), said::<Contact>(change)) {
+            (Ok(name), Some(contact)) => {
+                Some(Change::Contact { name, value: contact.map(|contact| (contact.thread, contact.description)) })
+            }
+            _ => unreadable(),
+        },
+        "timer" => match said::<Timer>(change) {
+            Some(timer) => {
+                Some(Change::Timer { name: key.to_owned(), value: timer.map(|timer| (timer.due, timer.note, event.root())) })
+            }
+            None => unreadable(),
+        },
+        "submodule" => match (Name::parse(key), said::<Voice>(change)) {
+            (Ok(name), Some(voice)) => Some(Change::Submodule { name, prompt: voice.map(|voice| voice.prompt) }),
+            _ => unreadable(),
+        },
+        "entry" => match said::<Note>(change) {
+            Some(note) => {
+                let value = note.map(|note| (note.content, note.related_keys, note.owner));
+                Some(Change::Entry { key: key.to_owned(), value })
+            }
+            None => unreadable(),
+        },
         _ => None,
     }
 }

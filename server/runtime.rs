@@ -23,7 +23,7 @@ use crate::pipelines::{self, Pipelines};
 use crate::prompt::Prompts;
 use crate::quota::Quotas;
 use crate::store::feed::Hint;
-use crate::store::{self, Append, Appended, Fence, Placed, Query, Show, Status, Store, ThreadRow};
+use crate::store::{self, Append, Appended, Fence, Placed, Query, Show, Status, Store, ThreadRow, Work};
 use crate::supervisor::Supervisor;
 use crate::thread::Settings;
 use crate::tool::Toolbox;
@@ -526,25 +526,32 @@ impl Runtime {
         if lock(&self.0.opened).contains(space) {
             return Ok(());
         }
-        // Not "an empty log": a refused frame may have been noted in it before.
-        let ever = Query { tags: vec!["set:submodule".into()], show: Show::All, limit: 1, ..Query::default() };
-        if self.0.options.default_submodules && self.0.store.events(space, &ever).await?.is_empty() {
-            let thread = ThreadId::default();
-            let voice = |(name, prompt): &(Name, String)| {
-                let draft = Draft::changed(&thread, "submodule", name.as_str(), json!({ "prompt": prompt }));
-                draft.only_if(Condition::NewSubmodule { name: name.clone(), most: usize::MAX })
-            };
-            let drafts: Vec<Draft> = self.0.mind.caller.prompts().submodules.iter().map(voice).collect();
-            if !drafts.is_empty() {
-                match self.0.store.append(Append::free(space, drafts)).await {
-                    // Unmet: another server opened the space at the same time.
-                    Ok(_) | Err(store::Error::Unmet(_)) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
-        }
+        let opened = self.first_voices(space).await;
+        self.0.store.unserved().note(space, Work::Opening, &opened);
+        opened?;
         lock(&self.0.opened).insert(space.clone());
         Ok(())
+    }
+
+    async fn first_voices(&self, space: &Space) -> Result<(), store::Error> {
+        // Not "an empty log": a refused frame may have been noted in it before.
+        if !self.0.options.default_submodules || self.0.store.ever(space, "set:submodule").await? {
+            return Ok(());
+        }
+        let thread = ThreadId::default();
+        let voice = |(name, prompt): &(Name, String)| {
+            let draft = Draft::changed(&thread, "submodule", name.as_str(), json!({ "prompt": prompt }));
+            draft.only_if(Condition::NewSubmodule { name: name.clone(), most: usize::MAX })
+        };
+        let drafts: Vec<Draft> = self.0.mind.caller.prompts().submodules.iter().map(voice).collect();
+        if drafts.is_empty() {
+            return Ok(());
+        }
+        match self.0.store.append(Append::free(space, drafts)).await {
+            // Unmet: another server opened the space at the same time.
+            Ok(_) | Err(store::Error::Unmet(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<ThreadRow, Refused> {

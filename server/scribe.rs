@@ -80,7 +80,7 @@ impl Scribe {
             Some(root) => draft.rooted(root),
             None => draft,
         };
-        let drafts = drafts.into_iter().map(|draft| rooted(draft.without_nul())).collect();
+        let drafts = drafts.into_iter().map(rooted).collect();
         let append = Append { space: self.fence.space.clone(), drafts, fence, release };
         match self.store.append(append).await? {
             Appended::Stored(placed) => {

@@ -31,10 +31,12 @@ mod rows;
 mod sql;
 mod sqlite;
 mod standing;
+mod unserved;
 pub mod words;
 
 pub use backup::{backup, restore};
 pub use standing::{Adopted, Cleared, ContactRow, Member, Standing, StandingChange, TimerRow, Waits};
+pub use unserved::{Unserved, Work};
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -420,6 +422,13 @@ pub enum Change {
         /// How much.
         spent: Spent,
     },
+    /// A change in a form that this build does not know: the row stays as it is.
+    Unreadable {
+        /// Of what: `contact`, `submodule`, …
+        kind: String,
+        /// Which.
+        key: String,
+    },
 }
 
 /// What is used up: a sum over the log.
@@ -440,6 +449,21 @@ impl Spent {
         let Self { calls, tokens, threads } = other;
         Self { calls: and(self.calls, calls), tokens: and(self.tokens, tokens), threads: and(self.threads, threads) }
     }
+}
+
+/// A change in the log that this build cannot read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unread {
+    /// The space.
+    pub space: Space,
+    /// The event's thread.
+    pub thread: ThreadId,
+    /// The event's seq.
+    pub seq: Seq,
+    /// Of what: `contact`, `submodule`, …
+    pub kind: String,
+    /// Which.
+    pub key: String,
 }
 
 /// How events change rows: a pure function, handed to a store when it is opened; the same one rebuilds the rows.
@@ -480,6 +504,8 @@ pub struct Rebuilt {
     pub events: u64,
     /// Rows that were not what the log says: table and key, at most 20 named.
     pub differences: Vec<String>,
+    /// Rows whose last change cannot be read: they stay as they are.
+    pub unreadable: Vec<Unread>,
 }
 
 /// What a look at all that is stored showed.
@@ -511,6 +537,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// The same page for who only passes it on: nothing is read that need not be.
     async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, Error>;
+
+    /// Spaces that cannot be served as they should be.
+    fn unserved(&self) -> &Unserved;
+
+    /// Whether a space's log has an event with this tag (in lower case). Where the index is behind, the log itself is read: this
+    /// does not wait for it.
+    async fn ever(&self, space: &Space, tag: &str) -> Result<bool, Error>;
 
     /// One event.
     async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error>;

@@ -172,7 +172,10 @@ impl Draft {
     /// The same without NUL characters, which not every database can hold; a model or tool may have written some.
     #[must_use]
     pub fn without_nul(mut self) -> Self {
-        self.payload.values_mut().for_each(replace_nul);
+        let mut payload = Value::Object(self.payload);
+        replace_nul(&mut payload);
+        self.payload = object(payload);
+        self.tags.iter_mut().filter(|tag| tag.contains('\0')).for_each(|tag| *tag = tag.replace('\0', "\u{fffd}"));
         self
     }
 

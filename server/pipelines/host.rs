@@ -83,7 +83,7 @@ impl Host {
     async fn call(self, ready: Ready, stop: CancellationToken) -> Result<Ended, Failure> {
         let ended = self.0.caller.ask(&ready, Until::ms(self.0.ask_ms), &stop, |_| {}).await;
         let record = ready.record(&self.place(), &ended, json!({ "run": self.0.run.id }));
-        let append = Append::free(&self.0.space, vec![record.without_nul()]);
+        let append = Append::free(&self.0.space, vec![record]);
         self.0.caller.store().append(append).await.map_err(failed)?;
         Ok(ended)
     }

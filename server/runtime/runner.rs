@@ -16,7 +16,7 @@ use crate::failure::{Failure, FailureKind, Who};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::scribe::{Lost, Scribe};
 use crate::store::feed::Hint;
-use crate::store::{self, Append, Fence, Order, Query, Show, Status, ThreadRow};
+use crate::store::{self, Append, Fence, Order, Query, Show, Status, ThreadRow, Work};
 use crate::supervisor;
 use crate::thread::Settings;
 use crate::turn::driver::{Driver, Stop, Why};
@@ -119,6 +119,7 @@ impl Runtime {
                 Ok(looked) => looked,
                 Err(panic) => Err(self.broke_down(&key, &mut trouble, supervisor::words(&*panic))),
             };
+            self.0.store.unserved().note(&key.0, Work::Threads, &looked);
             if looked.is_ok() {
                 (pause, trouble) = (PAUSE, Trouble::default());
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Runtime;
 use crate::event::{Draft, GATHER, WAIT};
 use crate::id::Space;
-use crate::store::{self, Append, Appended, TimerRow};
+use crate::store::{self, Append, Appended, TimerRow, Work};
 use crate::time::{self, Timestamp};
 
 /// Most timers that become events in one append.
@@ -36,7 +36,9 @@ impl Runtime {
         let now = time::now();
         let mut rest = self.0.options.scan;
         for space in self.0.store.spaces_due(now).await? {
-            if let Err(error) = self.fire_in(&space, now).await {
+            let fired = self.fire_in(&space, now).await;
+            self.0.store.unserved().note(&space, Work::Timers, &fired);
+            if let Err(error) = fired {
                 tracing::warn!(%error, %space, "timers that are due could not be fired; they are tried again");
                 rest = rest.min(REST);
             }

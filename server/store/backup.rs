@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions, Connection};
 
 use super::append::Position;
 use super::sql::{self, EventRow, Writes};
-use super::{Error, Project, postgres, sqlite};
+use super::{Error, Project, Rebuilt, postgres, sqlite};
 
 /// Copies events and blobs from one open connection to another; how many events.
 macro_rules! copy {
@@ -77,8 +77,8 @@ async fn begin_sqlite(connection: &mut SqliteConnection) -> Result<(), Error> {
     sqlx::query("begin immediate").execute(connection).await.map(|_| ()).map_err(sql::error)
 }
 
-/// Fills the empty database behind a URL from a backup; how many events. Clients see a new epoch.
-pub async fn restore(url: &str, file: &Path, project: Project) -> Result<u64, Error> {
+/// Fills the empty database behind a URL from a backup; what was read. Clients see a new epoch.
+pub async fn restore(url: &str, file: &Path, project: Project) -> Result<Rebuilt, Error> {
     let mut source = sqlite::open_backup(file).await?;
     if is_postgres(url) {
         let mut target = postgres::connect(&postgres::options(url)?).await?;
@@ -87,19 +87,19 @@ pub async fn restore(url: &str, file: &Path, project: Project) -> Result<u64, Er
         // Nobody else fills it at the same time.
         sqlx::query("lock table log in exclusive mode").execute(&mut target).await.map_err(sql::error)?;
         postgres::renew_epoch(&mut target).await?;
-        let events = copy!(sqlite, &mut source, postgres, &mut target)?;
-        postgres::remake(&mut target, project, false).await?;
+        copy!(sqlite, &mut source, postgres, &mut target)?;
+        let made = postgres::remake(&mut target, project, false).await?;
         sqlx::query("commit").execute(&mut target).await.map_err(sql::error)?;
-        return Ok(events);
+        return Ok(made);
     }
     let (mut target, _lock) = sqlite::open_alone(url).await?;
     sqlite::renew_epoch(&mut target).await?;
     sqlite::attach_new(&mut target, url).await?;
     begin_sqlite(&mut target).await?;
-    let events = copy!(sqlite, &mut source, sqlite, &mut target)?;
-    sqlite::remake(&mut target, project, false).await?;
+    copy!(sqlite, &mut source, sqlite, &mut target)?;
+    let made = sqlite::remake(&mut target, project, false).await?;
     sqlite::adopt(&mut target).await?;
     sqlx::query("commit").execute(&mut target).await.map_err(sql::error)?;
     target.close().await.map_err(sql::error)?;
-    Ok(events)
+    Ok(made)
 }

@@ -12,8 +12,8 @@ use futures_util::{Stream, TryStreamExt};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::Error;
 use super::sql::{self, IndexColumns, Indexed};
+use super::{Error, Unserved, Work};
 use crate::id::Space;
 use crate::supervisor::Supervisor;
 
@@ -67,6 +67,7 @@ pub(super) struct Index {
     work: mpsc::Sender<()>,
     /// Told after every transaction.
     progress: Arc<Notify>,
+    unserved: Arc<Unserved>,
     soon: usize,
     most: usize,
 }
@@ -100,11 +101,24 @@ impl Index {
     /// Starts the task over a database.
     pub fn start<B: Indexing>(backend: B, supervisor: &Supervisor) -> Self {
         let (work, wakes) = mpsc::channel(1);
-        let index = Self { state: Arc::default(), work, progress: Arc::default(), soon: B::SOON, most: B::MOST };
-        let (state, progress) = (index.state.clone(), index.progress.clone());
-        let task = Task { backend, state, wakes, progress, promised: BTreeMap::new(), more: false, last: None };
+        let index = Self {
+            state: Arc::default(),
+            work,
+            progress: Arc::default(),
+            unserved: Arc::default(),
+            soon: B::SOON,
+            most: B::MOST,
+        };
+        let (state, progress, unserved) = (index.state.clone(), index.progress.clone(), index.unserved.clone());
+        let task =
+            Task { backend, state, wakes, progress, unserved, promised: BTreeMap::new(), more: false, last: None };
         tokio::spawn(supervisor.watch("the index", task.run()));
         index
+    }
+
+    /// Spaces that cannot be served as they should be: kept here, for every store has one of these.
+    pub fn unserved(&self) -> &Unserved {
+        &self.unserved
     }
 
     /// The log of a space grew by so many events.
@@ -175,6 +189,7 @@ struct Task<B> {
     state: Arc<Mutex<State>>,
     wakes: mpsc::Receiver<()>,
     progress: Arc<Notify>,
+    unserved: Arc<Unserved>,
     /// Who asked before the last transaction on a space began, and waits until there is no more.
     promised: BTreeMap<Space, Vec<Answer>>,
     /// The last transaction left some.
@@ -244,6 +259,7 @@ impl<B: Indexing> Task<B> {
             self.promised.entry(space.clone()).or_default().extend(waiting);
         }
         let result = self.backend.add(&space).await;
+        self.unserved.note(&space, Work::Index, &result);
         self.last = Some(space.clone());
         self.more = matches!(result, Ok(Added { more: true, .. }));
         let mut state = lock(&self.state);

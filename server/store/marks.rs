@@ -10,9 +10,22 @@ use super::{Query, Show};
 use crate::event::{Modality, Source, Visibility, tag};
 use crate::id::ThreadId;
 
+/// Longer tags are known by their beginning and their hash: a database has a limit for what is in an index.
+const TAG_MAX: usize = 512;
+
+/// A tag (in lower case) as a mark has it. Any text, for a log may have been written by a server that took more: what could be
+/// stored can be indexed.
+pub fn of_tag(tag: &str) -> String {
+    if tag.len() <= TAG_MAX && !tag.contains('\0') {
+        return format!("#{tag}");
+    }
+    let head = tag[..tag.floor_char_boundary(TAG_MAX)].replace('\0', "\u{fffd}");
+    format!("#{head}…{}", crate::text::sha256(tag.as_bytes()))
+}
+
 /// The marks of an event, each once.
 pub fn of(thread: &ThreadId, tags: &[String], from: Source, kind: Modality) -> Vec<String> {
-    let tags = tags.iter().map(|tag| format!("#{}", tag.to_lowercase()));
+    let tags = tags.iter().map(|tag| of_tag(&tag.to_lowercase()));
     let alone = std::iter::once(String::new());
     let kinds: BTreeSet<String> = alone.chain(tags).chain(source(from)).chain(modality(kind)).collect();
     scopes(thread).flat_map(|scope| kinds.iter().map(move |kind| format!("{scope}{kind}"))).collect()
@@ -50,7 +63,7 @@ pub fn covers(query: &Query) -> bool {
 /// Tags are the sharpest; then a rare source or modality; else anything.
 fn kinds(query: &Query) -> Vec<String> {
     if query.has_tags() {
-        return query.tags().iter().map(|tag| format!("#{tag}")).collect();
+        return query.tags().iter().map(|tag| of_tag(tag)).collect();
     }
     let rare = query.modality.and_then(modality).or(query.source.and_then(source));
     vec![rare.unwrap_or_default()]

@@ -60,7 +60,7 @@ impl Derived {
                 differences.push(format!("{table}: {rows} rows instead of {expected}"));
             }
         }
-        Rebuilt { events: log.events, differences }
+        Rebuilt { events: log.events, differences, unreadable: log.rows.unreadable }
     }
 }
 
@@ -178,6 +178,7 @@ macro_rules! rebuild {
                     }
                 }
             }
+            log.rows.keep(&tables.rows);
             if !check {
                 let writes = sql::Writes {
                     heads: log.heads.iter().map(|(space, head)| (space, *head)).collect(),

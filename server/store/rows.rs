@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{
-    Change, ContactRow, Entry, Project, Spent, Standing, Status, SubmoduleRow, ThreadChange, ThreadRow, TimerRow,
+    Change, ContactRow, Entry, Project, Spent, Standing, Status, SubmoduleRow, ThreadChange, ThreadRow, TimerRow, Unread,
 };
 use crate::event::Event;
 use crate::id::{Name, Seq, Space, ThreadId};
@@ -27,6 +27,19 @@ pub struct Rows {
     /// What is used up, by space and root; by `SPACE` what the whole space has used. What these events add to it: it need not
     /// be read to be written.
     pub roots: BTreeMap<(Space, Seq), Spent>,
+    /// Changes that cannot be read and were not followed by one that can.
+    pub unreadable: Vec<Unread>,
+}
+
+/// A log may have been written by a server that took NUL; the columns of a row cannot hold it everywhere.
+fn clean(text: String) -> String {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
+}
+
+fn copy<K: Ord, V: Clone>(to: &mut BTreeMap<K, V>, from: &BTreeMap<K, V>, key: K) {
+    if let Some(row) = from.get(&key) {
+        to.insert(key, row.clone());
+    }
 }
 
 /// In the place of a root: no event has this seq.
@@ -40,33 +53,52 @@ impl Rows {
             .entry((space.clone(), event.thread.clone()))
             .or_insert_with(|| ThreadRow::first(&event.thread, event.ts))
             .take(thread, event.seq, event.ts);
+        if let Some(change) = &other {
+            self.supersede(space, &event.thread, change);
+        }
         match other {
+            Some(Change::Unreadable { kind, key }) => {
+                self.unreadable.push(Unread {
+                    space: space.clone(),
+                    thread: event.thread.clone(),
+                    seq: event.seq,
+                    kind,
+                    key,
+                });
+            }
             Some(Change::Submodule { name, prompt }) => {
-                let row = prompt.map(|prompt| SubmoduleRow { name: name.clone(), prompt, updated: event.ts });
+                let row =
+                    prompt.map(clean).map(|prompt| SubmoduleRow { name: name.clone(), prompt, updated: event.ts });
                 self.submodules.insert((space.clone(), name), row);
             }
             Some(Change::Entry { key, value }) => {
+                let key = clean(key);
                 let row = value.map(|(content, related_keys, owner)| Entry {
                     key: key.clone(),
-                    content,
-                    related_keys,
-                    owner,
+                    content: clean(content),
+                    related_keys: related_keys.into_iter().map(clean).collect(),
+                    owner: clean(owner),
                     updated: event.ts,
                 });
                 self.entries.insert((space.clone(), key), row);
             }
             Some(Change::Contact { name, value }) => {
-                let row = value.map(|(target, description)| ContactRow { name: name.clone(), target, description });
+                let row = value.map(|(target, description)| ContactRow {
+                    name: name.clone(),
+                    target,
+                    description: clean(description),
+                });
                 self.contacts.insert((space.clone(), event.thread.clone(), name), row);
             }
             Some(Change::Timer { name, value }) => {
+                let name = clean(name);
                 let (space, thread) = (space.clone(), event.thread.clone());
                 let row = value.map(|(due, note, root)| TimerRow {
                     space: space.clone(),
                     thread: thread.clone(),
                     name: name.clone(),
                     due,
-                    note,
+                    note: clean(note),
                     root,
                 });
                 self.timers.insert((space, thread, name), row);
@@ -87,6 +119,35 @@ impl Rows {
 }
 
 impl Rows {
+    /// What could not be read before does not matter any more.
+    fn supersede(&mut self, space: &Space, thread: &ThreadId, change: &Change) {
+        let (kind, key, of_thread) = match change {
+            Change::Submodule { name, .. } => ("submodule", name.as_str(), false),
+            Change::Entry { key, .. } => ("entry", key.as_str(), false),
+            Change::Contact { name, .. } => ("contact", name.as_str(), true),
+            Change::Timer { name, .. } => ("timer", name.as_str(), true),
+            Change::Unreadable { kind, key } => {
+                (kind.as_str(), key.as_str(), !matches!(kind.as_str(), "submodule" | "entry"))
+            }
+        };
+        self.unreadable
+            .retain(|it| it.space != *space || it.kind != kind || it.key != key || (of_thread && it.thread != *thread));
+    }
+
+    /// Where the last change cannot be read, the row is what it is there.
+    pub fn keep(&mut self, there: &Self) {
+        for Unread { space, thread, kind, key, .. } in &self.unreadable {
+            let (space, thread) = (space.clone(), thread.clone());
+            match (kind.as_str(), Name::parse(key)) {
+                ("submodule", Ok(name)) => copy(&mut self.submodules, &there.submodules, (space, name)),
+                ("contact", Ok(name)) => copy(&mut self.contacts, &there.contacts, (space, thread, name)),
+                ("entry", _) => copy(&mut self.entries, &there.entries, (space, key.clone())),
+                ("timer", _) => copy(&mut self.timers, &there.timers, (space, thread, key.clone())),
+                _ => {}
+            }
+        }
+    }
+
     /// Whether there are rows that are written one by one.
     pub fn has_single(&self) -> bool {
         !(self.submodules.is_empty() && self.entries.is_empty() && self.contacts.is_empty() && self.timers.is_empty())

@@ -83,6 +83,23 @@ macro_rules! store {
                 self.page(space, query).await?.into_iter().map(sql::written).collect()
             }
 
+            fn unserved(&self) -> &super::Unserved {
+                self.index.unserved()
+            }
+
+            async fn ever(&self, space: &Space, tag: &str) -> Result<bool, Error> {
+                let text = "select exists (select 1 from marks where space = $1 and mark = $2) \
+                     or exists (select 1 from events where space = $1 \
+                     and seq > coalesce((select seq from indexed where space = $1), 0) and tags like $3)";
+                sqlx::query_scalar(text)
+                    .bind(space.as_str())
+                    .bind(super::marks::of_tag(tag))
+                    .bind(format!("%\"{tag}\"%"))
+                    .fetch_one(&mut *self.reader().await?)
+                    .await
+                    .map_err(sql::error)
+            }
+
             async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error> {
                 let text =
                     concat!("select ", sql::event_columns!(), " from events e where space = $1 and event_id = $2");
@@ -590,7 +607,7 @@ macro_rules! store {
             if !tags.is_empty() {
                 page.push(" and exists (select 1 from marks t where t.space = e.space and t.mark in (");
                 for (number, tag) in tags.into_iter().enumerate() {
-                    page.push(if number == 0 { "" } else { ", " }).push_bind(format!("#{tag}"));
+                    page.push(if number == 0 { "" } else { ", " }).push_bind(super::marks::of_tag(&tag));
                 }
                 page.push(") and t.visibility = e.visibility and t.seq = e.seq)");
             }

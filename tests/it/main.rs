@@ -50,5 +50,7 @@ mod tools;
 mod tools_schema;
 mod turn;
 mod view_size;
+mod unreadable;
+mod unserved;
 mod views;
 mod voices;

@@ -5,17 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::Caller;
+use super::params::Params;
+use crate::edge::auth::Shown;
 use crate::edge::outgoing::PROTOCOL;
 use crate::edge::problem::{Problem, Slug};
 use crate::edge::{Edge, Limits, Role};
-use crate::id::Seq;
+use crate::id::{Seq, Space};
 
 /// How long the database may take to answer.
 const READY_WITHIN: Duration = Duration::from_secs(2);
@@ -27,18 +29,58 @@ pub async fn livez() -> &'static str {
     "ok\n"
 }
 
-/// Whether it is worth sending requests.
+/// Whether it is worth sending requests, in full.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Readiness {
+    /// `ok`: with spaces that are not served, too, for the others are.
+    #[schema(value_type = String, example = "ok")]
+    pub status: &'static str,
+    /// Spaces that cannot be served as they should be; a person must look.
+    pub unserved: Vec<NotServed>,
+}
+
+/// A space that cannot be served as it should be.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NotServed {
+    /// The space.
+    #[schema(value_type = String, example = "default")]
+    pub space: Space,
+    /// What cannot be done for it: `opening`, `index`, `timers` or `threads`.
+    #[schema(example = "index")]
+    pub work: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Whether it is worth sending requests. With `full`, for who has the server in hand: what cannot be served, and why.
 #[utoipa::path(get, path = "/readyz", operation_id = "readyz", tag = "server", security(()),
-    responses((status = 200, content_type = "text/plain", body = String)))]
-pub async fn readyz(State(edge): State<Arc<Edge>>) -> Result<&'static str, Problem> {
+    params(("full" = Option<bool>, Query, description = "spaces that are not served, too; with the credentials of an admin")),
+    responses((status = 200, content((String = "text/plain"), (Readiness = "application/json")))))]
+pub async fn readyz(
+    State(edge): State<Arc<Edge>>,
+    headers: HeaderMap,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let full = params.flag("full")?;
+    params.end()?;
+    if full {
+        edge.auth.decide(Shown::in_headers(&headers))?.require_admin()?;
+    }
     if edge.drain.is_cancelled() {
         return Err(Problem::new(Slug::Unavailable, "the server is going away"));
     }
     match tokio::time::timeout(READY_WITHIN, edge.runtime.store().ping()).await {
-        Ok(Ok(())) => Ok("ok\n"),
+        Ok(Ok(())) if full => Ok(axum::Json(readiness(&edge)).into_response()),
+        Ok(Ok(())) => Ok("ok\n".into_response()),
         Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(Problem::new(Slug::Unavailable, "the database does not answer")),
     }
+}
+
+fn readiness(edge: &Edge) -> Readiness {
+    let all = edge.runtime.store().unserved().all().into_iter();
+    let unserved = all.map(|(space, work, reason)| NotServed { space, work: work.to_string(), reason }).collect();
+    Readiness { status: "ok", unserved }
 }
 
 /// The metrics of all spaces, in Prometheus' text format. For a key with `role = "admin"`.

@@ -50,7 +50,7 @@ impl Item {
         let mut bytes = 0;
         let mut drafts = Vec::with_capacity(append.drafts.len());
         for draft in append.drafts {
-            let payload = raw(&draft.payload)?;
+            let (draft, payload) = storable(draft)?;
             bytes += payload.get().len();
             // Every draft gets its id before the first try, so that a second one finds what the first one may have stored.
             let given = draft.event_id.is_some();
@@ -59,6 +59,17 @@ impl Item {
         }
         Ok(Self { space: append.space, drafts, bytes, fence: append.fence, release: append.release, answer })
     }
+}
+
+/// A draft and its payload as JSON, without NUL: what is made of them (marks, rows) could not be stored everywhere.
+fn storable(draft: Draft) -> Result<(Draft, Box<RawValue>), Error> {
+    let payload = raw(&draft.payload)?;
+    if !payload.get().contains("\\u0000") && !draft.tags.iter().any(|tag| tag.contains('\0')) {
+        return Ok((draft, payload));
+    }
+    let draft = draft.without_nul();
+    let payload = raw(&draft.payload)?;
+    Ok((draft, payload))
 }
 
 /// A committed event as the feed and its readers have it.

@@ -306,7 +306,7 @@ async fn a_backup_restores_the_log_under_a_new_epoch() {
         let opened = store::open(&format!("sqlite://{}", file.display()), Options::default(), project).await;
         assert!(opened.err().unwrap().to_string().contains("thinkd restore"));
         for target in media().await {
-            assert_eq!(store::restore(target.url(), &file, project).await.unwrap(), 10);
+            assert_eq!(store::restore(target.url(), &file, project).await.unwrap().events, 10);
             let twice = store::restore(target.url(), &file, project).await.unwrap_err().to_string();
             assert!(twice.contains("empty"), "{twice}");
             let restored = open(&target).await;

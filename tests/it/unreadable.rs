@@ -1,0 +1,95 @@
+//! Changes in the log that this build cannot read, as a newer one may have written them: never taken for a removal, always said.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+
+use serde_json::{Value, json};
+use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
+
+use crate::support::*;
+
+async fn execute(url: &str, text: String) {
+    let text = sqlx::AssertSqlSafe(text);
+    if url.starts_with("sqlite") {
+        SqliteConnection::connect(url).await.unwrap().execute(text).await.unwrap();
+    } else {
+        PgConnection::connect(url).await.unwrap().execute(text).await.unwrap();
+    }
+}
+
+/// Runs a command of the program on a database: whether it succeeded, and what it said.
+async fn command(app: &App, database: &str, arguments: &[&str]) -> (bool, String) {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
+    command.args(arguments).env_clear().env("DATABASE_URL", database).current_dir(app.folder());
+    let output = within("the end of a command", command.kill_on_drop(true).output()).await.unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), said)
+}
+
+/// What a newer server would have stored as event `seq`, after the event `seq - 1`.
+async fn newer(app: &App, seq: i64, thread: &str, kind: &str, key: &str, change: &Value) {
+    let payload = json!({ "text": "newer", "kind": kind, "key": key, "change": change });
+    let is_sqlite = app.database().starts_with("sqlite");
+    let id = if is_sqlite { "randomblob(16)" } else { "gen_random_uuid()" };
+    let insert = format!(
+        "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility) \
+         select space, {seq}, {id}, ts, '{thread}', 'internal', 'state', '{payload}', '[\"state\",\"set:{kind}\"]', 1 \
+         from events where seq = {seq} - 1"
+    );
+    execute(app.database(), insert).await;
+    if !is_sqlite {
+        execute(app.database(), format!("update spaces set head = {seq}")).await;
+    }
+}
+
+on_both!(a_change_that_cannot_be_read_is_no_removal_and_is_said_once, |medium| {
+    let stub = Stub::start().await;
+    let mut app = Setup::new(medium, &stub).voices(&["a", "b", "c"]).start().await;
+    app.process("helper", json!({})).await;
+    let contacts = json!([{ "name": "h", "thread": "helper", "description": "helps" }]);
+    app.process("p", json!({ "contacts": contacts })).await;
+    let last = seq(app.public_log().await.last().unwrap());
+    assert!(app.stop().await.success());
+    let (ok, said) = command(&app, app.database(), &["rebuild", "--check"]).await;
+    assert!(ok, "control: all can be read: {said}");
+    newer(&app, last + 1, "main", "submodule", "a", &json!({ "prompts": ["of", "a newer form"] })).await;
+    newer(&app, last + 2, "p", "contact", "h", &json!({ "threads": ["helper"] })).await;
+    newer(&app, last + 3, "main", "submodule", "b", &json!({ "prompts": [] })).await;
+    newer(&app, last + 4, "main", "submodule", "b", &json!({ "prompt": "readable again" })).await;
+    newer(&app, last + 5, "main", "submodule", "c", &Value::Null).await;
+    let (ok, said) = command(&app, app.database(), &["rebuild", "--check"]).await;
+    let names = |seq: i64| said.contains(&format!("at seq {seq} "));
+    assert!(!ok && names(last + 1) && names(last + 2) && !names(last + 3) && !names(last + 5), "{said}");
+    // Said in the log, once, however often the rows are made anew.
+    for _ in 0..2 {
+        let (ok, said) = command(&app, app.database(), &["rebuild"]).await;
+        assert!(ok, "{said}");
+    }
+    let copy = app.folder().join("copy");
+    let (ok, said) = command(&app, app.database(), &["backup", copy.to_str().unwrap()]).await;
+    assert!(ok, "{said}");
+    app.start_again().await;
+    let voices = app.get("/submodules").await.expect(200);
+    let voices: Vec<(&str, &str)> = voices["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|voice| (voice["name"].as_str().unwrap(), voice["prompt"].as_str().unwrap()))
+        .collect();
+    assert_eq!(voices.len(), 2, "c is gone, a and b are not: {voices:?}");
+    assert_eq!((voices[0].0, voices[1]), ("a", ("b", "readable again")));
+    let process = app.get("/threads/p").await.expect(200);
+    assert_eq!(process["contacts"].as_array().unwrap().len(), 1, "{process}");
+    let log = app.public_log().await;
+    let mut told: Vec<(&str, i64)> = with(&log, &["failure", "store"])
+        .iter()
+        .map(|e| (e["thread"].as_str().unwrap(), e["payload"]["detail"]["seq"].as_i64().unwrap()))
+        .collect();
+    told.sort_unstable();
+    assert_eq!(told, [("main", last + 1), ("p", last + 2)], "{}", story(&log));
+    // Restored where there are no rows, it is said, too.
+    for target in Medium::each().await {
+        let (ok, said) = command(&app, target.url(), &["restore", copy.to_str().unwrap()]).await;
+        assert!(ok && said.contains(&format!("at seq {} ", last + 1)), "{said}");
+        let (ok, _) = command(&app, target.url(), &["rebuild", "--check"]).await;
+        assert!(!ok);
+    }
+});
