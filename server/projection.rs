@@ -193,9 +193,10 @@ fn set(event: &Event, kind: &str, thread: &mut ThreadChange) -> Option<Change> {
             _ => unreadable(),
         },
         "timer" => match said::<Timer>(change) {
-            Some(timer) => {
-                Some(Change::Timer { name: key.to_owned(), value: timer.map(|timer| (timer.due, timer.note, event.root())) })
-            }
+            Some(timer) => Some(Change::Timer {
+                name: key.to_owned(),
+                value: timer.map(|timer| (timer.due, timer.note, event.root())),
+            }),
             None => unreadable(),
         },
         "submodule" => match (Name::parse(key), said::<Voice>(change)) {

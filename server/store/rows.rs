@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{
-    Change, ContactRow, Entry, Project, Spent, Standing, Status, SubmoduleRow, ThreadChange, ThreadRow, TimerRow, Unread,
+    Change, ContactRow, Entry, Project, Spent, Standing, Status, SubmoduleRow, ThreadChange, ThreadRow, TimerRow,
+    Unread,
 };
 use crate::event::Event;
 use crate::id::{Name, Seq, Space, ThreadId};
@@ -129,6 +130,8 @@ impl Rows {
             Change::Unreadable { kind, key } => {
                 (kind.as_str(), key.as_str(), !matches!(kind.as_str(), "submodule" | "entry"))
             }
+            // A sum: it has no form that could be unknown.
+            Change::Spent { .. } => return,
         };
         self.unreadable
             .retain(|it| it.space != *space || it.kind != kind || it.key != key || (of_thread && it.thread != *thread));

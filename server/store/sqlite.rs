@@ -1,7 +1,6 @@
 //! SQLite: one file, one process. WAL with `synchronous=FULL`, one connection that writes, a few that read; a lock file
 //! keeps other processes out, so leases need no table. The index has a file of its own. Only what differs from Postgres is here.
 
-use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
