@@ -67,7 +67,7 @@ async fn dies(medium: Medium, panics_on: &str, task: &str) {
     assert_eq!(said(&socket.chat("hello").await), "ok: hello", "control: nothing has died");
     socket.say_in("busy", "for ever").await;
     stub.request(|r| r.is_decision() && r.says("for ever")).await;
-    println!("now: {task}");
+    println!("making {task} panic");
     fail(&app).await;
     // Whatever comes of it.
     let post = app.request("POST", "/threads/main/messages").json(&json!({ "text": "now" }));
@@ -81,7 +81,7 @@ async fn d4_57_the_first_task_that_dies_ends_the_server_with_its_name() {
     let logs = [
         ("could not look for waiting threads", "the search for threads that wait"),
         ("leases could not be renewed", "the renewal of leases"),
-        ("timers that are due could not be fired", "the timers"),
+        ("timers that are due could not be looked for", "the timers"),
         ("not listening to other servers", "listening to other servers"),
         ("what followers were not told of cannot be read", "telling followers what they missed"),
     ];
