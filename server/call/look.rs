@@ -13,6 +13,9 @@ use crate::time;
 /// How many events are read at a time to fill a view.
 const PAGE: u32 = 500;
 
+/// Most events that are read to find what a turn is about, where more has come since than a view holds.
+const BACKLOG_MAX: u64 = 20_000;
+
 /// What of the log a call is to see.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope {
@@ -172,7 +175,7 @@ impl Caller {
             after: Some(from - 1),
             before: Some(first),
             order: Order::Descending,
-            limit: u32::try_from(before.min(history::VIEW_MAX)).unwrap_or(u32::MAX),
+            limit: u32::try_from(before.min(BACKLOG_MAX)).unwrap_or(u32::MAX),
             ..Query::default()
         };
         self.read(&place.space, &query, lengths).await

@@ -476,7 +476,7 @@ impl Runtime {
                 cancel = Some(event);
             } else if !full && (event.wakes() || event.has(tag::INPUT) || event.part().is_some()) {
                 // Parts stay with what they belong to.
-                full = shown + 1 >= most && !event.has(tag::INPUT) || shown + 1 >= most && event.wakes();
+                full = shown + 1 >= most && (event.wakes() || !event.has(tag::INPUT));
                 batch.push(event);
             }
             // A cancel may stand behind it.

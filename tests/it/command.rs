@@ -541,7 +541,7 @@ async fn a_database_that_is_in_use_is_left_alone() {
         let mut command = thinkd(&app, arguments);
         let refused = ended(command.env("DATABASE_URL", app.database()).env("THINKD_LISTEN", "127.0.0.1:0"), "").await;
         assert_eq!(refused.status.code(), Some(1), "{arguments:?}");
-        assert!(err(&refused).contains("another thinkd has the database"), "{arguments:?}: {}", err(&refused));
+        assert!(err(&refused).contains("another thinkd has this database open"), "{arguments:?}: {}", err(&refused));
     }
     app.tell("still there").await;
 }

@@ -95,7 +95,9 @@ fn members() -> Vec<(&'static str, &'static str, Value)> {
 /// What parameters of a name may be, wherever they stand.
 fn bound_of(name: &str, place: &str) -> Option<Value> {
     Some(match (name, place) {
-        ("thread", _) => thread(),
+        // Where `subtree` is true or false, a pattern says nothing.
+        ("thread" | "parent" | "subtree", _) => thread(),
+        ("status", _) => json!({ "enum": ["idle", "thinking", "waiting", "done", "failed", "stopped"] }),
         ("name", "path") => json!({ "pattern": NAME }),
         ("run", "path") => json!({ "format": "uuid" }),
         ("sha256", "path") => json!({ "pattern": SHA256 }),
