@@ -130,11 +130,6 @@ impl Caller {
         &self.prompts
     }
 
-    /// How much history a view holds.
-    pub fn history(&self) -> &history::Options {
-        &self.options
-    }
-
     /// The store it reads.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store

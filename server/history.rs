@@ -42,15 +42,6 @@ pub struct Options {
     pub event_chars: usize,
 }
 
-impl Options {
-    /// Most events that a turn may be about, and what lies between them: half of what a view holds, so that there is room for what
-    /// the turn itself adds. `whole`: of a thread that thinks by itself.
-    pub fn batch_max(&self, whole: bool) -> usize {
-        let held = if whole { VIEW_MAX } else { self.decision.min(self.submodule) };
-        usize::try_from(held / 2).unwrap_or(usize::MAX).max(1)
-    }
-}
-
 /// How long an entry may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
@@ -92,6 +83,9 @@ pub struct Window {
 
 /// Most events any view holds, whatever is configured.
 pub const VIEW_MAX: u64 = 2000;
+
+/// Most events that a turn is about, with what lies between them: half of that, so that there is room for what the turn itself adds.
+pub const BATCH_MAX: usize = 1000;
 
 impl Window {
     /// The window of a decision (`Show::Visible`) or a submodule (`Show::Heard`) over a thread as its row stands.

@@ -13,6 +13,7 @@ use super::{Active, Runtime, lock};
 use crate::call::Place;
 use crate::event::{Draft, Event, TurnOutcome, WAIT, Waiting, tag};
 use crate::failure::{Failure, FailureKind, Who};
+use crate::history;
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::scribe::{Lost, Scribe};
 use crate::store::feed::Hint;
@@ -290,7 +291,7 @@ impl Runtime {
             Some(turn) => (turn, None, Vec::new(), self.0.quotas.open(&space, &thread, row.standing.root, false)),
             None => {
                 let number = row.turn + 1;
-                let (batch, cancel) = self.batch(&fence.space, row, number, &settings).await?;
+                let (batch, cancel) = self.batch(&fence.space, row, number).await?;
                 let names: Vec<Name> = voices.iter().map(|voice| voice.name.clone()).collect();
                 let seqs: Vec<Seq> = batch.iter().map(|event| event.seq).collect();
                 let opening = opening(row, &settings, number, &seqs, &names);
@@ -463,10 +464,8 @@ impl Runtime {
         space: &Space,
         row: &ThreadRow,
         turn: u64,
-        settings: &Settings,
     ) -> Result<(Vec<Event>, Option<Event>), store::Error> {
         let (mut batch, mut cancel) = (Vec::new(), None);
-        let most = self.0.mind.caller.history().batch_max(settings.is_process());
         let (mut shown, mut full) = (0, false);
         let show = if self.0.store.is_shared() { Show::Public } else { Show::Visible };
         self.each_after(space, row, show, |event| {
@@ -476,7 +475,7 @@ impl Runtime {
                 cancel = Some(event);
             } else if !full && (event.wakes() || event.has(tag::INPUT) || event.part().is_some()) {
                 // Parts stay with what they belong to.
-                full = shown + 1 >= most && (event.wakes() || !event.has(tag::INPUT));
+                full = shown + 1 >= history::BATCH_MAX && (event.wakes() || !event.has(tag::INPUT));
                 batch.push(event);
             }
             // A cancel may stand behind it.
