@@ -73,10 +73,10 @@ on_both!(a_client_that_posts_the_id_of_a_coming_timer_stops_nobodys_timers, |med
 
 // The same for the beginning of a subthread: whoever took its id suppressed the spawn, at the price of five decisions.
 on_both!(a_client_that_posts_the_id_of_a_coming_subthread_suppresses_no_spawn, |medium| {
-    let stub = Stub::start().await;
+    let (stub, gate) = (Stub::start().await, Gate::new());
     let spawn = call("spawn_thread", json!({ "label": "research", "prompt": null, "payload": "begin" }));
     stub.script(at("p"), [spawn, call("wait", json!({ "from": "research", "timeout_s": null })), asleep()]);
-    stub.on(at("p.research"), call("terminate", json!({ "reason": "found it" })));
+    stub.on(at("p.research"), call("terminate", json!({ "reason": "found it" })).held(&gate));
     stub.on(Request::is_decision, asleep());
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
@@ -85,6 +85,9 @@ on_both!(a_client_that_posts_the_id_of_a_coming_subthread_suppresses_no_spawn, |
     let taken = Uuid::new_v5(&namespace, b"thread default p.research").to_string();
     socket.ask(taking(&taken)).await;
     app.say_in("p", "go").await;
+    // Not before its parent waits for it: a contact that has ended is none any more.
+    socket.event("the wait", |e| e["thread"] == "p" && e["payload"]["turn"] == 1 && has(e, "ended")).await;
+    gate.open();
     let woken =
         socket.event("word of the end, to who waits for it", |e| e["thread"] == "p" && has(e, "thread-ended")).await;
     assert_eq!(woken["payload"]["id"], "p.research", "{woken}");
