@@ -113,15 +113,15 @@ async fn what_holds_the_log_can_be_read_by_its_owner_only() {
     let app = Setup::new(medium, &stub).program("sh".into()).arguments(&masked).start().await;
     app.tell("hello").await;
     assert_eq!(mode(&folder.join("control")), 0o666, "the mask allows everything");
-    let back_up = format!("umask 0; exec {} backup copy", env!("CARGO_BIN_EXE_thinkd"));
-    let run =
-        Command::new("sh").args(["-c", &back_up]).env("DATABASE_URL", &url).current_dir(&folder).output().unwrap();
-    assert!(run.status.success(), "{}", said(&run));
-    let restore = format!("umask 0; exec {} restore copy", env!("CARGO_BIN_EXE_thinkd"));
-    let mut run = Command::new("sh");
-    let run =
-        run.args(["-c", &restore]).env("DATABASE_URL", "sqlite://restored.db").current_dir(&folder).output().unwrap();
-    assert!(run.status.success(), "{}", said(&run));
+    let masked = |arguments: &str, url: &str| {
+        let line = format!("umask 0; exec {} {arguments}", env!("CARGO_BIN_EXE_thinkd"));
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).env_clear().env("DATABASE_URL", url).current_dir(&folder);
+        let run = command.output().unwrap();
+        assert!(run.status.success(), "{}", said(&run));
+    };
+    masked("backup copy", &url);
+    masked("restore copy", "sqlite://restored.db");
     let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     let named = |name: &str| files.iter().any(|file| file.ends_with(name));
     for name in ["thinkd.db", "thinkd.db-wal", "thinkd.db.index", "thinkd.db.index-wal", "copy", "restored.db"] {
