@@ -3,7 +3,7 @@
 //! Floors, top to bottom; each may use those below it, never one above (`tests/it/floors.rs` checks it):
 //! 6 `app`, `command`, `settings`, `telemetry` · 5 `edge` · 4 `runtime`, `turn` · 3 `action`, `call`, `decision`, `interpreter`, `pipelines`, `scribe`, `submodule`, `tools` ·
 //! 2 `history`, `projection`, `thread` ·
-//! 1 `store`, `model`, `prompt`, `quota`, `supervisor`, `tool` · 0 `budget`, `decode`, `event`, `failure`, `id`, `secret`, `text`, `time`.
+//! 1 `store`, `model`, `prompt`, `quota`, `share`, `supervisor`, `tool` · 0 `budget`, `decode`, `event`, `failure`, `id`, `secret`, `text`, `time`.
 
 // floor 0: words
 pub mod budget;
@@ -18,6 +18,7 @@ pub mod time;
 pub mod model;
 pub mod prompt;
 pub mod quota;
+pub mod share;
 pub mod store;
 pub mod supervisor;
 pub mod tool;

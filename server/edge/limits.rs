@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::share::SPACE_SHARE;
+
 /// The limits of the contract. Bytes, counts and milliseconds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// A WebSocket frame or message of an authenticated client.
@@ -37,6 +39,8 @@ pub struct Limits {
     pub sockets_per_key: usize,
     /// Sockets of the whole server at a time.
     pub sockets: usize,
+    /// How much of what all share (places of turns, readers, streams, pages for catching up) one space may hold: above 0, at most 1.
+    pub space_share: f64,
     /// Inputs that may wait for a thread. The runtime's.
     pub waiting_inputs: u32,
     /// Submodules of a space. The runtime's.
@@ -80,6 +84,7 @@ impl Default for Limits {
             frames_per_second: 200,
             sockets_per_key: 100,
             sockets: 10_000,
+            space_share: SPACE_SHARE,
             waiting_inputs: 100,
             submodules: 32,
             tool_output_bytes: 64 << 10,
@@ -116,6 +121,9 @@ impl Limits {
         ];
         match at_least.iter().find(|(_, given, least)| given < least) {
             Some((name, given, least)) => Err(format!("limits.{name} is {given}; it has to be {least} or more")),
+            None if !(self.space_share > 0.0 && self.space_share <= 1.0) => {
+                Err("limits.space_share has to be above 0 and 1 at most".into())
+            }
             None if self.json_depth > 100 => Err("limits.json_depth has to be 100 or less".into()),
             // SQLite puts 500 runs of marks together in one statement, and a tag has up to four.
             None if self.filter_tags > 100 => Err("limits.filter_tags has to be 100 or less".into()),
