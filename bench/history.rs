@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments) {
 }
 
 /// What a turn leaves, but for its input, which would begin one.
-fn drafts(number: usize) -> Vec<Draft> {
+pub fn drafts(number: usize) -> Vec<Draft> {
     let thread = match number % THREADS {
         0 => ThreadId::default(),
         at => ThreadId::parse(&format!("thread-{at}")).unwrap(),

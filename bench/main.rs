@@ -12,6 +12,7 @@ mod doors;
 mod figures;
 mod history;
 mod memory;
+mod postgres;
 mod process;
 mod stub;
 mod threads;
@@ -21,8 +22,9 @@ use figures::Arguments;
 
 type Part = fn(&Arguments);
 
-const PARTS: [(&str, Part); 6] = [
+const PARTS: [(&str, Part); 7] = [
     ("turns", turns::run),
+    ("postgres", postgres::run),
     ("doors", doors::run),
     ("delivery", delivery::run),
     ("history", history::run),

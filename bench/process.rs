@@ -103,14 +103,19 @@ const SETTINGS: [&str; 11] = [
 impl Server {
     /// Starts thinkd on a file, and returns at once.
     pub fn spawn_thinkd(file: &Path, stub: &Stub, shape: Shape) -> Self {
+        Self::spawn_on(&format!("sqlite://{}", file.display()), file.parent().unwrap(), stub, shape)
+    }
+
+    /// Starts thinkd on a database, in a folder, and returns at once.
+    fn spawn_on(database: &str, folder: &Path, stub: &Stub, shape: Shape) -> Self {
         let address = free_address();
         let mut command = Command::new(program());
         command.env_clear().env("OPENAI_BASE_URL", stub.url()).env("OPENAI_API_KEY", "stub");
         // A slower disk (slow_flush.c) is for both.
         let slow = ["LD_PRELOAD", "SLOW_FLUSH_US"];
         command.envs(slow.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        command.current_dir(file.parent().unwrap());
-        command.args(["--listen", &address, "--database", &format!("sqlite://{}", file.display())]);
+        command.current_dir(folder);
+        command.args(["--listen", &address, "--database", database]);
         for setting in SETTINGS {
             command.args(["--set", setting]);
         }
@@ -134,15 +139,27 @@ impl Server {
     /// thinkd, ready, with the voices of the shape.
     pub async fn thinkd(file: &Path, stub: &Stub, shape: Shape) -> Self {
         let server = Self::spawn_thinkd(file, stub, shape);
-        server.ready().await;
-        if shape == Shape::B && server.get("/submodules").await["items"].as_array().unwrap().is_empty() {
+        server.begin().await;
+        server
+    }
+
+    /// The same on a database, in a folder.
+    pub async fn thinkd_on(database: &str, folder: &Path, stub: &Stub, shape: Shape) -> Self {
+        let server = Self::spawn_on(database, folder, stub, shape);
+        server.begin().await;
+        server
+    }
+
+    /// Waits until thinkd serves, and sees to the voices of the shape.
+    async fn begin(&self) {
+        self.ready().await;
+        if self.shape == Shape::B && self.get("/submodules").await["items"].as_array().unwrap().is_empty() {
             for name in ["one", "two", "three"] {
                 let voice = json!({ "name": name, "prompt": format!("You are submodule {name}. Say what matters.") });
-                let answer = http().post(server.url("/submodules")).json(&voice).send().await.unwrap();
+                let answer = http().post(self.url("/submodules")).json(&voice).send().await.unwrap();
                 assert!(answer.status().is_success(), "a voice was refused: {}", answer.text().await.unwrap());
             }
         }
-        server
     }
 
     /// The floor, ready.

@@ -27,11 +27,26 @@ const CASES: [(Shape, usize, u64); 12] = [
 
 /// What one block of turns came to.
 #[derive(Clone, Copy)]
-struct Block {
-    per_second: f64,
-    p50: f64,
-    p99: f64,
-    cpu: f64,
+pub struct Block {
+    pub per_second: f64,
+    pub p50: f64,
+    pub p99: f64,
+    pub cpu: f64,
+}
+
+impl Block {
+    /// The median of every figure.
+    pub fn median(blocks: &[Self]) -> Self {
+        let of = |figure: fn(&Self) -> f64| median(blocks.iter().map(figure));
+        Self { per_second: of(|b| b.per_second), p50: of(|b| b.p50), p99: of(|b| b.p99), cpu: of(|b| b.cpu) }
+    }
+}
+
+impl std::fmt::Display for Block {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { per_second, p50, p99, cpu } = self;
+        write!(f, "{per_second:7.1}/s  p50 {p50:7.2} ms  p99 {p99:7.2} ms  CPU {cpu:6.3} ms")
+    }
 }
 
 pub fn run(arguments: &Arguments) {
@@ -81,38 +96,38 @@ async fn case(
             alone.push(model_alone(stub, thinkd.shape, arguments.secs / 4.0).await);
         }
     }
-    let of = |blocks: &[Block], figure: fn(&Block) -> f64| median(blocks.iter().map(figure));
-    let line = |blocks: &[Block]| {
-        let (n, p50, p99, cpu) =
-            (of(blocks, |b| b.per_second), of(blocks, |b| b.p50), of(blocks, |b| b.p99), of(blocks, |b| b.cpu));
-        format!("{n:7.1}/s  p50 {p50:7.2} ms  p99 {p99:7.2} ms  CPU {cpu:6.3} ms")
-    };
+    let (our, their) = (Block::median(&ours), Block::median(&theirs));
     let name = format!("{} {conversations:>3} × {delay:>2} ms", thinkd.shape.name());
-    println!("{name}  thinkd {}", line(&ours));
+    println!("{name}  thinkd {our}");
     let model = median(alone);
     if !model.is_nan() {
-        println!("{name}  the model alone {model:.2} ms; thinkd adds {:.2} ms", of(&ours, |b| b.p50) - model);
+        println!("{name}  the model alone {model:.2} ms; thinkd adds {:.2} ms", our.p50 - model);
     }
     if theirs.is_empty() {
         return;
     }
-    println!("{name}  floor  {}", line(&theirs));
+    println!("{name}  floor  {their}");
     let ratio = |figure: fn(&Block) -> f64| median(ours.iter().zip(&theirs).map(|(a, b)| figure(a) / figure(b)));
     let (n, p50, cpu) = (ratio(|b| b.per_second), ratio(|b| b.p50), ratio(|b| b.cpu));
     print!("{name}  ratio  turns/s {n:.2}  p50 {p50:.2}  CPU {cpu:.2}");
     if model.is_nan() {
         println!();
     } else {
-        let added = (of(&ours, |b| b.p50) - model) / (of(&theirs, |b| b.p50) - model);
+        let added = (our.p50 - model) / (their.p50 - model);
         println!("  latency added to the model's {added:.2}");
     }
 }
 
 /// Every conversation takes one turn after the other, for so many seconds.
-async fn block(server: &Server, conversations: usize, secs: f64) -> Block {
+pub async fn block(server: &Server, conversations: usize, secs: f64) -> Block {
+    block_of(server, "talk", conversations, secs).await
+}
+
+/// The same, in threads of these names.
+pub async fn block_of(server: &Server, names: &str, conversations: usize, secs: f64) -> Block {
     let mut sockets = Vec::new();
     for slot in 0..conversations {
-        let thread = format!("talk-{slot}");
+        let thread = format!("{names}-{slot}");
         sockets.push((server.talk(&thread).await, thread));
     }
     let before = Usage::of(server.pid()).cpu_ms;
