@@ -173,11 +173,11 @@ impl Database {
     }
 
     async fn run(&self, text: &str) {
-        run(&self.url, text).await;
+        execute(&self.url, text).await;
     }
 
     async fn run_on_server(&self, text: &str) {
-        run(&self.server, text).await;
+        execute(&self.server, text).await;
     }
 
     async fn fill(&self, range: std::ops::Range<usize>) {
@@ -199,7 +199,7 @@ impl Database {
     }
 }
 
-async fn run(url: &str, text: &str) {
+async fn execute(url: &str, text: &str) {
     let mut connection = PgConnection::connect(url).await.unwrap();
     sqlx::raw_sql(sqlx::AssertSqlSafe(text.to_owned())).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
