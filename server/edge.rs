@@ -2,6 +2,7 @@
 //! It translates and bounds; it has no rule of thinking and keeps no state that the log does not have.
 //! Here: what it is made of, the router, and the loop that accepts connections.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
@@ -22,18 +23,20 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use metrics_exporter_prometheus::PrometheusHandle;
 use secrecy::SecretString;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use crate::id::Space;
 use crate::runtime::Runtime;
+use crate::share::Places;
 
 pub mod asyncapi;
 pub mod auth;
 pub mod client;
+pub mod connections;
 pub mod docs;
 pub mod follow;
 pub mod frame;
@@ -57,16 +60,18 @@ pub mod ws;
 pub use auth::{Key, Role};
 pub use limits::Limits;
 
-use auth::{Auth, Shown};
+use auth::{Auth, Principal, Shown};
+use connections::{Connection, Connections};
 use gate::{Hosts, Local};
 use limits::ms;
 use linger::Lingering;
+use pace::Paces;
 use problem::{Problem, Slug};
 use seats::Seats;
 use stall::Impatient;
 
-/// Connections that are no sockets, at a time.
-const PLAIN_CONNECTIONS: usize = 1000;
+/// Blobs that are uploaded at a time: each is held in memory.
+const UPLOADS: u32 = 8;
 /// Headers of a request.
 const HEADERS: usize = 100;
 /// How long a request's headers may take that comes while the server goes.
@@ -94,6 +99,14 @@ impl Options {
         Hosts::new(&self.hosts)?;
         self.limits.check()
     }
+
+    /// How much of what spaces share one of them may hold: all of it where there is no other.
+    pub fn space_share(&self) -> f64 {
+        let default = self.token.as_ref().map(|_| Space::default());
+        let spaces: BTreeSet<Space> =
+            default.into_iter().chain(self.keys.iter().map(|key| key.space.clone())).collect();
+        if spaces.len() > 1 { self.limits.space_share } else { 1.0 }
+    }
 }
 
 /// What the boundary serves.
@@ -114,14 +127,17 @@ pub struct Edge {
     pub auth: Auth,
     /// How much, how many, how long.
     pub limits: Limits,
-    /// How many sockets there are.
+    /// How many sockets and streams there are.
     pub seats: Arc<Seats>,
+    /// How fast requests of each key are taken.
+    pub paces: Paces,
     /// The server is going away.
     pub drain: CancellationToken,
     /// Everything that serves a client.
     pub tasks: TaskTracker,
-    /// Blobs that are being uploaded: each is held in memory.
-    pub uploads: Semaphore,
+    /// Blobs that are being uploaded.
+    pub uploads: Places,
+    connections: Arc<Connections>,
     metrics: PrometheusHandle,
     about: Vec<(&'static str, String)>,
     hosts: Hosts,
@@ -130,19 +146,30 @@ pub struct Edge {
 impl Edge {
     fn new(options: Options, parts: Parts, drain: CancellationToken) -> Result<Self, String> {
         options.check()?;
+        let share = options.space_share();
         let limits = options.limits;
+        let auth = Auth::new(options.token.as_ref(), &options.keys)?;
         Ok(Self {
             runtime: parts.runtime,
-            auth: Auth::new(options.token.as_ref(), &options.keys)?,
             hosts: Hosts::new(&options.hosts)?,
-            seats: Seats::new(limits.sockets_per_key, limits.sockets),
+            seats: Seats::new(&limits, share),
+            paces: Paces::new(auth.keys(), limits.requests_per_second),
+            connections: Connections::new(&limits, share),
+            uploads: Places::new("uploads", UPLOADS, share),
+            auth,
             limits,
             drain,
             tasks: TaskTracker::new(),
-            uploads: Semaphore::new(8),
             metrics: parts.metrics,
             about: parts.about,
         })
+    }
+
+    /// Lets a request of this client through when it is due, on a connection that counts for its space.
+    async fn admit(&self, who: &Principal, connection: Option<&Connection>) -> Result<(), Problem> {
+        connection.map_or(Ok(()), |connection| connection.belongs(&who.space))?;
+        self.paces.pass(who.key).await?;
+        Ok(self.runtime.open(&who.space).await?)
     }
 }
 
@@ -156,9 +183,8 @@ pub async fn serve(
 ) -> Result<(), String> {
     let edge = Arc::new(Edge::new(options, parts, shutdown.clone())?);
     let router = router(edge.clone());
-    let places = Arc::new(Semaphore::new(edge.limits.sockets + PLAIN_CONNECTIONS));
     let tasks = edge.tasks.clone();
-    let accepting = accept_all(listener, &edge, &router, &places);
+    let accepting = accept_all(listener, &edge, &router);
     let drained = async {
         shutdown.cancelled().await;
         tasks.close();
@@ -172,32 +198,33 @@ pub async fn serve(
     }
 }
 
-async fn accept_all(listener: TcpListener, edge: &Arc<Edge>, router: &Router, places: &Arc<Semaphore>) -> Infallible {
+async fn accept_all(listener: TcpListener, edge: &Arc<Edge>, router: &Router) -> Infallible {
     loop {
-        let place = places.clone().acquire_owned().await;
-        match (listener.accept().await, place) {
-            (Ok((stream, from)), Ok(place)) => {
+        match listener.accept().await {
+            Ok((stream, from)) => {
                 // Without it small frames wait for the other side's acknowledgement: 44 ms instead of 0.1.
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, %from, "TCP_NODELAY cannot be set");
                 }
-                edge.tasks.spawn(connection(stream, from, edge.clone(), router.clone(), place));
+                edge.tasks.spawn(connection(stream, from, edge.clone(), router.clone()));
             }
-            (Err(error), _) => {
+            Err(error) => {
                 tracing::warn!(%error, "a connection cannot be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
-            (_, Err(closed)) => tracing::error!(%closed, "no more connections"),
         }
     }
 }
 
-/// One connection, to its end or its upgrade; a socket has a seat instead of a place.
-async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router: Router, place: OwnedSemaphorePermit) {
+/// One connection, to its end or its upgrade.
+async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router: Router) {
     let Ok(local) = stream.local_addr() else { return };
     let tasks = edge.tasks.clone();
+    let counted = edge.connections.admit();
+    let asking = counted.clone();
     let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Local(local.ip()));
+        request.extensions_mut().insert(asking.clone());
         let request = request.map(|body| Body::new(Lingering::new(body, tasks.clone())));
         let router = router.clone();
         async move { Ok::<_, Infallible>(answer(router, request).await) }
@@ -217,6 +244,7 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
     tokio::pin!(connection);
     let served = tokio::select! {
         served = &mut connection => served,
+        () = counted.superseded() => return,
         () = edge.drain.cancelled(), if !going => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -225,7 +253,6 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
     if let Err(error) = served {
         tracing::debug!(%error, %from, "a connection ended early");
     }
-    drop(place);
 }
 
 /// A router's answer. A defect of ours is an answer too.
@@ -296,8 +323,9 @@ async fn authenticate(State(edge): State<Arc<Edge>>, mut request: Request, next:
         Ok(principal) => principal,
         Err(denied) => return Problem::from(denied).into_response(),
     };
-    if let Err(refused) = edge.runtime.open(&principal.space).await {
-        return Problem::from(refused).into_response();
+    let connection = request.extensions().get::<Arc<Connection>>().cloned();
+    if let Err(problem) = edge.admit(&principal, connection.as_deref()).await {
+        return problem.into_response();
     }
     request.extensions_mut().insert(principal);
     next.run(request).await

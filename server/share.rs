@@ -19,6 +19,7 @@ pub struct Places(Arc<Inner>);
 
 struct Inner {
     of: &'static str,
+    all: u32,
     most: u32,
     // A plain mutex: held to count, never across an await.
     state: Mutex<State>,
@@ -49,7 +50,17 @@ impl Places {
         let free = places.max(1);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within 1..=free")]
         let most = (f64::from(free) * share).floor().clamp(1.0, f64::from(free)) as u32;
-        Self(Arc::new(Inner { of, most, state: Mutex::new(State { free, ..State::default() }) }))
+        Self(Arc::new(Inner { of, all: free, most, state: Mutex::new(State { free, ..State::default() }) }))
+    }
+
+    /// How many there are.
+    pub fn all(&self) -> u32 {
+        self.0.all
+    }
+
+    /// How many of them one space may hold.
+    pub fn of_a_space(&self) -> u32 {
+        self.0.most
     }
 
     /// A place, if the space may have one now.

@@ -182,6 +182,11 @@ impl Auth {
         self.keys.is_empty()
     }
 
+    /// How many keys there are; they are numbered from 0.
+    pub fn keys(&self) -> usize {
+        self.keys.len()
+    }
+
     /// The one decision: who somebody is by what they showed.
     pub fn decide(&self, shown: Shown<'_>) -> Result<Principal, Denied> {
         let user = match shown {

@@ -35,10 +35,16 @@ pub struct Limits {
     pub image_pixels: u64,
     /// Frames a second of one socket; above it the socket is read more slowly.
     pub frames_per_second: u32,
-    /// Sockets of one key at a time (where keys are configured).
+    /// Requests a second of one key (where keys are configured); above it they are slowed, then refused.
+    pub requests_per_second: u32,
+    /// Sockets and streams of one key at a time (where keys are configured).
     pub sockets_per_key: usize,
-    /// Sockets of the whole server at a time.
+    /// Sockets and streams of the whole server at a time.
     pub sockets: usize,
+    /// Connections of the whole server at a time that are neither: with requests, or between two.
+    pub connections: usize,
+    /// Connections at a time whose client has not shown credentials; when there are more, the oldest is closed.
+    pub unauthenticated: usize,
     /// How much of what all share (places of turns, readers, streams, pages for catching up) one space may hold: above 0, at most 1.
     pub space_share: f64,
     /// Inputs that may wait for a thread. The runtime's.
@@ -82,8 +88,11 @@ impl Default for Limits {
             blob_bytes: 50 << 20,
             image_pixels: 100_000_000,
             frames_per_second: 200,
+            requests_per_second: 1000,
             sockets_per_key: 100,
             sockets: 10_000,
+            connections: 1000,
+            unauthenticated: 1000,
             space_share: SPACE_SHARE,
             waiting_inputs: 100,
             submodules: 32,
@@ -115,7 +124,10 @@ impl Limits {
             ("url_bytes", self.url_bytes, 256),
             ("body_bytes", self.body_bytes, 1),
             ("frames_per_second", self.frames_per_second as usize, 1),
+            ("requests_per_second", self.requests_per_second as usize, 1),
             ("sockets", self.sockets, 1),
+            ("connections", self.connections, 1),
+            ("unauthenticated", self.unauthenticated, 1),
             ("ping_ms", usize::try_from(self.ping_ms).unwrap_or(usize::MAX), 1),
             ("unanswered_pings", self.unanswered_pings as usize, 1),
         ];

@@ -3,7 +3,7 @@
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Content, PathItem, Ref, RefOr, ResponseBuilder};
+use utoipa::openapi::{Content, Header, ObjectBuilder, PathItem, Ref, RefOr, Response, ResponseBuilder, Type};
 
 use super::http::{blobs, events, messages, pipelines, server, state, stream, submodules, threads};
 use super::problem::{Pointed, Problem};
@@ -54,11 +54,23 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [get, post, patch, delete].into_iter().flatten()
 }
 
-/// Every request can meet a problem.
+/// Every request can meet a problem, and one with a key that there are too many.
 fn add_problem(operation: &mut Operation) {
+    let responses = &mut operation.responses.responses;
+    responses.insert("default".into(), RefOr::T(problem("a problem").build()));
+    if operation.security.is_none() {
+        let seconds =
+            ObjectBuilder::new().schema_type(Type::Integer).description(Some("seconds after which to try again"));
+        let too_many =
+            problem("too many a second (`limits.requests_per_second`) or at a time; the problem names the limit");
+        let too_many: Response = too_many.header("Retry-After", Header::new(seconds.build())).build();
+        responses.insert("429".into(), RefOr::T(too_many));
+    }
+}
+
+fn problem(description: &str) -> ResponseBuilder {
     let content = Content::new(Some(Ref::from_schema_name("Problem")));
-    let response = ResponseBuilder::new().description("a problem").content("application/problem+json", content);
-    operation.responses.responses.insert("default".into(), RefOr::T(response.build()));
+    ResponseBuilder::new().description(description).content("application/problem+json", content)
 }
 
 /// The document as JSON text, always the same bytes.

@@ -1,11 +1,17 @@
-//! How fast a socket is read: bursts of a second's worth, then evenly. Above that it is read later, not refused.
+//! How fast a socket is read, and requests of a key are taken: bursts of a second's worth, then evenly. Above that a socket is read
+//! later; a request waits up to a second, and is refused where that is not enough, for nobody holds back who sends them.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
+
+use super::problem::{Problem, Slug};
 
 /// A burst is what comes in this time.
 const BURST: Duration = Duration::from_secs(1);
+/// How long a request waits at most.
+const SLOWED: Duration = Duration::from_secs(1);
 
 /// The pace of one socket.
 pub struct Pace {
@@ -43,5 +49,49 @@ impl Pace {
     /// Time has passed.
     pub fn renew(&mut self, now: Instant) {
         self.paused = self.due > now + BURST;
+    }
+}
+
+/// The paces of all keys' requests.
+pub struct Paces {
+    per_second: u32,
+    /// When the next request of each key is due at an even pace. Plain mutexes: held to count, never across an await.
+    due: Vec<Mutex<Instant>>,
+}
+
+impl Paces {
+    /// So many keys, so many requests a second of each.
+    pub fn new(keys: usize, per_second: u32) -> Self {
+        let now = Instant::now();
+        Self { per_second, due: (0..keys).map(|_| Mutex::new(now)).collect() }
+    }
+
+    /// Waits until a request of this key is due; refuses it where that would be too long. Where nobody needs a key there is no pace.
+    pub async fn pass(&self, key: Option<u32>) -> Result<(), Problem> {
+        let Some(due) = key.and_then(|key| self.due.get(key as usize)) else { return Ok(()) };
+        let now = Instant::now();
+        let at = {
+            let mut due = due.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = (*due).max(now) + Duration::from_secs(1) / self.per_second;
+            if next <= now + BURST + SLOWED {
+                *due = next;
+            }
+            next
+        };
+        if at > now + BURST {
+            metrics::counter!("thinkd_limit_total", "limit" => "requests_per_second").increment(1);
+        }
+        if at > now + BURST + SLOWED {
+            let detail = format!(
+                "limits.requests_per_second = {}: this key sends more requests over HTTP; what was sent before this one is slowed \
+                 already",
+                self.per_second
+            );
+            return Err(Problem::new(Slug::TooManyRequests, detail).again_in(SLOWED));
+        }
+        if at > now + BURST {
+            sleep_until(at - BURST).await;
+        }
+        Ok(())
     }
 }

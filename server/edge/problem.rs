@@ -1,6 +1,8 @@
 //! Errors as clients see them: RFC 9457 problems, the same on sockets and HTTP.
 //! What went wrong inside stays inside: a database's words go to the log, the client is told what it can do.
 
+use std::time::Duration;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -119,7 +121,7 @@ impl Slug {
         self.facts().0
     }
 
-    const fn retry_after(self) -> Option<u16> {
+    const fn retry_after(self) -> Option<u64> {
         match self {
             Self::QueueFull | Self::Unavailable => Some(2),
             Self::TooManyRequests => Some(10),
@@ -149,6 +151,9 @@ pub struct Problem {
     pub errors: Vec<Pointed>,
     #[serde(skip)]
     slug: Option<Slug>,
+    /// Seconds after which to try again, where its kind says another time.
+    #[serde(skip)]
+    again_in: Option<u64>,
 }
 
 /// A place in a body, and what is wrong there.
@@ -167,7 +172,21 @@ impl Problem {
     pub fn new(slug: Slug, detail: impl Into<String>) -> Self {
         let (word, status, title) = slug.facts();
         let kind = format!("/problems/{word}");
-        Self { kind, title: title.to_owned(), status, detail: detail.into(), errors: Vec::new(), slug: Some(slug) }
+        Self {
+            kind,
+            title: title.to_owned(),
+            status,
+            detail: detail.into(),
+            errors: Vec::new(),
+            slug: Some(slug),
+            again_in: None,
+        }
+    }
+
+    /// The same, to be tried again after this time.
+    #[must_use]
+    pub fn again_in(self, time: Duration) -> Self {
+        Self { again_in: Some(time.as_secs().max(1)), ..self }
     }
 
     /// A problem at a place in a body.
@@ -297,7 +316,7 @@ impl IntoResponse for Problem {
         let mut response = (status, axum::Json(&self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if let Some(seconds) = self.slug().retry_after() {
+        if let Some(seconds) = self.again_in.or(self.slug().retry_after()) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if status == StatusCode::UNAUTHORIZED {

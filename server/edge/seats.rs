@@ -1,71 +1,113 @@
-//! How many sockets there are: in all, and of each key. A seat is given back when it is dropped.
+//! How many sockets and streams there are: in all, of each space and of each key. A seat is given back when it is dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::auth::Principal;
+use super::limits::Limits;
+use super::problem::{Problem, Slug};
+use crate::share::{Place, Places};
+
 /// The seats of a server.
 pub struct Seats {
+    places: Places,
     per_key: usize,
-    all: usize,
     // A plain mutex: held to count, never across an await.
-    taken: Mutex<Taken>,
+    of_key: Mutex<HashMap<u32, usize>>,
 }
 
-#[derive(Default)]
-struct Taken {
-    all: usize,
-    of_key: HashMap<u32, usize>,
+/// Which limit leaves no seat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Full {
+    /// That of the key.
+    Key,
+    /// That of the server, or what a space may have of it.
+    Sockets,
 }
 
 impl Seats {
-    /// So many of a key, so many in all.
-    pub fn new(per_key: usize, all: usize) -> Arc<Self> {
-        Arc::new(Self { per_key, all, taken: Mutex::default() })
+    /// As many as the limits say; a space has at most `share` of them.
+    pub fn new(limits: &Limits, share: f64) -> Arc<Self> {
+        let all = u32::try_from(limits.sockets).unwrap_or(u32::MAX);
+        let places = Places::new("sockets", all, share);
+        Arc::new(Self { places, per_key: limits.sockets_per_key, of_key: Mutex::default() })
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
-        // Counting cannot be left half done.
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A seat for this client, if one is free.
+    pub fn take(self: &Arc<Self>, who: &Principal) -> Result<Seat, Full> {
+        // Where nobody needs a key there is none to count for.
+        let counted = who.key.map(|key| self.count(key).ok_or(Full::Key)).transpose()?;
+        let place = self.places.try_take(&who.space).ok_or(Full::Sockets)?;
+        metrics::gauge!("thinkd_sockets").increment(1.0);
+        Ok(Seat { _place: place, _counted: counted })
     }
 
-    /// A seat, if one is free.
-    pub fn take(self: &Arc<Self>) -> Option<Seat> {
-        let mut taken = self.taken();
-        if taken.all >= self.all {
+    fn count(self: &Arc<Self>, key: u32) -> Option<Counted> {
+        let mut of_key = self.lock();
+        let count = of_key.entry(key).or_default();
+        if *count >= self.per_key {
+            metrics::counter!("thinkd_limit_total", "limit" => "sockets_per_key").increment(1);
             return None;
         }
-        taken.all += 1;
-        metrics::gauge!("thinkd_sockets").set(taken.all as f64);
-        Some(Seat { seats: self.clone(), key: None })
+        *count += 1;
+        Some(Counted { seats: self.clone(), key })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, usize>> {
+        // Counting cannot be left half done.
+        self.of_key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is said to who gets no seat.
+    pub fn refusal(&self, full: Full) -> Problem {
+        let detail = match full {
+            Full::Key => format!(
+                "limits.sockets_per_key = {}: this key has as many sockets and streams open; close one of them",
+                self.per_key
+            ),
+            Full::Sockets => format!(
+                "limits.sockets = {}: so many sockets and streams there are in all, and one space has {} of them at most \
+                 (limits.space_share); none is free for this one",
+                self.places.all(),
+                self.places.of_a_space()
+            ),
+        };
+        Problem::new(Slug::TooManyRequests, detail)
+    }
+}
+
+impl Full {
+    /// The same as the reason of a close frame.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Key => "too many sockets and streams of this key (limits.sockets_per_key)",
+            Self::Sockets => "too many sockets and streams (limits.sockets, limits.space_share)",
+        }
     }
 }
 
 /// One seat.
 pub struct Seat {
-    seats: Arc<Seats>,
-    key: Option<u32>,
-}
-
-impl Seat {
-    /// Counts the seat for a key. False: the key has no more.
-    pub fn assign(&mut self, key: u32) -> bool {
-        let mut taken = self.seats.taken();
-        let count = taken.of_key.entry(key).or_default();
-        let free = *count < self.seats.per_key;
-        if free {
-            *count += 1;
-            self.key = Some(key);
-        }
-        free
-    }
+    _place: Place,
+    _counted: Option<Counted>,
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut taken = self.seats.taken();
-        taken.all -= 1;
-        metrics::gauge!("thinkd_sockets").set(taken.all as f64);
-        if let Some(count) = self.key.and_then(|key| taken.of_key.get_mut(&key)) {
+        metrics::gauge!("thinkd_sockets").decrement(1.0);
+    }
+}
+
+/// One more of a key, as long as it lives.
+struct Counted {
+    seats: Arc<Seats>,
+    key: u32,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut of_key = self.seats.lock();
+        if let Some(count) = of_key.get_mut(&self.key) {
             *count -= 1;
         }
     }

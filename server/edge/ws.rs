@@ -17,6 +17,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use super::Edge;
 use super::auth::{Principal, Shown};
 use super::client::Client;
+use super::connections::Connection;
 use super::frame::{self, ClientFrame, Framed};
 use super::limits::ms;
 use super::outgoing::PROTOCOL;
@@ -27,6 +28,8 @@ use crate::event::Draft;
 use crate::id::ThreadId;
 use crate::store::Append;
 
+/// What is said to who has not authenticated when too many others have not, either.
+const NO_ROOM: &str = "too many have not authenticated (limits.unauthenticated); connect again";
 /// How long a last event about a lost client may take.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -37,7 +40,7 @@ pub async fn root(state: State<Arc<Edge>>, request: Request) -> Response {
 
 /// `GET /ws`: a WebSocket.
 pub async fn ws(State(edge): State<Arc<Edge>>, request: Request) -> Response {
-    match upgrade(edge, request) {
+    match upgrade(edge, request).await {
         Ok(response) => response,
         Err(problem) => refuse(problem),
     }
@@ -84,7 +87,7 @@ fn check_handshake(request: &Request) -> Result<String, Problem> {
         .ok_or_else(|| Problem::new(Slug::InvalidParameter, "Sec-WebSocket-Key has to be 16 bytes in base64, once"))
 }
 
-fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Problem> {
+async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Problem> {
     let accept = check_handshake(&request)?;
     if edge.drain.is_cancelled() {
         return Err(Problem::new(Slug::Unavailable, "the server is going away; connect again"));
@@ -94,17 +97,23 @@ fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Problem> {
         Shown::Nothing if !edge.auth.is_open() => None,
         shown => Some(edge.auth.decide(shown)?),
     };
-    let mut seat = edge.seats.take().ok_or_else(|| too_many(&edge, "sockets"))?;
-    if principal.as_ref().and_then(|principal| principal.key).is_some_and(|key| !seat.assign(key)) {
-        return Err(too_many(&edge, "sockets of this key"));
-    }
+    let connection = request.extensions().get::<Arc<Connection>>().cloned();
+    let who = match principal {
+        Some(principal) => {
+            edge.paces.pass(principal.key).await?;
+            let seat = edge.seats.take(&principal).map_err(|full| edge.seats.refusal(full))?;
+            connection.inspect(|connection| connection.known());
+            Who::Known(principal, seat)
+        }
+        None => Who::Nobody(connection),
+    };
     let offered = has_token(request.headers(), header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL);
     let upgrading = hyper::upgrade::on(&mut request);
     edge.tasks.clone().spawn(async move {
-        let before = principal.is_none().then_some(edge.limits.unauthenticated_frame_bytes);
+        let before = matches!(who, Who::Nobody(_)).then_some(edge.limits.unauthenticated_frame_bytes);
         match upgrading.await {
             Ok(upgraded) => match Socket::new(upgraded, edge.limits.frame_bytes, before).await {
-                Some(socket) => serve(edge, socket, principal, seat).await,
+                Some(socket) => serve(edge, socket, who).await,
                 None => tracing::error!("a WebSocket did not come over TCP"),
             },
             Err(error) => tracing::debug!(%error, "a client left during the handshake"),
@@ -113,12 +122,12 @@ fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Problem> {
     Ok(switching(&accept, offered))
 }
 
-fn too_many(edge: &Edge, what: &str) -> Problem {
-    metrics::counter!("thinkd_limit_total", "limit" => "sockets").increment(1);
-    let limits = &edge.limits;
-    let detail =
-        format!("too many {what}: {} of a key and {} in all are the most", limits.sockets_per_key, limits.sockets);
-    Problem::new(Slug::TooManyRequests, detail)
+/// Who is at a socket.
+enum Who {
+    /// A client that has said who it is, and its seat.
+    Known(Principal, Seat),
+    /// One that has still to say it, and its connection, which counts among those of nobody until then.
+    Nobody(Option<Arc<Connection>>),
 }
 
 fn switching(accept: &str, echo_protocol: bool) -> Response {
@@ -137,20 +146,20 @@ fn switching(accept: &str, echo_protocol: bool) -> Response {
 }
 
 /// Serves one socket to its end.
-async fn serve(edge: Arc<Edge>, mut socket: Socket, principal: Option<Principal>, mut seat: Seat) {
-    let (end, client) = match enter(&edge, &mut socket, principal, &mut seat).await {
-        Ok(entrance) => {
+async fn serve(edge: Arc<Edge>, mut socket: Socket, who: Who) {
+    let (end, client) = match enter(&edge, &mut socket, who).await {
+        Ok((entrance, seat)) => {
             let mut client = Client::new(edge.clone(), socket, entrance);
             let end = client.run().await;
             let principal;
             (socket, principal) = client.leave();
+            // The seat is free as soon as nothing more is read, however long the goodbye takes.
+            drop(seat);
             (end, Some(principal))
         }
         Err(end) => (end, None),
     };
     tracing::debug!(?end, "a socket ended");
-    // The seat is free as soon as nothing more is read, however long the goodbye takes.
-    drop(seat);
     socket.finish(&end).await;
     if let (End::Lost(why), Some(principal)) = (end, client) {
         let draft = Draft::client_failure(&ThreadId::default(), "a client was lost", json!({ "reason": why }));
@@ -171,26 +180,27 @@ pub struct Entrance {
     pub acknowledge: Option<String>,
 }
 
-async fn enter(
-    edge: &Edge,
-    socket: &mut Socket,
-    principal: Option<Principal>,
-    seat: &mut Seat,
-) -> Result<Entrance, End> {
-    if let Some(principal) = principal {
-        return Ok(Entrance { principal, older: false, acknowledge: None });
-    }
+async fn enter(edge: &Edge, socket: &mut Socket, who: Who) -> Result<(Entrance, Seat), End> {
+    let connection = match who {
+        Who::Known(principal, seat) => return Ok((Entrance { principal, older: false, acknowledge: None }, seat)),
+        Who::Nobody(connection) => connection,
+    };
     let entrance = tokio::select! {
         entrance = first_frame(edge, socket) => entrance?,
         () = tokio::time::sleep(ms(edge.limits.auth_ms)) => return Err(End::Close(4408, "no credentials came in time")),
+        () = superseded(connection.as_deref()) => return Err(End::Close(4429, NO_ROOM)),
         () = edge.drain.cancelled() => return Err(End::Close(1001, "going away; connect again")),
     };
-    if entrance.principal.key.is_some_and(|key| !seat.assign(key)) {
-        let _ = too_many(edge, "sockets of this key");
-        return Err(End::Close(4429, "too many sockets of this key"));
-    }
+    let seat = edge.seats.take(&entrance.principal).map_err(|full| End::Close(4429, full.reason()))?;
     socket.authenticated();
-    Ok(entrance)
+    Ok((entrance, seat))
+}
+
+async fn superseded(connection: Option<&Connection>) {
+    match connection {
+        Some(connection) => connection.superseded().await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn first_frame(edge: &Edge, socket: &mut Socket) -> Result<Entrance, End> {

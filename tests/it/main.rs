@@ -46,6 +46,7 @@ mod store_faults;
 mod strict_views;
 mod substeps;
 mod support;
+mod tenants;
 mod tools;
 mod tools_schema;
 mod turn;

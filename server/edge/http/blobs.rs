@@ -42,7 +42,7 @@ pub async fn upload(
     plain_encoding(request.headers())?;
     let declared = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let declared = declared.filter(|kind| *kind != "application/octet-stream").map(str::to_owned);
-    let _place = edge.uploads.acquire().await.map_err(|_| Problem::new(Slug::Unavailable, "going away"))?;
+    let _place = edge.uploads.take(&who.space).await;
     let bytes = body(request, edge.limits.blob_bytes, edge.limits.body_ms.saturating_mul(10)).await?;
     if bytes.is_empty() {
         return Err(Problem::new(Slug::EmptyInput, "the body is empty"));

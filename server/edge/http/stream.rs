@@ -59,8 +59,7 @@ pub async fn stream(
     params.end()?;
     let (last, last_epoch) = resumed(&headers)?.unzip();
     let after = last.or(filter.after);
-    let seat = edge.seats.take();
-    let seat = seat.ok_or_else(|| Problem::new(Slug::TooManyRequests, "too many sockets and streams are open"))?;
+    let seat = edge.seats.take(&who).map_err(|full| edge.seats.refusal(full))?;
     let (follow, head) =
         Follow::start(edge.runtime.store(), &who.space, Query { after: None, ..filter }, after).await?;
     for given in [epoch, last_epoch.flatten()] {

@@ -1,0 +1,105 @@
+//! Who a connection belongs to: nobody, until its client has said who it is; then a space, which has its share of all; a socket has
+//! a seat instead. Of those who belong to nobody the oldest goes when there are too many: nobody keeps others out by waiting.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use super::limits::Limits;
+use super::problem::{Problem, Slug};
+use crate::id::Space;
+use crate::share::{Place, Places};
+
+/// The connections of a server.
+pub struct Connections {
+    places: Places,
+    strangers: usize,
+    // A plain mutex: held to add or remove one, never across an await.
+    waiting: Mutex<Waiting>,
+}
+
+/// The connections of nobody, by the order in which they came.
+#[derive(Default)]
+struct Waiting {
+    came: u64,
+    strangers: BTreeMap<u64, CancellationToken>,
+}
+
+/// One connection.
+pub struct Connection {
+    of: Arc<Connections>,
+    number: u64,
+    superseded: CancellationToken,
+    // A plain mutex: held to look and to change hands, never across an await.
+    owner: Mutex<Option<(Space, Place)>>,
+}
+
+impl Connections {
+    /// As many as the limits say; a space has at most `share` of them.
+    pub fn new(limits: &Limits, share: f64) -> Arc<Self> {
+        // A stream has a seat and a connection.
+        let all = u32::try_from(limits.sockets.saturating_add(limits.connections)).unwrap_or(u32::MAX);
+        let places = Places::new("connections", all, share);
+        Arc::new(Self { places, strangers: limits.unauthenticated, waiting: Mutex::default() })
+    }
+
+    /// Another one, of nobody yet.
+    pub fn admit(self: &Arc<Self>) -> Arc<Connection> {
+        let superseded = CancellationToken::new();
+        let mut waiting = self.waiting();
+        if waiting.strangers.len() >= self.strangers
+            && let Some((_, oldest)) = waiting.strangers.pop_first()
+        {
+            metrics::counter!("thinkd_limit_total", "limit" => "unauthenticated").increment(1);
+            oldest.cancel();
+        }
+        waiting.came += 1;
+        let number = waiting.came;
+        waiting.strangers.insert(number, superseded.clone());
+        drop(waiting);
+        Arc::new(Connection { of: self.clone(), number, superseded, owner: Mutex::default() })
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        // One look-up at a time: nothing can be left half done.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    /// Counts it for the space of a client that has said who it is. Behind a proxy it may be one space's now and another's next.
+    pub fn belongs(&self, space: &Space) -> Result<(), Problem> {
+        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        if owner.as_ref().is_some_and(|(of, _)| of == space) {
+            return Ok(());
+        }
+        let Some(place) = self.of.places.try_take(space) else {
+            let (all, most) = (self.of.places.all(), self.of.places.of_a_space());
+            let detail = format!(
+                "limits.connections: {all} connections there are in all (limits.sockets of them for streams), and one space has \
+                 {most} of them at most (limits.space_share); none is free for this one"
+            );
+            return Err(Problem::new(Slug::TooManyRequests, detail));
+        };
+        self.known();
+        *owner = Some((space.clone(), place));
+        Ok(())
+    }
+
+    /// Its client has said who it is: it goes when it wants to.
+    pub fn known(&self) {
+        self.of.waiting().strangers.remove(&self.number);
+    }
+
+    /// Waits until it has to go: others came who belong to nobody, too.
+    pub async fn superseded(&self) {
+        self.superseded.cancelled().await;
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.known();
+    }
+}
