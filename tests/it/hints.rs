@@ -1,27 +1,12 @@
 //! Hints (pieces of a reply, status) stand among the events where they were made: never before what was stored before them.
 
-use serde_json::json;
 use thinkd::edge::follow::{Follow, Seen};
-use thinkd::event::{Draft, Modality, Payload, Source};
 use thinkd::id::{Space, ThreadId};
-use thinkd::projection::project;
+use thinkd::store::Query;
 use thinkd::store::feed::Hint;
-use thinkd::store::{self, Append, Options, Query};
 use uuid::Uuid;
 
 use crate::support::*;
-
-fn thought(text: &str) -> Draft {
-    Draft {
-        event_id: None,
-        thread: ThreadId::default(),
-        source: Source::Internal,
-        modality: Modality::Text,
-        payload: Payload::from_iter([("text".to_owned(), json!(text))]),
-        tags: vec!["submodule:owl".into()],
-        condition: None,
-    }
-}
 
 fn delta(text: &str) -> Hint {
     Hint::Delta { thread: ThreadId::default(), event_id: Uuid::nil(), at: 0, text: text.to_owned() }
@@ -45,9 +30,9 @@ async fn sees(follow: &mut Follow, n: usize) -> Vec<String> {
 
 // A reader that was elsewhere while both came sees them in the order in which they were made.
 on_both!(a_piece_of_a_reply_comes_after_what_was_stored_before_it_and_before_what_was_stored_later, |medium| {
-    let store = store::open(medium.url(), Options::default(), project).await.unwrap();
+    let store = stored::open(&medium).await;
     let space = Space::default();
-    let append = async |text: &str| store.append(Append::free(&space, vec![thought(text)])).await.map(drop).unwrap();
+    let append = async |text: &str| stored::append(&store, stored::draft("main", text, &["submodule:owl"])).await;
     append("long ago").await;
     let main = Query { thread: Some(ThreadId::default()), ..Query::default() };
     for (filter, after) in [(Query::default(), None), (main.clone(), None), (main, Some(0))] {

@@ -2,7 +2,6 @@
 //! spaces: what one of them cannot do costs the others nothing. Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
-use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
 use uuid::Uuid;
 
 use crate::support::*;
@@ -32,16 +31,8 @@ fn taking(id: &str) -> Value {
 
 /// Runs statements on the database of a running server.
 async fn on_database(app: &App, sqlite: &[&str], postgres: &[&str]) {
-    if app.database().starts_with("sqlite") {
-        let mut connection = SqliteConnection::connect(app.database()).await.unwrap();
-        for text in sqlite {
-            connection.execute(sqlx::AssertSqlSafe((*text).to_owned())).await.unwrap();
-        }
-    } else {
-        let mut connection = PgConnection::connect(app.database()).await.unwrap();
-        for text in postgres {
-            connection.execute(sqlx::AssertSqlSafe((*text).to_owned())).await.unwrap();
-        }
+    for text in if app.is_postgres() { postgres } else { sqlite } {
+        stored::execute(app.database(), text).await;
     }
 }
 

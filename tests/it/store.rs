@@ -11,12 +11,13 @@ mod servers;
 use std::sync::Arc;
 
 use serde_json::json;
-use thinkd::event::{Draft, Event, Modality, Payload, Source, Visibility, tag};
+use thinkd::event::{Draft, Event, Source, Visibility, tag};
 use thinkd::id::{Name, Space, ThreadId};
 use thinkd::store::{self, Append, Appended, Change, Options, Order, Placed, Query, Show, Store, ThreadChange};
 use uuid::Uuid;
 
 use crate::support::Medium;
+use crate::support::stored::draft;
 
 /// How these tests' events change rows: enough to see every kind of change.
 fn project(event: &Event) -> (ThreadChange, Option<Change>) {
@@ -57,19 +58,6 @@ fn space() -> Space {
 
 fn thread(id: &str) -> ThreadId {
     ThreadId::parse(id).unwrap()
-}
-
-/// An event of a thread, with tags.
-fn draft(id: &str, text: &str, tags: &[&str]) -> Draft {
-    Draft {
-        event_id: None,
-        thread: thread(id),
-        source: Source::Internal,
-        modality: Modality::Text,
-        payload: Payload::from_iter([("text".to_owned(), json!(text))]),
-        tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
-        condition: None,
-    }
 }
 
 /// An event that wakes its thread.

@@ -16,6 +16,7 @@ pub mod followers;
 pub mod http;
 pub mod schema;
 pub mod socket;
+pub mod stored;
 pub mod stub;
 pub mod watchdog;
 

@@ -2,26 +2,14 @@
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
-use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
 
+use crate::support::stored::execute;
 use crate::support::*;
-
-async fn execute(url: &str, text: String) {
-    let text = sqlx::AssertSqlSafe(text);
-    if url.starts_with("sqlite") {
-        SqliteConnection::connect(url).await.unwrap().execute(text).await.unwrap();
-    } else {
-        PgConnection::connect(url).await.unwrap().execute(text).await.unwrap();
-    }
-}
 
 /// Runs a command of the program on a database: whether it succeeded, and what it said.
 async fn command(app: &App, database: &str, arguments: &[&str]) -> (bool, String) {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
-    command.args(arguments).env_clear().env("DATABASE_URL", database).current_dir(app.folder());
-    let output = within("the end of a command", command.kill_on_drop(true).output()).await.unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    (output.status.success(), said)
+    let (code, said) = app::ran(&app.folder(), &[("DATABASE_URL", database)], arguments).await;
+    (code == Some(0), said)
 }
 
 /// What a newer server would have stored as event `seq`, after the event `seq - 1`.
@@ -34,9 +22,9 @@ async fn newer(app: &App, seq: i64, thread: &str, kind: &str, key: &str, change:
          select space, {seq}, {id}, ts, '{thread}', 'internal', 'state', '{payload}', '[\"state\",\"set:{kind}\"]', 1 \
          from events where seq = {seq} - 1"
     );
-    execute(app.database(), insert).await;
+    execute(app.database(), &insert).await;
     if !is_sqlite {
-        execute(app.database(), format!("update spaces set head = {seq}")).await;
+        execute(app.database(), &format!("update spaces set head = {seq}")).await;
     }
 }
 

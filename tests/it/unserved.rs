@@ -4,46 +4,17 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
-use thinkd::event::{Draft, Event, Modality, Payload, Source};
+use thinkd::event::{Draft, Event};
 use thinkd::id::{Space, ThreadId};
 use thinkd::projection::project;
-use thinkd::store::{self, Append, Options, Query, Store};
+use thinkd::store::{self, Query, Store};
 
+use crate::support::stored::{append, draft, execute, open};
 use crate::support::*;
-
-async fn open(medium: &Medium) -> Arc<dyn Store> {
-    store::open(medium.url(), Options::default(), project).await.unwrap()
-}
-
-fn draft(text: &str, tags: &[&str]) -> Draft {
-    Draft {
-        event_id: None,
-        thread: ThreadId::default(),
-        source: Source::Internal,
-        modality: Modality::Text,
-        payload: Payload::from_iter([("text".to_owned(), json!(text))]),
-        tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
-        condition: None,
-    }
-}
-
-async fn append(store: &Arc<dyn Store>, draft: Draft) {
-    store.append(Append::free(&Space::default(), vec![draft])).await.unwrap();
-}
 
 async fn tagged(store: &Arc<dyn Store>, tag: &str) -> Vec<Event> {
     let query = Query { tags: vec![tag.to_owned()], limit: 10, ..Query::default() };
     within("a page by tag", store.events(&Space::default(), &query)).await.unwrap()
-}
-
-async fn execute(url: &str, text: String) {
-    let text = sqlx::AssertSqlSafe(text);
-    if url.starts_with("sqlite") {
-        SqliteConnection::connect(url).await.unwrap().execute(text).await.unwrap();
-    } else {
-        PgConnection::connect(url).await.unwrap().execute(text).await.unwrap();
-    }
 }
 
 /// Letters and digits that no database makes shorter.
@@ -60,12 +31,12 @@ fn noise(length: usize) -> String {
 on_both!(whatever_can_be_stored_is_found_rebuilt_and_restored, |medium| {
     let store = open(&medium).await;
     let long = format!("tool:{}", noise(9000));
-    append(&store, draft("before", &["before"])).await;
-    append(&store, draft("nul \0 in a text", &["tool:a\0b", "nul"])).await;
-    append(&store, draft("a long tag", &[&long, "long"])).await;
+    append(&store, draft("main", "before", &["before"])).await;
+    append(&store, draft("main", "nul \0 in a text", &["tool:a\0b", "nul"])).await;
+    append(&store, draft("main", "a long tag", &[&long, "long"])).await;
     append(&store, Draft::changed(&ThreadId::default(), "submodule", "a", json!({ "prompt": "nul \0 in a prompt" })))
         .await;
-    append(&store, draft("after", &["after"])).await;
+    append(&store, draft("main", "after", &["after"])).await;
     for tag in ["before", "nul", "long", "after", &long] {
         assert_eq!(tagged(&store, tag).await.len(), 1, "{}", &tag[..tag.len().min(20)]);
     }
@@ -82,9 +53,9 @@ on_both!(whatever_can_be_stored_is_found_rebuilt_and_restored, |medium| {
         payload =
             "'{\"kind\":\"contact\",\"key\":\"c\",\"change\":{\"thread\":\"main\",\"description\":\"nul \\u0000\"}}'",
     );
-    execute(medium.url(), insert).await;
+    execute(medium.url(), &insert).await;
     if medium.is_postgres() {
-        execute(medium.url(), "update spaces set head = 6".into()).await;
+        execute(medium.url(), "update spaces set head = 6").await;
     }
     let store = open(&medium).await;
     assert_eq!(tagged(&store, "set:contact").await.len(), 1);
@@ -116,7 +87,7 @@ async fn refuse_index(app: &App, refuse: bool) {
             }
             false => "drop trigger refuse",
         };
-        execute(&index, text.into()).await;
+        execute(&index, text).await;
         return;
     }
     let texts = match refuse {
@@ -127,7 +98,7 @@ async fn refuse_index(app: &App, refuse: bool) {
         false => vec!["drop trigger refuse on marks"],
     };
     for text in texts {
-        execute(app.database(), text.into()).await;
+        execute(app.database(), text).await;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -102,6 +102,11 @@ impl Setup {
         self
     }
 
+    /// Its environment.
+    pub fn environment(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// The folder it will run in.
     pub fn folder(&self) -> &std::path::Path {
         self.medium.folder()
@@ -136,6 +141,15 @@ impl Setup {
         app.start_again().await;
         app
     }
+}
+
+/// One run of the program to its end, with this environment and no other: how it ended, and what it said.
+pub async fn ran(folder: &Path, env: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
+    command.args(arguments).env_clear().envs(env.iter().copied()).current_dir(folder).stdin(Stdio::null());
+    let output = within("the end of a command", command.kill_on_drop(true).output()).await.unwrap();
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    (output.status.code(), said.concat())
 }
 
 impl Process {

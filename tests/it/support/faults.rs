@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
+use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
 
 use super::{App, Setup};
 
@@ -66,14 +66,7 @@ pub async fn fast_commits(app: &App) {
 
 /// Whatever has to be done to the database behind the server's back.
 pub async fn execute(app: &App, text: &str) {
-    let text = AssertSqlSafe(text.to_owned());
-    if app.is_postgres() {
-        let mut connection = PgConnection::connect(app.database()).await.unwrap();
-        connection.execute(sqlx::raw_sql(text)).await.unwrap();
-    } else {
-        let mut connection = SqliteConnection::connect(app.database()).await.unwrap();
-        connection.execute(sqlx::raw_sql(text)).await.unwrap();
-    }
+    super::stored::execute(app.database(), text).await;
 }
 
 /// While this lives no statement of an append comes to its end: somebody else has what it needs.

@@ -1,0 +1,45 @@
+//! A store without a server before it: opened, written to and asked by hand; and statements behind a server's back.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
+use thinkd::event::{Draft, Modality, Payload, Source};
+use thinkd::id::{Space, ThreadId};
+use thinkd::projection::project;
+use thinkd::store::{self, Append, Options, Store};
+
+use super::Medium;
+
+/// A store on this database, with the rows that the server makes.
+pub async fn open(medium: &Medium) -> Arc<dyn Store> {
+    store::open(medium.url(), Options::default(), project).await.unwrap()
+}
+
+/// A text of the mind itself in a thread, with tags.
+pub fn draft(thread: &str, text: &str, tags: &[&str]) -> Draft {
+    Draft {
+        event_id: None,
+        thread: ThreadId::parse(thread).unwrap(),
+        source: Source::Internal,
+        modality: Modality::Text,
+        payload: Payload::from_iter([("text".to_owned(), json!(text))]),
+        tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+        condition: None,
+    }
+}
+
+/// Stores it in the space `default`.
+pub async fn append(store: &Arc<dyn Store>, draft: Draft) {
+    store.append(Append::free(&Space::default(), vec![draft])).await.unwrap();
+}
+
+/// Runs statements on the database at a URL, or on the SQLite file of that name.
+pub async fn execute(url: &str, text: &str) {
+    let text = AssertSqlSafe(text.to_owned());
+    if url.starts_with("postgres") {
+        PgConnection::connect(url).await.unwrap().execute(sqlx::raw_sql(text)).await.unwrap();
+    } else {
+        SqliteConnection::connect(url).await.unwrap().execute(sqlx::raw_sql(text)).await.unwrap();
+    }
+}
