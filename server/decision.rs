@@ -38,7 +38,7 @@ pub struct Deciding {
     pub round: u64,
     /// What kind of decision it is.
     pub manner: Manner,
-    /// In the thinking language: what the thread calls itself there. No tools are offered then.
+    /// In the thinking language: what the thread calls itself there. It is taught, and no tools are offered.
     pub language: Option<String>,
     /// What this thread's decision is told besides.
     pub prompt: Option<String>,
@@ -160,7 +160,12 @@ fn question(deciding: &Deciding, look: &Look) -> Question {
     let repair = deciding.manner.is_repair();
     let (system, tail, mut values) = match &deciding.manner {
         Manner::Conversation { .. } => {
-            let tail = if repair { &prompts.decision_repair } else { &prompts.decision_turn };
+            let tail = match (repair, deciding.language.is_some()) {
+                (false, false) => &prompts.decision_turn,
+                (true, false) => &prompts.decision_repair,
+                (false, true) => &prompts.language_turn,
+                (true, true) => &prompts.language_repair,
+            };
             (prompts.decision.source(), tail, vec![value("meanwhile", &meanwhile(deciding, look))])
         }
         Manner::Process { contacts } => {

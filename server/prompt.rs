@@ -148,6 +148,8 @@ prompts! {
         decision_turn("decision_turn.md", ["batch", "meanwhile", "reminders"]): "Ends the decision's view.",
         decision_meanwhile("decision_meanwhile.md", ["seqs"]): "Names what came after the turn began.",
         decision_repair("decision_repair.md", ["batch", "meanwhile"]): "Ends the view of a repair call.",
+        language_turn("language_turn.md", ["batch", "meanwhile", "reminders"]): "Ends that view in the thinking language.",
+        language_repair("language_repair.md", ["batch", "meanwhile"]): "Ends the view of a repair call in it.",
         process("process.md", []): "What a process is told first.",
         process_turn("process_turn.md", ["batch", "contacts", "reminders"]): "Ends a process's view.",
         process_continue("process_continue.md", []): "What a process tells itself when it goes on.",

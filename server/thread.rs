@@ -48,7 +48,7 @@ pub enum Language {
     Tools,
     /// In text, by elements of the thinking language.
     Xml,
-    /// By tool calls; in an answer without any, by elements.
+    /// By tool calls; in an answer without any, by elements, which a conversation is taught when it called no tool.
     Auto,
 }
 
@@ -76,7 +76,8 @@ pub struct Settings {
     /// When what it wants done takes effect.
     #[serde(default, skip_serializing_if = "is_default")]
     pub commit: Commit,
-    /// How it says what it wants done; absent: a conversation by tool calls, a process either way.
+    /// How it says what it wants done; absent: as configured, or else a conversation by tool calls, a
+    /// process either way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
     /// Its turns go in sub-steps, each of which asks for what is missing.
@@ -124,9 +125,9 @@ impl Settings {
         self.kind == Kind::Process
     }
 
-    /// How it says what it wants done.
-    pub fn language(&self) -> Language {
-        self.language.unwrap_or(if self.is_process() { Language::Auto } else { Language::Tools })
+    /// How it says what it wants done; `configured` where it leaves that open.
+    pub fn language(&self, configured: Option<Language>) -> Language {
+        self.language.or(configured).unwrap_or(if self.is_process() { Language::Auto } else { Language::Tools })
     }
 
     /// The settings in a thread's row. What cannot be read is as if absent: an older or newer server wrote it.

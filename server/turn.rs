@@ -12,7 +12,7 @@ use crate::event::{Event, Intent, TurnOutcome, tag};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::id::{Name, Seq};
 use crate::submodule::is_own;
-use crate::thread::{Policy, Settings};
+use crate::thread::{Language, Policy, Settings};
 use step::Step;
 
 mod acting;
@@ -42,6 +42,10 @@ pub struct Options {
     pub policy: Policy,
     /// Whether the voices hear what was decided.
     pub follow_up: bool,
+    /// How decisions say what they want done, where their threads leave it open; absent: conversations by tool calls, processes
+    /// either way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
 }
 
 impl Default for Options {
@@ -54,6 +58,7 @@ impl Default for Options {
             max_tool_calls: 32,
             policy: Policy::Enqueue,
             follow_up: true,
+            language: None,
         }
     }
 }
@@ -271,6 +276,12 @@ impl Turn {
         self.failure.as_deref()
     }
 
+    /// Whether it is better asked for elements: it wrote words where a tool call was wanted, or elements that could not be read. So
+    /// to the turn's end, for what an element brings back is answered by elements.
+    pub fn calls_no_tools(&self) -> bool {
+        self.repairs > 0 || self.rounds.iter().any(|round| round.unreadable)
+    }
+
     /// Its last answer, if that was words without any call.
     pub fn last_words(&self) -> Option<&str> {
         let last = self.rounds.last().filter(|round| round.calls.is_empty() && !round.unreadable)?;
@@ -485,6 +496,7 @@ fn unreadable_answers(limit: u64) -> Failure {
 fn mute() -> Failure {
     Failure::new(
         FailureKind::Interpreter,
-        "the decision answered in text without calling a tool, twice; nobody received it. A model that can call tools is needed",
+        "the decision answered in text that does nothing, twice; nobody received it. Use a model that calls tools, or set \
+         turn.language = \"auto\" for one that does not",
     )
 }

@@ -74,7 +74,7 @@ impl Driver {
 
     /// What an answer says in the thinking language, where the thread speaks it.
     fn read(&self, answer: &Answer) -> Reading {
-        match self.settings.language() {
+        match self.language() {
             Language::Tools => Reading::default(),
             Language::Auto if !answer.calls.is_empty() => Reading::default(),
             _ => interpreter::read(&answer.text, self.place.thread.label()),

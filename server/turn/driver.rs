@@ -247,9 +247,19 @@ impl Driver {
         Ok(None)
     }
 
+    /// How the decision says what it wants done.
+    pub(super) fn language(&self) -> Language {
+        self.settings.language(self.mind.options.language)
+    }
+
     /// ② The decision.
     async fn decide(&mut self, round: u64, repair: bool) -> Result<Option<TurnOutcome>, Lost> {
-        let speaks = self.settings.language() == Language::Xml;
+        let speaks = match self.language() {
+            Language::Tools => false,
+            Language::Xml => true,
+            // A process goes on by words alone: those say nothing of what it can.
+            Language::Auto => !self.settings.is_process() && (repair || self.turn.calls_no_tools()),
+        };
         let deciding = Deciding {
             caller: self.mind.caller.clone(),
             tools: self.tools().clone(),

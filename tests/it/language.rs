@@ -228,3 +228,61 @@ on_both!(d0_26_a_model_without_tools_fills_a_step_by_elements, |medium| {
     let thread = app.get("/threads/p").await.expect(200);
     assert_eq!((&thread["status"], &thread["waiting_for"]), (&json!("waiting"), &json!("a")));
 });
+
+/// Whether it is taught the language.
+fn is_taught(request: &Request) -> bool {
+    request.says("One example of each.")
+}
+
+// Where a model calls no tools, any conversation can be had all the same: it is taught the language when it has called none.
+on_both!(a_model_that_calls_no_tools_answers_in_any_conversation_if_that_is_configured, |medium| {
+    let stub = Stub::start().await;
+    let answers = || [text("I should greet them."), text("So: <reply>Good day &amp; welcome.</reply>")];
+    stub.script(decision, answers());
+    let mut app = Setup::new(medium, &stub).env("THINKD_TURN__LANGUAGE", "auto").start().await;
+    assert_eq!(said(&app.tell("hello").await[0]), "Good day & welcome.");
+    let requests = stub.all(decision);
+    assert_eq!(requests.len(), 2);
+    assert!(!requests[0].tools().is_empty() && !is_taught(&requests[0]), "first it may call tools");
+    assert!(requests[1].tools().is_empty() && is_taught(&requests[1]), "then it is taught: {:?}", requests[1]);
+    assert!(requests[1].is_repair() && !requests[1].last().contains("tool"), "{}", requests[1].last());
+    // One that calls tools never hears of it.
+    stub.script(decision, [reply("By a tool.")]);
+    assert_eq!(said(&app.tell("and now?").await[0]), "By a tool.");
+    assert!(!is_taught(&stub.all(decision)[2]));
+    // What an element brings back is answered by elements, too; and so is what could not be read.
+    stub.script(decision, [text("Let me see."), text("<state-get key=\"x\"/>"), text("<reply>Nothing.</reply>")]);
+    assert_eq!(said(&app.tell("what is x?").await[0]), "Nothing.");
+    stub.script(decision, [text("<set-timer/>"), text("<reply>In an hour.</reply>")]);
+    assert_eq!(said(&app.tell("remind me").await[0]), "In an hour.");
+    assert!(is_taught(stub.all(decision).last().unwrap()), "it is taught what it did not know");
+    // A thread that says otherwise is asked as it says.
+    stub.script(at("strict"), answers());
+    app.conversation(json!({ "label": "strict", "language": "tools" })).await;
+    assert!(app.tell_in("strict", "hello").await.is_empty(), "elements are words there");
+    // Without tools from the first call on; and, the control, with nothing configured.
+    stub.clear();
+    stub.script(at("main"), [text("<reply>At once.</reply>")]);
+    app.set_env("THINKD_TURN__LANGUAGE", "xml");
+    app.restart().await;
+    assert_eq!(said(&app.tell("hello").await[0]), "At once.");
+    assert!(stub.all(decision).last().unwrap().tools().is_empty());
+    stub.script(decision, answers());
+    app.set_env("THINKD_TURN__LANGUAGE", "");
+    app.restart().await;
+    assert!(app.tell("hello").await.is_empty(), "elements are words by default");
+    let log = app.public_log().await;
+    let mute = with(&log, &["failure", "interpreter"]);
+    assert!(said(mute.last().unwrap()).contains("turn.language"), "what to do is said: {}", story(&log));
+});
+
+// A conversation may say so for itself.
+on_both!(a_conversation_that_goes_either_way_is_taught_when_it_called_no_tool, |medium| {
+    let stub = Stub::start().await;
+    stub.script(at("either"), [text("I should greet them."), text("<reply>Good day.</reply>")]);
+    let app = Setup::new(medium, &stub).start().await;
+    app.conversation(json!({ "label": "either", "language": "auto" })).await;
+    assert_eq!(said(&app.tell_in("either", "hello").await[0]), "Good day.");
+    let requests = stub.all(at("either"));
+    assert!(!is_taught(&requests[0]) && is_taught(&requests[1]));
+});

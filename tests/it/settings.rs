@@ -127,6 +127,8 @@ fn tools_that_do_not_exist_and_a_conversation_that_cannot_answer_refuse_to_start
     refuses(&[("thinkd.toml", "[tools]\napproval = [\"send\"]\n")], &[], &["tools.approval"]);
     refuses(&[("thinkd.toml", "[models.low]\nmodel = \"m\"\napi = \"smoke\"\n")], &[], &["api", "chat"]);
     let shown = config(&[], &[("THINKD_TOOLS__CONVERSATION", "reply, think"), ("THINKD_BUDGET__TOKENS", "5000")], &[]);
+    refuses(&[], &[("THINKD_TURN__LANGUAGE", "latin")], &["turn.language", "tools, xml, auto"]);
+    assert!(config(&[("thinkd.toml", "[turn]\nlanguage = \"xml\"\n")], &[], &[]).contains("language = \"xml\""));
     for line in ["conversation = [\"reply\", \"think\"]", "tokens = 5000"] {
         assert!(shown.contains(line), "{line} is not in {shown}");
     }

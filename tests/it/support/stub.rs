@@ -115,7 +115,7 @@ impl Request {
 
     /// Whether a decision that only talked is asked to use the tool.
     pub fn is_repair(&self) -> bool {
-        self.is_decision() && self.last().contains("text without a tool call")
+        self.is_decision() && self.last().contains("so nobody received it")
     }
 
     /// The entries of the log that it shows: position, who, text.
