@@ -18,10 +18,12 @@ use crate::time::Timestamp;
 
 mod append;
 mod backup;
+mod batch;
 mod catch_up;
 mod columns;
 pub mod feed;
 mod index;
+mod known;
 mod leases;
 mod marks;
 mod postgres;

@@ -59,6 +59,19 @@ pub(super) trait Backend: Send + 'static {
     /// What the conditions of drafts ask about.
     fn asked(&mut self, asked: &Asked) -> impl Future<Output = Result<Before, Error>> + Send;
     fn write(&mut self, plan: &Plan) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Where the logs end, if that is known without asking, and nobody else has written to them lately.
+    fn known_heads(&self, _: &BTreeSet<Space>) -> Option<BTreeMap<Space, Position>> {
+        None
+    }
+    /// Writes and commits, in one trip, if the logs still end there and the leases hold. False: nothing is written.
+    fn write_if(
+        &mut self,
+        _: &Plan,
+        _: &BTreeMap<Space, Position>,
+        _: &[Fence],
+    ) -> impl Future<Output = Result<bool, Error>> + Send {
+        std::future::ready(Ok(false))
+    }
     fn commit(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
     /// Undoes the transaction, if one is open, or at least sees to it that the next one starts afresh.
     fn rollback(&mut self) -> impl Future<Output = ()> + Send;
@@ -337,12 +350,53 @@ impl<B: Backend> Task<B> {
     }
 
     async fn transaction(&mut self, group: &[Item], again: bool) -> Result<Plan, Error> {
+        let spaces: BTreeSet<Space> = group.iter().map(|item| item.space.clone()).collect();
+        let fences: Vec<Fence> = group.iter().filter_map(|item| item.fence.clone()).collect();
+        if !again
+            && let Some(heads) = self.backend.known_heads(&spaces)
+            && let Some(plan) = self.at_once(group, heads, &fences).await?
+        {
+            return Ok(plan);
+        }
         let backend = &mut self.backend;
         backend.begin().await?;
-        let fences: Vec<Fence> = group.iter().filter_map(|item| item.fence.clone()).collect();
         let held = if fences.is_empty() { HashSet::new() } else { backend.held(&fences).await? };
-        let spaces: BTreeSet<Space> = group.iter().map(|item| item.space.clone()).collect();
         let heads = backend.heads(&spaces).await?;
+        let plan = self.plan(group, again, heads, &held).await?;
+        if plan.is_empty() {
+            self.backend.rollback().await;
+        } else {
+            self.backend.write(&plan).await?;
+            self.backend.commit().await?;
+        }
+        Ok(plan)
+    }
+
+    /// One statement in place of a transaction: what it depends on is read, or known, before, and what it writes is written only if
+    /// nobody else has written meanwhile. `None`: somebody has.
+    async fn at_once(
+        &mut self,
+        group: &[Item],
+        heads: BTreeMap<Space, Position>,
+        fences: &[Fence],
+    ) -> Result<Option<Plan>, Error> {
+        let held = fences.iter().cloned().collect();
+        let plan = self.plan(group, false, heads.clone(), &held).await?;
+        let written = !plan.is_empty() && self.backend.write_if(&plan, &heads, fences).await?;
+        if !written {
+            drafts(group).for_each(|(_, ready)| ready.untried());
+        }
+        Ok(written.then_some(plan))
+    }
+
+    async fn plan(
+        &mut self,
+        group: &[Item],
+        again: bool,
+        heads: BTreeMap<Space, Position>,
+        held: &HashSet<Fence>,
+    ) -> Result<Plan, Error> {
+        let backend = &mut self.backend;
         let ids: Vec<(Space, Uuid)> = drafts(group)
             .filter(|(_, ready)| again || ready.given)
             .map(|(space, ready)| (space.clone(), ready.id))
@@ -351,19 +405,11 @@ impl<B: Backend> Task<B> {
         let threads: BTreeSet<(Space, ThreadId)> =
             drafts(group).map(|(space, ready)| (space.clone(), ready.draft.thread.clone())).collect();
         let threads = backend.threads(&Vec::from_iter(threads)).await?;
-
         let asked = Asked::of(drafts(group));
         let before = if asked.is_empty() { Before::default() } else { backend.asked(&asked).await? };
-
         let mut plan = Plan::new(heads, known, threads, before, crate::time::now())?;
         for item in group {
-            plan.add(item, &held, self.project)?;
-        }
-        if plan.is_empty() {
-            backend.rollback().await;
-        } else {
-            backend.write(&plan).await?;
-            backend.commit().await?;
+            plan.add(item, held, self.project)?;
         }
         Ok(plan)
     }

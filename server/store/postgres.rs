@@ -1,7 +1,7 @@
 //! Postgres: many servers, one log. Each has one connection that writes, one for the index, one that listens and a pool that
 //! reads; leases are rows. Only what differs from SQLite is here; what passes between servers is in `postgres/watch.rs`.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,9 +14,11 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::append::{Asked, Backend, Before, Plan, Position, Upload, Writer, json};
+use super::batch::Batch;
 use super::catch_up;
 use super::feed::Feed;
 use super::index::Index;
+use super::known::Known;
 use super::sql::{self, stored};
 use super::{Checked, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
@@ -54,6 +56,9 @@ pub(super) struct Postgres {
     epoch: Uuid,
     options: PgConnectOptions,
     project: Project,
+    known: Known,
+    threads: Batch<(Space, ThreadId), Option<ThreadRow>>,
+    voices: Batch<Space, Vec<SubmoduleRow>>,
     // A plain mutex: held to stop the tasks, never across an await.
     watch: Mutex<JoinSet<()>>,
 }
@@ -139,10 +144,15 @@ impl Postgres {
         let (watch, mut tasks) = Watch::start(pool.clone(), feed.clone(), options.clone(), supervisor);
         let telling = catch_up::run(Pooled(pool.clone()), feed.clone());
         tasks.spawn(supervisor.watch("telling followers what they missed", telling));
-        let backend = Log { options: options.clone(), connection: None, watch };
+        let known = Known::default();
+        // Given up here, it is given up there: what was refused as it took too long is not to be stored later.
+        let limit = format!("{}ms", (settings.commit * 3 / 4).as_millis().max(1));
+        let writing = options.clone().options([("statement_timeout", &limit)]);
+        let backend = Log { options: writing, connection: None, watch, known: known.clone(), incarnation: 0 };
         let index = Index::start(Tables { options: options.clone(), connection: None }, supervisor);
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
-        Ok(Self { pool, writer, index, feed, epoch, options, project, watch: Mutex::new(tasks) })
+        let (threads, voices, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));
+        Ok(Self { pool, writer, index, feed, epoch, options, project, known, threads, voices, watch })
     }
 
     async fn reader(&self) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, Error> {
@@ -284,10 +294,15 @@ impl Postgres {
         let texts = if check {
             ["set statement_timeout = 0", "begin isolation level repeatable read", "select 1"]
         } else {
-            ["set statement_timeout = 0", "begin", "lock table spaces in exclusive mode"]
+            // Servers that run see by the incarnation that what they know of the rows may not be so any more.
+            [
+                "set statement_timeout = 0",
+                "begin",
+                "lock table spaces in exclusive mode; update log set incarnation = incarnation + 1",
+            ]
         };
         for text in texts {
-            sqlx::query(text).execute(&mut connection).await.map_err(sql::error)?;
+            sqlx::raw_sql(text).execute(&mut connection).await.map_err(sql::error)?;
         }
         Ok(connection)
     }
@@ -297,25 +312,44 @@ impl Postgres {
         Ok(())
     }
 
-    fn known_thread(&self, _: &Space, _: &ThreadId) -> Option<ThreadRow> {
-        // Other servers write, too.
-        None
+    async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
+        let read = async |keys: Vec<(Space, ThreadId)>| {
+            let rows = read_threads(&mut *self.reader().await?, &keys).await?;
+            let rows: HashMap<_, _> = rows.into_iter().map(|(space, row)| ((space, row.thread.clone()), row)).collect();
+            Ok(keys.iter().map(|key| rows.get(key).cloned()).collect())
+        };
+        self.threads.load((space.clone(), thread.clone()), read).await
     }
 
-    fn known_events(&self, _: &Space, _: &Query) -> Option<Vec<Event>> {
-        None
+    /// What this server has written of a thread is all there is as long as the thread ends where it did.
+    async fn known_events(&self, space: &Space, query: &Query) -> Result<Option<Vec<Event>>, Error> {
+        let (Some(thread), Some((events, head))) = (&query.thread, self.known.events(space, query)) else {
+            return Ok(None);
+        };
+        let row = self.known_thread(space, thread).await?;
+        Ok(row.filter(|row| row.head == head).map(|_| events))
     }
 
-    fn known_submodules(&self, _: &Space) -> Result<Vec<SubmoduleRow>, u64> {
-        Err(0)
-    }
-
-    fn keep_submodules(&self, _: &Space, _: u64, _: &[SubmoduleRow]) {
-        // Other servers change them.
+    async fn known_submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Error> {
+        let read = async |keys: Vec<Space>| {
+            let names: BTreeSet<&str> = keys.iter().map(Space::as_str).collect();
+            let text = "select space, name, prompt, updated from submodules where space = any($1) order by space, name";
+            let rows: Vec<(String, String, String, i64)> = sqlx::query_as(text)
+                .bind(Vec::from_iter(names))
+                .fetch_all(&mut *self.reader().await?)
+                .await
+                .map_err(sql::error)?;
+            let mut voices: HashMap<String, Vec<SubmoduleRow>> = HashMap::new();
+            for (space, name, prompt, updated) in rows {
+                voices.entry(space).or_default().push(sql::submodule((name, prompt, updated))?);
+            }
+            Ok(keys.iter().map(|key| voices.get(key.as_str()).cloned().unwrap_or_default()).collect())
+        };
+        self.voices.load(space.clone(), read).await
     }
 
     fn renewed(&self) {
-        // Nothing is remembered.
+        // The writer sees by the incarnation that they were, whoever did it.
     }
 
     async fn shut(&self) {
@@ -332,6 +366,24 @@ super::rebuild::rebuild!(Postgres, PgConnection);
 
 fn micros(ttl: Duration) -> i64 {
     i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Those of the threads that have rows.
+async fn read_threads(
+    connection: &mut PgConnection,
+    ids: &[(Space, ThreadId)],
+) -> Result<Vec<(Space, ThreadRow)>, Error> {
+    let spaces: Vec<&str> = ids.iter().map(|(space, _)| space.as_str()).collect();
+    let threads: Vec<&str> = ids.iter().map(|(_, thread)| thread.as_str()).collect();
+    let text = concat!(
+        "select t.space, ",
+        sql::thread_columns!(),
+        " from unnest($1::text[], $2::text[]) k (space_key, thread_key)",
+        " join threads t on t.space = k.space_key and t.thread = k.thread_key"
+    );
+    let rows: Vec<sql::PlacedThreadColumns> =
+        sqlx::query_as(text).bind(spaces).bind(threads).fetch_all(connection).await.map_err(sql::error)?;
+    rows.into_iter().map(sql::placed_thread).collect()
 }
 
 /// A tsquery: all of the words. They have letters, digits and marks only, so quoting them is safe.
@@ -366,6 +418,9 @@ struct Log {
     options: PgConnectOptions,
     connection: Option<PgConnection>,
     watch: Arc<Watch>,
+    known: Known,
+    /// How often the database had been taken into use, or its rows made anew, when what is known was read.
+    incarnation: i64,
 }
 
 fn lost() -> Error {
@@ -389,11 +444,19 @@ impl Log {
     }
 
     async fn lock_heads(&mut self, spaces: &[&str]) -> Result<BTreeMap<Space, Position>, Error> {
-        let text = "select space, head, ts from spaces where space = any($1) order by space for update";
-        let rows: Vec<(String, i64, i64)> =
+        let text = "select space, head, ts, (select incarnation from log) from spaces where space = any($1) \
+             order by space for update";
+        let rows: Vec<(String, i64, i64, i64)> =
             sqlx::query_as(text).bind(spaces).fetch_all(self.connection()?).await.map_err(sql::error)?;
-        let position = |(space, seq, ts)| Ok((sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) }));
-        rows.into_iter().map(position).collect()
+        if let Some(incarnation) = rows.first().map(|row| row.3).filter(|now| *now != self.incarnation) {
+            // Perhaps the rows were made anew.
+            self.known.forget();
+            self.incarnation = incarnation;
+        }
+        let position = |(space, seq, ts, _)| Ok((sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) }));
+        let heads = rows.into_iter().map(position).collect::<Result<_, Error>>()?;
+        self.known.met(&heads);
+        Ok(heads)
     }
 }
 
@@ -446,17 +509,19 @@ impl Backend for Log {
     }
 
     async fn threads(&mut self, ids: &[(Space, ThreadId)]) -> Result<Vec<(Space, ThreadRow)>, Error> {
-        let spaces: Vec<&str> = ids.iter().map(|(space, _)| space.as_str()).collect();
-        let threads: Vec<&str> = ids.iter().map(|(_, thread)| thread.as_str()).collect();
-        let text = concat!(
-            "select t.space, ",
-            sql::thread_columns!(),
-            " from unnest($1::text[], $2::text[]) k (space_key, thread_key)",
-            " join threads t on t.space = k.space_key and t.thread = k.thread_key"
-        );
-        let rows: Vec<sql::PlacedThreadColumns> =
-            sqlx::query_as(text).bind(spaces).bind(threads).fetch_all(self.connection()?).await.map_err(sql::error)?;
-        rows.into_iter().map(sql::placed_thread).collect()
+        let (mut rows, mut unknown) = (Vec::new(), Vec::new());
+        for key in ids {
+            match self.known.thread(key) {
+                Some(row) => rows.push((key.0.clone(), row)),
+                None => unknown.push(key.clone()),
+            }
+        }
+        if !unknown.is_empty() {
+            let read = read_threads(self.connection()?, &unknown).await?;
+            read.iter().for_each(|(space, row)| self.known.met_thread(space, row));
+            rows.extend(read);
+        }
+        Ok(rows)
     }
 
     async fn asked(&mut self, asked: &Asked) -> Result<Before, Error> {
@@ -467,7 +532,31 @@ impl Backend for Log {
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
         let connection = self.connection()?;
         bulk::put_and_release(connection, &plan.writes()?, &plan.released).await?;
-        put_rest(connection, &plan.rows).await
+        put_rest(connection, &plan.rows).await?;
+        // What is not committed in the end is forgotten by `rollback`.
+        self.known.take(plan);
+        Ok(())
+    }
+
+    fn known_heads(&self, spaces: &BTreeSet<Space>) -> Option<BTreeMap<Space, Position>> {
+        self.connection.as_ref().and_then(|_| self.known.heads(spaces))
+    }
+
+    async fn write_if(
+        &mut self,
+        plan: &Plan,
+        heads: &BTreeMap<Space, Position>,
+        fences: &[Fence],
+    ) -> Result<bool, Error> {
+        if plan.rows.has_single() {
+            return Ok(false);
+        }
+        let unchanged = bulk::Unchanged { fences, heads, incarnation: self.incarnation };
+        let written = bulk::put_if(self.connection()?, &plan.writes()?, &plan.released, &unchanged).await?;
+        if written {
+            self.known.take(plan);
+        }
+        Ok(written)
     }
 
     async fn commit(&mut self) -> Result<(), Error> {
@@ -475,6 +564,7 @@ impl Backend for Log {
     }
 
     async fn rollback(&mut self) {
+        self.known.forget();
         // A connection that cannot even do that is no use any more; the next transaction gets another one.
         if !matches!(timeout(ROLLBACK, self.run("rollback")).await, Ok(Ok(()))) {
             self.connection = None;
@@ -498,7 +588,10 @@ impl Backend for Log {
     }
 
     async fn touch(&mut self, bytes: usize) -> Result<(), Error> {
+        // As an append does it: where a log ends is locked first.
         let connection = self.connected().await?;
+        let text = "select 1 from spaces order by space limit 1 for update";
+        sqlx::query(text).execute(&mut *connection).await.map_err(sql::error)?;
         let text = "update log set incarnation = incarnation + 1, probe = $1";
         sqlx::query(text).bind(vec![b'x'; bytes]).execute(connection).await.map_err(sql::error)?;
         self.run("update log set probe = null").await

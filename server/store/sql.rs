@@ -46,7 +46,7 @@ pub(super) fn range(query: &Query) -> (Seq, Seq) {
 
 /// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`, `project`, and for what differs: `reader`,
 /// `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `known_thread`, `known_events`,
-/// `known_submodules`, `keep_submodules`, `renewed`, `sound`, `shut`; a function `by_key`; and a constant `MERGES_RUNS`.
+/// `known_submodules`, `renewed`, `sound`, `shut`; a function `by_key`; and a constant `MERGES_RUNS`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
@@ -73,7 +73,7 @@ macro_rules! store {
             }
 
             async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error> {
-                match self.known_events(space, query) {
+                match self.known_events(space, query).await? {
                     Some(events) => Ok(events),
                     None => self.page(space, query).await?.into_iter().map(sql::event).collect(),
                 }
@@ -113,17 +113,7 @@ macro_rules! store {
             }
 
             async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<super::ThreadRow>, Error> {
-                if let Some(row) = self.known_thread(space, thread) {
-                    return Ok(Some(row));
-                }
-                let text = concat!("select ", sql::thread_columns!(), " from threads where space = $1 and thread = $2");
-                let row: Option<sql::ThreadColumns> = sqlx::query_as(text)
-                    .bind(space.as_str())
-                    .bind(thread.as_str())
-                    .fetch_optional(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
-                row.map(sql::thread).transpose()
+                self.known_thread(space, thread).await
             }
 
             async fn threads(
@@ -207,19 +197,7 @@ macro_rules! store {
             }
 
             async fn submodules(&self, space: &Space) -> Result<Vec<super::SubmoduleRow>, Error> {
-                let changes = match self.known_submodules(space) {
-                    Ok(known) => return Ok(known),
-                    Err(changes) => changes,
-                };
-                let rows: Vec<sql::SubmoduleColumns> =
-                    sqlx::query_as("select name, prompt, updated from submodules where space = $1 order by name")
-                        .bind(space.as_str())
-                        .fetch_all(&mut *self.reader().await?)
-                        .await
-                        .map_err(sql::error)?;
-                let rows = rows.into_iter().map(sql::submodule).collect::<Result<Vec<_>, _>>()?;
-                self.keep_submodules(space, changes, &rows);
-                Ok(rows)
+                self.known_submodules(space).await
             }
 
             async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<super::ContactRow>, Error> {

@@ -13,6 +13,7 @@ use super::append::{Position, Writer, json};
 use super::catch_up;
 use super::feed::Feed;
 use super::index::Index;
+use super::known::Known;
 use super::leases::Leases;
 use super::sql::{self, stored};
 use super::{Checked, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
@@ -20,7 +21,6 @@ use crate::event::Event;
 use crate::id::{Space, ThreadId};
 use crate::time::Timestamp;
 use index::IndexFile;
-use known::Known;
 use log::{Broken, Log};
 use readers::{Reader, Readers};
 
@@ -28,7 +28,6 @@ mod bulk;
 mod check;
 mod file;
 mod index;
-mod known;
 mod log;
 mod readers;
 
@@ -205,20 +204,38 @@ impl Sqlite {
         self.broken.check()
     }
 
-    fn known_thread(&self, space: &Space, thread: &ThreadId) -> Option<ThreadRow> {
-        self.known.thread(&(space.clone(), thread.clone()))
+    async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
+        if let Some(row) = self.known.thread(&(space.clone(), thread.clone())) {
+            return Ok(Some(row));
+        }
+        let text = concat!("select ", sql::thread_columns!(), " from threads where space = $1 and thread = $2");
+        let row: Option<sql::ThreadColumns> = sqlx::query_as(text)
+            .bind(space.as_str())
+            .bind(thread.as_str())
+            .fetch_optional(&mut *self.reader().await?)
+            .await
+            .map_err(sql::error)?;
+        row.map(sql::thread).transpose()
     }
 
-    fn known_events(&self, space: &Space, query: &Query) -> Option<Vec<Event>> {
-        self.known.events(space, query)
+    async fn known_events(&self, space: &Space, query: &Query) -> Result<Option<Vec<Event>>, Error> {
+        Ok(self.known.events(space, query).map(|(events, _)| events))
     }
 
-    fn known_submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, u64> {
-        self.known.voices(space)
-    }
-
-    fn keep_submodules(&self, space: &Space, changes: u64, rows: &[SubmoduleRow]) {
-        self.known.keep_voices(space, changes, rows);
+    async fn known_submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Error> {
+        let changes = match self.known.voices(space) {
+            Ok(known) => return Ok(known),
+            Err(changes) => changes,
+        };
+        let text = "select name, prompt, updated from submodules where space = $1 order by name";
+        let rows: Vec<sql::SubmoduleColumns> = sqlx::query_as(text)
+            .bind(space.as_str())
+            .fetch_all(&mut *self.reader().await?)
+            .await
+            .map_err(sql::error)?;
+        let rows = rows.into_iter().map(sql::submodule).collect::<Result<Vec<_>, _>>()?;
+        self.known.keep_voices(space, changes, &rows);
+        Ok(rows)
     }
 
     /// Rows were made anew.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde_json::json;
 use thinkd::event::{Draft, Event, Source, Visibility, tag};
 use thinkd::id::{Name, Space, ThreadId};
-use thinkd::store::{self, Append, Appended, Change, Options, Order, Placed, Query, Show, Store, ThreadChange};
+use thinkd::store::{self, Append, Appended, Change, Options, Order, Placed, Query, Show, Spent, Store, ThreadChange};
 use uuid::Uuid;
 
 use crate::support::Medium;
@@ -34,6 +34,11 @@ fn project(event: &Event) -> (ThreadChange, Option<Change>) {
 }
 
 fn other(event: &Event) -> Option<Change> {
+    if event.is_from_outside() {
+        // As if it had led to one model call.
+        let spent = Spent { calls: 1, tokens: 10, threads: 0 };
+        return Some(Change::Spent { root: Some(event.seq), spent });
+    }
     let key = event.payload.get("key")?.as_str()?.to_owned();
     let change = event.payload.get("change")?;
     if event.has("set:submodule") {

@@ -254,6 +254,11 @@ impl Plan {
 }
 
 impl Ready {
+    /// The first try wrote nothing, as is known: an event with its id is somebody else's.
+    pub fn untried(&self) {
+        self.tried.store(false, Ordering::Relaxed);
+    }
+
     fn stamped(&self, at: Position) -> Event {
         let Draft { thread, source, modality, payload, tags, .. } = &self.draft;
         Event {

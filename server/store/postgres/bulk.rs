@@ -1,40 +1,68 @@
 //! Many rows in one statement: columns go as arrays, `unnest` makes them rows again.
 
+use std::collections::BTreeMap;
+
 use sqlx::Arguments;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgConnection};
 
 use super::{columns, json, sql, stored, vector};
 use crate::id::{Space, ThreadId};
+use crate::store::append::Position;
 use crate::store::rows::Rows;
 use crate::store::sql::{Indexed, Writes, mark_rows};
 use crate::store::{Blob, Entry, Error, Fence, ThreadRow, rank};
 
-/// Everything in one statement, one trip: each part is as it would be alone.
-const PUT: &str = concat!(
-    "with h as (insert into spaces (space, head, ts) select * from unnest($1::text[], $2::bigint[], $3::bigint[]) ",
-    "on conflict (space) do update set head = excluded.head, ts = excluded.ts), ",
-    "e as (insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility) ",
-    "select * from unnest($4::text[], $5::bigint[], $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::text[], ",
-    "$11::text[], $12::text[], $13::smallint[])), ",
-    "m as (insert into mailboxes (space, thread, seq) ",
-    "select * from unnest($14::text[], $15::text[], $16::bigint[])), ",
-    "t as (insert into threads (space, ",
-    sql::thread_columns!(),
-    ", awaits) select * from unnest($17::text[], $18::text[], $19::text[], $20::text[], $21::bigint[], $22::bigint[], ",
-    "$23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[], $29::bigint[], ",
-    "$30::text[], $31::bigint[], $32::bigint[], $33::text[]) on conflict (space, thread) do update set settings = excluded.settings, ",
-    "status = excluded.status, head = excluded.head, woken = excluded.woken, handled = excluded.handled, ",
-    "turn = excluded.turn, visible = excluded.visible, heard = excluded.heard, ",
-    "self_messages = excluded.self_messages, model_calls = excluded.model_calls, tokens = excluded.tokens, ",
-    "standing = excluded.standing, updated = excluded.updated, awaits = excluded.awaits), ",
-    "r as (insert into roots (space, root, calls, tokens, threads) ",
-    "select * from unnest($37::text[], $38::bigint[], $39::bigint[], $40::bigint[], $41::bigint[]) ",
-    "on conflict (space, root) do update set calls = roots.calls + excluded.calls, ",
-    "tokens = roots.tokens + excluded.tokens, threads = roots.threads + excluded.threads) ",
-    "update leases l set number = nextval('fences'), until = '-infinity' ",
-    "from unnest($34::text[], $35::text[], $36::bigint[]) f (space, thread, number) ",
-    "where l.space = f.space and l.thread = f.thread and l.number = f.number"
+/// Everything in one statement, one trip: each part is as it would be alone. What comes first, and on what all of it depends.
+macro_rules! put_text {
+    ($first:expr, $if:expr) => {
+        concat!(
+            "with ", $first,
+            "h as (insert into spaces (space, head, ts) select * from unnest($1::text[], $2::bigint[], $3::bigint[])", $if,
+            " on conflict (space) do update set head = excluded.head, ts = excluded.ts), ",
+            "e as (insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility) ",
+            "select * from unnest($4::text[], $5::bigint[], $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::text[], ",
+            "$11::text[], $12::text[], $13::smallint[])", $if, "), ",
+            "m as (insert into mailboxes (space, thread, seq) ",
+            "select * from unnest($14::text[], $15::text[], $16::bigint[])", $if, "), ",
+            "t as (insert into threads (space, ",
+            sql::thread_columns!(),
+            ", awaits) select * from unnest($17::text[], $18::text[], $19::text[], $20::text[], $21::bigint[], $22::bigint[], ",
+            "$23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[], $29::bigint[], ",
+            "$30::text[], $31::bigint[], $32::bigint[], $33::text[])", $if,
+            " on conflict (space, thread) do update set settings = excluded.settings, ",
+            "status = excluded.status, head = excluded.head, woken = excluded.woken, handled = excluded.handled, ",
+            "turn = excluded.turn, visible = excluded.visible, heard = excluded.heard, ",
+            "self_messages = excluded.self_messages, model_calls = excluded.model_calls, tokens = excluded.tokens, ",
+            "standing = excluded.standing, updated = excluded.updated, awaits = excluded.awaits), ",
+            "r as (insert into roots (space, root, calls, tokens, threads) ",
+            "select * from unnest($37::text[], $38::bigint[], $39::bigint[], $40::bigint[], $41::bigint[])", $if,
+            " on conflict (space, root) do update set calls = roots.calls + excluded.calls, ",
+            "tokens = roots.tokens + excluded.tokens, threads = roots.threads + excluded.threads), ",
+            "l as (update leases l set number = nextval('fences'), until = '-infinity' ",
+            "from (select * from unnest($34::text[], $35::text[], $36::bigint[])", $if, ") f (space, thread, number) ",
+            "where l.space = f.space and l.thread = f.thread and l.number = f.number) ",
+        )
+    };
+}
+
+const PUT: &str = concat!(put_text!("", ""), "select true");
+
+/// The same if nothing has changed since it was planned: the leases hold, the logs end where they ended, and nobody has made the
+/// rows anew. Leases are locked first, then the spaces, each in order, as a transaction does it.
+const PUT_IF: &str = concat!(
+    put_text!(
+        "held as materialized (select l.number from unnest($42::text[], $43::text[], $44::bigint[]) f (space, thread, number) \
+         cross join lateral (select number from leases where space = f.space and thread = f.thread and number = f.number \
+         for no key update) l), \
+         ends as materialized (select space, head from spaces where space = any($1) order by space for update), \
+         same as materialized (select (select count(*) from held) = cardinality($44::bigint[]) \
+         and (select count(*) from ends join unnest($1::text[], $45::bigint[]) n (space, head) \
+         on n.space = ends.space and n.head = ends.head) = cardinality($1::text[]) \
+         and (select incarnation from log) = $46 as is), ",
+        " where (select same.is from same)"
+    ),
+    "select same.is from same"
 );
 
 pub(in crate::store) async fn put(connection: &mut PgConnection, writes: &Writes<'_>) -> Result<(), Error> {
@@ -49,6 +77,35 @@ pub(super) async fn put_and_release(
 ) -> Result<(), Error> {
     let arguments = arguments(writes, released).map_err(|error| Error::Broken(error.to_string()))?;
     sqlx::query_with(PUT, arguments).execute(connection).await.map(|_| ()).map_err(sql::error)
+}
+
+/// What has to be as it was for a commit in one statement.
+pub(super) struct Unchanged<'a> {
+    pub fences: &'a [Fence],
+    pub heads: &'a BTreeMap<Space, Position>,
+    pub incarnation: i64,
+}
+
+/// Writes rows and gives leases back, all in one statement, if everything is as it was. False: nothing is written.
+pub(super) async fn put_if(
+    connection: &mut PgConnection,
+    writes: &Writes<'_>,
+    released: &[Fence],
+    unchanged: &Unchanged<'_>,
+) -> Result<bool, Error> {
+    let arguments = || {
+        let mut arguments = arguments(writes, released)?;
+        let (spaces, threads, numbers) = columns(unchanged.fences);
+        arguments.add(spaces)?;
+        arguments.add(threads)?;
+        arguments.add(numbers)?;
+        let head = |(space, _): &(&Space, Position)| unchanged.heads.get(*space).map(|head| head.seq);
+        arguments.add(writes.heads.iter().map(head).collect::<Vec<_>>())?;
+        arguments.add(unchanged.incarnation)?;
+        Ok(arguments)
+    };
+    let arguments = arguments().map_err(|error: BoxDynError| Error::Broken(error.to_string()))?;
+    sqlx::query_scalar_with(PUT_IF, arguments).fetch_one(connection).await.map_err(sql::error)
 }
 
 fn arguments(writes: &Writes<'_>, released: &[Fence]) -> Result<PgArguments, BoxDynError> {
@@ -181,11 +238,13 @@ async fn put_entry(connection: &mut PgConnection, space: &Space, entry: &Entry) 
 /// Removes everything that is derived from the log.
 pub(in crate::store) async fn clear(connection: &mut PgConnection) -> Result<(), Error> {
     // `indexed` first, as whoever indexes takes them: both wait for each other otherwise.
-    sqlx::query("truncate indexed, event_words, marks, mailboxes, threads, submodules, entries, contacts, timers")
-        .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
+    sqlx::query(
+        "truncate indexed, event_words, marks, mailboxes, threads, submodules, entries, contacts, timers, roots",
+    )
+    .execute(connection)
+    .await
+    .map(|_| ())
+    .map_err(sql::error)
 }
 
 pub(in crate::store) async fn put_blob(

@@ -9,11 +9,11 @@ use sqlx::sqlite::SqliteConnection;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::known::Known;
 use super::{bulk, json, put_blob, sql, stored};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
 use crate::store::append::{Asked, Backend, Before, Plan, Position, Upload};
+use crate::store::known::Known;
 use crate::store::leases::Leases;
 use crate::store::{Error, Fence, ThreadRow};
 use crate::time::Timestamp;

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::Connection as _;
+use sqlx::postgres::PgConnection;
 use thinkd::store::feed::{Follower, Tail};
 use thinkd::store::{Append, Appended, Order, Query, Show, Store};
 
@@ -139,4 +141,110 @@ async fn servers_may_start_together_and_index_together() {
     }
     a.close().await;
     b.close().await;
+}
+
+/// Each server knows what it wrote last; what another one writes in between counts nonetheless: whoever is asked, and whatever is
+/// planned on it, rows and pages are what the log says.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_knows_is_never_older_than_what_another_has_written() {
+    let Some((_medium, a, b)) = two().await else { return };
+    let (mut random, threads) = (11_u32, ["main", "x", "y"]);
+    let mut counts = [0_i64; 3];
+    let mut last = [0_i64; 3];
+    for _ in 0..120 {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (store, at) = (if random >> 30 == 0 { &b } else { &a }, (random >> 20) as usize % 3);
+        let drafts = vec![input(threads[at], "x"); 1 + (random >> 16) as usize % 2];
+        let placed = append(store, drafts).await;
+        counts[at] += placed.len() as i64;
+        last[at] = placed.last().unwrap().shown.event.seq;
+        for asked in [&a, &b] {
+            let row = asked.thread(&space(), &thread(threads[at])).await.unwrap().unwrap();
+            assert_eq!((row.head, row.visible as i64), (last[at], counts[at]));
+            let query = Query { thread: Some(thread(threads[at])), show: Show::Heard, limit: 5, ..Query::default() };
+            let page = asked.events(&space(), &query).await.unwrap();
+            assert_eq!(page[0].seq, last[at]);
+            assert_eq!(page.len() as i64, counts[at].min(5));
+        }
+    }
+    assert_eq!(a.rebuild(true).await.unwrap().differences, Vec::<String>::new());
+    a.close().await;
+    b.close().await;
+}
+
+/// Two servers that write to the same threads at the same time neither lose nor double anything.
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_write_to_the_same_threads_at_once_agree() {
+    let Some((_medium, a, b)) = two().await else { return };
+    let writers: Vec<_> = (0..8)
+        .map(|writer| {
+            let store = if writer % 2 == 0 { a.clone() } else { b.clone() };
+            tokio::spawn(async move {
+                for n in 0..25_u128 {
+                    let id = uuid::Uuid::from_u128((u128::from(writer / 2_u32) << 64) + n + 1);
+                    let thread = ["main", "x", "y"][(n % 3) as usize];
+                    append(&store, vec![input(thread, "x").with_id(id), draft(thread, "y", &[])]).await;
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    // Every id was sent by two of the writers.
+    assert_eq!(log(&a, &space()).await.len(), 8 * 25 + 4 * 25);
+    assert_eq!(b.rebuild(true).await.unwrap().differences, Vec::<String>::new());
+    a.close().await;
+    b.close().await;
+}
+
+/// Rows that somebody makes anew while servers run are not written over with what those knew of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_made_anew_beside_a_server_stay_as_they_were_made() {
+    let Some((medium, a, b)) = two().await else { return };
+    for _ in 0..3 {
+        append(&a, vec![input("main", "x")]).await;
+    }
+    let mut raw = PgConnection::connect(medium.url()).await.unwrap();
+    sqlx::raw_sql("update threads set visible = 70").execute(&mut raw).await.unwrap();
+    // A server takes over what it finds: the control.
+    let c = open(&medium).await;
+    append(&c, vec![input("main", "x")]).await;
+    assert_eq!(c.thread(&space(), &thread("main")).await.unwrap().unwrap().visible, 71);
+    append(&c, vec![input("main", "x")]).await;
+    assert!(!b.rebuild(false).await.unwrap().differences.is_empty());
+    append(&c, vec![input("main", "x")]).await;
+    assert_eq!(c.thread(&space(), &thread("main")).await.unwrap().unwrap().visible, 6);
+    assert_eq!(b.rebuild(true).await.unwrap().differences, Vec::<String>::new());
+    for store in [a, b, c] {
+        store.close().await;
+    }
+}
+
+/// What one server alone writes costs a trip to the database, not one for every question of a transaction.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_of_a_server_that_writes_alone_is_one_statement() {
+    let Some((medium, a, b)) = two().await else { return };
+    let mut raw = PgConnection::connect(medium.url()).await.unwrap();
+    append(&a, vec![draft("main", "x", &[])]).await;
+    append(&a, vec![draft("main", "x", &[])]).await;
+    let alone = transactions(&mut raw, &a, 20).await;
+    append(&b, vec![draft("main", "x", &[])]).await;
+    assert!(alone.iter().all(|text| text.starts_with("with held")), "{alone:?}");
+    let after = transactions(&mut raw, &a, 1).await;
+    assert_eq!(after, ["commit"], "another server has written: the control");
+    a.close().await;
+    b.close().await;
+}
+
+/// The last statement of the connection that writes, after each of so many appends.
+async fn transactions(raw: &mut PgConnection, store: &Arc<dyn Store>, times: usize) -> Vec<String> {
+    let mut last = Vec::new();
+    for _ in 0..times {
+        append(store, vec![draft("main", "x", &[])]).await;
+        let text = "select query from pg_stat_activity where datname = current_database() \
+             and (query = 'commit' or query like 'with held%') order by state_change desc limit 1";
+        last.push(sqlx::query_scalar(text).fetch_one(&mut *raw).await.unwrap());
+    }
+    last
 }

@@ -1,8 +1,9 @@
-//! What the one connection that writes wrote last: where the logs end, the rows of the threads that something was appended
-//! to lately, and what of it a model may see; and the voices that were asked for. Nobody else writes, so none of it need
-//! be read again; what is not here is in the file.
+//! Cache of what the one connection that writes wrote last: where the logs end, the rows of the threads that something was
+//! appended to lately, and what of it a model may see; and the voices that were asked for. On SQLite nobody else writes, so none
+//! of it need be read again. On Postgres others do: there it is asked whether the log, or the thread, still ends where it did.
+//! What is not here is in the database.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::event::{Event, Visibility};
@@ -21,13 +22,24 @@ const EVENTS: usize = 32;
 
 /// Shared by the connection that writes, which fills it after its commits, and those who read.
 #[derive(Clone, Default)]
-pub(super) struct Known(Arc<Mutex<Rows>>);
+pub(in crate::store) struct Known(Arc<Mutex<Rows>>);
 
 type Key = (Space, ThreadId);
 
+/// Where a space's log ends.
+struct Head {
+    position: Position,
+    /// Rows that were written in this age of the space are what they are in the database, as long as the log ends here.
+    age: u64,
+    /// The last commit found the log where the one before it had left it.
+    alone: bool,
+}
+
 #[derive(Default)]
 struct Rows {
-    heads: HashMap<Space, Position>,
+    heads: HashMap<Space, Head>,
+    /// How many ages there have been.
+    ages: u64,
     /// Threads written to lately.
     young: Generation,
     /// Those before them; when the young ones are too many, they become the old ones, and these are forgotten.
@@ -45,6 +57,8 @@ struct Generation {
 
 struct Thread {
     row: ThreadRow,
+    /// See `Head::age`.
+    age: u64,
     /// Every event of the thread after this that a model may see is among `events`.
     since: Seq,
     events: VecDeque<Arc<Shown>>,
@@ -53,21 +67,56 @@ struct Thread {
 
 impl Known {
     pub fn head(&self, space: &Space) -> Option<Position> {
-        self.lock().heads.get(space).copied()
+        self.lock().heads.get(space).map(|head| head.position)
     }
 
+    /// Where the logs end, if nobody else has written to any of them lately.
+    pub fn heads(&self, spaces: &BTreeSet<Space>) -> Option<BTreeMap<Space, Position>> {
+        let known = self.lock();
+        let head = |space| known.heads.get(space).filter(|head| head.alone).map(|head| head.position);
+        spaces.iter().map(|space| Some((space.clone(), head(space)?))).collect()
+    }
+
+    /// Where the logs end as the database has it, before a commit: what was known of a log that others have grown is forgotten.
+    pub fn met(&self, heads: &BTreeMap<Space, Position>) {
+        let mut known = self.lock();
+        for (space, position) in heads {
+            let alone = known.heads.get(space).is_some_and(|head| head.position == *position);
+            match known.heads.get_mut(space) {
+                Some(head) if alone => head.alone = true,
+                _ => known.begin_age(space, *position),
+            }
+        }
+    }
+
+    /// A thread's row, as long as its log ends where it is known to.
     pub fn thread(&self, key: &Key) -> Option<ThreadRow> {
-        self.lock().thread(key).map(|thread| thread.row.clone())
+        let known = self.lock();
+        let age = known.heads.get(&key.0)?.age;
+        known.thread(key).filter(|thread| thread.age == age).map(|thread| thread.row.clone())
     }
 
-    /// What a query asks for, if it is all here.
-    pub fn events(&self, space: &Space, query: &Query) -> Option<Vec<Event>> {
+    /// A thread's row as the database has it, before a commit: when others have appended to the thread, its events are not all here.
+    pub fn met_thread(&self, space: &Space, row: &ThreadRow) {
+        let key = (space.clone(), row.thread.clone());
+        let mut known = self.lock();
+        if known.thread(&key).is_some_and(|thread| thread.row.head != row.head) {
+            drop(known.young.remove(&key).or_else(|| known.old.remove(&key)));
+        }
+    }
+
+    /// What a query asks for, if it is all here, and the seq of its thread's last event.
+    pub fn events(&self, space: &Space, query: &Query) -> Option<(Vec<Event>, Seq)> {
         let thread = query.thread.as_ref()?;
         if query.subtree || query.text.is_some() || query.least() < Visibility::Voice {
             return None;
         }
-        let found = self.lock().thread(&(space.clone(), thread.clone()))?.page(query)?;
-        Some(found.into_iter().map(|shown| shown.event.clone()).collect())
+        let (found, head) = {
+            let known = self.lock();
+            let thread = known.thread(&(space.clone(), thread.clone()))?;
+            (thread.page(query)?, thread.row.head)
+        };
+        Some((found.into_iter().map(|shown| shown.event.clone()).collect(), head))
     }
 
     /// A space's voices, or else how often voices have changed until now.
@@ -93,7 +142,12 @@ impl Known {
         if known.heads.len() + plan.heads.len() > SPACES {
             known.heads.clear();
         }
-        known.heads.extend(plan.heads.iter().map(|(space, head)| (space.clone(), *head)));
+        for (space, position) in &plan.heads {
+            match known.heads.get_mut(space) {
+                Some(head) => head.position = *position,
+                None => known.begin_age(space, *position),
+            }
+        }
         for (space, _) in plan.rows.submodules.keys() {
             known.voices.remove(space);
             known.changes += 1;
@@ -110,7 +164,7 @@ impl Known {
     /// After a commit that failed, perhaps, and after rows were made anew.
     pub fn forget(&self) {
         let mut known = self.lock();
-        *known = Rows { changes: known.changes + 1, ..Rows::default() };
+        *known = Rows { changes: known.changes + 1, ages: known.ages, ..Rows::default() };
     }
 
     fn lock(&self) -> MutexGuard<'_, Rows> {
@@ -120,17 +174,24 @@ impl Known {
 }
 
 impl Rows {
+    fn begin_age(&mut self, space: &Space, position: Position) {
+        self.ages += 1;
+        let alone = false;
+        self.heads.insert(space.clone(), Head { position, age: self.ages, alone });
+    }
+
     fn thread(&self, key: &Key) -> Option<&Thread> {
         self.young.threads.get(key).or_else(|| self.old.threads.get(key))
     }
 
     fn write(&mut self, key: &Key, row: &ThreadRow, events: Vec<&Arc<Shown>>) {
+        let age = self.heads.get(&key.0).map_or(0, |head| head.age);
         let before = self.young.remove(key).or_else(|| self.old.remove(key));
         let thread = match before {
-            Some(thread) => Thread { row: row.clone(), ..thread },
+            Some(thread) => Thread { row: row.clone(), age, ..thread },
             None => {
                 let since = events.first().map_or(row.head, |first| first.event.seq - 1);
-                Thread { row: row.clone(), since, events: VecDeque::new(), bytes: 0 }
+                Thread { row: row.clone(), age, since, events: VecDeque::new(), bytes: 0 }
             }
         };
         if self.young.threads.len() >= THREADS || self.young.bytes >= BYTES {
