@@ -29,9 +29,10 @@ use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::id::Space;
+use crate::id::{Seq, Space};
 use crate::runtime::Runtime;
 use crate::share::Places;
+use crate::store::{self, Head, Query};
 
 pub mod asyncapi;
 pub mod auth;
@@ -62,6 +63,7 @@ pub use limits::Limits;
 
 use auth::{Auth, Principal, Shown};
 use connections::{Connection, Connections};
+use follow::Follow;
 use gate::{Hosts, Local};
 use limits::ms;
 use linger::Lingering;
@@ -70,6 +72,8 @@ use problem::{Problem, Slug};
 use seats::Seats;
 use stall::Impatient;
 
+/// Bytes that a connection holds for a client to take, beside what is being written; and of requests, beside their headers.
+const BUFFER: usize = 8 << 10;
 /// Blobs that are uploaded at a time: each is held in memory.
 const UPLOADS: u32 = 8;
 /// Headers of a request.
@@ -135,6 +139,8 @@ pub struct Edge {
     pub drain: CancellationToken,
     /// Everything that serves a client.
     pub tasks: TaskTracker,
+    /// Pages of the log that are read for those who follow it and are behind.
+    pub pages: Places,
     /// Blobs that are being uploaded.
     pub uploads: Places,
     connections: Arc<Connections>,
@@ -155,6 +161,7 @@ impl Edge {
             seats: Seats::new(&limits, share),
             paces: Paces::new(auth.keys(), limits.requests_per_second),
             connections: Connections::new(&limits, share),
+            pages: Places::new("pages", cores(), share),
             uploads: Places::new("uploads", UPLOADS, share),
             auth,
             limits,
@@ -165,12 +172,28 @@ impl Edge {
         })
     }
 
+    /// Follows a space's log: what `filter` asks for, from now on or after a seq.
+    pub async fn follow(
+        &self,
+        space: &Space,
+        filter: Query,
+        after: Option<Seq>,
+    ) -> Result<(Follow, Head), store::Error> {
+        Follow::start(self.runtime.store(), &self.pages, space, filter, after).await
+    }
+
     /// Lets a request of this client through when it is due, on a connection that counts for its space.
     async fn admit(&self, who: &Principal, connection: Option<&Connection>) -> Result<(), Problem> {
         connection.map_or(Ok(()), |connection| connection.belongs(&who.space))?;
         self.paces.pass(who.key).await?;
         Ok(self.runtime.open(&who.space).await?)
     }
+}
+
+/// A page is work for a processor: more at a time would not be read sooner. Two at least, for one space leaves one to others.
+fn cores() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+    u32::try_from(cores).unwrap_or(2)
 }
 
 /// Serves until `shutdown`, then lets clients go: `/readyz` says 503, sockets are closed with 1001, requests under way are
@@ -206,6 +229,7 @@ async fn accept_all(listener: TcpListener, edge: &Arc<Edge>, router: &Router) ->
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, %from, "TCP_NODELAY cannot be set");
                 }
+                stall::bound_unsent(&stream);
                 edge.tasks.spawn(connection(stream, from, edge.clone(), router.clone()));
             }
             Err(error) => {
@@ -238,6 +262,8 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
         .keep_alive(!going)
         .header_read_timeout(ms(header_ms))
         .max_header_size(edge.limits.header_bytes)
+        // Without it a stream is read half a megabyte ahead of a client that takes nothing.
+        .max_buf_size(edge.limits.header_bytes + BUFFER)
         .max_headers(HEADERS);
     let stream = Impatient::new(stream, ms(edge.limits.stall_ms));
     let connection = builder.serve_connection(TokioIo::new(stream), answer).with_upgrades();

@@ -131,7 +131,7 @@ impl Client {
     /// Says hello; from then on the whole space is followed.
     async fn greet(&mut self) -> Result<(), End> {
         self.edge.runtime.open(&self.principal.space).await.map_err(lost_log)?;
-        let follow = Follow::start(self.edge.runtime.store(), &self.principal.space, Query::default(), None).await;
+        let follow = self.edge.follow(&self.principal.space, Query::default(), None).await;
         let (follow, head) = follow.map_err(lost_log)?;
         self.follow = Some(Box::new(follow));
         if let Some(id) = self.acknowledge.take() {
@@ -343,10 +343,10 @@ impl Client {
     fn show(&mut self, seen: Seen) -> Result<(), End> {
         match seen {
             Seen::Events { events, replay } => {
-                for shown in events {
-                    self.socket.put(outgoing::event_text(&shown, replay))?;
+                for told in events {
+                    self.socket.put(outgoing::event_text(told.json(), replay))?;
                     if self.older
-                        && let Some(older) = ServerFrame::older(&shown.event, self.user())
+                        && let Some(older) = ServerFrame::older(&*told.event().map_err(lost_log)?, self.user())
                     {
                         self.socket.put(older.to_text())?;
                     }
@@ -441,7 +441,7 @@ async fn follow(follow: &mut Option<Box<Follow>>) -> Result<Seen, crate::store::
 
 async fn subscribe(edge: &Edge, who: &Principal, id: Option<String>, frame: Subscribe) -> Result<Done, Problem> {
     let (filter, epoch) = input::subscription(&frame, &edge.limits)?;
-    let (follow, head) = Follow::start(edge.runtime.store(), &who.space, filter, frame.after).await?;
+    let (follow, head) = edge.follow(&who.space, filter, frame.after).await?;
     let pointed = |problem: Problem| Problem::at(problem.slug(), "/epoch", problem.detail);
     input::check_epoch(epoch, head.epoch).map_err(pointed)?;
     if let Some(after) = frame.after.filter(|after| *after > head.seq) {

@@ -1,24 +1,27 @@
 //! Following a space's log from a cursor: pages from the store while behind, then the shared tail. No gap, no event twice.
-//! A reader that takes nothing holds back nobody: there is no queue for it, only its cursor.
+//! A reader that takes nothing holds back nobody: there is no queue for it, only its cursor and one page. Pages are read in places
+//! that spaces share, so that the readers of one do not keep those of another waiting.
 
-use std::collections::VecDeque;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::event::Event;
 use crate::id::{Seq, Space, ThreadId};
+use crate::share::Places;
 use crate::store::feed::{Follower, Hint, Hinted, Tail};
-use crate::store::{self, Head, Order, Query, Shown, Store};
+use crate::store::{self, Head, Order, Query, Shown, Store, Written};
 
-/// Events of one page from the store.
-const PAGE: u32 = 100;
+/// Events of one page from the store: of the first, and at most.
+const FIRST_PAGE: u32 = 32;
+const PAGE: u32 = 256;
 /// Events looked at in the tail at a time.
 const STEP: usize = 64;
-/// Bytes of events handed on at a time (one event may exceed it alone).
-const BATCH_BYTES: usize = 256 << 10;
+/// Bytes of events handed on at a time (one event may exceed it alone): what a reader that stalls keeps in memory.
+const BATCH_BYTES: usize = 32 << 10;
 /// How often, and after what pause, a page is tried again when the store fails.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(1);
@@ -28,7 +31,7 @@ pub enum Seen {
     /// Events that match, in order; `replay` when they were stored before the following began.
     Events {
         /// The events.
-        events: Vec<Arc<Shown>>,
+        events: Vec<Told>,
         /// Whether they are old.
         replay: bool,
     },
@@ -38,25 +41,64 @@ pub enum Seen {
     Hint(Arc<Hint>),
 }
 
+/// A committed event as it is handed on.
+pub enum Told {
+    /// Out of the tail, shared by all who follow.
+    Shared(Arc<Shown>),
+    /// Read for this reader alone.
+    Read(Written),
+}
+
+impl Told {
+    /// Its place in the log.
+    pub fn seq(&self) -> Seq {
+        match self {
+            Self::Shared(shown) => shown.event.seq,
+            Self::Read(written) => written.seq,
+        }
+    }
+
+    /// The event as JSON text.
+    pub fn json(&self) -> &str {
+        match self {
+            Self::Shared(shown) => &shown.json,
+            Self::Read(written) => written.json.get(),
+        }
+    }
+
+    /// The event itself.
+    pub fn event(&self) -> Result<Cow<'_, Event>, store::Error> {
+        match self {
+            Self::Shared(shown) => Ok(Cow::Borrowed(&shown.event)),
+            Self::Read(written) => match serde_json::from_str(written.json.get()) {
+                Ok(event) => Ok(Cow::Owned(event)),
+                Err(error) => Err(store::Error::Broken(format!("event {} cannot be read: {error}", written.seq))),
+            },
+        }
+    }
+}
+
 /// One reader of a space.
 pub struct Follow {
     store: Arc<dyn Store>,
+    pages: Places,
     space: Space,
     filter: Query,
     follower: Follower,
     cursor: Seq,
     replay_to: Option<Seq>,
-    page: Option<BoxFuture<'static, Result<Page, store::Error>>>,
-    backlog: VecDeque<Event>,
-    /// The cursor once the backlog is handed on.
-    backlog_end: Seq,
+    /// A page that is read, by a task of its own: who is not asked meanwhile keeps its place no longer than it takes.
+    page: Option<AbortOnDropHandle<Result<Page, store::Error>>>,
+    /// How many events are asked for next: about as many as can be handed on.
+    ask: u32,
     /// A hint that came before the events that it stands behind.
     early: Option<Hinted>,
 }
 
 struct Page {
-    events: Vec<Event>,
+    events: Vec<Told>,
     end: Seq,
+    ask: u32,
 }
 
 impl Follow {
@@ -64,6 +106,7 @@ impl Follow {
     /// Also says what the log's head is; an `after` beyond it is for the caller to refuse.
     pub async fn start(
         store: &Arc<dyn Store>,
+        pages: &Places,
         space: &Space,
         filter: Query,
         after: Option<Seq>,
@@ -74,14 +117,14 @@ impl Follow {
         let cursor = after.unwrap_or(head.seq);
         let follow = Self {
             store: store.clone(),
+            pages: pages.clone(),
             space: space.clone(),
             filter,
             follower,
             cursor,
             replay_to: after.map(|_| head.seq),
             page: None,
-            backlog: VecDeque::new(),
-            backlog_end: cursor,
+            ask: FIRST_PAGE,
             early: None,
         };
         Ok((follow, head))
@@ -89,20 +132,22 @@ impl Follow {
 
     /// Everything up to here was handed on, or is not asked for.
     pub fn cursor(&self) -> Seq {
-        let is_live = self.replay_to.is_none() && self.page.is_none() && self.backlog.is_empty();
+        let is_live = self.replay_to.is_none() && self.page.is_none();
         if is_live { self.follower.passed(self.cursor) } else { self.cursor }
     }
 
     /// What comes next. Cancel safe.
     pub async fn next(&mut self) -> Result<Seen, store::Error> {
         loop {
-            if !self.backlog.is_empty() {
-                return Ok(self.hand_on());
-            }
             if let Some(page) = &mut self.page {
                 let page = page.await;
                 self.page = None;
-                self.take(page?);
+                let page =
+                    page.map_err(|error| store::Error::Unavailable(format!("a page was not read: {error}")))??;
+                (self.cursor, self.ask) = (page.end, page.ask);
+                if !page.events.is_empty() {
+                    return Ok(Seen::Events { events: page.events, replay: self.replay_to.is_some() });
+                }
                 continue;
             }
             match self.replay_to {
@@ -165,7 +210,7 @@ impl Follow {
     }
 
     /// Those that match, as many as are handed on at a time.
-    fn select(&mut self, events: Vec<Arc<Shown>>) -> Vec<Arc<Shown>> {
+    fn select(&mut self, events: Vec<Arc<Shown>>) -> Vec<Told> {
         let mut bytes = 0;
         let mut kept = Vec::new();
         for shown in events {
@@ -178,53 +223,29 @@ impl Follow {
             }
             self.cursor = shown.event.seq;
             if matches {
-                kept.push(shown);
+                kept.push(Told::Shared(shown));
             }
         }
         kept
     }
 
-    fn read_page(&self, upto: Option<Seq>) -> BoxFuture<'static, Result<Page, store::Error>> {
-        let (store, space) = (self.store.clone(), self.space.clone());
-        let query = Query { after: Some(self.cursor), order: Order::Ascending, limit: PAGE, ..self.filter.clone() };
-        Box::pin(async move {
+    fn read_page(&self, upto: Option<Seq>) -> AbortOnDropHandle<Result<Page, store::Error>> {
+        let (store, pages, space) = (self.store.clone(), self.pages.clone(), self.space.clone());
+        let query = Query { after: Some(self.cursor), order: Order::Ascending, limit: self.ask, ..self.filter.clone() };
+        AbortOnDropHandle::new(tokio::spawn(async move {
             let mut tries = 1;
             loop {
-                match read_page(&*store, &space, &query, upto).await {
+                let place = pages.take(&space).await;
+                let page = read_page(&*store, &space, &query, upto).await;
+                drop(place);
+                match page {
                     Err(error) if tries < TRIES => tracing::warn!(%error, "a page for a follower failed; trying again"),
                     outcome => return outcome,
                 }
                 tries += 1;
                 tokio::time::sleep(PAUSE).await;
             }
-        })
-    }
-
-    fn take(&mut self, page: Page) {
-        self.backlog = page.events.into();
-        self.backlog_end = page.end;
-        if self.backlog.is_empty() {
-            self.cursor = page.end;
-        }
-    }
-
-    fn hand_on(&mut self) -> Seen {
-        let mut bytes = 0;
-        let mut events = Vec::new();
-        while bytes < BATCH_BYTES
-            && let Some(event) = self.backlog.pop_front()
-        {
-            // An event that was stored is one that can be written.
-            let json = serde_json::to_string(&event).unwrap_or_default().into_boxed_str();
-            bytes += json.len();
-            self.cursor = event.seq;
-            events.push(Arc::new(Shown { event, json }));
-        }
-        if self.backlog.is_empty() {
-            self.cursor = self.backlog_end;
-            self.backlog = VecDeque::new();
-        }
-        Seen::Events { events, replay: self.replay_to.is_some() }
+        }))
     }
 
     fn wants(&self, hint: &Hint) -> bool {
@@ -238,10 +259,27 @@ async fn read_page(store: &dyn Store, space: &Space, query: &Query, upto: Option
         None => store.head(space).await?.seq,
     };
     let query = Query { before: Some(upto + 1), ..query.clone() };
-    let events = store.events(space, &query).await?;
-    let full = events.len() >= PAGE as usize;
-    let end = events.last().filter(|_| full).map_or(upto, |last| last.seq);
-    Ok(Page { events, end })
+    let events = store.written(space, &query).await?;
+    let all = events.len();
+    let bytes: usize = events.iter().map(|event| event.json.get().len()).sum();
+    let mut kept = 0;
+    let fits = |event: &Written| {
+        let before = kept;
+        kept += event.json.get().len();
+        before == 0 || kept <= BATCH_BYTES
+    };
+    let events: Vec<Told> = events.into_iter().take_while(fits).map(Told::Read).collect();
+    // What does not fit is read again, rather than kept for a reader that may never take it.
+    let is_whole = events.len() == all && all < query.limit as usize;
+    let end = events.last().filter(|_| !is_whole).map_or(upto, Told::seq);
+    Ok(Page { events, end, ask: ask(all, bytes, query.limit) })
+}
+
+/// How many events to ask for when so many had so many bytes: as many as can be handed on, and not many more than before, for the
+/// next ones may be longer.
+fn ask(events: usize, bytes: usize, before: u32) -> u32 {
+    let fitting = (BATCH_BYTES * events).checked_div(bytes).unwrap_or(PAGE as usize);
+    u32::try_from(fitting).unwrap_or(PAGE).clamp(1, PAGE.min(before.saturating_mul(4)))
 }
 
 fn concerns(filter: &Query, thread: &ThreadId) -> bool {

@@ -9,7 +9,7 @@ use crate::event::{Event, tag};
 use crate::id::{Seq, ThreadId};
 use crate::runtime::Received;
 use crate::store::feed::{DeltaOutcome, Hint};
-use crate::store::{Placed, Shown, Status};
+use crate::store::{Placed, Status};
 
 /// The socket's protocol, as a subprotocol and in `hello`.
 pub const PROTOCOL: &str = "thinkd.v1";
@@ -261,9 +261,9 @@ impl ServerFrame {
 }
 
 /// The frame of an event: its JSON is there already.
-pub fn event_text(shown: &Shown, replay: bool) -> String {
+pub fn event_text(json: &str, replay: bool) -> String {
     let replay = if replay { r#","replay":true"# } else { "" };
-    format!(r#"{{"type":"event","event":{}{replay}}}"#, shown.json)
+    format!(r#"{{"type":"event","event":{json}{replay}}}"#)
 }
 
 impl Ack {

@@ -10,6 +10,21 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
+/// Bytes that the system keeps for a client beside those that are on their way to it.
+#[cfg(target_os = "linux")]
+const UNSENT: u32 = 128 << 10;
+
+/// Has the system keep little of what a client does not take: it would take megabytes for each, which are read from the log, written
+/// as frames and copied for nothing.
+pub fn bound_unsent(stream: &TcpStream) {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT) {
+        tracing::debug!(%error, "TCP_NOTSENT_LOWAT cannot be set");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = stream;
+}
+
 /// A connection with a limit on waiting for the reader.
 pub struct Impatient {
     stream: TcpStream,

@@ -2,6 +2,7 @@
 
 use thinkd::edge::follow::{Follow, Seen};
 use thinkd::id::{Space, ThreadId};
+use thinkd::share::Places;
 use thinkd::store::Query;
 use thinkd::store::feed::Hint;
 use uuid::Uuid;
@@ -17,7 +18,9 @@ async fn sees(follow: &mut Follow, n: usize) -> Vec<String> {
     let mut seen = Vec::new();
     while seen.len() < n {
         match within("something to see", follow.next()).await.unwrap() {
-            Seen::Events { events, .. } => seen.extend(events.iter().map(|shown| shown.event.text().to_owned())),
+            Seen::Events { events, .. } => {
+                seen.extend(events.iter().map(|told| told.event().unwrap().text().to_owned()))
+            }
             Seen::Hint(hint) => match &*hint {
                 Hint::Delta { text, .. } => seen.push(format!("piece {text}")),
                 other => panic!("{other:?}"),
@@ -31,13 +34,13 @@ async fn sees(follow: &mut Follow, n: usize) -> Vec<String> {
 // A reader that was elsewhere while both came sees them in the order in which they were made.
 on_both!(a_piece_of_a_reply_comes_after_what_was_stored_before_it_and_before_what_was_stored_later, |medium| {
     let store = stored::open(&medium).await;
-    let space = Space::default();
+    let (space, pages) = (Space::default(), Places::new("pages", 2, 1.0));
     let append = async |text: &str| stored::append(&store, stored::draft("main", text, &["submodule:owl"])).await;
     append("long ago").await;
     let main = Query { thread: Some(ThreadId::default()), ..Query::default() };
     for (filter, after) in [(Query::default(), None), (main.clone(), None), (main, Some(0))] {
         let head = store.head(&space).await.unwrap().seq;
-        let (mut follow, _) = Follow::start(&store, &space, filter, after).await.unwrap();
+        let (mut follow, _) = Follow::start(&store, &pages, &space, filter, after).await.unwrap();
         if after.is_some() {
             sees(&mut follow, usize::try_from(head).unwrap()).await;
         }

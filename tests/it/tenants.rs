@@ -5,6 +5,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::json;
+use thinkd::edge::follow::{Follow, Seen};
+use thinkd::event::Draft;
+use thinkd::id::{Space, ThreadId};
+use thinkd::projection::project;
+use thinkd::share::Places;
+use thinkd::store::{self, Append, Options, Query};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -233,4 +239,117 @@ on_both!(who_is_slowed_is_answered_later_and_loses_nothing, |medium| {
     let replies = join_all((0..34).map(post)).await;
     assert!(replies.iter().all(|reply| reply.status == 202), "{replies:?}");
     assert!(begin.elapsed() >= ms(500), "34 requests at 20 a second took {:?}", begin.elapsed());
+});
+
+/// A log of so many events of three kilobytes in the space of A.
+async fn filled(medium: &Medium, events: i64) {
+    let store = store::open(medium.url(), Options::default(), project).await.unwrap();
+    let (space, words) = (Space::parse("a").unwrap(), "words ".repeat(500));
+    for _ in 0..events / 100 {
+        let drafts = (0..100).map(|n| Draft::reply(&ThreadId::default(), 1, &format!("c{n}"), &words, false)).collect();
+        store.append(Append::free(&space, drafts)).await.unwrap();
+    }
+    store.close().await;
+}
+
+/// Milliseconds that the server has been on a processor.
+fn cpu_ms(app: &App) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", app.pid())).unwrap();
+    // Behind the name: state, …, utime and stime in hundredths of a second.
+    let fields = stat.rsplit(')').next().unwrap().split_whitespace().skip(11).take(2);
+    fields.map(|ticks| ticks.parse::<u64>().unwrap() * 10).sum()
+}
+
+/// The same when it has nothing left to do.
+async fn quiet_cpu_ms(app: &App) -> u64 {
+    let mut last = cpu_ms(app);
+    loop {
+        tokio::time::sleep(ms(300)).await;
+        let now = cpu_ms(app);
+        if now - last <= 10 {
+            return now;
+        }
+        last = now;
+    }
+}
+
+on_both!(who_reads_nothing_of_a_long_log_costs_no_more_than_what_it_was_given, |medium| {
+    const EVENTS: i64 = 1000;
+    filled(&medium, EVENTS).await;
+    let stub = Stub::start().await;
+    let app = shared(medium, &stub, &[]).await;
+    let before = quiet_cpu_ms(&app).await;
+    let mut readers = Vec::new();
+    for _ in 0..30 {
+        let mut stream = TcpStream::connect(&app.address).await.unwrap();
+        let head = format!(
+            "GET /events/stream?after=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: {A}\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        readers.push(stream);
+    }
+    // Meanwhile B is caught up, and is heard.
+    let mut socket = Socket::connect_with(&socket_url(&app), &[("authorization", B)]).await;
+    socket.of_type("hello").await;
+    socket.say("is anybody there?").await;
+    assert!(!socket.follow(0, json!({})).await.is_empty());
+    let stalled = quiet_cpu_ms(&app).await - before;
+    // Control: they are given all of it as soon as they take it, in order and without a gap.
+    let last = format!("id: {EVENTS}@");
+    for (n, reader) in readers.iter_mut().enumerate() {
+        let mut read = String::new();
+        within("the whole log", async {
+            let mut bytes = vec![0; 64 << 10];
+            while !read.contains(&last) {
+                let count = reader.read(&mut bytes).await.unwrap();
+                assert_ne!(count, 0, "the stream ended");
+                let begin = read.len().saturating_sub(last.len());
+                read.push_str(&String::from_utf8_lossy(&bytes[..count]));
+                if n > 0 {
+                    drop(read.drain(..begin));
+                }
+            }
+        })
+        .await;
+        if n == 0 {
+            let ids = read.lines().filter_map(|line| line.strip_prefix("id: ")?.split('@').next()?.parse::<i64>().ok());
+            assert!(ids.eq(1..=EVENTS));
+        }
+    }
+    let all = quiet_cpu_ms(&app).await - before;
+    assert!(stalled * 3 < all, "{stalled} ms for those who read nothing, {all} ms for all of it");
+});
+
+/// The texts of the first page of a log that a follower reads from its beginning.
+async fn first_page(follow: &mut Follow) -> usize {
+    match within("a page", follow.next()).await.unwrap() {
+        Seen::Events { events, .. } => events.len(),
+        _ => panic!("no events"),
+    }
+}
+
+on_both!(those_who_catch_up_in_one_space_leave_places_to_those_of_another, |medium| {
+    let store = store::open(medium.url(), Options::default(), project).await.unwrap();
+    let (a, b) = (Space::parse("a").unwrap(), Space::parse("b").unwrap());
+    for space in [&a, &b] {
+        let draft = Draft::reply(&ThreadId::default(), 1, "c0", "words", false);
+        store.append(Append::free(space, vec![draft])).await.unwrap();
+    }
+    // Control: with as many places and no share, B waits for whoever has them.
+    for (places, share, is_kept_waiting) in [(2, 0.75, false), (2, 1.0, true)] {
+        let pages = Places::new("pages", places, share);
+        let mut held: Vec<_> = std::iter::from_fn(|| pages.try_take(&a)).collect();
+        let start =
+            async |space: &Space| Follow::start(&store, &pages, space, Query::default(), Some(0)).await.unwrap().0;
+        let (mut of_a, mut of_b) = (start(&a).await, start(&b).await);
+        assert!(tokio::time::timeout(ms(50), of_a.next()).await.is_err(), "there are places for A left");
+        let waits = tokio::time::timeout(ms(if is_kept_waiting { 50 } else { 20_000 }), of_b.next()).await.is_err();
+        assert_eq!(waits, is_kept_waiting, "of {places} places with a share of {share}");
+        held.clear();
+        assert_eq!(first_page(&mut of_a).await, 1);
+        if is_kept_waiting {
+            assert_eq!(first_page(&mut of_b).await, 1);
+        }
+    }
+    store.close().await;
 });

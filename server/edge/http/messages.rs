@@ -117,7 +117,7 @@ pub async fn post(
     // Followed from before it is stored: nothing that comes of it is missed.
     let filter = Query { thread: Some(thread.clone()), show: Show::All, ..Query::default() };
     let follow = match wait {
-        Some(_) => Some(Follow::start(edge.runtime.store(), &who.space, filter, None).await?.0),
+        Some(_) => Some(edge.follow(&who.space, filter, None).await?.0),
         None => None,
     };
     let ack = input::said(&edge, &who, id, kind, said).await?;
@@ -186,12 +186,12 @@ async fn heard(
         let Seen::Events { events, .. } = follow.next().await? else { continue };
         let mut turned = false;
         let mut last = 0;
-        for shown in &events {
-            let event = &shown.event;
+        for told in &events {
+            let event = told.event()?;
             last = event.seq;
             turned |= event.modality == Modality::State && !event.has(tag::DEBUG);
             if event.seq > seq && event.has(tag::RESPONSE) {
-                responses.push(event.clone());
+                responses.push(event.into_owned());
             }
         }
         if done.is_none() && turned {

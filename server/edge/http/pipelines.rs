@@ -14,7 +14,6 @@ use super::params::Params;
 use super::{Caller, Json, Page, cursor, messages};
 use crate::edge::Edge;
 use crate::edge::auth::Principal;
-use crate::edge::follow::Follow;
 use crate::edge::input;
 use crate::edge::json::Body;
 use crate::edge::limits::ms;
@@ -216,7 +215,7 @@ async fn ended(edge: &Edge, who: &Principal, run: &runtime::Run) -> Result<(), s
     let filter =
         Query { thread: Some(thread.clone()), modality: Some(Modality::State), show: Show::All, ..Query::default() };
     // Followed first, then looked at: an end that came before is seen, too.
-    let follow = Follow::start(store, &who.space, filter, None).await?.0;
+    let follow = edge.follow(&who.space, filter, None).await?.0;
     messages::handled(&**store, who, &thread, run.started.seq, follow).await
 }
 

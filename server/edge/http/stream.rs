@@ -1,6 +1,7 @@
 //! `/events/stream`: the log live, as server-sent events.
 
 use std::convert::Infallible;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
@@ -13,13 +14,13 @@ use uuid::Uuid;
 use super::params::Params;
 use super::{Caller, LAST_EVENT_ID};
 use crate::edge::Edge;
-use crate::edge::follow::{Follow, Seen};
+use crate::edge::follow::{Follow, Seen, Told};
 use crate::edge::input;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug};
 use crate::event::{Event, Modality, Source};
 use crate::id::{INTEGER_MAX, Seq};
-use crate::store::{Query, Shown};
+use crate::store::Query;
 
 /// A server-sent event of the stream, field by field.
 #[derive(Debug, utoipa::ToSchema)]
@@ -60,8 +61,7 @@ pub async fn stream(
     let (last, last_epoch) = resumed(&headers)?.unzip();
     let after = last.or(filter.after);
     let seat = edge.seats.take(&who).map_err(|full| edge.seats.refusal(full))?;
-    let (follow, head) =
-        Follow::start(edge.runtime.store(), &who.space, Query { after: None, ..filter }, after).await?;
+    let (follow, head) = edge.follow(&who.space, Query { after: None, ..filter }, after).await?;
     for given in [epoch, last_epoch.flatten()] {
         input::check_epoch(given, head.epoch)?;
     }
@@ -116,12 +116,19 @@ async fn chunk(follow: &mut Follow, epoch: Uuid, comment_ms: u64) -> Option<Byte
         }
     };
     match timeout(ms(comment_ms), events).await {
-        Ok(events) => Some(events?.iter().map(|shown| lines(shown, epoch)).collect::<String>().into()),
+        Ok(events) => Some(lines(&events?, epoch).into()),
         Err(_) => Some(Bytes::from_static(b": still here\n\n")),
     }
 }
 
-fn lines(shown: &Shown, epoch: Uuid) -> String {
-    // JSON has no raw line breaks: one data line is enough.
-    format!("id: {}@{epoch}\ndata: {}\n\n", shown.event.seq, shown.json)
+/// Bytes of an event's lines beside its JSON.
+const LINES: usize = 96;
+
+fn lines(events: &[Told], epoch: Uuid) -> String {
+    let bytes = events.iter().map(|told| told.json().len() + LINES).sum();
+    events.iter().fold(String::with_capacity(bytes), |mut text, told| {
+        // JSON has no raw line breaks: one data line is enough. A string takes whatever is written.
+        let _ = write!(text, "id: {}@{epoch}\ndata: {}\n\n", told.seq(), told.json());
+        text
+    })
 }
