@@ -511,8 +511,12 @@ pub struct Rebuilt {
 }
 
 /// What a look at all that is stored showed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
+    /// When it began.
+    pub at: Timestamp,
+    /// Pages of the file, as many as it had then.
+    pub pages: u64,
     /// Events read.
     pub events: u64,
     /// What cannot be read, or is not as it was written, with the page where that is known; empty: all is well.

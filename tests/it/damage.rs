@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
 
+use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
 
 use crate::support::*;
@@ -105,8 +106,14 @@ async fn a_page_of_noise_elsewhere_is_found_while_the_server_works() {
     let (mut app, pages) = log_file(&stub).await;
     let file = app.folder().join("thinkd.db");
     let whole = std::fs::read(&file).unwrap();
+    let before = thinkd::time::now();
     app.start_again().await;
     faults(&app, |count| count == 0).await;
+    let checked = app.get("/readyz?full=true").await.expect(200)["checked"].clone();
+    let at = thinkd::time::Timestamp::parse(checked["at"].as_str().unwrap()).unwrap();
+    assert!(before <= at && at <= thinkd::time::now(), "{checked}");
+    assert_eq!(checked["pages"], whole.len() / PAGE, "{checked}");
+    assert_eq!((&checked["events"].as_u64().unwrap() > &12, &checked["faults"]), (true, &json!([])), "{checked}");
     assert!(app.stop().await.success());
     let needed = ["events_id", "contacts", "entries", "blobs", "mailboxes"];
     let rest = sample(&pages).into_iter().filter(|(_, name, _)| needed.contains(&name.as_str()));
@@ -121,6 +128,8 @@ async fn a_page_of_noise_elsewhere_is_found_while_the_server_works() {
         faults(&app, |count| count > 0).await;
         let told = app.output();
         assert!(told.contains("the log is damaged"), "{page} {name} {kind}: {told}");
+        let full = app.get("/readyz?full=true").await.expect(200);
+        assert!(!full["checked"]["faults"].as_array().unwrap().is_empty(), "{page} {name} {kind}: {full}");
         seen += 1;
     }
     assert!(seen > 3, "{pages:?}");

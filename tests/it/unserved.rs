@@ -149,14 +149,22 @@ on_both!(a_space_whose_index_cannot_go_on_is_open_and_shown, |medium| {
 #[tokio::test]
 async fn what_is_not_served_is_told_to_nobody_who_has_one_space() {
     let stub = Stub::start().await;
-    let keys = "[[keys]]\nkey = \"key-of-mind-a-0123456789\"\nspace = \"a\"\nrole = \"operator\"\n";
+    let keys = "[[keys]]\nkey = \"key-of-mind-a-0123456789\"\nspace = \"a\"\nrole = \"operator\"\n\
+                [[keys]]\nkey = \"key-of-an-admin-0123456789\"\nspace = \"b\"\nrole = \"admin\"\n";
     let mut app = Setup::new(Medium::sqlite(), &stub).file("thinkd.toml", keys).start_bare().await;
     app.get("/readyz?full=true").await.expect_problem(401, "unauthenticated");
     app.get("/readyz").await.expect(200);
     app.authorize("Bearer key-of-mind-a-0123456789");
     app.get("/readyz?full=true").await.expect_problem(403, "forbidden");
+    app.get("/metrics").await.expect_problem(403, "forbidden");
+    assert!(app.get("/metadata").await.expect(200).get("database").is_none(), "totals and places are for an admin");
+    app.authorize("Bearer key-of-an-admin-0123456789");
+    assert_eq!(app.get("/readyz?full=true").await.expect(200)["unserved"], json!([]));
+    app.get("/metrics").await.expect(200);
+    assert!(app.get("/metadata").await.expect(200)["database"].as_str().unwrap().starts_with("sqlite://"));
     let token = Setup::new(Medium::sqlite(), &stub).env("THINKD_TOKEN", "correct-horse-battery").start_bare().await;
     token.get("/readyz?full=true").await.expect_problem(401, "unauthenticated");
     let asked = token.request("GET", "/readyz?full=true").header("authorization", "Bearer correct-horse-battery");
-    assert_eq!(http::send(asked).await.expect(200), json!({ "status": "ok", "unserved": [] }));
+    let full = http::send(asked).await.expect(200);
+    assert_eq!((&full["status"], &full["unserved"]), (&json!("ok"), &json!([])));
 }

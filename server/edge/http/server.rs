@@ -18,7 +18,11 @@ use crate::edge::outgoing::PROTOCOL;
 use crate::edge::problem::{Problem, Slug};
 use crate::edge::{Edge, Limits, Role};
 use crate::id::{Seq, Space};
+use crate::store::Checked;
+use crate::time::Timestamp;
 
+/// Most faults of a file that are shown.
+const FAULTS_SHOWN: usize = 20;
 /// How long the database may take to answer.
 const READY_WITHIN: Duration = Duration::from_secs(2);
 
@@ -37,6 +41,23 @@ pub struct Readiness {
     pub status: &'static str,
     /// Spaces that cannot be served as they should be; a person must look.
     pub unserved: Vec<NotServed>,
+    /// What the last look through the whole file of the log showed; null before the first has ended, and on Postgres, which looks
+    /// after its pages itself.
+    pub checked: Option<LookedAt>,
+}
+
+/// A look through the whole file of the log.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LookedAt {
+    /// When it began.
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    /// Pages of the file.
+    pub pages: u64,
+    /// Events read.
+    pub events: u64,
+    /// The first of what cannot be read, or is not as it was written, with the page where that is known; empty: all is well.
+    pub faults: Vec<String>,
 }
 
 /// A space that cannot be served as it should be.
@@ -54,7 +75,7 @@ pub struct NotServed {
 
 /// Whether it is worth sending requests. With `full`, for who has the server in hand: what cannot be served, and why.
 #[utoipa::path(get, path = "/readyz", operation_id = "readyz", tag = "server", security(()),
-    params(("full" = Option<bool>, Query, description = "spaces that are not served, too; with the credentials of an admin")),
+    params(("full" = Option<bool>, Query, description = "spaces that are not served, and damage, too; with the credentials of an admin")),
     responses((status = 200, content((String = "text/plain"), (Readiness = "application/json")))))]
 pub async fn readyz(
     State(edge): State<Arc<Edge>>,
@@ -78,9 +99,14 @@ pub async fn readyz(
 }
 
 fn readiness(edge: &Edge) -> Readiness {
-    let all = edge.runtime.store().unserved().all().into_iter();
+    let store = edge.runtime.store();
+    let all = store.unserved().all().into_iter();
     let unserved = all.map(|(space, work, reason)| NotServed { space, work: work.to_string(), reason }).collect();
-    Readiness { status: "ok", unserved }
+    let checked = store.checked().map(|Checked { at, pages, events, mut faults }| {
+        faults.truncate(FAULTS_SHOWN);
+        LookedAt { at, pages, events, faults }
+    });
+    Readiness { status: "ok", unserved, checked }
 }
 
 /// The metrics of all spaces, in Prometheus' text format. For a key with `role = "admin"`.

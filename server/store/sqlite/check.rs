@@ -157,7 +157,8 @@ fn children(page: &[u8], header: usize) -> Option<Vec<u32>> {
 impl Sqlite {
     /// Looks at all that is stored, step by step.
     pub(super) async fn check_all(&self, pause: Duration) -> Result<Checked, Error> {
-        let mut checked = Checked::default();
+        let pages = self.number("pragma source.page_count").await?;
+        let mut checked = Checked { at: crate::time::now(), pages, events: 0, faults: Vec::new() };
         for table in self.column("select name from source.sqlite_schema where type = 'table' and rootpage > 0").await? {
             // Those two are read row by row below.
             if !matches!(table.as_str(), "events" | "blobs") {
@@ -186,6 +187,11 @@ impl Sqlite {
     pub(super) fn last_checked(&self) -> Option<Checked> {
         // Held for a moment; a panic meanwhile left nothing half done.
         self.checked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn number(&self, text: &'static str) -> Result<u64, Error> {
+        let number: i64 = sqlx::query_scalar(text).fetch_one(&mut *self.reader().await?).await.map_err(sql::error)?;
+        Ok(u64::try_from(number).unwrap_or_default())
     }
 
     async fn column(&self, text: &'static str) -> Result<Vec<String>, Error> {
