@@ -148,7 +148,8 @@ fn model(models: &settings::Models) -> Result<Arc<dyn Model>, Invalid> {
     Ok(metered(Arc::new(all)))
 }
 
-fn openai(options: &openai::Options) -> Result<Arc<dyn Model>, Invalid> {
+/// A model behind an endpoint.
+pub fn openai(options: &openai::Options) -> Result<Arc<dyn Model>, Invalid> {
     Ok(Arc::new(OpenAi::new(options.clone()).map_err(|failure| Invalid::new(failure.to_string()))?))
 }
 

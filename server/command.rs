@@ -15,6 +15,7 @@ use crate::settings::{self, Flags, Invalid, Loaded, Settings};
 
 mod chat;
 pub mod client;
+mod doctor;
 mod events;
 mod keyboard;
 mod markdown;
@@ -43,6 +44,8 @@ enum Command {
     Chat(chat::Options),
     /// Show the log of a running server
     Events(events::Options),
+    /// Try the configuration, the database, the feed, the models and the clock, and say what to change
+    Doctor(doctor::Options),
     /// Ask the configured server whether it is ready (for containers)
     Healthcheck,
     /// Make everything that is derived from the log anew from it
@@ -85,8 +88,15 @@ pub fn run(pipelines: Pipelines) -> ExitCode {
 }
 
 fn dispatch(line: Line, pipelines: Pipelines) -> anyhow::Result<()> {
-    let Loaded { settings, sources } = Settings::load(&line.flags, &settings::environment())?;
-    match line.command.unwrap_or(Command::Serve) {
+    let loaded = Settings::load(&line.flags, &settings::environment());
+    let command = line.command.unwrap_or(Command::Serve);
+    if let Command::Doctor(options) = &command {
+        return wait_for(doctor::run(options, loaded));
+    }
+    let Loaded { settings, sources } = loaded?;
+    match command {
+        // Done: a configuration that cannot be read is a finding.
+        Command::Doctor(_) => Ok(()),
         Command::Serve => app::serve(&settings, pipelines),
         Command::Config => {
             say(settings.to_toml(&sources).trim_end())?;

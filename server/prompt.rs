@@ -159,6 +159,7 @@ prompts! {
         step_wait("step_wait.md", ["batch", "state"]): "Ends the view of a sub-step about waiting.",
         watch_reminder("watch_reminder.md", ["id", "kind", "note"]): "Reminds of a watch that was raised.",
         language("language.md", ["own"]): "Teaches the thinking language.",
+        doctor("doctor.md", []): "What `thinkd doctor` says to a model.",
         summary_part("summary_part.md", []): "What the pipeline `summary` asks of each part.",
         summary_join("summary_join.md", []): "What it asks to make one of several digests.",
         view_omitted("view_omitted.md", ["count"]): "Stands for what was left out.",

@@ -499,6 +499,11 @@ pub async fn open(url: &str, options: Options, project: Project) -> Result<Arc<d
     }
 }
 
+/// Whether another process has the database for itself: a server that runs on this SQLite file.
+pub fn is_in_use(url: &str) -> Result<bool, Error> {
+    if url.starts_with("sqlite") { sqlite::is_in_use(url) } else { Ok(false) }
+}
+
 /// What rebuilding the rows from the log showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rebuilt {
@@ -632,6 +637,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// What the last such look showed; none before the first has ended.
     fn checked(&self) -> Option<Checked>;
+
+    /// What time it is at the database; none where that is this machine.
+    async fn clock(&self) -> Result<Option<Timestamp>, Error>;
 
     /// Whether the database answers, and takes what is written.
     async fn ping(&self) -> Result<(), Error>;

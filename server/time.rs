@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use time::format_description::well_known::Rfc3339;
+use time::format_description::well_known::{Rfc2822, Rfc3339};
 use time::macros::format_description;
 use time::{Duration, OffsetDateTime, UtcOffset};
 
@@ -31,6 +31,13 @@ impl Timestamp {
     pub fn parse(text: &str) -> Option<Self> {
         let moment = OffsetDateTime::parse(text, &Rfc3339).ok()?;
         i64::try_from(moment.unix_timestamp_nanos().div_euclid(1000)).ok().map(Self)
+    }
+
+    /// The moment as HTTP's headers write it, to the second.
+    pub fn parse_http(text: &str) -> Option<Self> {
+        // RFC 2822's form but for the name of its zone.
+        let moment = OffsetDateTime::parse(&text.replace("GMT", "+0000"), &Rfc2822).ok()?;
+        moment.unix_timestamp().checked_mul(1_000_000).map(Self)
     }
 }
 

@@ -226,6 +226,14 @@ impl Model for OpenAi {
     }
 }
 
+/// The address of a path below an endpoint, whose query stays behind it.
+pub fn address(base_url: &str, path: &str) -> String {
+    match base_url.split_once('?') {
+        Some((base, query)) => format!("{}{path}?{query}", base.trim_end_matches('/')),
+        None => format!("{}{path}", base_url.trim_end_matches('/')),
+    }
+}
+
 /// What would be sent with these options.
 pub(super) fn prepare(options: &Options, request: &Request) -> Prepared {
     let parameters = options.parameters(request);

@@ -19,15 +19,14 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION
 use reqwest::{Response, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc2822;
 
 use super::Prepared;
 use super::answer::{ANSWER_MAX, Reported, Unreadable, reported};
 use super::guard::{Seen, guarded, lock, root_cause};
-use super::openai::Options;
+use super::openai::{Options, address};
 use crate::failure::{Failure, FailureKind, TOO_LONG};
 use crate::secret::{self, Veil};
+use crate::time::Timestamp;
 
 /// How much of a refusal is read, and for how long.
 const REFUSAL_MAX: usize = 64 << 10;
@@ -274,10 +273,7 @@ impl Config for Endpoint {
     }
 
     fn url(&self, path: &str) -> String {
-        match self.base.split_once('?') {
-            Some((base, query)) => format!("{}{path}?{query}", base.trim_end_matches('/')),
-            None => format!("{}{path}", self.base.trim_end_matches('/')),
-        }
+        address(&self.base, path)
     }
 
     fn query(&self) -> Vec<(&str, &str)> {
@@ -409,9 +405,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let millis = text("retry-after-ms").and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
     let seconds = || text(RETRY_AFTER.as_str()).and_then(|s| Duration::try_from_secs_f64(s.parse().ok()?).ok());
     let date = || {
-        // The HTTP date is RFC 2822's but for the name of its zone.
-        let date = text(RETRY_AFTER.as_str())?.replace("GMT", "+0000");
-        let until = OffsetDateTime::parse(&date, &Rfc2822).ok()?.unix_timestamp() - crate::time::now().seconds();
+        let until = Timestamp::parse_http(text(RETRY_AFTER.as_str())?)?.seconds() - crate::time::now().seconds();
         Some(Duration::from_secs(u64::try_from(until).unwrap_or(0)))
     };
     millis.or_else(seconds).or_else(date)

@@ -163,6 +163,12 @@ impl Postgres {
         Ok(Checked { at: crate::time::now(), pages: 0, events: 0, faults: Vec::new() })
     }
 
+    async fn own_clock(&self) -> Result<Option<Timestamp>, Error> {
+        let text = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
+        let micros = sqlx::query_scalar(text).fetch_one(&self.pool).await.map_err(sql::error)?;
+        Ok(Some(Timestamp::from_micros(micros)))
+    }
+
     fn last_checked(&self) -> Option<Checked> {
         None
     }

@@ -407,6 +407,10 @@ macro_rules! store {
                 self.last_checked()
             }
 
+            async fn clock(&self) -> Result<Option<super::Timestamp>, Error> {
+                self.own_clock().await
+            }
+
             async fn ping(&self) -> Result<(), Error> {
                 self.sound()?;
                 let answer: Result<i32, _> = sqlx::query_scalar("select 1").fetch_one(&mut *self.reader().await?).await;

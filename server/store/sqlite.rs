@@ -32,7 +32,7 @@ mod log;
 mod readers;
 
 pub(super) use bulk::{clear, put, put_blob, put_index, put_rest};
-pub(super) use file::{new_backup, open_alone, open_backup, reading, writing};
+pub(super) use file::{is_in_use, new_backup, open_alone, open_backup, reading, writing};
 pub(super) use index::{adopt, attach_new};
 
 /// How long a reader waits for a connection.
@@ -236,6 +236,10 @@ impl Sqlite {
         let rows = rows.into_iter().map(sql::submodule).collect::<Result<Vec<_>, _>>()?;
         self.known.keep_voices(space, changes, &rows);
         Ok(rows)
+    }
+
+    async fn own_clock(&self) -> Result<Option<Timestamp>, Error> {
+        Ok(None)
     }
 
     /// Rows were made anew.

@@ -16,6 +16,7 @@ mod crash;
 mod damage;
 mod dead_tasks;
 mod decision;
+mod doctor;
 mod failures;
 mod floors;
 mod gathering;

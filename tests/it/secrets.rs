@@ -70,7 +70,7 @@ fn a_database_s_address_is_never_printed_with_its_password_however_it_is_mistype
         "postgres://me:%63anary@127.0.0.1:1/thinkd?x=canary",
     ];
     for address in addresses {
-        for arguments in [&["serve"][..], &["config"], &["backup", "copy"], &["rebuild", "--check"]] {
+        for arguments in [&["serve"][..], &["config"], &["backup", "copy"], &["rebuild", "--check"], &["doctor"]] {
             let env = [("DATABASE_URL", address), ("THINKD_LISTEN", "127.0.0.1:0"), ("THINKD_LOG__LEVEL", "trace")];
             let run = thinkd(&env, arguments);
             assert!(arguments == ["config"] || !run.status.success(), "{address} {arguments:?}: {}", said(&run));

@@ -84,7 +84,24 @@ pub(in crate::store) struct Lock {
 
 /// Takes the lock; makes the file, empty, if there is none.
 pub(super) fn lock(path: &Path) -> Result<Lock, Error> {
-    let unavailable = |why: String| Error::Unavailable(format!("{}: {why}", path.display()));
+    let taken = || unavailable(path, "another thinkd has this database open".into());
+    try_lock(path)?.ok_or_else(taken)
+}
+
+/// Whether somebody has locked the file of a URL. One that is not there is nobody's.
+pub(in crate::store) fn is_in_use(url: &str) -> Result<bool, Error> {
+    let options = options(url)?;
+    let path = options.get_filename();
+    Ok(path.exists() && try_lock(path)?.is_none())
+}
+
+fn unavailable(path: &Path, why: String) -> Error {
+    Error::Unavailable(format!("{}: {why}", path.display()))
+}
+
+/// The lock, unless somebody has it.
+fn try_lock(path: &Path) -> Result<Option<Lock>, Error> {
+    let unavailable = |why: String| unavailable(path, why);
     // Not truncated, not written: to make it is to have it locked before SQLite opens it.
     let file = private(path);
     let file = file.map_err(|error| unavailable(error.to_string()))?;
@@ -92,13 +109,13 @@ pub(super) fn lock(path: &Path) -> Result<Lock, Error> {
     name.push(".lock");
     let name = private(&PathBuf::from(name)).map_err(|error| unavailable(error.to_string()))?;
     let locked = name.try_lock().and_then(|()| file.try_lock());
-    let Err(error) = locked else { return Ok(Lock { _name: name, _file: file }) };
+    let Err(error) = locked else { return Ok(Some(Lock { _name: name, _file: file })) };
     // To close a file gives up what this process has locked in it: for a store that has it open, too.
     std::mem::forget(file);
-    Err(unavailable(match error {
-        TryLockError::WouldBlock => "another thinkd has this database open".into(),
-        TryLockError::Error(error) => format!("cannot be locked: {error}"),
-    }))
+    match error {
+        TryLockError::WouldBlock => Ok(None),
+        TryLockError::Error(error) => Err(unavailable(format!("cannot be locked: {error}"))),
+    }
 }
 
 /// The connection that writes, tables up to date, and the lock that keeps others out.
