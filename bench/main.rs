@@ -15,6 +15,7 @@ mod memory;
 mod postgres;
 mod process;
 mod stub;
+mod tenants;
 mod threads;
 mod turns;
 
@@ -22,7 +23,7 @@ use figures::Arguments;
 
 type Part = fn(&Arguments);
 
-const PARTS: [(&str, Part); 7] = [
+const PARTS: [(&str, Part); 8] = [
     ("turns", turns::run),
     ("postgres", postgres::run),
     ("doors", doors::run),
@@ -30,11 +31,18 @@ const PARTS: [(&str, Part); 7] = [
     ("history", history::run),
     ("memory", memory::run),
     ("threads", threads::run),
+    ("tenants", tenants::run),
 ];
 
 fn main() {
     // Whoever asks over HTTP in this process needs one, even without TLS.
     drop(rustls::crypto::ring::default_provider().install_default());
+    let given: Vec<String> = std::env::args().collect();
+    if let [_, word, attack, address] = &given[..]
+        && word == "attack"
+    {
+        return tenants::attack(attack, address);
+    }
     let arguments = Arguments::read();
     if let Some(unknown) = arguments.parts.iter().find(|part| !PARTS.iter().any(|(name, _)| name == part)) {
         let known = PARTS.map(|(name, _)| name).join(", ");

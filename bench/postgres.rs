@@ -148,15 +148,15 @@ async fn three_servers(arguments: &Arguments, stub: &Stub, url: &str) {
 }
 
 /// A database of its own.
-struct Database {
+pub struct Database {
     server: String,
     name: String,
-    url: String,
+    pub url: String,
 }
 
 impl Database {
     /// `statistics`: whether Postgres gathers them by itself.
-    async fn new(server: &str, statistics: bool) -> Self {
+    pub async fn new(server: &str, statistics: bool) -> Self {
         let name = format!("bench_{}", thinkd::id::fresh().simple());
         let (address, _) = server.rsplit_once('/').expect("postgres://…/database");
         let database = Self { server: server.to_owned(), url: format!("{address}/{name}"), name };
@@ -194,7 +194,7 @@ impl Database {
         log.close().await;
     }
 
-    async fn drop(self) {
+    pub async fn drop(self) {
         self.run_on_server(&format!("drop database {} with (force)", self.name)).await;
     }
 }

@@ -103,11 +103,11 @@ const SETTINGS: [&str; 11] = [
 impl Server {
     /// Starts thinkd on a file, and returns at once.
     pub fn spawn_thinkd(file: &Path, stub: &Stub, shape: Shape) -> Self {
-        Self::spawn_on(&format!("sqlite://{}", file.display()), file.parent().unwrap(), stub, shape)
+        Self::spawn_on(&format!("sqlite://{}", file.display()), file.parent().unwrap(), stub, shape, &[])
     }
 
     /// Starts thinkd on a database, in a folder, and returns at once.
-    fn spawn_on(database: &str, folder: &Path, stub: &Stub, shape: Shape) -> Self {
+    fn spawn_on(database: &str, folder: &Path, stub: &Stub, shape: Shape, settings: &[&str]) -> Self {
         let address = free_address();
         let mut command = Command::new(program());
         command.env_clear().env("OPENAI_BASE_URL", stub.url()).env("OPENAI_API_KEY", "stub");
@@ -116,7 +116,7 @@ impl Server {
         command.envs(slow.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         command.current_dir(folder);
         command.args(["--listen", &address, "--database", database]);
-        for setting in SETTINGS {
+        for setting in SETTINGS.iter().chain(settings) {
             command.args(["--set", setting]);
         }
         Self::spawn(Kind::Thinkd, shape, address, command)
@@ -145,9 +145,14 @@ impl Server {
 
     /// The same on a database, in a folder.
     pub async fn thinkd_on(database: &str, folder: &Path, stub: &Stub, shape: Shape) -> Self {
-        let server = Self::spawn_on(database, folder, stub, shape);
+        let server = Self::spawn_on(database, folder, stub, shape, &[]);
         server.begin().await;
         server
+    }
+
+    /// Starts thinkd with other settings, too, on a database, in a folder, and returns at once.
+    pub fn thinkd_with(database: &str, folder: &Path, stub: &Stub, settings: &[&str]) -> Self {
+        Self::spawn_on(database, folder, stub, Shape::A, settings)
     }
 
     /// Waits until thinkd serves, and sees to the voices of the shape.

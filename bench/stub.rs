@@ -59,8 +59,11 @@ async fn serve(listener: TcpListener, delay: Arc<AtomicU64>) {
             if delay > 0 {
                 tokio::time::sleep(Duration::from_millis(delay)).await;
             }
-            let thread = headers.get("x-thinkd-thread").and_then(|thread| thread.to_str().ok());
-            answer(thread.unwrap_or_default(), &body)
+            let thread = headers.get("x-thinkd-thread").and_then(|thread| thread.to_str().ok()).unwrap_or_default();
+            if thread.starts_with("hang-") {
+                std::future::pending::<()>().await;
+            }
+            answer(thread, &body)
         }
     };
     let small = |upgrade: WebSocketUpgrade| upgrade.read_buffer_size(4096).write_buffer_size(0);
