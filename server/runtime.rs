@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -22,6 +22,7 @@ use crate::model::Model;
 use crate::pipelines::{self, Pipelines};
 use crate::prompt::Prompts;
 use crate::quota::Quotas;
+use crate::share::{Place, Places, SPACE_SHARE};
 use crate::store::feed::Hint;
 use crate::store::{self, Append, Appended, Fence, Placed, Query, Show, Status, Store, ThreadRow, Work};
 use crate::supervisor::Supervisor;
@@ -98,9 +99,15 @@ pub enum Refused {
     QueueFull(u32),
     /// Too many runs of pipelines at a time.
     #[error(
-        "this server works on {0} runs of pipelines already (pipelines.at_once); start it again when one has ended"
+        "this server works on {of_space} runs of pipelines of this space already, or on {all} of all spaces \
+         (limits.space_share, pipelines.at_once); start it again when one has ended"
     )]
-    TooManyRuns(u32),
+    TooManyRuns {
+        /// Most of one space.
+        of_space: u32,
+        /// Most of all.
+        all: u32,
+    },
     /// A limit on how many there may be.
     #[error("there may be at most {limit} {what}")]
     TooMany {
@@ -159,6 +166,8 @@ pub struct Options {
     pub workers: u32,
     /// Who goes before whom when more are to run.
     pub scheduling: Scheduling,
+    /// How much of the places for turns and runs one space may hold.
+    pub space_share: f64,
     /// What one tool call may take.
     pub tool_limits: action::Limits,
     /// Most inputs that may wait for one thread.
@@ -188,6 +197,7 @@ impl Default for Options {
             process_tools: None,
             workers: 1024,
             scheduling: Scheduling::default(),
+            space_share: SPACE_SHARE,
             tool_limits: action::Limits::default(),
             queue_max: 100,
             submodules_max: 32,
@@ -216,7 +226,7 @@ struct Inner {
     opened: Mutex<HashSet<Space>>,
     tasks: TaskTracker,
     /// Places for runs of pipelines.
-    places: Arc<Semaphore>,
+    places: Places,
     /// Places for turns.
     schedule: Schedule,
     /// A timer was set.
@@ -239,7 +249,7 @@ struct Active {
     /// It was ended from here, which was shown.
     ended: bool,
     /// The place of a run that was started here.
-    place: Option<OwnedSemaphorePermit>,
+    place: Option<Place>,
 }
 
 impl Active {
@@ -288,8 +298,8 @@ impl Inner {
             quotas: Quotas::new(store.clone(), mind.budget.clone()),
             store,
             mind,
-            places: Arc::new(Semaphore::new(options.pipeline_limits.at_once as usize)),
-            schedule: Schedule::new(options.workers, options.scheduling),
+            places: Places::new("pipelines.at_once", options.pipeline_limits.at_once, options.space_share),
+            schedule: Schedule::new(options.workers, options.space_share, options.scheduling),
             timer_set: Notify::new(),
             options,
             active: Mutex::default(),

@@ -294,6 +294,7 @@ impl Settings {
             process_tools: self.tools.process.clone(),
             workers: self.runtime.workers,
             scheduling: self.runtime.scheduling,
+            space_share: self.limits.space_share,
             tool_limits: action::Limits {
                 time: ms(self.tools.timeout_ms),
                 output_bytes: self.limits.tool_output_bytes,

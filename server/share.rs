@@ -63,6 +63,11 @@ impl Places {
         self.0.most
     }
 
+    /// How many of them one space may hold.
+    pub fn most(&self) -> u32 {
+        self.0.most
+    }
+
     /// A place, if the space may have one now.
     pub fn try_take(&self, space: &Space) -> Option<Place> {
         let taken = self.0.lock().take(space, self.0.most);

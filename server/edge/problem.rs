@@ -279,7 +279,7 @@ impl From<Refused> for Problem {
             Refused::Ended(_) => Slug::ThreadEnded,
             Refused::Busy(_) => Slug::Busy,
             Refused::QueueFull(_) => Slug::QueueFull,
-            Refused::TooManyRuns(_) => Slug::TooManyRequests,
+            Refused::TooManyRuns { .. } => Slug::TooManyRequests,
             Refused::TooMany { .. } | Refused::Exists(_) | Refused::Unprocessable(_) => Slug::Unprocessable,
             Refused::Store(error) => return error.clone().into(),
         };

@@ -171,7 +171,7 @@ impl Runtime {
         // Runs of pipelines have places of their own.
         let _place = match thread.is_of_runs() {
             true => None,
-            false => Some(self.0.schedule.place(thread).await),
+            false => Some(self.0.schedule.place(space, thread).await),
         };
         let Some(fence) = store.lease(space, thread, self.0.options.lease).await? else { return Ok(Looked::Nothing) };
         // Followed first, then read: what another server stores about the turn is in one of the two.

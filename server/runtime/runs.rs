@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 use uuid::Uuid;
 
 use super::runner::{Looked, TRIES, looked};
@@ -19,6 +18,7 @@ use crate::pipelines::ledger::{self, Ledger, NotKept, Values};
 use crate::pipelines::past::Past;
 use crate::pipelines::{Host, Pipeline, Worked};
 use crate::scribe::{Lost, Scribe};
+use crate::share::Place;
 use crate::store::{self, Append, Appended, Fence, Query, Show, Status, ThreadRow};
 use crate::turn::driver::{Mind, Stop, Why};
 
@@ -62,7 +62,7 @@ impl Runtime {
             None => false,
         };
         // A repeated start is answered as the first time, however many runs there are by now.
-        let place = if known { None } else { Some(self.place()?) };
+        let place = if known { None } else { Some(self.place(&space)?) };
         let key = RunKey { id: id.unwrap_or_else(id::fresh), pipeline };
         let input = self.values(&space).hold(input).await.map_err(|error| match error {
             NotKept::Unfit(why) => Refused::Unprocessable(why),
@@ -118,13 +118,10 @@ impl Runtime {
         self.0.options.pipelines.all()
     }
 
-    fn place(&self) -> Result<OwnedSemaphorePermit, Refused> {
-        self.0.places.clone().try_acquire_owned().map_err(|full| match full {
-            TryAcquireError::NoPermits | TryAcquireError::Closed => {
-                metrics::counter!("thinkd_limit_total", "limit" => "pipelines.at_once").increment(1);
-                Refused::TooManyRuns(self.0.options.pipeline_limits.at_once)
-            }
-        })
+    fn place(&self, space: &Space) -> Result<Place, Refused> {
+        let places = &self.0.places;
+        let full = || Refused::TooManyRuns { of_space: places.most(), all: self.0.options.pipeline_limits.at_once };
+        places.try_take(space).ok_or_else(full)
     }
 
     fn values(&self, space: &Space) -> Values {
@@ -181,14 +178,14 @@ impl Runtime {
 
     /// A place to work at; held until the run ends or is left. One that was started here has it already, one that was cut off
     /// elsewhere waits for it, its lease renewed. None: it was stopped meanwhile.
-    async fn seat(&self, fence: &Fence, stop: &Stop) -> Option<OwnedSemaphorePermit> {
+    async fn seat(&self, fence: &Fence, stop: &Stop) -> Option<Place> {
         let key = (fence.space.clone(), fence.thread.clone());
         let place = lock(&self.0.active).get_mut(&key).and_then(|active| active.place.take());
         if place.is_some() {
             return place;
         }
         tokio::select! {
-            place = self.0.places.clone().acquire_owned() => place.ok(),
+            place = self.0.places.take(&fence.space) => Some(place),
             _ = stop.stopped() => None,
         }
     }

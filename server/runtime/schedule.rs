@@ -1,14 +1,11 @@
-//! Which turn runs next when there are more than may run at a time. Those who come first go first; among threads of different
-//! depth it is configured who goes before whom. A turn that waits for its place is a thread's, and a thread waits once: so one
-//! with much to do does not keep others from having their turn.
-
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+//! Which turn runs next when there are more than may run at a time. Spaces take turns; in a space those who come first go first,
+//! and among threads of different depth it is configured who goes before whom. A turn that waits for its place is a thread's, and a
+//! thread waits once: so one with much to do does not keep others from having their turn.
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::oneshot;
 
-use crate::id::ThreadId;
+use crate::id::{Space, ThreadId};
+use crate::share::{Place, Places};
 
 /// Who goes before whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -23,75 +20,20 @@ pub enum Order {
 
 /// Places for turns; cheap to clone.
 #[derive(Clone)]
-pub(super) struct Schedule(Arc<Inner>);
-
-struct Inner {
+pub(super) struct Schedule {
     order: Order,
-    // A plain mutex: held for look-ups, never across an await.
-    state: Mutex<State>,
+    places: Places,
 }
-
-struct State {
-    free: u32,
-    tickets: u64,
-    queue: BTreeMap<(i64, u64), oneshot::Sender<Place>>,
-}
-
-/// The right to run a turn; given back when dropped.
-pub(super) struct Place(Option<Arc<Inner>>);
 
 impl Schedule {
-    pub fn new(workers: u32, order: Order) -> Self {
-        let state = State { free: workers.max(1), tickets: 0, queue: BTreeMap::new() };
-        Self(Arc::new(Inner { order, state: Mutex::new(state) }))
+    pub fn new(workers: u32, share: f64, order: Order) -> Self {
+        Self { order, places: Places::new("runtime.workers", workers, share) }
     }
 
     /// Waits for a place for a turn of this thread.
-    pub async fn place(&self, thread: &ThreadId) -> Place {
-        let place = {
-            let mut state = self.0.lock();
-            if state.free > 0 {
-                state.free -= 1;
-                return Place(Some(self.0.clone()));
-            }
-            let depth = i64::try_from(thread.as_str().split('.').count()).unwrap_or(i64::MAX);
-            let rank = if self.0.order == Order::BreadthFirst { depth } else { -depth };
-            state.tickets += 1;
-            let (sender, place) = oneshot::channel();
-            let ticket = state.tickets;
-            state.queue.insert((rank, ticket), sender);
-            place
-        };
-        // The sender is dropped only with its place in it, which then goes to the next one.
-        place.await.unwrap_or(Place(None))
-    }
-}
-
-impl Inner {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let Some(inner) = self.0.take() else { return };
-        loop {
-            let next = {
-                let mut state = inner.lock();
-                match state.queue.pop_first() {
-                    Some((_, sender)) => sender,
-                    None => {
-                        state.free += 1;
-                        return;
-                    }
-                }
-            };
-            match next.send(Self(Some(inner.clone()))) {
-                Ok(()) => return,
-                // Whoever waited has gone: the place is for the next one.
-                Err(mut place) => drop(place.0.take()),
-            }
-        }
+    pub async fn place(&self, space: &Space, thread: &ThreadId) -> Place {
+        let depth = i64::try_from(thread.as_str().split('.').count()).unwrap_or(i64::MAX);
+        let rank = if self.order == Order::BreadthFirst { depth } else { -depth };
+        self.places.take_ranked(space, rank).await
     }
 }

@@ -24,6 +24,7 @@ mod hints;
 mod history_http;
 mod ids;
 mod interpreter;
+mod isolation;
 mod language;
 mod limits;
 mod live;

@@ -50,7 +50,8 @@ async fn more_runs_than_a_server_works_on() {
     let stub = Stub::start().await;
     let gate = Gate::new();
     stub.on(counting, text("done").held(&gate));
-    let app = own::setup(Medium::sqlite(), &stub).env("THINKD_PIPELINES__AT_ONCE", 2).start().await;
+    let setup = own::setup(Medium::sqlite(), &stub).env("THINKD_LIMITS__SPACE_SHARE", 1);
+    let app = setup.env("THINKD_PIPELINES__AT_ONCE", 2).start().await;
     let first = begin(&app, "steps", json!(1)).await;
     let id = "0193b6c2-7c2e-7aaa-8000-0123456789ab";
     let second = app.post("/pipelines/steps", json!({ "input": 1, "event_id": id })).await.expect(202);
@@ -70,6 +71,31 @@ async fn more_runs_than_a_server_works_on() {
     assert_eq!(run["status"], "done", "{run}");
 }
 
+on_both!(one_space_leaves_runs_to_others, |medium| {
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    stub.on(counting, text("done").held(&gate));
+    let keys = "[[keys]]\nkey = \"ada\"\nspace = \"ada\"\nrole = \"operator\"\n[[keys]]\nkey = \"bob\"\nspace = \"bob\"\nrole = \"operator\"\n";
+    let setup = own::setup(medium, &stub).file("thinkd.toml", keys).env("THINKD_PIPELINES__AT_ONCE", 4);
+    let mut app = setup.start_bare().await;
+    app.authorize("Bearer ada");
+    let mut paths = Vec::new();
+    for _ in 0..3 {
+        paths.push(begin(&app, "steps", json!(1)).await);
+    }
+    let refused = app.post("/pipelines/steps", json!({ "input": 1 })).await.expect_problem(429, "too-many-requests");
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(detail.contains("3 runs") && detail.contains("limits.space_share"), "{detail}");
+    app.authorize("Bearer bob");
+    let path = begin(&app, "steps", json!(1)).await;
+    gate.open();
+    assert_eq!(ended(&app, &path).await["status"], "done", "one was left for another space");
+    app.authorize("Bearer ada");
+    for path in &paths {
+        assert_eq!(ended(&app, path).await["status"], "done");
+    }
+});
+
 // More than are worked on at a time were cut off: they wait for their turn, none is lost.
 on_both!(runs_that_were_cut_off_wait_for_a_place, |medium| {
     let stub = Stub::start().await;
@@ -78,7 +104,7 @@ on_both!(runs_that_were_cut_off_wait_for_a_place, |medium| {
         let gate = gate.clone();
         move |_| text("done").held(&gate)
     });
-    let mut app = own::setup(medium, &stub).env("THINKD_PIPELINES__AT_ONCE", 3).start().await;
+    let mut app = own::setup(medium, &stub).env("THINKD_PIPELINES__AT_ONCE", 4).start().await;
     let mut paths = Vec::new();
     for _ in 0..3 {
         paths.push(begin(&app, "steps", json!(1)).await);

@@ -1,0 +1,57 @@
+//! One tenant does not slow another: what is promised to B while A takes all it can get. Every `on_both!` is two
+//! `#[tokio::test]`s, one a database.
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+mod turns;
+
+const TENANTS: &str = "[[keys]]\nkey = \"the-key-of-a-0123456789\"\nspace = \"a\"\nrole = \"operator\"\n\
+                       [[keys]]\nkey = \"the-key-of-b-0123456789\"\nspace = \"b\"\nrole = \"operator\"\n";
+
+/// A server with two tenants.
+fn tenants(medium: Medium, stub: &Stub) -> Setup {
+    Setup::new(medium, stub).file("thinkd.toml", TENANTS)
+}
+
+/// One tenant's way to the server.
+#[derive(Clone, Copy)]
+struct Tenant<'a> {
+    app: &'a App,
+    name: &'static str,
+}
+
+fn a(app: &App) -> Tenant<'_> {
+    Tenant { app, name: "a" }
+}
+
+fn b(app: &App) -> Tenant<'_> {
+    Tenant { app, name: "b" }
+}
+
+impl Tenant<'_> {
+    fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        let key = format!("Bearer the-key-of-{}-0123456789", self.name);
+        self.app.request(method, path).header("authorization", key)
+    }
+
+    async fn get(&self, path: &str) -> Reply {
+        http::send(self.request("GET", path)).await
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Reply {
+        http::send(self.request("POST", path).json(&body)).await
+    }
+
+    /// Says something in a thread and does not wait for what comes of it.
+    async fn say(&self, thread: &str, text: &str) -> Value {
+        self.post(&format!("/threads/{thread}/messages"), json!({ "text": text })).await.expect(202)
+    }
+
+    /// Says something in `main` and waits for the reply.
+    async fn chat(&self, text: &str) -> String {
+        let answer = self.post("/threads/main/messages?wait=15", json!({ "text": text })).await.expect(200);
+        answer["responses"].as_array().and_then(|all| all.first()).map(said).unwrap_or_default().to_owned()
+    }
+}
