@@ -1,8 +1,12 @@
 //! Timers: one task for all of them. It sleeps until the first one is due, and looks now and then, for another server may have
-//! set one. A timer that is due becomes an event, if it still stands: of several servers one stores it. Space by space: what one of
-//! them cannot do is tried again, and the others go on.
+//! set one. A timer that is due becomes an event, if it still stands: of several servers one stores it. Spaces are fired beside one
+//! another: what one of them cannot do, or has very much of, keeps no other's timer late.
 
+use std::collections::HashSet;
 use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 
 use super::Runtime;
 use crate::event::{Draft, GATHER, WAIT};
@@ -18,50 +22,69 @@ const REST: Duration = Duration::from_secs(1);
 impl Runtime {
     /// Fires what is due, until the server goes.
     pub(super) async fn fire_timers(self) {
+        // Of each space, what fires its timers, one append after the other.
+        let (mut firing, mut busy) = (FuturesUnordered::new(), HashSet::new());
         loop {
-            let rest = self.fire_due().await.unwrap_or_else(|error| {
+            let now = time::now();
+            let rest = match self.0.store.spaces_due(now).await {
+                Ok(spaces) => {
+                    for space in spaces.into_iter().filter(|space| !busy.contains(space)).collect::<Vec<_>>() {
+                        busy.insert(space.clone());
+                        firing.push(self.fire_in(space, now));
+                    }
+                    self.rest(now).await
+                }
+                Err(error) => Err(error),
+            };
+            let rest = rest.unwrap_or_else(|error| {
                 tracing::warn!(%error, "timers that are due could not be looked for; they are tried again");
                 REST
             });
-            tokio::select! {
-                () = self.0.all.cancelled() => return,
-                () = self.0.timer_set.notified() => {}
-                () = tokio::time::sleep(rest) => {}
+            let rest = tokio::time::sleep(rest);
+            tokio::pin!(rest);
+            loop {
+                tokio::select! {
+                    () = self.0.all.cancelled() => return,
+                    () = self.0.timer_set.notified() => break,
+                    () = &mut rest => break,
+                    Some((space, fired)) = firing.next() => {
+                        busy.remove(&space);
+                        self.0.store.unserved().note(&space, Work::Timers, &fired);
+                        if let Err(error) = fired {
+                            tracing::warn!(%error, %space, "timers that are due could not be fired; they are tried again");
+                            let soon = tokio::time::Instant::now() + REST;
+                            let until = rest.deadline().min(soon);
+                            rest.as_mut().reset(until);
+                        }
+                    }
+                }
             }
         }
     }
 
-    /// How long there is nothing to do then.
-    async fn fire_due(&self) -> Result<Duration, store::Error> {
-        let now = time::now();
-        let mut rest = self.0.options.scan;
-        for space in self.0.store.spaces_due(now).await? {
-            let fired = self.fire_in(&space, now).await;
-            self.0.store.unserved().note(&space, Work::Timers, &fired);
-            if let Err(error) = fired {
-                tracing::warn!(%error, %space, "timers that are due could not be fired; they are tried again");
-                rest = rest.min(REST);
-            }
-        }
+    /// How long there is nothing new to do.
+    async fn rest(&self, now: Timestamp) -> Result<Duration, store::Error> {
         let next = self.0.store.next_due(now).await?;
-        // By the clock of now: firing took its time.
+        // By the clock of now: looking took its time.
         let left = next.map(|due| due.micros().saturating_sub(time::now().micros()).max(0));
-        Ok(left.map_or(rest, |micros| rest.min(Duration::from_micros(micros.unsigned_abs()))))
+        let longest = self.0.options.scan;
+        Ok(left.map_or(longest, |micros| longest.min(Duration::from_micros(micros.unsigned_abs()))))
     }
 
-    async fn fire_in(&self, space: &Space, now: Timestamp) -> Result<(), store::Error> {
-        while !self.0.all.is_cancelled() {
-            let due = self.0.store.due(space, now, AT_ONCE).await?;
-            if due.is_empty() {
-                break;
-            }
-            match self.fire(space, &due).await {
+    /// Fires all that is due in a space.
+    async fn fire_in(&self, space: Space, now: Timestamp) -> (Space, Result<(), store::Error>) {
+        loop {
+            let due = match self.0.store.due(&space, now, AT_ONCE).await {
+                Ok(due) if due.is_empty() => return (space, Ok(())),
+                Ok(due) => due,
+                Err(error) => return (space, Err(error)),
+            };
+            match self.fire(&space, &due).await {
                 // One of them is over: another server fired it, or its thread took it back. It is not among the next.
                 Ok(()) | Err(store::Error::Unmet(_)) => {}
-                Err(error) => return Err(error),
+                Err(error) => return (space, Err(error)),
             }
         }
-        Ok(())
     }
 
     async fn fire(&self, space: &Space, timers: &[TimerRow]) -> Result<(), store::Error> {
