@@ -56,7 +56,7 @@ fn draft(thread: &str, tags: &[&str]) -> Draft {
         modality: Modality::Text,
         payload: Payload::from_iter([("text".to_owned(), json!(TEXT)), ("turn".to_owned(), json!(1))]),
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
-        condition: None,
+        conditions: Vec::new(),
     }
 }
 

@@ -43,6 +43,7 @@ mod settling;
 mod timers;
 mod waiting;
 
+use operate::too_many_threads;
 pub use runs::{NewRun, Run};
 pub use schedule::Order as Scheduling;
 use schedule::Schedule;
@@ -390,8 +391,15 @@ impl Runtime {
             // Nobody asked for these ids, so the store need not look whether it has them.
             drafts.iter_mut().for_each(|draft| draft.event_id = None);
         }
-        let Appended::Stored(placed) = self.0.store.append(Append::free(&space, drafts)).await? else {
-            return Err(Refused::Unprocessable("the input was dropped by the store".into()));
+        if row.is_none() {
+            // It begins with this.
+            drafts[0].conditions.push(self.room_in_space());
+        }
+        let placed = match self.0.store.append(Append::free(&space, drafts)).await {
+            Ok(Appended::Stored(placed)) => placed,
+            Ok(Appended::Stale) => return Err(Refused::Unprocessable("the input was dropped by the store".into())),
+            Err(store::Error::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
+            Err(error) => return Err(error.into()),
         };
         if placed.iter().all(|placed| placed.duplicate) {
             // Stored by a commit whose outcome nobody heard, perhaps: then nobody woke the thread.

@@ -294,11 +294,12 @@ impl Settings {
             process_tools: self.tools.process.clone(),
             workers: self.runtime.workers,
             scheduling: self.runtime.scheduling,
-            space_share: self.limits.space_share,
+            space_share: self.edge().space_share(),
             tool_limits: action::Limits {
                 time: ms(self.tools.timeout_ms),
                 output_bytes: self.limits.tool_output_bytes,
                 filter_tags: self.limits.filter_tags,
+                threads: self.limits.threads,
             },
             queue_max: self.limits.waiting_inputs,
             submodules_max: self.limits.submodules,
@@ -313,8 +314,13 @@ impl Settings {
 
     /// What the store is to know.
     pub fn store(&self, supervisor: &Supervisor) -> store::Options {
-        let commit = ms(self.runtime.commit_ms);
-        store::Options { commit, supervisor: supervisor.clone(), ..store::Options::default() }
+        store::Options {
+            space_share: self.edge().space_share(),
+            read: ms(self.limits.read_ms),
+            commit: ms(self.runtime.commit_ms),
+            supervisor: supervisor.clone(),
+            ..store::Options::default()
+        }
     }
 
     /// What the boundary is to know.

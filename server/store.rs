@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::event::{Condition, Draft, Event, Modality, Source};
 use crate::id::{Name, Seq, Space, ThreadId};
+use crate::share::SPACE_SHARE;
 use crate::supervisor::Supervisor;
 use crate::time::Timestamp;
 
@@ -52,6 +53,11 @@ pub enum Error {
     /// The database is away, full or busy; nothing was stored. The caller may try again.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),
+    /// A search took longer than it may. The caller can act.
+    #[error(
+        "this search takes longer than it may (limits.read_ms); ask for less: one thread, a shorter range, rarer words"
+    )]
+    TooDear,
     /// What is stored cannot be read, or the database refuses what it should take. A person must look.
     #[error("the database failed: {0}")]
     Broken(String),
@@ -477,6 +483,10 @@ pub type Project = fn(&Event) -> (ThreadChange, Option<Change>);
 pub struct Options {
     /// Most connections to the database at a time (SQLite: for reading; there is one more that writes).
     pub connections: u32,
+    /// How much of them, and of the room for appends, one space may hold.
+    pub space_share: f64,
+    /// How long one read of a space may take.
+    pub read: Duration,
     /// How long a commit may take.
     pub commit: Duration,
     /// Who watches the store's tasks.
@@ -485,7 +495,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { connections: 8, commit: Duration::from_secs(30), supervisor: Supervisor::default() }
+        Self {
+            connections: 8,
+            space_share: SPACE_SHARE,
+            read: Duration::from_secs(10),
+            commit: Duration::from_secs(30),
+            supervisor: Supervisor::default(),
+        }
     }
 }
 
@@ -571,10 +587,14 @@ pub trait Store: Send + Sync + 'static {
     /// What all that goes back to an event has used (its root), or (`None`) all of a space, as far as it is in the log.
     async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, Error>;
 
+    /// How many threads of a space have not ended.
+    async fn living(&self, space: &Space) -> Result<u64, Error>;
+
     /// How many events after `after` are in a thread's mailbox (wake it, `seq` above `handled`), counted up to `limit`.
     async fn queued(&self, space: &Space, thread: &ThreadId, after: Seq, limit: u32) -> Result<u32, Error>;
 
-    /// Threads of all spaces with something in their mailbox that no living server has a lease on; at most `limit`.
+    /// Threads of all spaces with something in their mailbox that no living server has a lease on: some of every space that has
+    /// any, at most `limit` of one.
     async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error>;
 
     /// A thread's contacts by name.

@@ -47,8 +47,12 @@ pub struct Limits {
     pub unauthenticated: usize,
     /// How much of what all share (places of turns, readers, streams, pages for catching up) one space may hold: above 0, at most 1.
     pub space_share: f64,
+    /// How long one read of a space's log may take. The store's.
+    pub read_ms: u64,
     /// Inputs that may wait for a thread. The runtime's.
     pub waiting_inputs: u32,
+    /// Threads of a space that have not ended. The runtime's.
+    pub threads: u64,
     /// Submodules of a space. The runtime's.
     pub submodules: u32,
     /// Tool output kept in the event itself. The turn's.
@@ -94,7 +98,9 @@ impl Default for Limits {
             connections: 1000,
             unauthenticated: 1000,
             space_share: SPACE_SHARE,
+            read_ms: 10_000,
             waiting_inputs: 100,
+            threads: 100_000,
             submodules: 32,
             tool_output_bytes: 64 << 10,
             ping_ms: 20_000,
@@ -128,6 +134,8 @@ impl Limits {
             ("sockets", self.sockets, 1),
             ("connections", self.connections, 1),
             ("unauthenticated", self.unauthenticated, 1),
+            ("threads", usize::try_from(self.threads).unwrap_or(usize::MAX), 1),
+            ("read_ms", usize::try_from(self.read_ms).unwrap_or(usize::MAX), 1),
             ("ping_ms", usize::try_from(self.ping_ms).unwrap_or(usize::MAX), 1),
             ("unanswered_pings", self.unanswered_pings as usize, 1),
         ];

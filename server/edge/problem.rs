@@ -291,7 +291,7 @@ impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
         match error {
             store::Error::Conflict(_) => Self::new(Slug::EventConflict, error.to_string()),
-            store::Error::Unmet(_) => Self::new(Slug::Unprocessable, error.to_string()),
+            store::Error::Unmet(_) | store::Error::TooDear => Self::new(Slug::Unprocessable, error.to_string()),
             store::Error::Unavailable(_) | store::Error::Broken(_) => {
                 tracing::error!(%error, "a request met a store that fails");
                 Self::new(

@@ -13,6 +13,8 @@ pub enum Condition {
     NewThread,
     /// The event's thread has fewer subthreads than this that have not ended.
     FewerSubthreads(u64),
+    /// The event's thread is there, or the space has fewer threads than this that have not ended.
+    FewerThreads(u64),
     /// The event's thread has set this timer, and for then.
     TimerStands {
         /// Its name.
@@ -36,6 +38,7 @@ impl fmt::Display for Condition {
         match self {
             Self::NewThread => f.write_str("the thread is there already"),
             Self::FewerSubthreads(most) => write!(f, "the thread has {most} subthreads already"),
+            Self::FewerThreads(most) => write!(f, "the space has {most} threads already that have not ended"),
             Self::TimerStands { name, .. } => write!(f, "the timer {name} is over"),
             Self::NewSubmodule { name, most } => {
                 write!(f, "the submodule {name} is there already, or {most} others are")

@@ -25,7 +25,7 @@ pub struct Draft {
     /// Its tags.
     pub tags: Vec<String>,
     /// What has to be so when it is stored.
-    pub condition: Option<Condition>,
+    pub conditions: Vec<Condition>,
 }
 
 /// What kind of input a client sent.
@@ -122,7 +122,7 @@ impl Draft {
         payload: Value,
     ) -> Self {
         let (thread, payload) = (thread.clone(), object(payload));
-        Self { event_id: None, thread, source, modality, payload, tags, condition: None }
+        Self { event_id: None, thread, source, modality, payload, tags, conditions: Vec::new() }
     }
 
     /// The same, with this id.
@@ -135,7 +135,7 @@ impl Draft {
     /// The same, to be stored only if this is so.
     #[must_use]
     pub fn only_if(mut self, condition: Condition) -> Self {
-        self.condition = Some(condition);
+        self.conditions.push(condition);
         self
     }
 

@@ -66,12 +66,13 @@ impl Runtime {
             };
             let room = Condition::FewerSubthreads(self.0.options.budget.subthreads);
             let told = |parent: &ThreadId| Draft::spawned(parent, None, &thread, None).only_if(room);
-            let mut drafts = vec![Draft::created(&thread, &settings)];
+            let mut drafts = vec![Draft::created(&thread, &settings).only_if(self.room_in_space())];
             drafts.extend(new.contacts.iter().map(contact));
             drafts.extend(new.parent.as_ref().map(told));
             match self.0.store.append(Append::free(space, drafts)).await {
                 Ok(_) => return self.known_thread(space, &thread).await,
                 Err(store::Error::Unmet(Condition::FewerSubthreads(_))) => return Err(self.too_many_subthreads()),
+                Err(store::Error::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
                 // Somebody else has just taken the id.
                 Err(store::Error::Unmet(_)) => {}
                 Err(error) => return Err(error.into()),
@@ -116,6 +117,11 @@ impl Runtime {
             self.known_thread(space, &contact.thread).await?;
         }
         Ok(())
+    }
+
+    /// Whether a thread more can be had.
+    pub(super) fn room_in_space(&self) -> Condition {
+        Condition::FewerThreads(self.0.options.tool_limits.threads)
     }
 
     fn too_many_subthreads(&self) -> Refused {
@@ -177,5 +183,14 @@ impl Runtime {
             Err(store::Error::Unmet(_)) => Err(Refused::NotFound(format!("submodule {name}"))),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// A thread that is not there can be neither made nor spoken to.
+pub(super) fn too_many_threads(limit: u64) -> Refused {
+    let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+    Refused::TooMany {
+        what: "threads in a space that have not ended (limits.threads); end some that are not needed",
+        limit,
     }
 }

@@ -9,9 +9,10 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::operate::too_many_threads;
 use super::runner::{Looked, TRIES, looked};
 use super::{Active, Refused, Runtime, lock};
-use crate::event::{Event, Held, RunKey, RunOutcome, tag};
+use crate::event::{Condition, Event, Held, RunKey, RunOutcome, tag};
 use crate::failure::{Failure, FailureKind};
 use crate::id::{self, Key, Name, Space, ThreadId};
 use crate::pipelines::ledger::{self, Ledger, NotKept, Values};
@@ -68,9 +69,12 @@ impl Runtime {
             NotKept::Unfit(why) => Refused::Unprocessable(why),
             NotKept::Store(error) => Refused::Store(error),
         })?;
-        let started = key.started(input, user.as_deref());
-        let Appended::Stored(placed) = self.0.store.append(Append::free(&space, vec![started])).await? else {
-            return Err(Refused::Unprocessable("the run was dropped by the store".into()));
+        let started = key.started(input, user.as_deref()).only_if(self.room_in_space());
+        let placed = match self.0.store.append(Append::free(&space, vec![started])).await {
+            Ok(Appended::Stored(placed)) => placed,
+            Ok(Appended::Stale) => return Err(Refused::Unprocessable("the run was dropped by the store".into())),
+            Err(store::Error::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
+            Err(error) => return Err(error.into()),
         };
         let Some(placed) = placed.into_iter().find(|placed| !placed.duplicate) else {
             return self.run(&space, &key.pipeline, key.id).await;
@@ -120,7 +124,7 @@ impl Runtime {
 
     fn place(&self, space: &Space) -> Result<Place, Refused> {
         let places = &self.0.places;
-        let full = || Refused::TooManyRuns { of_space: places.most(), all: self.0.options.pipeline_limits.at_once };
+        let full = || Refused::TooManyRuns { of_space: places.of_a_space(), all: places.all() };
         places.try_take(space).ok_or_else(full)
     }
 

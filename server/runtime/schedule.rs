@@ -27,7 +27,7 @@ pub(super) struct Schedule {
 
 impl Schedule {
     pub fn new(workers: u32, share: f64, order: Order) -> Self {
-        Self { order, places: Places::new("runtime.workers", workers, share) }
+        Self { order, places: Places::new("turns", workers, share) }
     }
 
     /// Waits for a place for a turn of this thread.

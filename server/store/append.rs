@@ -10,28 +10,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
 
 use super::feed::Feed;
 use super::index::Index;
-use super::{Append, Appended, Blob, Error, Fence, Options, Project, Shown, ThreadRow};
+use super::{Append, Appended, Error, Fence, Options, Project, Shown, ThreadRow};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
 use crate::supervisor;
 
 mod condition;
 mod plan;
+mod queue;
 mod soundness;
 
 pub(super) use condition::{Asked, Before};
 use plan::{Item, drafts};
 pub(super) use plan::{Parts, Plan, Position, json, shown};
+use queue::{Probe, Queue};
 use soundness::Soundness;
 
-/// Appends that may wait for the writer; more wait for a place.
-const QUEUE: usize = 1024;
 /// Most events of one commit, unless one append alone has more.
 const GROUP_EVENTS: usize = 512;
 /// Most payload bytes of one commit, unless one append alone has more.
@@ -77,8 +77,18 @@ pub(super) trait Backend: Send + 'static {
     fn rollback(&mut self) -> impl Future<Output = ()> + Send;
     /// The transaction is over; these leases were given back in it.
     fn settled(&mut self, released: &[Fence]);
-    /// All of them, or none, in a transaction of their own.
-    fn put_blobs(&mut self, blobs: &[Upload]) -> impl Future<Output = Result<(), Error>> + Send;
+    /// What is to be written next beside the appends, if anything: so many bytes.
+    fn aside(&mut self) -> Option<usize> {
+        None
+    }
+    /// Writes that, in a transaction of its own.
+    fn write_aside(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
+        std::future::ready(Ok(()))
+    }
+    /// What came of that; whether there is more.
+    fn wrote_aside(&mut self, _: Result<(), Error>) -> bool {
+        false
+    }
     /// A space's log grew.
     fn committed(&mut self, space: &Space);
     /// Writes something that nobody reads, as large as this.
@@ -86,32 +96,10 @@ pub(super) trait Backend: Send + 'static {
     fn close(self) -> impl Future<Output = ()> + Send;
 }
 
-enum Command {
-    Append(Item),
-    Blob(Upload),
-    Probe(oneshot::Sender<Result<(), Error>>),
-    Close(oneshot::Sender<()>),
-}
-
-/// A blob on its way, under its hash.
-pub(super) struct Upload {
-    pub space: Space,
-    pub sha256: String,
-    pub blob: Blob,
-    answer: oneshot::Sender<Result<(), Error>>,
-}
-
-impl Upload {
-    fn answered(self, result: Result<(), Error>) {
-        // The caller may be gone; a blob that is stored stays stored.
-        let _ = self.answer.send(result);
-    }
-}
-
 /// A way to the writer.
 #[derive(Clone)]
 pub(super) struct Writer {
-    queue: mpsc::Sender<Command>,
+    queue: Arc<Queue>,
     soundness: Arc<Soundness>,
 }
 
@@ -122,10 +110,10 @@ fn gone() -> Error {
 impl Writer {
     /// Starts the writer task over a database.
     pub fn start(backend: impl Backend, feed: Arc<Feed>, index: Index, project: Project, options: &Options) -> Self {
-        let (queue, commands) = mpsc::channel(QUEUE);
-        let writer = Self { queue, soundness: Arc::default() };
+        let writer = Self { queue: Arc::new(Queue::new(options.space_share)), soundness: Arc::default() };
         let (limit, soundness) = (options.commit, writer.soundness.clone());
-        let task = Task { backend, feed, index, project, limit, commands, soundness };
+        let queue = Taken(writer.queue.clone());
+        let task = Task { backend, feed, index, project, limit, queue, soundness };
         tokio::spawn(options.supervisor.watch("the writer of the log", task.run()));
         writer
     }
@@ -133,15 +121,15 @@ impl Writer {
     pub async fn append(&self, append: Append) -> Result<Appended, Error> {
         let (answer, answered) = oneshot::channel();
         let item = Item::new(append, answer)?;
-        self.queue.send(Command::Append(item)).await.map_err(|_| gone())?;
+        if !self.queue.put(item).await {
+            return Err(gone());
+        }
         answered.await.map_err(|_| gone())?
     }
 
-    pub async fn put_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), Error> {
-        let (answer, answered) = oneshot::channel();
-        let upload = Upload { space: space.clone(), sha256, blob, answer };
-        self.queue.send(Command::Blob(upload)).await.map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())?
+    /// The backend has something to write aside.
+    pub fn nudge(&self) -> Result<(), Error> {
+        if self.queue.nudge() { Ok(()) } else { Err(gone()) }
     }
 
     /// Whether writing works: known from the last writes; when one failed, tried.
@@ -150,17 +138,27 @@ impl Writer {
             return Ok(());
         }
         let (answer, answered) = oneshot::channel();
-        self.queue.send(Command::Probe(answer)).await.map_err(|_| gone())?;
+        if !self.queue.probe(answer) {
+            return Err(gone());
+        }
         answered.await.map_err(|_| gone())?
     }
 
     /// Returns when everything sent before is done and the connection is closed.
     pub async fn close(&self) {
         let (answer, answered) = oneshot::channel();
-        if self.queue.send(Command::Close(answer)).await.is_ok() {
-            // Nobody answers when the task is gone already; that is closed, too.
-            let _ = answered.await;
-        }
+        self.queue.close(answer);
+        // Dropped by the task, or with it.
+        let _ = answered.await;
+    }
+}
+
+/// The queue, in the writer's hands: nobody waits for a writer that is no more.
+struct Taken(Arc<Queue>);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 
@@ -171,7 +169,7 @@ struct Task<B> {
     project: Project,
     /// How long a commit may take. Its future may be dropped then: the task lives on and the connection is not used again as it is.
     limit: Duration,
-    commands: mpsc::Receiver<Command>,
+    queue: Taken,
     soundness: Arc<Soundness>,
 }
 
@@ -188,78 +186,63 @@ async fn limited<T>(limit: Duration, work: impl Future<Output = Result<T, Error>
     }
 }
 
+/// Returns when there is. Spaces of which the index has too little wait for it, and nobody else does.
+async fn something_to_do(queue: &Queue, index: &Index) {
+    loop {
+        let progress = index.progress();
+        tokio::pin!(progress);
+        // Enlisted before the look, so that no progress is missed.
+        progress.as_mut().enable();
+        if queue.is_ready(|space| index.has_room(space)) {
+            return;
+        }
+        tokio::select! {
+            () = queue.filled() => {}
+            () = progress => {}
+        }
+    }
+}
+
 impl<B: Backend> Task<B> {
     async fn run(mut self) {
         let mut last = 1;
-        let mut next = None;
-        let closed = loop {
-            let command = match next.take() {
-                Some(command) => command,
-                None => match self.commands.recv().await {
-                    Some(command) => command,
-                    None => break None,
-                },
-            };
-            match command {
-                Command::Append(first) => {
-                    self.index.room().await;
-                    let (group, other) = self.gather(first, last).await;
-                    last = group.len();
-                    self.append(group).await;
-                    next = other;
-                }
-                Command::Blob(first) => next = self.keep(first).await,
-                Command::Probe(answer) => self.probe(answer).await,
-                Command::Close(answer) => break Some(answer),
+        loop {
+            something_to_do(&self.queue.0, &self.index).await;
+            for probe in self.queue.0.take_probes() {
+                self.probe(probe).await;
             }
-        };
-        self.commands.close();
+            let group = self.gather(last).await;
+            if !group.is_empty() {
+                last = group.len();
+                self.append(group).await;
+            }
+            // A little after every commit, and no more: who appends waits for it.
+            if self.queue.0.take_nudge() {
+                self.write_aside().await;
+            }
+            if self.queue.0.is_over() {
+                break;
+            }
+        }
+        // Only then is nobody left who waits (`Taken`).
         self.backend.close().await;
-        // Nobody may wait for the answer any more.
-        closed.map(|answer| answer.send(()));
     }
 
-    /// A blob, and those that wait behind it, in one commit; what comes next.
-    async fn keep(&mut self, first: Upload) -> Option<Command> {
-        let mut bytes = first.blob.bytes.len();
-        let mut uploads = vec![first];
-        let mut next = None;
-        while bytes < GROUP_BYTES && next.is_none() {
-            match self.commands.try_recv() {
-                Ok(Command::Blob(upload)) => {
-                    bytes += upload.blob.bytes.len();
-                    uploads.push(upload);
-                }
-                Ok(other) => next = Some(other),
-                Err(_) => break,
-            }
-        }
-        match self.put_blobs(&uploads).await {
-            // One of them is refused, perhaps: the others are not to suffer for it.
-            Err(Error::Broken(_)) if uploads.len() > 1 => {
-                for upload in uploads {
-                    let single = [upload];
-                    let result = self.put_blobs(&single).await;
-                    let [upload] = single;
-                    upload.answered(result);
-                }
-            }
-            result => uploads.into_iter().for_each(|upload| upload.answered(result.clone())),
-        }
-        next
-    }
-
-    async fn put_blobs(&mut self, uploads: &[Upload]) -> Result<(), Error> {
-        self.soundness.begins(uploads.iter().map(|upload| upload.blob.bytes.len()).sum());
-        let result = limited(self.limit, self.backend.put_blobs(uploads)).await;
+    /// What the backend has to write besides, a little of it.
+    async fn write_aside(&mut self) {
+        let Some(bytes) = self.backend.aside() else { return };
+        self.soundness.begins(bytes);
+        let result = limited(self.limit, self.backend.write_aside()).await;
         self.soundness.ended(result.is_ok());
         if result.is_err() {
             self.backend.rollback().await;
         }
-        result
+        if self.backend.wrote_aside(result) {
+            self.queue.0.nudge_again();
+        }
     }
 
-    async fn probe(&mut self, answer: oneshot::Sender<Result<(), Error>>) {
+    async fn probe(&mut self, answer: Probe) {
         // Who asked has waited long enough: whoever comes next asks anew.
         if answer.is_closed() {
             return;
@@ -273,32 +256,26 @@ impl<B: Backend> Task<B> {
         let _ = answer.send(result);
     }
 
-    /// What waits already, and whoever comes back at once from the last commit; up to the first other command.
-    async fn gather(&mut self, first: Item, last: usize) -> (Vec<Item>, Option<Command>) {
-        let mut events = first.drafts.len();
-        let mut bytes = first.bytes;
-        let mut group = vec![first];
+    /// What waits already, space by space, and whoever comes back at once from the last commit.
+    async fn gather(&mut self, last: usize) -> Vec<Item> {
+        let (mut group, mut events, mut bytes) = (Vec::new(), 0, 0);
         let until = Instant::now() + GATHER;
         while events < GROUP_EVENTS && bytes < GROUP_BYTES {
-            let command = match self.commands.try_recv() {
-                Ok(command) => command,
-                // Without this, writers who wait for their answers would fall into two halves that take turns.
-                Err(_) if group.len() < last => match timeout_at(until, self.commands.recv()).await {
-                    Ok(Some(command)) => command,
-                    _ => break,
-                },
-                Err(_) => break,
-            };
-            match command {
-                Command::Append(item) => {
+            match self.queue.0.next(|space| self.index.has_room(space)) {
+                Some(item) => {
                     events += item.drafts.len();
                     bytes += item.bytes;
                     group.push(item);
                 }
-                other => return (group, Some(other)),
+                None if group.is_empty() || group.len() >= last => break,
+                // Without this, writers who wait for their answers would fall into two halves that take turns.
+                None => match timeout_at(until, self.queue.0.filled()).await {
+                    Ok(()) => {}
+                    Err(_) => break,
+                },
             }
         }
-        (group, None)
+        group
     }
 
     /// One transaction for all. If that fails because of one of them, one for each.

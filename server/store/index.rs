@@ -2,13 +2,14 @@
 //! own, so that no append waits for it: when many events are not in it, when the log has been quiet for a moment, or when
 //! somebody waits for it. What a database has to do for that is `Indexing`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::{Stream, TryStreamExt};
+use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -28,7 +29,7 @@ const QUIET: Duration = Duration::from_millis(30);
 pub(super) trait Indexing: Send + 'static {
     /// When so many events are not in the index, it is gone on with at once.
     const SOON: usize;
-    /// When so many are not, appends wait for it: who reads a scope goes through them one by one.
+    /// When so many of a space are not, its appends wait for it: who reads a scope goes through them one by one.
     const MOST: usize;
 
     /// Spaces that have events which are not in the index.
@@ -80,17 +81,13 @@ struct State {
     waiting: BTreeMap<Space, Vec<Answer>>,
     /// Events that this server appended and that are not in the index.
     without: usize,
+    /// The same by space.
+    of: HashMap<Space, usize>,
     /// How often the log grew.
     grown: u64,
     /// The last transaction failed: nobody is kept waiting for the next one.
     failing: bool,
     closed: bool,
-}
-
-impl State {
-    fn is_full(&self, most: usize) -> bool {
-        self.without > most && !self.failing && !self.closed
-    }
 }
 
 fn gone() -> Error {
@@ -130,26 +127,25 @@ impl Index {
         }
         let before = state.without;
         state.without += events;
+        match state.of.get_mut(space) {
+            Some(without) => *without += events,
+            None => drop(state.of.insert(space.clone(), events)),
+        }
         state.grown += 1;
         if slept || (before < self.soon && state.without >= self.soon) {
             self.wake();
         }
     }
 
-    /// Returns when not too many events are without.
-    pub async fn room(&self) {
-        loop {
-            let progress = self.progress.notified();
-            tokio::pin!(progress);
-            progress.as_mut().enable();
-            if !lock(&self.state).is_full(self.most) {
-                return;
-            }
-            tokio::select! {
-                () = progress => {}
-                () = self.work.closed() => return,
-            }
-        }
+    /// Whether a space may grow: not too many of its events are without, or nobody adds them.
+    pub fn has_room(&self, space: &Space) -> bool {
+        let state = lock(&self.state);
+        state.failing || state.closed || state.of.get(space).is_none_or(|without| *without <= self.most)
+    }
+
+    /// The next transaction's end, or that of the index.
+    pub fn progress(&self) -> Notified<'_> {
+        self.progress.notified()
     }
 
     /// Returns when the index has all events of a space that are stored now.
@@ -169,6 +165,7 @@ impl Index {
     /// Returns when the connection is closed. What is not in the index then is added after the next start.
     pub async fn close(&self) {
         lock(&self.state).closed = true;
+        self.progress.notify_waiters();
         self.wake();
         self.work.closed().await;
     }
@@ -212,6 +209,7 @@ impl<B: Indexing> Task<B> {
         self.backend.close().await;
         let mut state = lock(&self.state);
         state.closed = true;
+        self.progress.notify_waiters();
         for answer in std::mem::take(&mut state.waiting).into_values().chain(self.promised.into_values()).flatten() {
             // Whoever waited may be gone.
             let _ = answer.send(Err(gone()));
@@ -267,6 +265,12 @@ impl<B: Indexing> Task<B> {
             Ok(Added { events, more }) => {
                 state.failing = false;
                 state.without = state.without.saturating_sub(*events);
+                if let Some(without) = state.of.get_mut(&space) {
+                    *without = without.saturating_sub(*events);
+                }
+                if !more && !state.behind.contains(&space) {
+                    state.of.remove(&space);
+                }
                 if *more {
                     state.behind.insert(space.clone());
                 } else if state.behind.is_empty() {

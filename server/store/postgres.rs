@@ -13,24 +13,30 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::append::{Asked, Backend, Before, Plan, Position, Upload, Writer, json};
+use super::append::{Asked, Backend, Before, Plan, Position, Writer, json};
 use super::batch::Batch;
 use super::catch_up;
 use super::feed::Feed;
 use super::index::Index;
 use super::known::Known;
 use super::sql::{self, stored};
-use super::{Checked, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
+use super::{Blob, Checked, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
 use crate::id::{Seq, Space, ThreadId};
+use crate::share::Places;
 use crate::time::Timestamp;
 
+mod blobs;
 mod bulk;
 mod index;
+mod readers;
 mod watch;
 
-pub(super) use bulk::{clear, put, put_blob, put_index, put_rest};
+use blobs::Blobs;
+pub(super) use blobs::{put_blob, read_blob};
+pub(super) use bulk::{clear, put, put_index, put_rest};
 use index::Tables;
+use readers::Reader;
 use watch::{Pooled, Watch};
 
 /// How long anybody waits for a connection.
@@ -39,6 +45,8 @@ const ACQUIRE: Duration = Duration::from_secs(2);
 const ROLLBACK: Duration = Duration::from_secs(1);
 /// Most connections of a pool: more do not make one Postgres faster.
 const POOL_MAX: u32 = 16;
+/// Besides, for what the server reads of all spaces.
+const OWN: u32 = 6;
 
 /// See `sql::store!`.
 const MERGES_RUNS: bool = false;
@@ -50,6 +58,9 @@ const HEADS: &str = "select space, head, ts from spaces";
 /// The store on a Postgres server.
 pub(super) struct Postgres {
     pool: PgPool,
+    /// Places of spaces at the pool.
+    places: Places,
+    blobs: Blobs,
     writer: Writer,
     index: Index,
     feed: Arc<Feed>,
@@ -77,6 +88,7 @@ fn migrations() -> Migrator {
             include_str!("../../migrations/postgres/0008_a_probe_as_large_as_a_message.sql"),
         ),
         ("who draws on what", include_str!("../../migrations/postgres/0009_who_draws_on_what.sql")),
+        ("no space slows another", include_str!("../../migrations/postgres/0010_no_space_slows_another.sql")),
     ])
 }
 
@@ -135,10 +147,10 @@ impl Postgres {
             .map_err(sql::error)?;
         // It had other limits for the migrations.
         drop(connection);
-        let pool = PgPoolOptions::new()
-            .max_connections(settings.connections.clamp(2, POOL_MAX))
-            .acquire_timeout(ACQUIRE)
-            .connect_lazy_with(options.clone());
+        let most = settings.connections.clamp(2, POOL_MAX);
+        let places = Places::new("readers", most, settings.space_share);
+        let reading = options.clone().options([("statement_timeout", format!("{}ms", settings.read.as_millis()))]);
+        let pool = PgPoolOptions::new().max_connections(most + OWN).acquire_timeout(ACQUIRE).connect_lazy_with(reading);
         let feed = Arc::new(Feed::default());
         let supervisor = &settings.supervisor;
         let (watch, mut tasks) = Watch::start(pool.clone(), feed.clone(), options.clone(), supervisor);
@@ -152,11 +164,20 @@ impl Postgres {
         let index = Index::start(Tables { options: options.clone(), connection: None }, supervisor);
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let (threads, voices, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));
-        Ok(Self { pool, writer, index, feed, epoch, options, project, known, threads, voices, watch })
+        let blobs = Blobs::new(&options, settings.space_share);
+        Ok(Self { pool, places, blobs, writer, index, feed, epoch, options, project, known, threads, voices, watch })
     }
 
-    async fn reader(&self) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, Error> {
-        self.pool.acquire().await.map_err(sql::error)
+    /// Waits for a connection, for a while: for a space, which has its share of them, or (`None`) for all of them.
+    async fn reader(&self, space: Option<&Space>) -> Result<Reader, Error> {
+        let place = match space {
+            None => None,
+            Some(space) => match timeout(ACQUIRE, self.places.take(space)).await {
+                Ok(place) => Some(place),
+                Err(_) => return Err(Error::Unavailable("all connections are busy".into())),
+            },
+        };
+        Ok(Reader::new(self.pool.acquire().await.map_err(sql::error)?, place))
     }
 
     async fn check_all(&self, _: Duration) -> Result<Checked, Error> {
@@ -173,6 +194,18 @@ impl Postgres {
         None
     }
 
+    async fn keep_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), Error> {
+        self.blobs.put(space, &sha256, &blob).await
+    }
+
+    async fn kept_blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, Error> {
+        let query = sqlx::query_as("select mime, bytes from blobs where space = $1 and sha256 = $2")
+            .bind(space.as_str())
+            .bind(sha256);
+        let row: Option<(String, Vec<u8>)> = sql::read!(self, Some(space), query, fetch_optional)?;
+        Ok(row.map(|(mime, bytes)| Blob { mime, bytes: bytes.into() }))
+    }
+
     async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error> {
         // The second `nextval` is drawn with the row locked: numbers grow in the order of the takings.
         let text = "insert into leases (space, thread, number, until) \
@@ -180,13 +213,12 @@ impl Postgres {
              on conflict (space, thread) do update \
              set number = nextval('fences'), until = clock_timestamp() + $3 * interval '1 microsecond' \
              where leases.until < clock_timestamp() returning number";
-        let number: Option<i64> = sqlx::query_scalar(text)
-            .bind(space.as_str())
-            .bind(thread.as_str())
-            .bind(micros(ttl))
-            .fetch_optional(&self.pool)
-            .await
-            .map_err(sql::error)?;
+        let number: Option<i64> = sql::read!(
+            self,
+            Some(space),
+            sqlx::query_scalar(text).bind(space.as_str()).bind(thread.as_str()).bind(micros(ttl)),
+            fetch_optional
+        )?;
         Ok(number.map(|number| Fence { space: space.clone(), thread: thread.clone(), number }))
     }
 
@@ -198,14 +230,12 @@ impl Postgres {
              update leases l set until = clock_timestamp() + $4 * interval '1 microsecond' from held \
              where l.space = held.space and l.thread = held.thread returning l.number";
         let (spaces, threads, numbers) = columns(fences);
-        let kept: Vec<i64> = sqlx::query_scalar(text)
-            .bind(spaces)
-            .bind(threads)
-            .bind(numbers)
-            .bind(micros(ttl))
-            .fetch_all(&self.pool)
-            .await
-            .map_err(sql::error)?;
+        let kept: Vec<i64> = sql::read!(
+            self,
+            None,
+            sqlx::query_scalar(text).bind(spaces).bind(threads).bind(numbers).bind(micros(ttl)),
+            fetch_all
+        )?;
         // Numbers are given out once, so they name their leases.
         Ok(fences.iter().filter(|fence| !kept.contains(&fence.number)).cloned().collect())
     }
@@ -214,25 +244,23 @@ impl Postgres {
         // The row stays: a new number takes the old one's right away.
         let text = "update leases set number = nextval('fences'), until = '-infinity' \
              where space = $1 and thread = $2 and number = $3";
-        sqlx::query(text)
-            .bind(fence.space.as_str())
-            .bind(fence.thread.as_str())
-            .bind(fence.number)
-            .execute(&self.pool)
-            .await
-            .map(|_| ())
-            .map_err(sql::error)
+        let query = sqlx::query(text).bind(fence.space.as_str()).bind(fence.thread.as_str()).bind(fence.number);
+        sql::read!(self, Some(&fence.space), query, execute).map(|_| ())
     }
 
     async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
-        let text = "select t.space, t.thread from threads t \
-             where t.woken > t.handled and t.status not in ('waiting', 'done', 'failed', 'stopped') \
+        let text = "select t.thread from threads t where t.space = $1 \
+             and t.woken > t.handled and t.status not in ('waiting', 'done', 'failed', 'stopped') \
              and not exists (select 1 from leases l where l.space = t.space and l.thread = t.thread \
-             and l.until >= clock_timestamp()) limit $1";
-        let rows: Vec<(String, String)> =
-            sqlx::query_as(text).bind(i64::from(limit)).fetch_all(&self.pool).await.map_err(sql::error)?;
-        let rows = rows.into_iter().map(|(space, thread)| Ok((sql::space(space)?, sql::thread_id(thread)?)));
-        Ok(sql::readable(rows))
+             and l.until >= clock_timestamp()) limit $2";
+        let mut waiting = Vec::new();
+        for space in self.spaces_waiting().await? {
+            let query = sqlx::query_scalar(text).bind(space.as_str()).bind(i64::from(limit));
+            let threads: Vec<String> = sql::read!(self, None, query, fetch_all)?;
+            let threads = sql::readable(threads.into_iter().map(sql::thread_id));
+            waiting.extend(threads.into_iter().map(|thread| (space.clone(), thread)));
+        }
+        Ok(waiting)
     }
 
     /// Rare words are looked up, and what has them is sorted; common ones are met soon by going through the words in order.
@@ -273,7 +301,7 @@ impl Postgres {
     async fn rare(&self, space: &Space, words: &[String]) -> Result<Option<Vec<Seq>>, Error> {
         let text = "select space, seq from event_words where words @@ $1::tsquery limit $2";
         let found: Vec<(String, i64)> =
-            sqlx::query_as(text).bind(all_of(words)).bind(RARE + 1).fetch_all(&self.pool).await.map_err(sql::error)?;
+            sql::search!(self, space, sqlx::query_as(text).bind(all_of(words)).bind(RARE + 1), fetch_all)?;
         let is_rare = found.len() as i64 <= RARE;
         Ok(is_rare.then(|| found.into_iter().filter(|it| it.0 == space.as_str()).map(|it| it.1).collect()))
     }
@@ -284,13 +312,12 @@ impl Postgres {
             sql::entry_columns!(),
             " from entries e where e.words @@ $1::tsquery and e.space = $2 limit $3"
         );
-        let rows: Vec<sql::EntryColumns> = sqlx::query_as(text)
-            .bind(all_of(words))
-            .bind(space.as_str())
-            .bind(super::rank::CANDIDATES)
-            .fetch_all(&self.pool)
-            .await
-            .map_err(sql::error)?;
+        let rows: Vec<sql::EntryColumns> = sql::search!(
+            self,
+            space,
+            sqlx::query_as(text).bind(all_of(words)).bind(space.as_str()).bind(super::rank::CANDIDATES),
+            fetch_all
+        )?;
         rows.into_iter().map(sql::entry).collect()
     }
 
@@ -320,7 +347,11 @@ impl Postgres {
 
     async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
         let read = async |keys: Vec<(Space, ThreadId)>| {
-            let rows = read_threads(&mut *self.reader().await?, &keys).await?;
+            // Of many spaces at once, each by its key: nobody's search stands in the way.
+            let mut reader = self.reader(None).await?;
+            let rows = read_threads(reader.connection(), &keys).await;
+            reader.done();
+            let rows = rows?;
             let rows: HashMap<_, _> = rows.into_iter().map(|(space, row)| ((space, row.thread.clone()), row)).collect();
             Ok(keys.iter().map(|key| rows.get(key).cloned()).collect())
         };
@@ -340,11 +371,8 @@ impl Postgres {
         let read = async |keys: Vec<Space>| {
             let names: BTreeSet<&str> = keys.iter().map(Space::as_str).collect();
             let text = "select space, name, prompt, updated from submodules where space = any($1) order by space, name";
-            let rows: Vec<(String, String, String, i64)> = sqlx::query_as(text)
-                .bind(Vec::from_iter(names))
-                .fetch_all(&mut *self.reader().await?)
-                .await
-                .map_err(sql::error)?;
+            let query = sqlx::query_as(text).bind(Vec::from_iter(names));
+            let rows: Vec<(String, String, String, i64)> = sql::read!(self, None, query, fetch_all)?;
             let mut voices: HashMap<String, Vec<SubmoduleRow>> = HashMap::new();
             for (space, name, prompt, updated) in rows {
                 voices.entry(space).or_default().push(sql::submodule((name, prompt, updated))?);
@@ -362,6 +390,7 @@ impl Postgres {
         self.writer.close().await;
         self.index.close().await;
         self.watch.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        self.blobs.close().await;
         self.pool.close().await;
     }
 }
@@ -579,14 +608,6 @@ impl Backend for Log {
 
     fn settled(&mut self, _: &[Fence]) {
         // Leases are rows: they went with the transaction.
-    }
-
-    async fn put_blobs(&mut self, blobs: &[Upload]) -> Result<(), Error> {
-        self.begin().await?;
-        for Upload { space, sha256, blob, .. } in blobs {
-            put_blob(self.connection()?, space, sha256, blob).await?;
-        }
-        self.commit().await
     }
 
     fn committed(&mut self, space: &Space) {

@@ -89,7 +89,7 @@ fn differ<K: Ord, V: PartialEq, N: Display>(
 }
 
 /// Stamps, for a connection (that has `put`, `put_rest`, `put_index`, `clear`, and `HEADS`, which selects where the logs of the
-/// spaces that have rows end): `read_events`, `read_blob`, `remake`, and the store's `rebuild_rows`, which needs `alone` (a
+/// spaces that have rows end): `read_events`, `remake`, and the store's `rebuild_rows`, which needs `alone` (a
 /// connection inside a transaction that sees one state, and, to change it, shares it with nobody).
 macro_rules! rebuild {
     ($Store:ident, $Connection:ty) => {
@@ -127,25 +127,6 @@ macro_rules! rebuild {
                 sql::placed_event(row).map(|(space, event)| (space, event, payload))
             };
             rows.into_iter().map(read).collect()
-        }
-
-        /// The next blob of all spaces after a key.
-        pub(super) async fn read_blob(
-            connection: &mut $Connection,
-            after: &(String, String),
-        ) -> Result<Option<(Space, String, super::Blob)>, Error> {
-            let text = "select space, sha256, mime, bytes from blobs where (space, sha256) > ($1, $2) \
-                 order by space, sha256 limit 1";
-            let row: Option<(String, String, String, Vec<u8>)> = sqlx::query_as(text)
-                .bind(&after.0)
-                .bind(&after.1)
-                .fetch_optional(connection)
-                .await
-                .map_err(sql::error)?;
-            row.map(|(space, sha256, mime, bytes)| {
-                Ok((sql::space(space)?, sha256, super::Blob { mime, bytes: bytes.into() }))
-            })
-            .transpose()
         }
 
         /// Folds the log and compares; without `check`, puts the rows it makes in place of those that are there.

@@ -43,17 +43,16 @@ fn copy<K: Ord, V: Clone>(to: &mut BTreeMap<K, V>, from: &BTreeMap<K, V>, key: K
     }
 }
 
-/// In the place of a root: no event has this seq.
+/// In the place of a root: no event has these seqs. What a space has used and how many threads have begun in it; how many have ended.
 pub(super) const SPACE: Seq = 0;
+pub(super) const ENDED: Seq = -1;
+const ONE: Spent = Spent { calls: 0, tokens: 0, threads: 1 };
 
 impl Rows {
     /// The rows after one more event.
     pub fn apply(&mut self, space: &Space, event: &Event, project: Project) {
         let (thread, other) = project(event);
-        self.threads
-            .entry((space.clone(), event.thread.clone()))
-            .or_insert_with(|| ThreadRow::first(&event.thread, event.ts))
-            .take(thread, event.seq, event.ts);
+        self.apply_to_thread(space, event, thread);
         if let Some(change) = &other {
             self.supersede(space, &event.thread, change);
         }
@@ -109,8 +108,7 @@ impl Rows {
                 let sums = [(Some(SPACE), all), (root, spent)].into_iter();
                 for (root, spent) in sums.filter_map(|(root, spent)| Some((root?, spent))) {
                     if spent != Spent::default() {
-                        let sum = self.roots.entry((space.clone(), root)).or_default();
-                        *sum = sum.with(spent, u64::saturating_add);
+                        self.add(space, root, spent);
                     }
                 }
             }
@@ -120,6 +118,38 @@ impl Rows {
 }
 
 impl Rows {
+    fn apply_to_thread(&mut self, space: &Space, event: &Event, change: ThreadChange) {
+        let mut is_new = false;
+        let row = self.threads.entry((space.clone(), event.thread.clone())).or_insert_with(|| {
+            is_new = true;
+            ThreadRow::first(&event.thread, event.ts)
+        });
+        let had_ended = row.status.is_final();
+        row.take(change, event.seq, event.ts);
+        let has_ended = row.status.is_final() && !had_ended;
+        if is_new {
+            self.add(space, SPACE, ONE);
+        }
+        if has_ended {
+            self.add(space, ENDED, ONE);
+        }
+    }
+
+    fn add(&mut self, space: &Space, root: Seq, spent: Spent) {
+        let sum = self.roots.entry((space.clone(), root)).or_default();
+        *sum = sum.with(spent, u64::saturating_add);
+    }
+
+    /// How many threads of a space begin here.
+    pub fn begun(&self, space: &Space) -> u64 {
+        self.roots.get(&(space.clone(), SPACE)).map_or(0, |spent| spent.threads)
+    }
+
+    /// How many end.
+    pub fn ended(&self, space: &Space) -> u64 {
+        self.roots.get(&(space.clone(), ENDED)).map_or(0, |spent| spent.threads)
+    }
+
     /// What could not be read before does not matter any more.
     fn supersede(&mut self, space: &Space, thread: &ThreadId, change: &Change) {
         let (kind, key, of_thread) = match change {

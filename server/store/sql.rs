@@ -6,16 +6,34 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 
 use super::{Error, Query};
 use crate::id::Seq;
+use crate::text::sha256;
 
 /// How long a query waits for the index to reach the log's end.
 pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
 pub(super) use super::columns::*;
 
+/// How many threads of a space have begun and not ended.
+pub(super) const THREADS: &str = "select coalesce((select threads from roots where space = $1 and root = 0), 0) \
+     - coalesce((select threads from roots where space = $1 and root = -1), 0)";
+
 /// The next events of a log, for `catch_up.rs`: so many at a time.
 pub(super) const AFTER: &str =
     concat!("select ", event_columns!(), " from events e where space = $1 and seq > $2 order by seq limit $3 + 0");
 pub(super) const AFTER_PAGE: i64 = 256;
+
+/// So many bytes take long enough to be hashed elsewhere: a thread that many share does nothing else meanwhile.
+const LARGE: usize = 256 << 10;
+
+/// The name of a blob with these bytes.
+pub(super) async fn hashed(bytes: &bytes::Bytes) -> Result<String, Error> {
+    if bytes.len() < LARGE {
+        return Ok(sha256(bytes));
+    }
+    let bytes = bytes.clone();
+    let hashed = tokio::task::spawn_blocking(move || sha256(&bytes)).await;
+    hashed.map_err(|error| Error::Unavailable(format!("the server is stopping: {error}")))
+}
 
 /// Who can act on a database's error.
 pub(super) fn error(error: sqlx::Error) -> Error {
@@ -28,12 +46,22 @@ pub(super) fn error(error: sqlx::Error) -> Error {
     }
 }
 
+/// The same of a search: what was stopped for its time (SQLITE_INTERRUPT, `query_canceled`) would not be faster next time.
+pub(super) fn searched(error: sqlx::Error) -> Error {
+    let code = error.as_database_error().and_then(|cause| cause.code());
+    match code.as_deref() {
+        Some("9" | "57014") => Error::TooDear,
+        _ => self::error(error),
+    }
+}
+
 /// SQLite's result codes are numbers; Postgres' have five characters, the first two name the class.
 fn is_passing(code: Option<&str>) -> bool {
     let Some(code) = code else { return false };
     match code.parse::<u32>() {
-        // The low byte: 5 busy, 6 locked, 7 no memory, 8 read-only, 10 input or output, 13 full, 14 cannot open.
-        Ok(number) if code.len() < 5 => matches!(number & 0xff, 5 | 6 | 7 | 8 | 10 | 13 | 14),
+        // The low byte: 5 busy, 6 locked, 7 no memory, 8 read-only, 9 stopped for its time, 10 input or output, 13 full, 14 cannot
+        // open.
+        Ok(number) if code.len() < 5 => matches!(number & 0xff, 5..=10 | 13 | 14),
         // 08 connection, 40 rolled back, 53 resources, 55 not in that state (locks), 57 operator, 58 system.
         _ => matches!(code.get(..2), Some("08" | "40" | "53" | "55" | "57" | "58")) || code == "25P02",
     }
@@ -44,9 +72,31 @@ pub(super) fn range(query: &Query) -> (Seq, Seq) {
     (query.after.unwrap_or(0), query.before.unwrap_or(Seq::MAX))
 }
 
+/// What a query reads, for a space or (`None`) for all of them.
+macro_rules! read {
+    ($store:expr, $space:expr, $query:expr, $fetch:ident) => {{
+        let mut reader = $store.reader($space).await?;
+        let result = $query.$fetch(reader.connection()).await;
+        reader.done();
+        result.map_err(sql::error)
+    }};
+}
+pub(super) use read;
+
+/// What a search in a space finds: one that takes too long is the asker's to change.
+macro_rules! search {
+    ($store:expr, $space:expr, $query:expr, $fetch:ident) => {{
+        let mut reader = $store.reader(Some($space)).await?;
+        let result = $query.$fetch(reader.connection()).await;
+        reader.done();
+        result.map_err(sql::searched)
+    }};
+}
+pub(super) use search;
+
 /// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`, `project`, and for what differs: `reader`,
-/// `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`, `known_thread`, `known_events`,
-/// `known_submodules`, `renewed`, `sound`, `shut`; a function `by_key`; and a constant `MERGES_RUNS`.
+/// `keep_blob`, `kept_blob`, `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`,
+/// `known_thread`, `known_events`, `known_submodules`, `renewed`, `sound`, `shut`; a function `by_key`; and a constant `MERGES_RUNS`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
@@ -64,11 +114,8 @@ macro_rules! store {
             }
 
             async fn head(&self, space: &Space) -> Result<super::Head, Error> {
-                let seq: Option<i64> = sqlx::query_scalar("select max(seq) from events where space = $1")
-                    .bind(space.as_str())
-                    .fetch_one(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                let seq: Option<i64> = sql::read!(self, Some(space), sqlx::query_scalar("select max(seq) from events where space = $1")
+                    .bind(space.as_str()), fetch_one)?;
                 Ok(super::Head { seq: seq.unwrap_or(0), epoch: self.epoch })
             }
 
@@ -91,24 +138,18 @@ macro_rules! store {
                 let text = "select exists (select 1 from marks where space = $1 and mark = $2) \
                      or exists (select 1 from events where space = $1 \
                      and seq > coalesce((select seq from indexed where space = $1), 0) and tags like $3)";
-                sqlx::query_scalar(text)
+                sql::read!(self, Some(space), sqlx::query_scalar(text)
                     .bind(space.as_str())
                     .bind(super::marks::of_tag(tag))
-                    .bind(format!("%\"{tag}\"%"))
-                    .fetch_one(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)
+                    .bind(format!("%\"{tag}\"%")), fetch_one)
             }
 
             async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error> {
                 let text =
                     concat!("select ", sql::event_columns!(), " from events e where space = $1 and event_id = $2");
-                let row: Option<sql::EventColumns> = sqlx::query_as(text)
+                let row: Option<sql::EventColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
-                    .bind(event_id)
-                    .fetch_optional(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                    .bind(event_id), fetch_optional)?;
                 row.map(sql::event).transpose()
             }
 
@@ -127,13 +168,10 @@ macro_rules! store {
                     sql::thread_columns!(),
                     " from threads where space = $1 and thread > $2 order by thread limit $3 + 0"
                 );
-                let rows: Vec<sql::ThreadColumns> = sqlx::query_as(text)
+                let rows: Vec<sql::ThreadColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
                     .bind(after.map_or("", ThreadId::as_str))
-                    .bind(i64::from(limit))
-                    .fetch_all(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                    .bind(i64::from(limit)), fetch_all)?;
                 rows.into_iter().map(sql::thread).collect()
             }
 
@@ -150,25 +188,19 @@ macro_rules! store {
                     " from threads where space = $1 and thread > $2 and thread < $3 \
                      and status not in ('done', 'failed', 'stopped') order by thread limit $4 + 0"
                 );
-                let rows: Vec<sql::ThreadColumns> = sqlx::query_as(text)
+                let rows: Vec<sql::ThreadColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
                     .bind(format!("{thread}."))
                     .bind(format!("{thread}/"))
-                    .bind(i64::from(limit))
-                    .fetch_all(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                    .bind(i64::from(limit)), fetch_all)?;
                 rows.into_iter().map(sql::thread).collect()
             }
 
             async fn spent(&self, space: &Space, root: Option<crate::id::Seq>) -> Result<super::Spent, Error> {
                 let text = "select calls, tokens, threads from roots where space = $1 and root = $2";
-                let row: Option<sql::SpentColumns> = sqlx::query_as(text)
+                let row: Option<sql::SpentColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
-                    .bind(root.unwrap_or(super::rows::SPACE))
-                    .fetch_optional(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                    .bind(root.unwrap_or(super::rows::SPACE)), fetch_optional)?;
                 row.map_or(Ok(super::Spent::default()), sql::spent)
             }
 
@@ -181,15 +213,18 @@ macro_rules! store {
             ) -> Result<u32, Error> {
                 let text = "select count(*) from (select seq from mailboxes where space = $1 and thread = $2 and seq > $3 \
                      and seq > (select handled from threads where space = $1 and thread = $2) limit $4 + 0) q";
-                let waiting: i64 = sqlx::query_scalar(text)
+                let waiting: i64 = sql::read!(self, Some(space), sqlx::query_scalar(text)
                     .bind(space.as_str())
                     .bind(thread.as_str())
                     .bind(after)
-                    .bind(i64::from(limit))
-                    .fetch_one(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                    .bind(i64::from(limit)), fetch_one)?;
                 Ok(u32::try_from(waiting).unwrap_or(limit))
+            }
+
+            async fn living(&self, space: &Space) -> Result<u64, Error> {
+                let threads: i64 =
+                    sql::read!(self, Some(space), sqlx::query_scalar(sql::THREADS).bind(space.as_str()), fetch_one)?;
+                Ok(u64::try_from(threads).unwrap_or_default())
             }
 
             async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
@@ -202,70 +237,52 @@ macro_rules! store {
 
             async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<super::ContactRow>, Error> {
                 let text = "select name, target, description from contacts where space = $1 and thread = $2 order by name";
-                let rows: Vec<sql::ContactColumns> = sqlx::query_as(text)
+                let rows: Vec<sql::ContactColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
-                    .bind(thread.as_str())
-                    .fetch_all(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                    .bind(thread.as_str()), fetch_all)?;
                 rows.into_iter().map(sql::contact).collect()
             }
 
             async fn holders(&self, space: &Space, target: &ThreadId, limit: u32) -> Result<Vec<ThreadId>, Error> {
                 let text = "select distinct thread from contacts where space = $1 and target = $2 order by thread limit $3 + 0";
-                let rows: Vec<String> = sqlx::query_scalar(text)
+                let rows: Vec<String> = sql::read!(self, Some(space), sqlx::query_scalar(text)
                     .bind(space.as_str())
                     .bind(target.as_str())
-                    .bind(i64::from(limit))
-                    .fetch_all(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                    .bind(i64::from(limit)), fetch_all)?;
                 rows.into_iter().map(sql::thread_id).collect()
             }
 
             async fn awaiting(&self, space: &Space, target: &ThreadId, limit: u32) -> Result<Vec<ThreadId>, Error> {
                 let text = "select thread from threads where space = $1 and awaits = $2 order by thread limit $3 + 0";
-                let rows: Vec<String> = sqlx::query_scalar(text)
+                let rows: Vec<String> = sql::read!(self, Some(space), sqlx::query_scalar(text)
                     .bind(space.as_str())
                     .bind(target.as_str())
-                    .bind(i64::from(limit))
-                    .fetch_all(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                    .bind(i64::from(limit)), fetch_all)?;
                 rows.into_iter().map(sql::thread_id).collect()
             }
 
             async fn waits(&self, after: Option<&super::Wait>, limit: u32) -> Result<Vec<super::Wait>, Error> {
                 let text = "select space, awaits, thread from threads where awaits is not null \
                      and (space, awaits, thread) > ($1, $2, $3) order by space, awaits, thread limit $4 + 0";
-                let rows: Vec<(String, String, String)> = sqlx::query_as(text)
+                let rows: Vec<(String, String, String)> = sql::read!(self, None, sqlx::query_as(text)
                     .bind(after.map_or("", |after| after.space.as_str()))
                     .bind(after.map_or("", |after| after.target.as_str()))
                     .bind(after.map_or("", |after| after.thread.as_str()))
-                    .bind(i64::from(limit))
-                    .fetch_all(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                    .bind(i64::from(limit)), fetch_all)?;
                 rows.into_iter().map(sql::wait).collect()
             }
 
             async fn timers(&self, space: &Space, thread: &ThreadId) -> Result<Vec<super::TimerRow>, Error> {
                 let text = "select space, thread, name, due, note, root from timers where space = $1 and thread = $2 order by name";
-                let rows: Vec<sql::TimerColumns> = sqlx::query_as(text)
+                let rows: Vec<sql::TimerColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
-                    .bind(thread.as_str())
-                    .fetch_all(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                    .bind(thread.as_str()), fetch_all)?;
                 rows.into_iter().map(sql::timer).collect()
             }
 
             async fn spaces_due(&self, until: crate::time::Timestamp) -> Result<Vec<Space>, Error> {
-                let spaces: Vec<String> = sqlx::query_scalar("select distinct space from timers where due <= $1")
-                    .bind(until.micros())
-                    .fetch_all(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                let spaces: Vec<String> = sql::read!(self, None, sqlx::query_scalar("select distinct space from timers where due <= $1")
+                    .bind(until.micros()), fetch_all)?;
                 Ok(sql::readable(spaces.into_iter().map(sql::space)))
             }
 
@@ -277,13 +294,10 @@ macro_rules! store {
             ) -> Result<Vec<super::TimerRow>, Error> {
                 let text = "select space, thread, name, due, note, root from timers where space = $1 and due <= $2 \
                      order by due limit $3 + 0";
-                let rows: Vec<sql::TimerColumns> = sqlx::query_as(text)
+                let rows: Vec<sql::TimerColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
                     .bind(until.micros())
-                    .bind(i64::from(limit))
-                    .fetch_all(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                    .bind(i64::from(limit)), fetch_all)?;
                 Ok(sql::readable(rows.into_iter().map(sql::timer)))
             }
 
@@ -291,22 +305,16 @@ macro_rules! store {
                 &self,
                 after: crate::time::Timestamp,
             ) -> Result<Option<crate::time::Timestamp>, Error> {
-                let due: Option<i64> = sqlx::query_scalar("select min(due) from timers where due > $1")
-                    .bind(after.micros())
-                    .fetch_one(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                let due: Option<i64> = sql::read!(self, None, sqlx::query_scalar("select min(due) from timers where due > $1")
+                    .bind(after.micros()), fetch_one)?;
                 Ok(due.map(crate::time::Timestamp::from_micros))
             }
 
             async fn entry(&self, space: &Space, key: &str) -> Result<Option<super::Entry>, Error> {
                 let text = concat!("select ", sql::entry_columns!(), " from entries e where space = $1 and key = $2");
-                let row: Option<sql::EntryColumns> = sqlx::query_as(text)
+                let row: Option<sql::EntryColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
-                    .bind(key)
-                    .fetch_optional(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                    .bind(key), fetch_optional)?;
                 row.map(sql::entry).transpose()
             }
 
@@ -329,13 +337,10 @@ macro_rules! store {
                         " from entries e where space = $1 and key >= $2 order by key limit $3 + 0"
                     ),
                 };
-                let rows: Vec<sql::EntryColumns> = sqlx::query_as(text)
+                let rows: Vec<sql::EntryColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
                     .bind(after.unwrap_or(""))
-                    .bind(i64::from(limit))
-                    .fetch_all(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                    .bind(i64::from(limit)), fetch_all)?;
                 rows.into_iter().map(sql::entry).collect()
             }
 
@@ -379,20 +384,13 @@ macro_rules! store {
             }
 
             async fn put_blob(&self, space: &Space, blob: super::Blob) -> Result<String, Error> {
-                let sha256 = crate::text::sha256(&blob.bytes);
-                self.writer.put_blob(space, sha256.clone(), blob).await?;
+                let sha256 = sql::hashed(&blob.bytes).await?;
+                self.keep_blob(space, sha256.clone(), blob).await?;
                 Ok(sha256)
             }
 
             async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<super::Blob>, Error> {
-                let row: Option<(String, Vec<u8>)> =
-                    sqlx::query_as("select mime, bytes from blobs where space = $1 and sha256 = $2")
-                        .bind(space.as_str())
-                        .bind(sha256)
-                        .fetch_optional(&mut *self.reader().await?)
-                        .await
-                        .map_err(sql::error)?;
-                Ok(row.map(|(mime, bytes)| super::Blob { mime, bytes: bytes.into() }))
+                self.kept_blob(space, sha256).await
             }
 
             async fn rebuild(&self, check: bool) -> Result<super::Rebuilt, Error> {
@@ -413,8 +411,7 @@ macro_rules! store {
 
             async fn ping(&self) -> Result<(), Error> {
                 self.sound()?;
-                let answer: Result<i32, _> = sqlx::query_scalar("select 1").fetch_one(&mut *self.reader().await?).await;
-                answer.map_err(sql::error)?;
+                let _: i32 = sql::read!(self, None, sqlx::query_scalar("select 1"), fetch_one)?;
                 self.writer.sound().await
             }
 
@@ -424,6 +421,17 @@ macro_rules! store {
         }
 
         impl $Store {
+            /// The spaces that have threads with something in their mailbox, one look-up each.
+            async fn spaces_waiting(&self) -> Result<Vec<Space>, Error> {
+                let text = "with recursive w (space) as (select (select min(space) from threads \
+                     where woken > handled and status not in ('waiting', 'done', 'failed', 'stopped')) \
+                     union all select (select min(t.space) from threads t where t.space > w.space \
+                     and t.woken > t.handled and t.status not in ('waiting', 'done', 'failed', 'stopped')) \
+                     from w where w.space is not null) select space from w where space is not null";
+                let spaces: Vec<String> = sql::read!(self, None, sqlx::query_scalar(text), fetch_all)?;
+                Ok(sql::readable(spaces.into_iter().map(sql::space)))
+            }
+
             /// The rows of a page.
             async fn page(&self, space: &Space, query: &Query) -> Result<Vec<sql::EventColumns>, Error> {
                 let query = &self.placed(space, query).await?;
@@ -446,7 +454,7 @@ macro_rules! store {
                         }
                     }
                 };
-                page.build_query_as().fetch_all(&mut *self.reader().await?).await.map_err(sql::error)
+                sql::search!(self, space, page.build_query_as(), fetch_all)
             }
 
             /// The query with positions in the place of times: times never decrease along seq.
@@ -472,12 +480,9 @@ macro_rules! store {
                      case when (select ts < $2 from events where space = $1 and seq = (early + late) / 2) \
                      then late else (early + late) / 2 end from part where late - early > 1) \
                      select min(late) from part";
-                sqlx::query_scalar(text)
+                sql::read!(self, Some(space), sqlx::query_scalar(text)
                     .bind(space.as_str())
-                    .bind(ts.micros())
-                    .fetch_one(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)
+                    .bind(ts.micros()), fetch_one)
             }
 
             /// Waits until the index has reached the log's end of now. An index that is far behind (the log was written by a server
@@ -485,11 +490,8 @@ macro_rules! store {
             async fn await_index(&self, space: &Space) -> Result<(), Error> {
                 let text = "select 1 where (select max(seq) from events where space = $1) \
                      > coalesce((select seq from indexed where space = $1), 0)";
-                let behind: Option<i32> = sqlx::query_scalar(text)
-                    .bind(space.as_str())
-                    .fetch_optional(&mut *self.reader().await?)
-                    .await
-                    .map_err(sql::error)?;
+                let behind: Option<i32> = sql::read!(self, Some(space), sqlx::query_scalar(text)
+                    .bind(space.as_str()), fetch_optional)?;
                 if behind.is_none() {
                     return Ok(());
                 }
@@ -706,6 +708,14 @@ macro_rules! read_asked {
                 .await
                 .map_err(sql::error)?;
             before.submodules.entry(space.clone()).or_default().extend(rows);
+        }
+        for space in &$asked.threads {
+            let threads: i64 = sqlx::query_scalar(sql::THREADS)
+                .bind(space.as_str())
+                .fetch_one(&mut *$connection)
+                .await
+                .map_err(sql::error)?;
+            before.threads.insert(space.clone(), u64::try_from(threads).unwrap_or_default());
         }
         before
     }};

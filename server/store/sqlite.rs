@@ -16,13 +16,14 @@ use super::index::Index;
 use super::known::Known;
 use super::leases::Leases;
 use super::sql::{self, stored};
-use super::{Checked, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
+use super::{Blob, Checked, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
 use crate::time::Timestamp;
 use index::IndexFile;
 use log::{Broken, Log};
 use readers::{Reader, Readers};
+use uploads::Uploads;
 
 mod bulk;
 mod check;
@@ -30,10 +31,12 @@ mod file;
 mod index;
 mod log;
 mod readers;
+mod uploads;
 
 pub(super) use bulk::{clear, put, put_blob, put_index, put_rest};
 pub(super) use file::{is_in_use, new_backup, open_alone, open_backup, reading, writing};
 pub(super) use index::{adopt, attach_new};
+pub(super) use uploads::read_blob;
 
 /// How long a reader waits for a connection.
 const ACQUIRE: Duration = Duration::from_secs(2);
@@ -58,6 +61,7 @@ pub(super) struct Sqlite {
     options: SqliteConnectOptions,
     broken: Broken,
     known: Known,
+    uploads: Uploads,
     // A plain mutex: held to stop the task, never across an await.
     tasks: Mutex<JoinSet<()>>,
     /// What the last look at the whole file showed. A plain mutex, never held across an await.
@@ -78,6 +82,7 @@ impl Sqlite {
             let (mut connection, begun) = tokio::try_join!(file::open(&options), index::begin(path))?;
             let opened = file::opened(&mut connection).await?;
             check::end_of_log(&mut connection).await?;
+            uploads::clear(&mut connection).await?;
             Ok::<_, Error>((connection, begun, opened))
         };
         let (connection, begun, (epoch, incarnation)) = match opening.await {
@@ -85,12 +90,20 @@ impl Sqlite {
             Err(error) => return Err(check::located(&reading(url)?, error).await),
         };
         let index = IndexFile::open(begun, path, broken.clone()).await?;
-        let readers = Arc::new(Readers::new(reading(url)?, settings.connections));
+        let readers = Arc::new(Readers::new(reading(url)?, settings));
         let leases = Arc::new(Leases::new(incarnation << 32));
         let feed = Arc::new(Feed::default());
         let known = Known::default();
         let index = Index::start(index, &settings.supervisor);
-        let backend = Log { connection, broken: broken.clone(), leases: leases.clone(), known: known.clone() };
+        let uploads = Uploads::default();
+        let backend = Log {
+            connection,
+            broken: broken.clone(),
+            leases: leases.clone(),
+            known: known.clone(),
+            uploads: uploads.clone(),
+            writing: Vec::new(),
+        };
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let mut tasks = JoinSet::new();
         let telling = catch_up::run(readers.clone(), feed.clone());
@@ -107,14 +120,28 @@ impl Sqlite {
             options,
             broken,
             known,
+            uploads,
             tasks,
             checked: Mutex::default(),
             _lock: lock,
         })
     }
 
-    async fn reader(&self) -> Result<Reader<'_>, Error> {
-        self.readers.take().await
+    async fn reader(&self, space: Option<&Space>) -> Result<Reader<'_>, Error> {
+        self.readers.take(space).await
+    }
+
+    async fn keep_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), Error> {
+        let answered = self.uploads.put(space, sha256, blob);
+        self.writer.nudge()?;
+        answered.await.map_err(|_| Error::Unavailable("the store is closed".into()))?
+    }
+
+    async fn kept_blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, Error> {
+        let mut reader = self.reader(Some(space)).await?;
+        let blob = uploads::read(reader.connection(), space, sha256).await;
+        reader.done();
+        blob
     }
 
     async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error> {
@@ -131,30 +158,29 @@ impl Sqlite {
     }
 
     async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
-        let text = "select space, thread from threads \
-             where woken > handled and status not in ('waiting', 'done', 'failed', 'stopped') limit $1 + 0";
-        let rows: Vec<(String, String)> = sqlx::query_as(text)
-            .bind(i64::from(limit) + stored(self.leases.len() as u64))
-            .fetch_all(&mut *self.reader().await?)
-            .await
-            .map_err(sql::error)?;
+        let text = "select thread from threads where space = $1 \
+             and woken > handled and status not in ('waiting', 'done', 'failed', 'stopped') limit $2 + 0";
         let mut waiting = Vec::new();
-        let rows = rows.into_iter().map(|(space, thread)| Ok((sql::space(space)?, sql::thread_id(thread)?)));
-        for (space, thread) in sql::readable(rows) {
-            if waiting.len() < limit as usize && !self.leases.is_held(&space, &thread) {
-                waiting.push((space, thread));
-            }
+        for space in self.spaces_waiting().await? {
+            // The leases are known here: of those that are held, the threads are left out.
+            let most = i64::from(limit) + stored(self.leases.len() as u64);
+            let query = sqlx::query_scalar(text).bind(space.as_str()).bind(most);
+            let threads: Vec<String> = sql::read!(self, None, query, fetch_all)?;
+            let threads = sql::readable(threads.into_iter().map(sql::thread_id));
+            let free = threads.into_iter().filter(|thread| !self.leases.is_held(&space, thread));
+            waiting.extend(free.take(limit as usize).map(|thread| (space.clone(), thread)));
         }
         Ok(waiting)
     }
 
     /// Row ids grow with seq within a space, so the newest matches come first without sorting.
     async fn text_page(&self, space: &Space, words: &[String], query: &Query) -> Result<Option<Page>, Error> {
-        let number: Option<i64> = sqlx::query_scalar("select number from spaces where space = $1")
-            .bind(space.as_str())
-            .fetch_optional(&mut *self.reader().await?)
-            .await
-            .map_err(sql::error)?;
+        let number: Option<i64> = sql::read!(
+            self,
+            Some(space),
+            sqlx::query_scalar("select number from spaces where space = $1").bind(space.as_str()),
+            fetch_optional
+        )?;
         let Some(number) = number else { return Ok(None) };
         let base = number << SEQ_BITS;
         let most = (1 << SEQ_BITS) - 1;
@@ -181,13 +207,12 @@ impl Sqlite {
             " from entry_words w cross join entries e where w.entry_words match $1 and e.number = w.rowid and e.space = $2",
             " order by w.rowid desc limit $3"
         );
-        let rows: Vec<sql::EntryColumns> = sqlx::query_as(text)
-            .bind(all_of(words))
-            .bind(space.as_str())
-            .bind(super::rank::CANDIDATES)
-            .fetch_all(&mut *self.reader().await?)
-            .await
-            .map_err(sql::error)?;
+        let rows: Vec<sql::EntryColumns> = sql::search!(
+            self,
+            space,
+            sqlx::query_as(text).bind(all_of(words)).bind(space.as_str()).bind(super::rank::CANDIDATES),
+            fetch_all
+        )?;
         rows.into_iter().map(sql::entry).collect()
     }
 
@@ -209,12 +234,8 @@ impl Sqlite {
             return Ok(Some(row));
         }
         let text = concat!("select ", sql::thread_columns!(), " from threads where space = $1 and thread = $2");
-        let row: Option<sql::ThreadColumns> = sqlx::query_as(text)
-            .bind(space.as_str())
-            .bind(thread.as_str())
-            .fetch_optional(&mut *self.reader().await?)
-            .await
-            .map_err(sql::error)?;
+        let query = sqlx::query_as(text).bind(space.as_str()).bind(thread.as_str());
+        let row: Option<sql::ThreadColumns> = sql::read!(self, Some(space), query, fetch_optional)?;
         row.map(sql::thread).transpose()
     }
 
@@ -228,11 +249,8 @@ impl Sqlite {
             Err(changes) => changes,
         };
         let text = "select name, prompt, updated from submodules where space = $1 order by name";
-        let rows: Vec<sql::SubmoduleColumns> = sqlx::query_as(text)
-            .bind(space.as_str())
-            .fetch_all(&mut *self.reader().await?)
-            .await
-            .map_err(sql::error)?;
+        let rows: Vec<sql::SubmoduleColumns> =
+            sql::read!(self, Some(space), sqlx::query_as(text).bind(space.as_str()), fetch_all)?;
         let rows = rows.into_iter().map(sql::submodule).collect::<Result<Vec<_>, _>>()?;
         self.known.keep_voices(space, changes, &rows);
         Ok(rows)

@@ -44,7 +44,7 @@ impl Unserved {
         let changed = match came {
             Ok(_) => all.remove(&key).is_some(),
             Err(error @ (Error::Broken(_) | Error::Conflict(_))) => all.insert(key, error.to_string()).is_none(),
-            Err(Error::Unavailable(_) | Error::Unmet(_)) => false,
+            Err(Error::Unavailable(_) | Error::Unmet(_) | Error::TooDear) => false,
         };
         if changed {
             let spaces = all.keys().map(|(space, _)| space).collect::<BTreeSet<_>>().len();

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::contacts::{PARENT, SELF, known, unreadable};
-use crate::event::{Draft, ErrorCode};
+use crate::event::{Condition, Draft, ErrorCode};
 use crate::failure::{Failure, FailureKind};
 use crate::id::{self, Name, ThreadId};
 use crate::store::ThreadRow;
@@ -65,6 +65,8 @@ pub struct Nest {
     made: Vec<ThreadId>,
     put_aside: Vec<ThreadId>,
     room: u64,
+    /// Room in the space.
+    space_room: u64,
 }
 
 impl Nest {
@@ -74,7 +76,8 @@ impl Nest {
         let contacts = known(desk).await?.into_keys().collect();
         let used = row.as_ref().map_or(0, |row| u64::from(row.standing.subthreads));
         let room = desk.budget.subthreads.saturating_sub(used);
-        Ok(Self { row, contacts, made: Vec::new(), put_aside: Vec::new(), room })
+        let space_room = desk.threads.saturating_sub(desk.store.living(&desk.space).await.map_err(unreadable)?);
+        Ok(Self { row, contacts, made: Vec::new(), put_aside: Vec::new(), room, space_room })
     }
 
     /// The new thread and the events that make it, or why it cannot be made.
@@ -108,6 +111,13 @@ impl Nest {
                 desk.budget.sends
             );
             return Ok(Err(refusal(desk, given, ErrorCode::SendLimit, &text)));
+        }
+        if self.made.len() as u64 >= self.space_room {
+            let text = format!(
+                "not made: there are {} threads at work in the whole mind (limits.threads); end some that are not needed",
+                desk.threads
+            );
+            return Ok(Err(refusal(desk, given, ErrorCode::SubthreadLimit, &text)));
         }
         let mut drafts = Vec::new();
         if self.room == 0 {
@@ -164,7 +174,7 @@ impl Nest {
         let about = settings.prompt.as_deref().unwrap_or("a subthread of yours").chars().take(200).collect::<String>();
         let contact = json!({ "thread": thread, "description": about });
         let mut drafts = vec![
-            Draft::created(thread, &json!(settings)),
+            Draft::created(thread, &json!(settings)).only_if(Condition::FewerThreads(desk.threads)),
             Draft::changed(&desk.thread, "contact", label.as_str(), contact),
             Draft::spawned(&desk.thread, Some(desk.turn), thread, Some(label)).of_call(&desk.call_id),
         ];

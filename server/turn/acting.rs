@@ -249,6 +249,7 @@ impl Driver {
             immediate: self.settings.commit == Commit::Immediate,
             budget: self.mind.budget.clone(),
             filter_tags: self.mind.tool_limits.filter_tags,
+            threads: self.mind.tool_limits.threads,
             purse: self.place.purse.clone(),
             store: self.mind.caller.store().clone(),
         }

@@ -5,10 +5,14 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+mod reads;
+mod timers;
 mod turns;
+mod writes;
 
 const TENANTS: &str = "[[keys]]\nkey = \"the-key-of-a-0123456789\"\nspace = \"a\"\nrole = \"operator\"\n\
-                       [[keys]]\nkey = \"the-key-of-b-0123456789\"\nspace = \"b\"\nrole = \"operator\"\n";
+                       [[keys]]\nkey = \"the-key-of-b-0123456789\"\nspace = \"b\"\nrole = \"operator\"\n\
+                       [[keys]]\nkey = \"the-key-of-c-0123456789\"\nspace = \"c\"\nrole = \"admin\"\n";
 
 /// A server with two tenants.
 fn tenants(medium: Medium, stub: &Stub) -> Setup {
@@ -24,6 +28,10 @@ struct Tenant<'a> {
 
 fn a(app: &App) -> Tenant<'_> {
     Tenant { app, name: "a" }
+}
+
+fn admin(app: &App) -> Tenant<'_> {
+    Tenant { app, name: "c" }
 }
 
 fn b(app: &App) -> Tenant<'_> {
@@ -54,4 +62,15 @@ impl Tenant<'_> {
         let answer = self.post("/threads/main/messages?wait=15", json!({ "text": text })).await.expect(200);
         answer["responses"].as_array().and_then(|all| all.first()).map(said).unwrap_or_default().to_owned()
     }
+}
+
+/// Waits until so many places of a kind are taken.
+async fn taken(app: &App, of: &str, count: u32) {
+    let line = format!("thinkd_places_taken{{of=\"{of}\"}} {count}\n");
+    within(&format!("{count} places of {of}"), async {
+        while !admin(app).get("/metrics").await.text.contains(&line) {
+            tokio::time::sleep(ms(10)).await;
+        }
+    })
+    .await;
 }

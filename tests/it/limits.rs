@@ -86,3 +86,40 @@ on_both!(the_limit_of_contacts_holds_at_creation, |medium| {
     let made = create(3).await.expect(201);
     assert_eq!(made["contacts"].as_array().unwrap().len(), 3, "control: as many as there may be");
 });
+
+// The limit of threads counts those that have not ended, whoever makes them and through whichever server.
+on_both!(the_limit_of_threads_of_a_space_holds_at_every_door, |medium| {
+    let stub = Stub::start().await;
+    stub.on(
+        |request| request.thread == "p" && request.is_decision(),
+        call("wait", json!({ "from": null, "timeout_s": null })),
+    );
+    let (app, beside) = doors(medium, &stub, "THINKD_LIMITS__THREADS", 5).await;
+    app.process("p", json!({})).await;
+    let bodies: Vec<Value> = (0..12).map(|n| json!({ "label": format!("c{n}"), "kind": "conversation" })).collect();
+    let replies = at_once(posts(&app, beside.as_ref(), "/threads", &bodies)).await;
+    assert_eq!((with_status(&replies, 201).len(), with_status(&replies, 422).len()), (4, 8), "{replies:?}");
+    let told = with_status(&replies, 422)[0]["detail"].as_str().unwrap().to_owned();
+    assert!(told.contains("limits.threads"), "{told}");
+    // A first message makes a conversation, too; one that is there takes messages as ever.
+    let refused = app.post("/threads/new/messages", json!({ "text": "hi" })).await.expect_problem(422, "unprocessable");
+    assert!(refused["detail"].as_str().unwrap().contains("limits.threads"), "{refused}");
+    app.get("/threads/new").await.expect_problem(404, "not-found");
+    let there = with_status(&replies, 201)[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(said(&app.tell_in(&there, "hi").await[0]), "ok: hi");
+    // A pipeline's run is a thread; and a mind may make none either.
+    app.post("/pipelines/summary", json!({ "input": { "thread": there } })).await.expect_problem(422, "unprocessable");
+    stub.clear();
+    stub.script(at(&there), [call("spawn_thread", json!({ "label": "x", "payload": "work" })), reply("done")]);
+    assert_eq!(said(&app.tell_in(&there, "spawn").await[0]), "done");
+    let log = app.log().await;
+    assert!(
+        log.iter().any(|event| event.to_string().contains("limits.threads") && has(event, "failure")),
+        "{}",
+        story(&log)
+    );
+    // One that ends makes room for one more.
+    app.post(&format!("/threads/{there}/end"), json!({})).await.expect(200);
+    app.post("/threads/new/messages", json!({ "text": "hi" })).await.expect(202);
+    app.post("/threads/newer/messages", json!({ "text": "hi" })).await.expect_problem(422, "unprocessable");
+});

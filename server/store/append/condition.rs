@@ -16,6 +16,8 @@ pub(in crate::store) struct Asked {
     pub timers: BTreeMap<Space, Timestamp>,
     /// The submodules of these spaces.
     pub submodules: BTreeSet<Space>,
+    /// How many threads these spaces have.
+    pub threads: BTreeSet<Space>,
 }
 
 /// What was read.
@@ -25,39 +27,52 @@ pub(in crate::store) struct Before {
     pub timers: BTreeMap<(Space, ThreadId, String), Timestamp>,
     /// Their names, by space.
     pub submodules: BTreeMap<Space, BTreeSet<String>>,
+    /// How many threads have not ended, by space.
+    pub threads: BTreeMap<Space, u64>,
 }
 
 impl Asked {
     pub(super) fn of<'a>(drafts: impl Iterator<Item = (&'a Space, &'a Ready)>) -> Self {
         let mut asked = Self::default();
-        for (space, ready) in drafts {
-            match &ready.draft.condition {
-                Some(Condition::TimerStands { due, .. }) => {
+        let conditions = drafts.flat_map(|(space, ready)| ready.draft.conditions.iter().map(move |it| (space, it)));
+        for (space, condition) in conditions {
+            match condition {
+                Condition::TimerStands { due, .. } => {
                     let last = asked.timers.entry(space.clone()).or_insert(*due);
                     *last = (*last).max(*due);
                 }
-                Some(Condition::NewSubmodule { .. } | Condition::HasSubmodule(_)) => {
+                Condition::NewSubmodule { .. } | Condition::HasSubmodule(_) => {
                     asked.submodules.insert(space.clone());
                 }
-                Some(Condition::NewThread | Condition::FewerSubthreads(_)) | None => {}
+                Condition::FewerThreads(_) => {
+                    asked.threads.insert(space.clone());
+                }
+                Condition::NewThread | Condition::FewerSubthreads(_) => {}
             }
         }
         asked
     }
 
     pub fn is_empty(&self) -> bool {
-        self.timers.is_empty() && self.submodules.is_empty()
+        self.timers.is_empty() && self.submodules.is_empty() && self.threads.is_empty()
     }
 }
 
 impl Before {
-    /// The draft's condition, if it is not met.
+    /// The first of the draft's conditions that is not met.
     pub(super) fn unmet(&self, rows: &Rows, space: &Space, draft: &Draft) -> Option<Condition> {
-        let condition = draft.condition.as_ref()?;
+        draft.conditions.iter().find(|condition| !self.is_met(rows, space, draft, condition)).cloned()
+    }
+
+    fn is_met(&self, rows: &Rows, space: &Space, draft: &Draft, condition: &Condition) -> bool {
         let row = || rows.threads.get(&(space.clone(), draft.thread.clone()));
-        let met = match condition {
+        match condition {
             Condition::NewThread => row().is_none(),
             Condition::FewerSubthreads(most) => row().is_none_or(|row| u64::from(row.standing.subthreads) < *most),
+            Condition::FewerThreads(most) => {
+                let before = self.threads.get(space).copied().unwrap_or_default();
+                row().is_some() || before + rows.begun(space) < *most + rows.ended(space)
+            }
             Condition::TimerStands { name, due } => {
                 let key = (space.clone(), draft.thread.clone(), name.clone());
                 let now = match rows.timers.get(&key) {
@@ -71,8 +86,7 @@ impl Before {
                 !names.contains(name.as_str()) && names.len() < *most
             }
             Condition::HasSubmodule(name) => self.submodules(rows, space).contains(name.as_str()),
-        };
-        (!met).then(|| condition.clone())
+        }
     }
 
     fn submodules<'a>(&'a self, rows: &'a Rows, space: &Space) -> BTreeSet<&'a str> {

@@ -11,7 +11,7 @@ use crate::id::{Space, ThreadId};
 use crate::store::append::Position;
 use crate::store::rows::Rows;
 use crate::store::sql::{Indexed, Writes, mark_rows};
-use crate::store::{Blob, Entry, Error, Fence, ThreadRow, rank};
+use crate::store::{Entry, Error, Fence, ThreadRow, rank};
 
 /// Everything in one statement, one trip: each part is as it would be alone. What comes first, and on what all of it depends.
 macro_rules! put_text {
@@ -245,21 +245,4 @@ pub(in crate::store) async fn clear(connection: &mut PgConnection) -> Result<(),
     .await
     .map(|_| ())
     .map_err(sql::error)
-}
-
-pub(in crate::store) async fn put_blob(
-    connection: &mut PgConnection,
-    space: &Space,
-    sha256: &str,
-    blob: &Blob,
-) -> Result<(), Error> {
-    sqlx::query("insert into blobs (space, sha256, mime, bytes) values ($1, $2, $3, $4) on conflict do nothing")
-        .bind(space.as_str())
-        .bind(sha256)
-        .bind(&blob.mime)
-        .bind(&blob.bytes[..])
-        .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
 }

@@ -160,8 +160,8 @@ impl Sqlite {
         let pages = self.number("pragma source.page_count").await?;
         let mut checked = Checked { at: crate::time::now(), pages, events: 0, faults: Vec::new() };
         for table in self.column("select name from source.sqlite_schema where type = 'table' and rootpage > 0").await? {
-            // Those two are read row by row below.
-            if !matches!(table.as_str(), "events" | "blobs") {
+            // Those are read row by row below.
+            if !matches!(table.as_str(), "events" | "blobs" | "blob_parts") {
                 checked.faults.extend(self.quick_check(&table).await?);
                 tokio::time::sleep(pause).await;
             }
@@ -190,20 +190,18 @@ impl Sqlite {
     }
 
     async fn number(&self, text: &'static str) -> Result<u64, Error> {
-        let number: i64 = sqlx::query_scalar(text).fetch_one(&mut *self.reader().await?).await.map_err(sql::error)?;
+        let number: i64 = sql::read!(self, None, sqlx::query_scalar(text), fetch_one)?;
         Ok(u64::try_from(number).unwrap_or_default())
     }
 
     async fn column(&self, text: &'static str) -> Result<Vec<String>, Error> {
-        sqlx::query_scalar(text).fetch_all(&mut *self.reader().await?).await.map_err(sql::error)
+        sql::read!(self, None, sqlx::query_scalar(text), fetch_all)
     }
 
     /// The pages of one table and its indices that are none.
     async fn quick_check(&self, table: &str) -> Result<Vec<String>, Error> {
         let text = format!("pragma source.quick_check('{}')", table.replace('\'', "''"));
-        let lines =
-            sqlx::query_scalar(AssertSqlSafe(text)).persistent(false).fetch_all(&mut *self.reader().await?).await;
-        match lines.map_err(sql::error) {
+        match sql::read!(self, None, sqlx::query_scalar(AssertSqlSafe(text)).persistent(false), fetch_all) {
             Ok(lines) => Ok(named_pages(lines).into_iter().map(|line| format!("{table}: {line}")).collect()),
             Err(Error::Broken(why)) if is_damage(&why) => Ok(vec![format!("{table}: {why}")]),
             Err(error) => Err(error),
@@ -233,13 +231,8 @@ impl Sqlite {
         );
         let mut after = 0;
         loop {
-            let row: Looked = sqlx::query_as(text)
-                .bind(space)
-                .bind(after)
-                .bind(STEP)
-                .fetch_one(&mut *self.reader().await?)
-                .await
-                .map_err(sql::error)?;
+            let row: Looked =
+                sql::read!(self, None, sqlx::query_as(text).bind(space).bind(after).bind(STEP), fetch_one)?;
             let (count, first, last, unreadable) = row;
             if count == 0 {
                 return Ok(());
@@ -256,8 +249,10 @@ impl Sqlite {
     async fn check_blobs(&self, pause: Duration, checked: &mut Checked) -> Result<(), Error> {
         let mut after = (String::new(), String::new());
         loop {
-            let next = read_blob(&mut *self.reader().await?, &after).await?;
-            let Some((space, name, blob)) = next else { return Ok(()) };
+            let mut reader = self.reader(None).await?;
+            let next = read_blob(reader.connection(), &after).await;
+            reader.done();
+            let Some((space, name, blob)) = next? else { return Ok(()) };
             if sha256(&blob.bytes) != name {
                 checked.faults.push(format!("the blob {name} of the space {space} is not what was stored"));
             }

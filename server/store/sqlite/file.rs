@@ -35,6 +35,7 @@ fn migrations() -> Migrator {
             include_str!("../../../migrations/sqlite/0008_a_probe_as_large_as_a_message.sql"),
         ),
         ("who draws on what", include_str!("../../../migrations/sqlite/0009_who_draws_on_what.sql")),
+        ("no space slows another", include_str!("../../../migrations/sqlite/0010_no_space_slows_another.sql")),
     ])
 }
 

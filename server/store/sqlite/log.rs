@@ -9,10 +9,11 @@ use sqlx::sqlite::SqliteConnection;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{bulk, json, put_blob, sql, stored};
+use super::uploads::{self, Upload, Uploads};
+use super::{bulk, json, sql, stored};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
-use crate::store::append::{Asked, Backend, Before, Plan, Position, Upload};
+use crate::store::append::{Asked, Backend, Before, Plan, Position};
 use crate::store::known::Known;
 use crate::store::leases::Leases;
 use crate::store::{Error, Fence, ThreadRow};
@@ -57,6 +58,9 @@ pub(super) struct Log {
     pub broken: Broken,
     pub leases: Arc<Leases>,
     pub known: Known,
+    /// What is to be written beside the appends, and what of it is being written.
+    pub uploads: Uploads,
+    pub writing: Vec<Upload>,
 }
 
 impl Log {
@@ -166,16 +170,22 @@ impl Backend for Log {
         self.leases.settle(released);
     }
 
-    async fn put_blobs(&mut self, blobs: &[Upload]) -> Result<(), Error> {
+    fn aside(&mut self) -> Option<usize> {
+        self.writing = self.uploads.next();
+        (!self.writing.is_empty()).then(|| self.writing.iter().map(Upload::bytes).sum())
+    }
+
+    async fn write_aside(&mut self) -> Result<(), Error> {
         self.broken.check()?;
-        if let [Upload { space, sha256, blob, .. }] = blobs {
-            return put_blob(&mut self.connection, space, sha256, blob).await;
-        }
         self.run("begin immediate").await?;
-        for Upload { space, sha256, blob, .. } in blobs {
-            put_blob(&mut self.connection, space, sha256, blob).await?;
+        for upload in &mut self.writing {
+            uploads::write(&mut self.connection, upload).await?;
         }
         self.run("commit").await
+    }
+
+    fn wrote_aside(&mut self, result: Result<(), Error>) -> bool {
+        self.uploads.wrote(std::mem::take(&mut self.writing), &result)
     }
 
     fn committed(&mut self, _: &Space) {

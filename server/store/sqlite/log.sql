@@ -94,8 +94,11 @@ create table timers (
     primary key (space, thread, name)
 ) strict, without rowid;
 create index timers_due on timers (due);
+-- Those of a space, however many others have.
+create index timers_of on timers (space, due);
 
--- What all that goes back to one event from outside has used, and (root 0) all of a space.
+-- What all that goes back to one event from outside has used, and (root 0) all of a space; threads that a space has begun (root 0)
+-- and ended (root -1).
 create table roots (
     space   text    not null,
     root    integer not null,
@@ -125,11 +128,20 @@ create table entries (
 ) strict;
 create virtual table entry_words using fts5 (words, content = '', contentless_delete = 1, tokenize = 'ascii');
 
--- Media, by the SHA-256 of their bytes. Not derived from the log.
+-- Media, by the SHA-256 of their bytes. Not derived from the log. A large one is written in parts, which its row names.
 create table blobs (
     space  text not null,
     sha256 text not null,
     mime   text not null,
     bytes  blob not null,
+    upload blob,
     primary key (space, sha256)
 ) strict;
+create table blob_parts (
+    upload blob    not null,
+    number integer not null,
+    bytes  blob    not null,
+    primary key (upload, number)
+) strict;
+-- Those that are not finished.
+create table uploads (upload blob not null primary key) strict, without rowid;

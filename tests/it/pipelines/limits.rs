@@ -50,8 +50,7 @@ async fn more_runs_than_a_server_works_on() {
     let stub = Stub::start().await;
     let gate = Gate::new();
     stub.on(counting, text("done").held(&gate));
-    let setup = own::setup(Medium::sqlite(), &stub).env("THINKD_LIMITS__SPACE_SHARE", 1);
-    let app = setup.env("THINKD_PIPELINES__AT_ONCE", 2).start().await;
+    let app = own::setup(Medium::sqlite(), &stub).env("THINKD_PIPELINES__AT_ONCE", 2).start().await;
     let first = begin(&app, "steps", json!(1)).await;
     let id = "0193b6c2-7c2e-7aaa-8000-0123456789ab";
     let second = app.post("/pipelines/steps", json!({ "input": 1, "event_id": id })).await.expect(202);
@@ -104,7 +103,7 @@ on_both!(runs_that_were_cut_off_wait_for_a_place, |medium| {
         let gate = gate.clone();
         move |_| text("done").held(&gate)
     });
-    let mut app = own::setup(medium, &stub).env("THINKD_PIPELINES__AT_ONCE", 4).start().await;
+    let mut app = own::setup(medium, &stub).env("THINKD_PIPELINES__AT_ONCE", 3).start().await;
     let mut paths = Vec::new();
     for _ in 0..3 {
         paths.push(begin(&app, "steps", json!(1)).await);

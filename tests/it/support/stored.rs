@@ -25,7 +25,7 @@ pub fn draft(thread: &str, text: &str, tags: &[&str]) -> Draft {
         modality: Modality::Text,
         payload: Payload::from_iter([("text".to_owned(), json!(text))]),
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
-        condition: None,
+        conditions: Vec::new(),
     }
 }
 

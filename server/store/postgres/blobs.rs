@@ -1,0 +1,65 @@
+//! Blobs: written over connections of their own, beside the appends.
+
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+
+use super::{ACQUIRE, sql};
+use crate::id::Space;
+use crate::share::Places;
+use crate::store::{Blob, Error};
+
+/// Connections that write blobs; opened when they are needed, and closed when they are not any more.
+const CONNECTIONS: u32 = 4;
+
+/// Where blobs are written.
+pub(super) struct Blobs {
+    pool: PgPool,
+    places: Places,
+}
+
+impl Blobs {
+    pub fn new(options: &PgConnectOptions, share: f64) -> Self {
+        let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(ACQUIRE);
+        Self { pool: pool.connect_lazy_with(options.clone()), places: Places::new("blobs", CONNECTIONS, share) }
+    }
+
+    /// Stores a blob. Waits for its space's turn as long as that takes.
+    pub async fn put(&self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
+        let _place = self.places.take(space).await;
+        let mut connection = self.pool.acquire().await.map_err(sql::error)?;
+        put_blob(&mut connection, space, sha256, blob).await
+    }
+
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+pub(in crate::store) async fn put_blob(
+    connection: &mut PgConnection,
+    space: &Space,
+    sha256: &str,
+    blob: &Blob,
+) -> Result<(), Error> {
+    sqlx::query("insert into blobs (space, sha256, mime, bytes) values ($1, $2, $3, $4) on conflict do nothing")
+        .bind(space.as_str())
+        .bind(sha256)
+        .bind(&blob.mime)
+        .bind(&blob.bytes[..])
+        .execute(connection)
+        .await
+        .map(|_| ())
+        .map_err(sql::error)
+}
+
+/// The next blob of all spaces after a key.
+pub(in crate::store) async fn read_blob(
+    connection: &mut PgConnection,
+    after: &(String, String),
+) -> Result<Option<(Space, String, Blob)>, Error> {
+    let text = "select space, sha256, mime, bytes from blobs where (space, sha256) > ($1, $2) \
+         order by space, sha256 limit 1";
+    let row: Result<Option<(String, String, String, Vec<u8>)>, _> =
+        sqlx::query_as(text).bind(&after.0).bind(&after.1).fetch_optional(connection).await;
+    let Some((space, sha256, mime, bytes)) = row.map_err(sql::error)? else { return Ok(None) };
+    Ok(Some((sql::space(space)?, sha256, Blob { mime, bytes: bytes.into() })))
+}

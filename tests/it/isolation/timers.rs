@@ -1,0 +1,87 @@
+//! Rounds over all spaces: however much one of them has to be done, another's turn comes.
+
+use thinkd::event::Draft;
+use thinkd::id::{Space, ThreadId};
+use thinkd::store::{self, Append, Options};
+use thinkd::time::{Timestamp, now};
+
+use super::*;
+
+fn thread(name: &str) -> ThreadId {
+    ThreadId::parse(name).unwrap()
+}
+
+/// A server that starts on a log with these events, many in an append.
+async fn logged(medium: &Medium, events: Vec<(&str, Vec<Draft>)>) {
+    let store = store::open(medium.url(), Options::default(), thinkd::projection::project).await.unwrap();
+    for (space, drafts) in events {
+        for some in drafts.chunks(400) {
+            store.append(Append::free(&Space::parse(space).unwrap(), some.to_vec())).await.unwrap();
+        }
+    }
+    store.close().await;
+}
+
+fn timer(name: &str, due: Timestamp) -> Draft {
+    Draft::changed(&thread("main"), "timer", name, json!({ "due": due, "note": "wake up" }))
+}
+
+on_both!(a_tenants_timer_is_fired_while_another_has_thousands_due, |medium| {
+    let stub = Stub::start().await;
+    stub.on(|request| request.is_decision(), reply("never").never());
+    let past = |micros: i64| Timestamp::from_micros(now().micros() - 10_000_000 + micros);
+    let many = (0..4000).map(|number| timer(&format!("t-{number}"), past(number))).collect();
+    logged(&medium, vec![("a", many), ("b", vec![timer("one", past(9000))])]).await;
+    let app = tenants(medium, &stub).start_bare().await;
+    let fired = |tenant: Tenant<'_>| {
+        let request = tenant.request("GET", "/events?order=asc&tags=timer&limit=500");
+        async move { http::send(request).await.expect(200)["items"].as_array().unwrap().clone() }
+    };
+    let fired_of_b = within("B's timer", async {
+        loop {
+            if let Some(event) = fired(b(&app)).await.into_iter().find(|event| !has(event, "set:timer")) {
+                return event;
+            }
+            tokio::time::sleep(ms(10)).await;
+        }
+    })
+    .await;
+    // All of A's in the end; those that came before B's are a few appends' worth.
+    let path = |more: &str| format!("/events?thread=main&tags=timer&limit=1{more}");
+    let newest = |more: String| {
+        let request = a(&app).request("GET", &path(&more));
+        async move { http::send(request).await.expect(200)["items"].as_array().unwrap().first().cloned() }
+    };
+    within("A's timers", async {
+        while newest(String::new()).await.is_none_or(|event| seq(&event) < 8000) {
+            tokio::time::sleep(ms(20)).await;
+        }
+    })
+    .await;
+    let before = format!("&before_ts={}", fired_of_b["ts"].as_str().unwrap());
+    let last = newest(before).await.map_or(4000, |event| seq(&event).max(4000));
+    assert!(last - 4000 <= 4 * 256, "{} of A's timers were fired before the one of B", last - 4000);
+});
+
+on_both!(a_tenants_thread_is_found_while_another_has_hundreds_waiting, |medium| {
+    let stub = Stub::start().await;
+    let hanging = |request: &Request| request.is_decision() && request.thread.starts_with("hang");
+    stub.on(hanging, reply("never").never());
+    let input = |name: &str| {
+        let draft = Draft::input(
+            &thread(name),
+            thinkd::event::InputKind::Message,
+            vec![thinkd::event::Part::Text("hello".into())],
+            None,
+            uuid::Uuid::now_v7(),
+        );
+        draft.into_iter().next().unwrap()
+    };
+    let many = (0..900).map(|number| input(&format!("hang-{number}"))).collect();
+    logged(&medium, vec![("a", many), ("b", vec![input("main")])]).await;
+    let setup = tenants(medium, &stub).env("THINKD_RUNTIME__WORKERS", 8);
+    let app = setup.env("THINKD_RUNTIME__SCAN_MS", 100).start_bare().await;
+    stub.request(at("main")).await;
+    stub.some(6, hanging).await;
+    drop(app);
+});

@@ -1,0 +1,166 @@
+//! What is written: uploads and floods of one space cost an append of another one a commit more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sqlx::{Connection, PgConnection, SqliteConnection};
+use thinkd::event::{Draft, InputKind, Part};
+use thinkd::id::{Space, ThreadId};
+use thinkd::store::{self, Append, Blob, Options, Store};
+
+use super::*;
+
+fn space(name: &str) -> Space {
+    Space::parse(name).unwrap()
+}
+
+async fn open(medium: &Medium) -> Arc<dyn Store> {
+    store::open(medium.url(), Options::default(), thinkd::projection::project).await.unwrap()
+}
+
+fn said_in(space: &Space) -> Append {
+    let parts = vec![Part::Text("hello".into())];
+    Append::free(space, Draft::input(&ThreadId::default(), InputKind::Message, parts, None, uuid::Uuid::now_v7()))
+}
+
+async fn head(store: &Arc<dyn Store>, space: &Space) -> i64 {
+    store.head(space).await.unwrap().seq
+}
+
+fn large(mebibytes: usize, salt: u8) -> Blob {
+    let bytes: Vec<u8> = (0..mebibytes << 20).map(|at| (at >> 10) as u8 ^ (at % 251) as u8 ^ salt).collect();
+    Blob { mime: "application/octet-stream".into(), bytes: bytes.into() }
+}
+
+on_both!(a_tenant_is_acknowledged_while_another_uploads, |medium| {
+    let store = open(&medium).await;
+    let (one, other, blob) = (space("a"), space("b"), large(49, 1));
+    let done = AtomicUsize::new(0);
+    let acks = async {
+        loop {
+            store.append(said_in(&other)).await.unwrap();
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let hash = tokio::select! {
+        never = acks => match never {},
+        hash = store.put_blob(&one, blob.clone()) => hash.unwrap(),
+    };
+    let done = done.load(Ordering::Relaxed);
+    assert!(done >= 20, "only {done} appends of B while A stored 49 MiB");
+    assert_eq!(store.blob(&one, &hash).await.unwrap(), Some(blob));
+    store.close().await;
+});
+
+// Two uploads share the time between the commits.
+on_both!(uploads_of_two_spaces_go_side_by_side, |medium| {
+    let store = open(&medium).await;
+    let (one, other) = (space("a"), space("b"));
+    let many = futures_util::future::join_all((0..4).map(|salt| store.put_blob(&one, large(12, salt))));
+    let few = store.put_blob(&other, large(2, 9));
+    let (many, few) = (std::pin::pin!(many), std::pin::pin!(few));
+    match futures_util::future::select(many, few).await {
+        futures_util::future::Either::Right((few, many)) => {
+            few.unwrap();
+            assert!(many.await.iter().all(Result::is_ok));
+        }
+        futures_util::future::Either::Left(_) => panic!("2 MiB of B came after 48 MiB of A"),
+    }
+    store.close().await;
+});
+
+async fn count(medium: &Medium, table: &str) -> i64 {
+    let text = sqlx::AssertSqlSafe(format!("select count(*) from {table}"));
+    if medium.is_shared() {
+        let mut connection = PgConnection::connect(medium.url()).await.unwrap();
+        return sqlx::query_scalar(text).fetch_one(&mut connection).await.unwrap();
+    }
+    let mut connection = SqliteConnection::connect(medium.url()).await.unwrap();
+    sqlx::query_scalar(text).fetch_one(&mut connection).await.unwrap()
+}
+
+/// What is cut off leaves nothing: neither half a blob that is shown, nor parts that are kept.
+#[tokio::test]
+async fn an_upload_that_is_cut_off_leaves_nothing() {
+    let medium = Medium::sqlite();
+    let store = open(&medium).await;
+    let (one, blob) = (space("a"), large(24, 3));
+    let hash = thinkd::text::sha256(&blob.bytes);
+    // Nobody waits for it any more.
+    tokio::select! {
+        _ = store.put_blob(&one, blob.clone()) => panic!("it was faster than the first part"),
+        () = async { while count(&medium, "blob_parts").await == 0 { tokio::task::yield_now().await } } => {}
+    }
+    assert_eq!(store.blob(&one, &hash).await.unwrap(), None, "not whole, so not there");
+    within("the removal of its parts", async {
+        while count(&medium, "blob_parts").await + count(&medium, "uploads").await > 0 {
+            tokio::time::sleep(ms(5)).await;
+        }
+    })
+    .await;
+    // A life that ends in the middle.
+    store.close().await;
+    drop(store);
+    let mut connection = SqliteConnection::connect(medium.url()).await.unwrap();
+    let text = "insert into uploads values (x'00112233445566778899aabbccddeeff'); \
+         insert into blob_parts values (x'00112233445566778899aabbccddeeff', 0, x'01')";
+    sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    let store = open(&medium).await;
+    assert_eq!((count(&medium, "blob_parts").await, count(&medium, "uploads").await), (0, 0));
+    // Once more, from the beginning; and the same again changes nothing.
+    for _ in 0..2 {
+        assert_eq!(store.put_blob(&one, blob.clone()).await.unwrap(), hash);
+        assert_eq!(store.blob(&one, &hash).await.unwrap(), Some(blob.clone()));
+        assert_eq!((count(&medium, "blob_parts").await, count(&medium, "uploads").await), (96, 0));
+    }
+    let other = space("b");
+    let twice = tokio::join!(store.put_blob(&other, blob.clone()), store.put_blob(&other, blob.clone()));
+    assert_eq!(twice.0.unwrap(), twice.1.unwrap());
+    assert_eq!((count(&medium, "blob_parts").await, count(&medium, "uploads").await), (192, 0));
+    assert_eq!(store.check(ms(0)).await.unwrap().faults, Vec::<String>::new());
+    store.close().await;
+}
+
+on_both!(a_large_blob_is_whole_in_a_backup_and_what_is_restored_from_it, |medium| {
+    let store = open(&medium).await;
+    let (one, blob) = (space("a"), large(3, 5));
+    store.append(said_in(&one)).await.unwrap();
+    let hash = store.put_blob(&one, blob.clone()).await.unwrap();
+    let file = medium.folder().join("backup.db");
+    store::backup(medium.url(), &file).await.unwrap();
+    for target in Medium::each().await {
+        store::restore(target.url(), &file, thinkd::projection::project).await.unwrap();
+        let restored = open(&target).await;
+        assert_eq!(restored.blob(&one, &hash).await.unwrap(), Some(blob.clone()));
+        assert_eq!(restored.check(ms(0)).await.unwrap().faults, Vec::<String>::new());
+        restored.close().await;
+    }
+    store.close().await;
+});
+
+on_both!(a_tenant_is_acknowledged_while_another_floods, |medium| {
+    let store = open(&medium).await;
+    let (one, other) = (space("a"), space("b"));
+    store.append(said_in(&other)).await.unwrap();
+    let flood: Vec<_> = (0..6000)
+        .map(|_| {
+            let (store, append) = (store.clone(), said_in(&one));
+            tokio::spawn(async move { store.append(append).await.map(|_| ()) })
+        })
+        .collect();
+    while head(&store, &one).await == 0 {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..3 {
+        let before = head(&store, &one).await;
+        store.append(said_in(&other)).await.unwrap();
+        let passed = head(&store, &one).await - before;
+        assert!(passed <= 3 * 512, "{passed} events of A went before one of B");
+    }
+    for append in flood {
+        append.await.unwrap().unwrap();
+    }
+    assert_eq!(head(&store, &one).await, 6000, "control: all were stored");
+    store.close().await;
+});
