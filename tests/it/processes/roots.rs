@@ -155,3 +155,24 @@ on_both!(a_loop_by_the_clock_ends_with_the_budget_of_its_root, |medium| {
     }
     rows_are_what_the_log_says(&mut app).await;
 });
+
+// Whatever came since: a turn that a timer wakes draws on the root of the turn that set it, not on the thread's last one.
+on_both!(a_timer_draws_on_the_root_that_set_it, |medium| {
+    let stub = Stub::start().await;
+    let nobody = json!({ "from": null, "timeout_s": null });
+    stub.script(at("p"), [call("set_timer", json!({ "after_s": 3600, "note": "later" })).and("wait", nobody)]);
+    stub.on(at("p"), asleep());
+    let app = Setup::new(medium, &stub).env("THINKD_RUNTIME__SCAN_MS", 50).start().await;
+    let mut socket = app.socket().await;
+    processes(&app, &["p"]).await;
+    let mut roots = Vec::new();
+    for (turn, text) in [(1, "set it"), (2, "something else")] {
+        roots.push(app.say_in("p", text).await["events"][0]["seq"].clone());
+        turn_over(&mut socket, "p", turn).await;
+    }
+    stored::execute(app.database(), "update timers set due = 0").await;
+    turn_over(&mut socket, "p", 3).await;
+    let log = app.public_log().await;
+    let begun: Vec<&Value> = with(&log, &["turn", "started"]).into_iter().map(|e| &e["payload"]["root"]).collect();
+    assert_eq!(begun, [&roots[0], &roots[1], &roots[0]], "{}", story(&log));
+});
