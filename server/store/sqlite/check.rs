@@ -175,11 +175,11 @@ impl Sqlite {
         if let Err(error) = self.check_blobs(pause, &mut checked).await {
             checked.faults.extend(self.told("blobs", error).await?);
         }
+        *self.checked.lock().unwrap_or_else(PoisonError::into_inner) = Some(checked.clone());
         for fault in checked.faults.iter().take(TOLD) {
             tracing::error!(fault, "the log is damaged; restore a backup");
         }
         metrics::gauge!("thinkd_log_faults").set(checked.faults.len() as f64);
-        *self.checked.lock().unwrap_or_else(PoisonError::into_inner) = Some(checked.clone());
         Ok(checked)
     }
 

@@ -43,6 +43,7 @@ on_both!(d3_15_a_parent_is_told_that_the_turn_of_its_child_failed, |medium| {
     turn_over(&mut socket, "p", 2).await;
     let second = stub.nth(2, at("p")).await;
     assert!(second.batch().contains(&seq(&stuck)), "it is what the step is about: {second:?}");
+    assert!(second.says("`thread-stuck`"), "its prompt says what that means");
     let log = app.public_log().await;
     let failure = told(&log, "p.sub", &["failure", "model"])[0];
     assert!(stuck["payload"]["reason"].as_str().unwrap().contains(said(failure)), "{stuck}");
