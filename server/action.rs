@@ -132,9 +132,8 @@ impl Asked {
 
     async fn outcome(&self, tools: &Toolbox, desk: &Desk, limit: Duration) -> Result<Output, Failure> {
         let Some(tool) = tools.get(&self.tool) else {
-            let known: Vec<_> = tools.specs().list.iter().map(|spec| spec.name.clone()).collect();
             let asked = self.written.as_ref().unwrap_or(&self.tool);
-            let text = format!("there is no tool {asked:?}; there are: {}", known.join(", "));
+            let text = format!("there is no tool {asked:?}; there are: {}", tools.names().join(", "));
             return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "unknown_tool" })));
         };
         let arguments = self.arguments.clone().map_err(|_| {

@@ -198,7 +198,7 @@ fn question(deciding: &Deciding, look: &Look) -> Question {
         values,
         prompt: deciding.prompt.clone(),
         own: Vec::new(),
-        tools: if speaks { ToolSpecs::new(Vec::new()) } else { deciding.tools.specs().clone() },
+        tools: if speaks { ToolSpecs::new(Vec::new()) } else { deciding.tools.offered(&look.row.standing.open) },
         choice: if repair && !speaks { ToolChoice::Only(REPLY.to_owned()) } else { ToolChoice::Auto },
         tier: deciding.tier,
     }

@@ -131,6 +131,12 @@ struct Contact {
     description: String,
 }
 
+/// Tools as they were opened.
+#[derive(Deserialize)]
+struct Opened {
+    open: Vec<String>,
+}
+
 /// A timer as `set_timer` wrote it.
 #[derive(Deserialize)]
 struct Timer {
@@ -185,6 +191,10 @@ fn set(event: &Event, kind: &str, thread: &mut ThreadChange) -> Option<Change> {
         "gather" => {
             thread.standing.gather = member(key, change);
             if thread.standing.gather.is_none() { unreadable() } else { None }
+        }
+        "tools" => {
+            thread.standing.open = Opened::deserialize(change).ok().map(|opened| opened.open);
+            if thread.standing.open.is_none() { unreadable() } else { None }
         }
         "contact" => match (Name::parse(key), said::<Contact>(change)) {
             (Ok(name), Some(contact)) => {

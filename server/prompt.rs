@@ -169,6 +169,7 @@ prompts! {
         "reply", "think", "ask", "do_nothing", "query_events", "state_get", "state_put", "state_search", "state_delete",
         "send", "connect", "disconnect", "view_contacts", "wait", "set_wait", "spawn_thread", "terminate", "clear_context",
         "set_timer", "plan", "watch", "close_watch", "fan_out", "sequence", "note", "focus", "sends_done", "contacts_done",
+        "more_tools",
     }
     submodules { "understanding", "critic", "memory", "warmth", }
 }

@@ -27,7 +27,6 @@ use crate::store::feed::Hint;
 use crate::store::{self, Append, Appended, Fence, Placed, Query, Show, Status, Store, ThreadRow, Work};
 use crate::supervisor::Supervisor;
 use crate::thread::Settings;
-use crate::tool::Toolbox;
 use crate::tools;
 use crate::turn;
 use crate::turn::driver::{Mind, Stop, Told, Why};
@@ -283,8 +282,8 @@ impl Inner {
     ) -> Self {
         let tasks = TaskTracker::new();
         let mind = Mind {
-            decision_tools: conversation_tools(&prompts, options.tools.as_deref()),
-            process_tools: tools::process(&prompts).only(options.process_tools.as_deref()),
+            decision_tools: tools::of_conversations(&prompts, options.tools.as_deref()),
+            process_tools: tools::of_processes(&prompts, options.process_tools.as_deref()),
             step_tools: tools::substeps(&prompts),
             voice_tools: tools::submodule(&prompts),
             caller: Arc::new(Caller::new(store.clone(), model, prompts, history)),
@@ -311,12 +310,6 @@ impl Inner {
             draining: AtomicBool::new(false),
         }
     }
-}
-
-/// The tools of a conversation's decision: those configured, or the usual ones.
-fn conversation_tools(prompts: &Prompts, names: Option<&[Name]>) -> Toolbox {
-    let all = tools::conversation(prompts);
-    if names.is_some() { all.only(names) } else { tools::usual(all) }
 }
 
 impl Runtime {

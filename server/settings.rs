@@ -274,8 +274,10 @@ impl Settings {
         for (key, names) in [("conversation", &self.tools.conversation), ("process", &self.tools.process)] {
             let mut names = names.iter().flatten();
             if let Some(name) = names.find(|name| tools.get(name.as_str()).is_none()) {
-                let known: Vec<_> = tools.specs().list.iter().map(|spec| spec.name.clone()).collect();
-                return invalid(format!("tools.{key}: there is no tool {name}; there are {}", known.join(", ")));
+                return invalid(format!(
+                    "tools.{key}: there is no tool {name}; there are {}",
+                    tools.names().join(", ")
+                ));
             }
         }
         let Some(names) = &self.tools.conversation else { return Ok(()) };

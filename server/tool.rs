@@ -189,13 +189,17 @@ impl<T: Typed> Tool for Described<T> {
     }
 
     async fn call(&self, arguments: Value, desk: &Desk) -> Result<Output, Failure> {
-        let input = decode::decode(arguments).map_err(|wrongs| {
-            let wrongs = decode::sentence(&wrongs);
-            Failure::new(FailureKind::Tool, format!("the arguments of {} are not valid: {wrongs}", T::NAME))
-                .with(json!({ "reason": "invalid_arguments" }))
-        })?;
-        T::run(input, desk).await
+        T::run(decoded(T::NAME, arguments)?, desk).await
     }
+}
+
+/// The arguments of a tool as its type, or what is wrong with them.
+pub fn decoded<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<T, Failure> {
+    decode::decode(arguments).map_err(|wrongs| {
+        let wrongs = decode::sentence(&wrongs);
+        Failure::new(FailureKind::Tool, format!("the arguments of {tool} are not valid: {wrongs}"))
+            .with(json!({ "reason": "invalid_arguments" }))
+    })
 }
 
 /// The schema of `T` as strict function calling wants it: every property required, nothing else allowed, no `$schema`,
@@ -207,6 +211,8 @@ pub fn strict_schema<T: JsonSchema>() -> Value {
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     make_strict(&mut schema);
+    // What the whole is says the tool's own description.
+    schema.as_object_mut().into_iter().for_each(|schema| drop(schema.remove("description")));
     schema
 }
 
@@ -238,6 +244,8 @@ fn make_strict(schema: &mut Value) {
 #[derive(Clone)]
 pub struct Toolbox {
     tools: Vec<Arc<dyn Tool>>,
+    /// Of these models are told only when they are open; called they may be at any time.
+    rare: Vec<&'static str>,
     specs: ToolSpecs,
 }
 
@@ -245,7 +253,15 @@ impl Toolbox {
     /// A toolbox of these, in this order.
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         let specs = ToolSpecs::new(tools.iter().map(|tool| tool.spec()).collect());
-        Self { tools, specs }
+        Self { tools, rare: Vec::new(), specs }
+    }
+
+    /// Those of these names are rare: models are told of them only where they are open.
+    #[must_use]
+    pub fn rarely(self, rare: Vec<&'static str>) -> Self {
+        let offered = self.tools.iter().filter(|tool| !rare.contains(&tool.name()));
+        let specs = ToolSpecs::new(offered.map(|tool| tool.spec()).collect());
+        Self { rare, specs, ..self }
     }
 
     /// Those of these names alone, in the order they have here; `None`: all.
@@ -274,9 +290,29 @@ impl Toolbox {
         self.tools.iter().find(|tool| tool.name() == name)
     }
 
+    /// The names of all of them.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.tools.iter().map(|tool| tool.name()).collect()
+    }
+
+    /// Whether models are told of it only where it is open.
+    pub fn is_rare(&self, name: &str) -> bool {
+        self.rare.contains(&name)
+    }
+
     /// What models are told, always the same bytes.
     pub fn specs(&self) -> &ToolSpecs {
         &self.specs
+    }
+
+    /// What a model is told where these are open: the same, and behind it those, in the order in which they were opened.
+    pub fn offered(&self, open: &[String]) -> ToolSpecs {
+        let opened = open.iter().filter(|name| self.is_rare(name)).filter_map(|name| Some(self.get(name)?.spec()));
+        let opened: Vec<ToolSpec> = opened.collect();
+        if opened.is_empty() {
+            return self.specs.clone();
+        }
+        ToolSpecs::new(self.specs.list.iter().cloned().chain(opened).collect())
     }
 }
 

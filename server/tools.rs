@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::id::Name;
 use crate::prompt::Prompts;
 use crate::tool::{Tool, Toolbox, described};
 
@@ -10,6 +11,7 @@ pub mod clear_context;
 pub mod contacts;
 pub mod do_nothing;
 pub mod fan_out;
+pub mod more_tools;
 pub mod plan;
 pub mod query_events;
 pub mod reply;
@@ -26,6 +28,22 @@ pub mod watch;
 /// What a conversation does not have unless configured: it would lock out whoever talks with it.
 const NOT_IN_CONVERSATIONS: [&str; 1] = ["terminate"];
 
+/// What is seldom needed: `more_tools` opens it, unless it is configured who has which.
+const RARE: [&str; 9] = [
+    "connect",
+    "disconnect",
+    "view_contacts",
+    "clear_context",
+    "set_timer",
+    "plan",
+    "watch",
+    "close_watch",
+    "sequence",
+];
+
+/// What is seldom needed in a conversation, too: it waits without being told.
+const RARE_IN_CONVERSATIONS: [&str; 1] = ["wait"];
+
 /// The tools that a conversation's decision may have.
 pub fn conversation(prompts: &Prompts) -> Toolbox {
     let mut tools: Vec<Arc<dyn Tool>> = vec![
@@ -39,17 +57,31 @@ pub fn conversation(prompts: &Prompts) -> Toolbox {
     Toolbox::new(tools)
 }
 
-/// Those of them that it has if nothing is configured.
-pub fn usual(toolbox: Toolbox) -> Toolbox {
-    toolbox.without(&NOT_IN_CONVERSATIONS)
+/// Those that it has: these, all of which it is told of, or the usual ones.
+pub fn of_conversations(prompts: &Prompts, names: Option<&[Name]>) -> Toolbox {
+    let all = conversation(prompts);
+    match names {
+        Some(_) => all.only(names),
+        None => {
+            let rare = [&RARE[..], &RARE_IN_CONVERSATIONS].concat();
+            more_tools::behind(all.without(&NOT_IN_CONVERSATIONS), &rare, prompts)
+        }
+    }
 }
 
-/// The tools of a process: there are no voices to be asked, unless it has some.
+/// The tools that a process may have: there are no voices to be asked, unless it has some.
 pub fn process(prompts: &Prompts) -> Toolbox {
     conversation(prompts)
 }
 
-/// The tools of a process that goes in sub-steps: one for each thing that a step is made of.
+/// Those that it has: these, all of which it is told of, or the usual ones.
+pub fn of_processes(prompts: &Prompts, names: Option<&[Name]>) -> Toolbox {
+    let all = process(prompts);
+    if names.is_some() { all.only(names) } else { more_tools::behind(all, &RARE, prompts) }
+}
+
+/// The tools of a process that goes in sub-steps: one for each thing that a step is made of. It is told of all, for each answer is
+/// asked for one of them.
 pub fn substeps(prompts: &Prompts) -> Toolbox {
     let replaced = ["think", "do_nothing", "wait"];
     let step: Vec<Arc<dyn Tool>> = vec![

@@ -335,6 +335,11 @@ impl Draft {
         Self::new(thread, Source::Internal, Modality::State, tags, payload)
     }
 
+    /// From now on the thread is told of these tools.
+    pub fn tools_opened(thread: &ThreadId, names: &[&str]) -> Self {
+        Self::changed(thread, "tools", "open", json!({ "open": names }))
+    }
+
     /// Somebody wants a turn to end that another server runs.
     pub fn cancel(thread: &ThreadId, turn: u64) -> Self {
         let payload = json!({ "text": format!("turn {turn} is to be cancelled"), "turn": turn });

@@ -164,6 +164,7 @@ pub const ELEMENTS: &[Element] = elements! {
     ["state-search"] => "state_search", Words("query"), [must("query", Text, &["query"]), may("limit", Whole, &["limit"])],
         r#"<state-search>words</state-search>"#;
     ["state-delete"] => "state_delete", Nothing, [must("key", Text, &["key"])], r#"<state-delete key="key"/>"#;
+    ["more-tools"] => "more_tools", Words("names"), [must("names", Names, &["names"])], r#"<more-tools names="plan, watch"/>"#;
     ["view-contacts"] => "view_contacts", Nothing, [], "<view-contacts/>";
     ["set-wait"] => "set_wait", Nothing,
         [must("wait", Flag, &["wait"]), may("from", Text, &["from", "for"]), may("timeout_s", Seconds, &["timeout-s", "timeout"])],

@@ -39,6 +39,9 @@ pub struct Standing {
     /// What it sent out together and waits to have back, by id.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub gathers: BTreeMap<String, Gather>,
+    /// Rare tools that its model is told of, in the order in which they were opened.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<String>,
     /// It was put aside, to make room for another: it does not count as a subthread any more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
@@ -117,6 +120,8 @@ pub struct StandingChange {
     pub gather: Option<Member<Gather>>,
     /// One of what is gathered has come back.
     pub part: Option<GatherPart>,
+    /// Tools that its model is told of from now on.
+    pub open: Option<Vec<String>>,
     /// It was put aside, or taken back.
     pub archived: Option<bool>,
     /// It has another parent.
@@ -178,6 +183,7 @@ impl ThreadRow {
             watch,
             gather,
             part,
+            open,
             archived,
             adopted,
             root,
@@ -205,6 +211,12 @@ impl ThreadRow {
             let (visible, heard) = (self.visible.saturating_sub(*keep), self.heard.saturating_sub(*keep));
             standing.cleared = Some(Cleared { visible, heard });
         }
+        let opened = open.iter().flatten();
+        opened.for_each(|name| {
+            if !standing.open.contains(name) {
+                standing.open.push(name.clone())
+            }
+        });
         set(&mut standing.watches, watch.as_ref());
         set(&mut standing.gathers, gather.as_ref());
         if change.status.is_some_and(Status::is_final) {

@@ -19,7 +19,6 @@ pub struct Ask;
 pub struct Input {
     /// The voice's name.
     submodule: String,
-    /// The question.
     question: String,
 }
 

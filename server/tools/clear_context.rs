@@ -17,7 +17,6 @@ pub struct ClearContext;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// How many of the newest entries are kept.
     keep: u64,
 }
 

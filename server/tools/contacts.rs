@@ -91,9 +91,8 @@ pub struct Connect;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectInput {
-    /// What you will call it.
     name: String,
-    /// The thread's id.
+    /// Its id.
     thread: String,
     /// What it does, wants and offers.
     description: String,
@@ -144,7 +143,6 @@ pub struct Disconnect;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DisconnectInput {
-    /// What you call it.
     name: String,
 }
 

@@ -15,7 +15,6 @@ pub struct DoNothing;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// Why nothing is done.
     reason: String,
 }
 

@@ -26,13 +26,12 @@ pub struct FanOut;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// The first message of each subthread, one a subthread.
+    /// Their first messages.
     items: Vec<String>,
-    /// What each of them is told besides what every thread is told: what it is for.
+    /// What they are for.
     prompt: Option<String>,
-    /// Whether the results are to come back, together.
     gather: bool,
-    /// At most so many seconds until they do; null for the usual.
+    /// For all together; null for the usual.
     timeout_s: Option<f64>,
 }
 
@@ -79,11 +78,11 @@ pub struct Sequence;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Steps {
-    /// The first message of the subthread of each step, in order.
+    /// Their first messages, in order.
     steps: Vec<String>,
-    /// What each of them is told besides what every thread is told: what it is for.
+    /// What they are for.
     prompt: Option<String>,
-    /// At most so many seconds for all of them; null for the usual.
+    /// For all together; null for the usual.
     timeout_s: Option<f64>,
 }
 

@@ -16,9 +16,7 @@ pub struct Plan;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// When it is reached.
     condition: String,
-    /// What leads there, in order.
     steps: Vec<Step>,
 }
 
@@ -26,9 +24,7 @@ pub struct Input {
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What is to be done.
     text: String,
-    /// Whether it is.
     done: bool,
 }
 

@@ -21,13 +21,13 @@ const LATEST_MAX: u32 = 50;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// How many, the newest; at most 50; null for 20.
+    /// How many, at most 50; null for 20.
     latest: Option<u32>,
-    /// Only at or after this RFC 3339 time.
+    /// An RFC 3339 time.
     since: Option<String>,
-    /// Only with any of these tags.
+    /// Any of these.
     tags: Option<Vec<String>>,
-    /// Only with all of these words.
+    /// All of these words.
     text: Option<String>,
 }
 

@@ -15,7 +15,6 @@ pub struct Reply;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// The whole message, as the user shall read it.
     text: String,
 }
 

@@ -17,10 +17,8 @@ pub struct Send;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// The names of the recipients.
     #[serde(deserialize_with = "one_or_more")]
     to: Vec<String>,
-    /// The message, the same to each of them.
     text: String,
 }
 

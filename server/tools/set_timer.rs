@@ -19,9 +19,7 @@ pub struct SetTimer;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// In so many seconds.
     after_s: f64,
-    /// What you want to be reminded of.
     note: String,
 }
 

@@ -20,9 +20,9 @@ pub struct SpawnThread;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// A wish for the last part of its id, of a-z, 0-9, _ and -; null for any.
+    /// A wish for its id, of a-z, 0-9, _ and -.
     label: Option<String>,
-    /// What it is told besides what every thread is told: what it is for.
+    /// What it is for.
     prompt: Option<String>,
     /// Its first message; null: it sleeps until it gets one.
     payload: Option<String>,

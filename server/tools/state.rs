@@ -47,7 +47,6 @@ tool!(Delete, "state_delete", DeleteInput, Effect::Repeatable);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetInput {
-    /// The note's key.
     key: String,
 }
 
@@ -66,11 +65,9 @@ impl GetInput {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PutInput {
-    /// A short, stable key.
+    /// Short and stable.
     key: String,
-    /// What to remember.
     content: String,
-    /// Keys of related notes; may be empty.
     related_keys: Vec<String>,
 }
 
@@ -94,9 +91,8 @@ impl PutInput {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchInput {
-    /// Words to look for.
     query: String,
-    /// How many, at most 50; null for 5.
+    /// At most 50; null for 5.
     limit: Option<u32>,
 }
 
@@ -115,7 +111,6 @@ impl SearchInput {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteInput {
-    /// The note's key.
     key: String,
 }
 

@@ -15,7 +15,6 @@ pub struct Terminate;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// Why, and what came of it.
     reason: String,
 }
 

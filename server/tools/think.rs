@@ -15,7 +15,6 @@ pub struct Think;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// The thought.
     thought: String,
 }
 

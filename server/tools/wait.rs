@@ -17,9 +17,8 @@ pub struct Wait;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// The contact to wait for; null for anybody.
+    /// A contact; null for anybody.
     from: Option<String>,
-    /// At most so many seconds.
     timeout_s: Option<f64>,
 }
 
@@ -70,9 +69,8 @@ pub struct SetWait;
 pub struct SetInput {
     /// False: the next step comes at once.
     wait: bool,
-    /// The contact to wait for; null for anybody.
+    /// A contact; null for anybody.
     from: Option<String>,
-    /// At most so many seconds.
     timeout_s: Option<f64>,
 }
 

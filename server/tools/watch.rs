@@ -18,11 +18,8 @@ pub struct SetWatch;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// A tag that the event has, such as message, thread-ended, timer, input, trigger:daily_review.
     kind: String,
-    /// Only from this contact; null for anybody.
     from: Option<String>,
-    /// What is to be done then.
     note: String,
 }
 
@@ -75,7 +72,6 @@ pub struct CloseWatch;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CloseInput {
-    /// Its id.
     id: String,
 }
 

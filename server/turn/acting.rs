@@ -8,7 +8,7 @@ use super::driver::Driver;
 use super::step::Step;
 use super::{Next, Pending};
 use crate::action::{self, Asked};
-use crate::call::{Ended, Ready};
+use crate::call::{Ended, Place, Ready};
 use crate::decision::Streamed;
 use crate::event::{Draft, Intent, TurnOutcome, tag};
 use crate::failure::{Failure, FailureKind, Who};
@@ -182,6 +182,8 @@ impl Driver {
                 done = call.run(&tools, &desk, self.mind.tool_limits) => done,
                 () = self.stop.token().cancelled() => break,
             };
+            let opened = self.opened(&call, &acts.drafts).await?;
+            acts.drafts.extend(opened);
             acts.intents.extend(done.iter().filter_map(|draft| draft.preview_intent()));
             let stepped = self.stepped(&acts.intents, &done);
             acts.drafts.extend(done.into_iter().chain(stepped));
@@ -227,11 +229,26 @@ impl Driver {
                 let done = call.run(&tools, &desk, self.mind.tool_limits).await;
                 intents.extend(done.iter().filter_map(|draft| draft.preview_intent()));
                 let stepped = self.stepped(&intents, &done);
-                drafts.extend(done.into_iter().chain(stepped));
+                let opened = self.opened(&call, &drafts).await?;
+                drafts.extend(opened.into_iter().chain(done).chain(stepped));
             }
             self.write(drafts).await?;
         }
         Ok(None)
+    }
+
+    /// A rare tool that is called although it was not open is open from then on: the thread has use for it, and where the call
+    /// was wrong the next one is told how it is meant. `drafts` are about to be appended before it.
+    async fn opened(&self, call: &Asked, drafts: &[Draft]) -> Result<Option<Draft>, Lost> {
+        if !self.tools().is_rare(&call.tool) || self.language() == Language::Xml {
+            return Ok(None);
+        }
+        let Place { space, thread, .. } = &self.place;
+        let row = self.mind.caller.store().thread(space, thread).await.map_err(Lost::Store)?;
+        let opened = Draft::tools_opened(thread, &[&call.tool]);
+        let is_open = row.is_some_and(|row| row.standing.open.contains(&call.tool));
+        let is_ahead = || drafts.iter().any(|draft| draft.has("set:tools") && draft.payload == opened.payload);
+        Ok((!is_open && !is_ahead()).then_some(opened))
     }
 
     fn desk(&self, call: &Asked, event_id: Option<Uuid>, intents: &[Intent]) -> Desk {

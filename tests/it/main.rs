@@ -32,6 +32,7 @@ mod logging;
 mod machine;
 mod media;
 mod model;
+mod more_tools;
 mod order;
 mod pipelines;
 mod processes;

@@ -43,12 +43,14 @@ on_both!(a_change_that_cannot_be_read_is_no_removal_and_is_said_once, |medium| {
     newer(&app, last + 3, "main", "submodule", "b", &json!({ "prompts": [] })).await;
     newer(&app, last + 4, "main", "submodule", "b", &json!({ "prompt": "readable again" })).await;
     newer(&app, last + 5, "main", "submodule", "c", &Value::Null).await;
+    newer(&app, last + 6, "main", "tools", "open", &json!({ "opened": "by a newer form" })).await;
     // What that server made of them.
     execute(app.database(), "update submodules set prompt = 'newer' where name = 'a'").await;
     execute(app.database(), "update contacts set description = 'newer' where name = 'h'").await;
     let (ok, said) = command(&app, app.database(), &["rebuild", "--check"]).await;
     let names = |seq: i64| said.contains(&format!("at seq {seq} "));
     assert!(!ok && names(last + 1) && names(last + 2) && !names(last + 3) && !names(last + 5), "{said}");
+    assert!(names(last + 6), "{said}");
     // Said in the log, once, however often the rows are made anew.
     for _ in 0..2 {
         let (ok, said) = command(&app, app.database(), &["rebuild"]).await;
@@ -76,7 +78,7 @@ on_both!(a_change_that_cannot_be_read_is_no_removal_and_is_said_once, |medium| {
         .map(|e| (e["thread"].as_str().unwrap(), e["payload"]["detail"]["seq"].as_i64().unwrap()))
         .collect();
     told.sort_unstable();
-    assert_eq!(told, [("main", last + 1), ("p", last + 2)], "{}", story(&log));
+    assert_eq!(told, [("main", last + 1), ("main", last + 6), ("p", last + 2)], "{}", story(&log));
     // Restored where there are no rows, it is said, too.
     for target in Medium::each().await {
         let (ok, said) = command(&app, target.url(), &["restore", copy.to_str().unwrap()]).await;
