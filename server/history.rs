@@ -28,10 +28,12 @@ pub const RENDERER: u64 = 2;
 pub struct Options {
     /// Visible events in the decision's view (at least; at most `block` − 1 more).
     pub decision: u64,
-    /// Visible events in a submodule's view.
+    /// Visible events in a submodule's view (at least; at most `submodule_block` − 1 more).
     pub submodule: u64,
-    /// Views begin at multiples of so many visible events of their thread; 1 cuts exactly.
+    /// The decision's views begin at multiples of so many visible events of their thread; 1 cuts exactly.
     pub block: u64,
+    /// The same of a submodule's views, which have fewer events of a turn; no more than `block` counts.
+    pub submodule_block: u64,
     /// Most bytes of the log in a view. What the turn is about is shortened rather than left out.
     pub bytes: usize,
     /// Instead of counts: only events of the last so many seconds.
@@ -40,6 +42,13 @@ pub struct Options {
     pub media: usize,
     /// Longer tool arguments and results are shortened to so many characters.
     pub event_chars: usize,
+}
+
+impl Options {
+    /// At multiples of how many events a view begins.
+    pub fn block_of(&self, show: Show) -> u64 {
+        if show == Show::Heard { self.submodule_block.min(self.block) } else { self.block }
+    }
 }
 
 /// How long an entry may be.
@@ -60,7 +69,16 @@ impl Lengths {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { decision: 60, submodule: 60, block: 16, bytes: 256 << 10, window_s: None, media: 4, event_chars: 4000 }
+        Self {
+            decision: 60,
+            submodule: 60,
+            block: 300,
+            submodule_block: 32,
+            bytes: 256 << 10,
+            window_s: None,
+            media: 4,
+            event_chars: 4000,
+        }
     }
 }
 
@@ -99,7 +117,8 @@ impl Window {
         let window_s = options.window_s.filter(|_| !whole);
         let since = window_s.map(|s| now.micros().saturating_sub_unsigned(s.saturating_mul(1_000_000)));
         let keep = if whole { VIEW_MAX } else { keep };
-        let omitted = if since.is_some() { count.saturating_sub(VIEW_MAX) } else { cut(count, keep, options.block) };
+        let omitted =
+            if since.is_some() { count.saturating_sub(VIEW_MAX) } else { cut(count, keep, options.block_of(show)) };
         let omitted = omitted.max(cleared).min(count);
         let take = (count - omitted).min(VIEW_MAX);
         Self { show, upto: row.head, take, omitted: count - take, since: since.map(Timestamp::from_micros), cleared }

@@ -240,6 +240,7 @@ impl Settings {
             ("turn.max_rounds", self.turn.max_rounds),
             ("history.decision", self.history.decision),
             ("history.block", self.history.block),
+            ("history.submodule_block", self.history.submodule_block),
             ("runtime.lease_ms", self.runtime.lease_ms),
             ("runtime.scan_ms", self.runtime.scan_ms),
             ("runtime.commit_ms", self.runtime.commit_ms),

@@ -77,7 +77,7 @@ impl Caller {
         let sizes: Vec<usize> = entries.iter().map(|entry| entry.written()).collect();
         let is_kept = |entry: &Arc<Entry>| scope.from.is_some_and(|from| entry.seq >= from);
         let kept = entries.iter().position(is_kept).unwrap_or(entries.len());
-        let begin = history::begin(&sizes, position, self.options.block, bytes, kept);
+        let begin = history::begin(&sizes, position, self.options.block_of(scope.show), bytes, kept);
         entries.drain(..begin);
         let squeezed = history::squeezed(&sizes[begin..], lengths, bytes);
         if squeezed != lengths {

@@ -9,7 +9,7 @@ use crate::id::{Seq, Space, ThreadId};
 use crate::store::Show;
 
 /// Most bytes kept in all.
-const BYTES_MAX: usize = 8 << 20;
+const BYTES_MAX: usize = 16 << 20;
 
 /// What an entry takes besides itself: two counts and a pointer.
 const SHARED: usize = 3 * size_of::<usize>();

@@ -1,38 +1,16 @@
 //! What a provider's prompt cache can serve: the share of prompt bytes that repeat the beginning of a prompt already sent.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use crate::support::prefix::repeated;
 use crate::support::*;
 
-/// How many leading bytes two texts share.
-fn common(a: &[u8], b: &[u8]) -> usize {
-    let (mut low, mut high) = (0, a.len().min(b.len()));
-    // Whole-slice comparisons are fast, also unoptimised.
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if a[low..middle] == b[low..middle] {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    low
-}
+/// Turns that are measured, and calls of each: four voices twice, and the decision.
+const TURNS: usize = 50;
+const CALLS: usize = 9;
 
-/// Bytes that repeat the beginning of an earlier text, and bytes in all.
-fn repeated(texts: &[String]) -> (usize, usize) {
-    let mut sent: BTreeSet<&[u8]> = BTreeSet::new();
-    let (mut again, mut all) = (0, 0);
-    for text in texts {
-        let text = text.as_bytes();
-        // The longest common beginning is with a neighbour in byte order.
-        let neighbours = [sent.range(..=text).next_back(), sent.range(text..).next()];
-        again += neighbours.into_iter().flatten().map(|other| common(text, other)).max().unwrap_or_default();
-        all += text.len();
-        sent.insert(text);
-    }
-    (again, all)
-}
+/// Bytes of requests a turn when a view was cut every sixteen events, and the decision's list of tools had ten kilobytes.
+const BYTES_BEFORE: f64 = 125_900.0;
 
 #[test]
 fn the_measure_measures() {
@@ -41,10 +19,8 @@ fn the_measure_measures() {
     assert_eq!(repeated(&texts(&["one", "two", "abc"])), (0, 9), "control: nothing in common");
 }
 
-/// Fifty turns, four voices: nine in ten prompt bytes are the beginning of something sent before. What is sent does not depend on
-/// the database: one will do.
-#[tokio::test]
-async fn over_fifty_turns_nine_tenths_of_all_prompt_bytes_repeat_what_was_sent() {
+/// What fifty turns with four voices send, each turn with the follow-ups that belong to it.
+async fn fifty_turns(env: &[(&str, u64)]) -> Vec<Arc<Request>> {
     let medium = Medium::sqlite();
     const WORDS: [&str; 8] = ["garden", "engine", "harbour", "violin", "glacier", "library", "kitchen", "orbit"];
     let stub = Stub::start().await;
@@ -54,29 +30,59 @@ async fn over_fifty_turns_nine_tenths_of_all_prompt_bytes_repeat_what_was_sent()
         text(&format!("{}, as {}: {long}", request.last_user(), request.voice()))
     });
     stub.on_each(decision, move |request| reply(&format!("About {}. {long} {long}", request.last_user())));
-    let app = Setup::new(medium, &stub).voices(&["understanding", "critic", "memory", "warmth"]).start().await;
-    for turn in 0..50 {
+    let setup = Setup::new(medium, &stub).voices(&["understanding", "critic", "memory", "warmth"]);
+    let app = env.iter().fold(setup, |setup, (name, value)| setup.env(name, value)).start().await;
+    for turn in 0..TURNS {
         let word = WORDS[turn % WORDS.len()];
         app.tell(&format!(
             "Turn {turn}: tell me about the {word} that we saw near the {} the other day.",
             WORDS[(turn * 3) % 8]
         ))
         .await;
+        stub.some((turn + 1) * CALLS, any).await;
     }
-    // A follow-up more or less is no matter: they run beside the turns.
-    let requests = stub.some(50 * 9 - 20, any).await;
+    let requests = stub.requests();
+    assert_eq!(requests.iter().filter(|request| request.is_follow_up()).count(), TURNS * 4, "every voice follows up");
+    requests
+}
+
+/// The share of these requests' prompt bytes that repeat the beginning of an earlier one, and the bytes of a turn.
+fn share(requests: &[Arc<Request>], what: &str) -> (f64, f64) {
     let prompts: Vec<String> = requests.iter().map(|request| request.prompt_bytes()).collect();
     let (again, all) = repeated(&prompts);
     let share = again as f64 / all as f64;
-    println!(
-        "prompt cache: {again} of {all} prompt bytes ({:.1} %) in {} requests repeat a prefix already sent",
-        share * 100.0,
-        prompts.len()
-    );
-    for module in ["decision", "submodule:critic"] {
-        let own: Vec<String> = requests.iter().filter(|r| r.module == module).map(|r| r.prompt_bytes()).collect();
-        let (again, all) = repeated(&own);
-        println!("  {module} alone: {:.1} % of {all}", again as f64 / all as f64 * 100.0);
-    }
-    assert!(share >= 0.9, "{share}");
+    let bytes = requests.iter().map(|request| request.bytes.len()).sum::<usize>() as f64 / TURNS as f64;
+    let calls = requests.len() as f64 / TURNS as f64;
+    println!("{what}: {calls:.1} calls and {bytes:.0} bytes a turn, {:.1} % of its prompts repeat", share * 100.0);
+    (share, bytes)
+}
+
+/// Whether a request's view begins as the one before does, and only its end is another.
+fn goes_on(before: &Request, after: &Request) -> bool {
+    let (before, after) = (before.prompt_bytes(), after.prompt_bytes());
+    let end = before.rfind("To be decided now").unwrap();
+    after.starts_with(&before[..end - "\\n".len()])
+}
+
+/// Fifty turns, four voices: nearly all prompt bytes are the beginning of something sent before, and that costs few bytes more
+/// than were sent when views were cut every sixteen events. What is sent does not depend on the database: one will do.
+#[tokio::test]
+async fn over_fifty_turns_nearly_all_prompt_bytes_repeat_what_was_sent() {
+    let (requests, often) = tokio::join!(fifty_turns(&[]), fifty_turns(&[("THINKD_HISTORY__BLOCK", 16)]));
+    let of = |requests: &[Arc<Request>], is: fn(&Request) -> bool| {
+        requests.iter().filter(|request| is(request)).cloned().collect::<Vec<_>>()
+    };
+    let decisions = of(&requests, Request::is_decision);
+    let (whole, bytes) = share(&requests, "all");
+    let (decision, _) = share(&decisions, "the decision");
+    share(&of(&requests, Request::is_voice), "the voices");
+    let (control, _) = share(&of(&often, Request::is_decision), "the decision, its views cut every sixteen events");
+    assert!(whole >= 0.975 && decision >= 0.94, "{whole} {decision}");
+    assert!(control < 0.7, "the control: {control}");
+    assert!(bytes <= 1.2 * BYTES_BEFORE, "{bytes} bytes a turn, {BYTES_BEFORE} before");
+    // A view begins as the last one did until it is cut, once in a few hundred events; so do the tools before it.
+    let cuts = |requests: &[Arc<Request>]| requests.windows(2).filter(|two| !goes_on(&two[0], &two[1])).count();
+    assert!(cuts(&decisions) <= 1, "{} cuts", cuts(&decisions));
+    assert!(cuts(&of(&often, Request::is_decision)) > 10, "the control: short blocks are cut often");
+    assert!(decisions.iter().all(|request| request.body["tools"] == decisions[0].body["tools"]));
 }

@@ -14,6 +14,7 @@ pub mod envelope;
 pub mod faults;
 pub mod followers;
 pub mod http;
+pub mod prefix;
 pub mod schema;
 pub mod socket;
 pub mod stored;
