@@ -13,7 +13,10 @@ mod figures;
 mod history;
 mod memory;
 mod postgres;
+#[path = "../tests/it/support/prefix.rs"]
+mod prefix;
 mod process;
+mod prompts;
 mod stub;
 mod tenants;
 mod threads;
@@ -23,10 +26,11 @@ use figures::Arguments;
 
 type Part = fn(&Arguments);
 
-const PARTS: [(&str, Part); 8] = [
+const PARTS: [(&str, Part); 9] = [
     ("turns", turns::run),
     ("postgres", postgres::run),
     ("doors", doors::run),
+    ("prompts", prompts::run),
     ("delivery", delivery::run),
     ("history", history::run),
     ("memory", memory::run),

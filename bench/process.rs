@@ -103,14 +103,22 @@ const SETTINGS: [&str; 11] = [
 impl Server {
     /// Starts thinkd on a file, and returns at once.
     pub fn spawn_thinkd(file: &Path, stub: &Stub, shape: Shape) -> Self {
-        Self::spawn_on(&format!("sqlite://{}", file.display()), file.parent().unwrap(), stub, shape, &[])
+        Self::spawn_on(&format!("sqlite://{}", file.display()), file.parent().unwrap(), &stub.url(), shape, &[])
+    }
+
+    /// thinkd on a file, ready, with a model elsewhere and settings of its own, and without voices.
+    pub async fn thinkd_asking(file: &Path, model: &str, settings: &[&str]) -> Self {
+        let database = format!("sqlite://{}", file.display());
+        let server = Self::spawn_on(&database, file.parent().unwrap(), model, Shape::A, settings);
+        server.ready().await;
+        server
     }
 
     /// Starts thinkd on a database, in a folder, and returns at once.
-    fn spawn_on(database: &str, folder: &Path, stub: &Stub, shape: Shape, settings: &[&str]) -> Self {
+    fn spawn_on(database: &str, folder: &Path, model: &str, shape: Shape, settings: &[&str]) -> Self {
         let address = free_address();
         let mut command = Command::new(program());
-        command.env_clear().env("OPENAI_BASE_URL", stub.url()).env("OPENAI_API_KEY", "stub");
+        command.env_clear().env("OPENAI_BASE_URL", model).env("OPENAI_API_KEY", "stub");
         // A slower disk (slow_flush.c) is for both.
         let slow = ["LD_PRELOAD", "SLOW_FLUSH_US"];
         command.envs(slow.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
@@ -145,25 +153,30 @@ impl Server {
 
     /// The same on a database, in a folder.
     pub async fn thinkd_on(database: &str, folder: &Path, stub: &Stub, shape: Shape) -> Self {
-        let server = Self::spawn_on(database, folder, stub, shape, &[]);
+        let server = Self::spawn_on(database, folder, &stub.url(), shape, &[]);
         server.begin().await;
         server
     }
 
     /// Starts thinkd with other settings, too, on a database, in a folder, and returns at once.
     pub fn thinkd_with(database: &str, folder: &Path, stub: &Stub, settings: &[&str]) -> Self {
-        Self::spawn_on(database, folder, stub, Shape::A, settings)
+        Self::spawn_on(database, folder, &stub.url(), Shape::A, settings)
     }
 
     /// Waits until thinkd serves, and sees to the voices of the shape.
     async fn begin(&self) {
         self.ready().await;
         if self.shape == Shape::B && self.get("/submodules").await["items"].as_array().unwrap().is_empty() {
-            for name in ["one", "two", "three"] {
-                let voice = json!({ "name": name, "prompt": format!("You are submodule {name}. Say what matters.") });
-                let answer = http().post(self.url("/submodules")).json(&voice).send().await.unwrap();
-                assert!(answer.status().is_success(), "a voice was refused: {}", answer.text().await.unwrap());
-            }
+            self.voices(&["one", "two", "three"]).await;
+        }
+    }
+
+    /// Gives it these voices.
+    pub async fn voices(&self, names: &[&str]) {
+        for name in names {
+            let voice = json!({ "name": name, "prompt": format!("You are submodule {name}. Say what matters.") });
+            let answer = http().post(self.url("/submodules")).json(&voice).send().await.unwrap();
+            assert!(answer.status().is_success(), "a voice was refused: {}", answer.text().await.unwrap());
         }
     }
 
