@@ -61,7 +61,8 @@ async fn beside_sqlite(arguments: &Arguments, stub: &Stub, url: &str) {
             let (n, p50, cpu) = (ratio(|b| b.per_second), ratio(|b| b.p50), ratio(|b| b.cpu));
             println!("{name}  ratio  turns/s {n:.2} (goal 0.5)  p50 {p50:.2} (goal 2 for one)  CPU of thinkd {cpu:.2}");
         }
-        (sqlite.stop(), postgres.stop());
+        sqlite.stop();
+        postgres.stop();
         database.drop().await;
     }
 }
@@ -134,7 +135,8 @@ async fn three_servers(arguments: &Arguments, stub: &Stub, url: &str) {
         let together: f64 = futures_util::future::join_all(each).await.iter().map(|block| block.per_second).sum();
         // The first round is for every thread to get as long as it is ever shown.
         if round > 0 {
-            (one.push(alone), three.push(together));
+            one.push(alone);
+            three.push(together);
         }
     }
     let ratio = median(three.iter().zip(&one).map(|(three, one)| three / one));
