@@ -51,6 +51,8 @@ pub(in crate::store) async fn put_blob(
         .map_err(sql::error)
 }
 
+type Row = (String, String, String, Vec<u8>);
+
 /// The next blob of all spaces after a key.
 pub(in crate::store) async fn read_blob(
     connection: &mut PgConnection,
@@ -58,7 +60,7 @@ pub(in crate::store) async fn read_blob(
 ) -> Result<Option<(Space, String, Blob)>, Error> {
     let text = "select space, sha256, mime, bytes from blobs where (space, sha256) > ($1, $2) \
          order by space, sha256 limit 1";
-    let row: Result<Option<(String, String, String, Vec<u8>)>, _> =
+    let row: Result<Option<Row>, _> =
         sqlx::query_as(text).bind(&after.0).bind(&after.1).fetch_optional(connection).await;
     let Some((space, sha256, mime, bytes)) = row.map_err(sql::error)? else { return Ok(None) };
     Ok(Some((sql::space(space)?, sha256, Blob { mime, bytes: bytes.into() })))

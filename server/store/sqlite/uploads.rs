@@ -238,6 +238,9 @@ pub(super) async fn whole(
     Ok(parts.map_err(sql::error)?.concat())
 }
 
+/// A blob's type, the bytes in its row, and the name of its parts.
+type Row = (String, Vec<u8>, Option<Uuid>);
+
 /// A blob by its hash.
 pub(super) async fn read(
     connection: &mut SqliteConnection,
@@ -245,7 +248,7 @@ pub(super) async fn read(
     sha256: &str,
 ) -> Result<Option<Blob>, Error> {
     let text = "select mime, bytes, upload from blobs where space = $1 and sha256 = $2";
-    let row: Result<Option<(String, Vec<u8>, Option<Uuid>)>, _> =
+    let row: Result<Option<Row>, _> =
         query_as(text).bind(space.as_str()).bind(sha256).fetch_optional(&mut *connection).await;
     let Some((mime, bytes, upload)) = row.map_err(sql::error)? else { return Ok(None) };
     Ok(Some(Blob { mime, bytes: whole(connection, bytes, upload).await?.into() }))

@@ -1,8 +1,10 @@
 //! What is written: uploads and floods of one space cost an append of another one a commit more.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use thinkd::event::{Draft, InputKind, Part};
 use thinkd::id::{Space, ThreadId};
@@ -32,41 +34,73 @@ fn large(mebibytes: usize, salt: u8) -> Blob {
     Blob { mime: "application/octet-stream".into(), bytes: bytes.into() }
 }
 
-on_both!(a_tenant_is_acknowledged_while_another_uploads, |medium| {
-    let store = open(&medium).await;
-    let (one, other, blob) = (space("a"), space("b"), large(49, 1));
-    let done = AtomicUsize::new(0);
+/// How long the longest append of B took while A stored a blob, and how long storing it took.
+async fn longest_while_storing(store: &Arc<dyn Store>, blob: Blob) -> (Duration, Duration) {
+    let (one, other) = (space("a"), space("b"));
+    let mut longest = Duration::ZERO;
+    let begun = Instant::now();
     let acks = async {
         loop {
+            let begun = Instant::now();
             store.append(said_in(&other)).await.unwrap();
-            done.fetch_add(1, Ordering::Relaxed);
+            longest = longest.max(begun.elapsed());
         }
     };
     let hash = tokio::select! {
         never = acks => match never {},
         hash = store.put_blob(&one, blob.clone()) => hash.unwrap(),
     };
-    let done = done.load(Ordering::Relaxed);
-    assert!(done >= 20, "only {done} appends of B while A stored 49 MiB");
-    assert_eq!(store.blob(&one, &hash).await.unwrap(), Some(blob));
-    store.close().await;
+    let stored = begun.elapsed();
+    assert_eq!(store.blob(&one, &hash).await.unwrap(), Some(blob.clone()));
+    // The same again is hashed, and found to be there.
+    let begun = Instant::now();
+    store.put_blob(&one, blob).await.unwrap();
+    (longest, stored.saturating_sub(begun.elapsed()))
+}
+
+on_both!(a_tenant_is_acknowledged_while_another_uploads, |medium| {
+    let store = open(&medium).await;
+    let mut seen = Vec::new();
+    // Once is enough: an upload that holds up others does so every time, a busy machine does not.
+    for salt in 0..4 {
+        let (longest, storing) = longest_while_storing(&store, large(49, salt)).await;
+        seen.push((longest, storing));
+        if longest < storing / 2 {
+            store.close().await;
+            return;
+        }
+    }
+    panic!("an append of B waited for most of the time that an upload of A took: {seen:?}");
 });
 
-// Two uploads share the time between the commits.
+// Uploads that come later do not wait for all of another space.
 on_both!(uploads_of_two_spaces_go_side_by_side, |medium| {
     let store = open(&medium).await;
     let (one, other) = (space("a"), space("b"));
-    let many = futures_util::future::join_all((0..4).map(|salt| store.put_blob(&one, large(12, salt))));
-    let few = store.put_blob(&other, large(2, 9));
-    let (many, few) = (std::pin::pin!(many), std::pin::pin!(few));
-    match futures_util::future::select(many, few).await {
-        futures_util::future::Either::Right((few, many)) => {
-            few.unwrap();
-            assert!(many.await.iter().all(Result::is_ok));
+    let mut many: FuturesUnordered<_> = (0..8).map(|salt| store.put_blob(&one, large(8, salt))).collect();
+    many.next().await.unwrap().unwrap();
+    let few = store.put_blob(&other, large(1, 9));
+    let mut few = std::pin::pin!(few);
+    let mut left = 7;
+    while left > 0 {
+        tokio::select! {
+            biased;
+            stored = &mut few => {
+                stored.unwrap();
+                assert!(left > 0);
+                while let Some(stored) = many.next().await {
+                    stored.unwrap();
+                }
+                store.close().await;
+                return;
+            }
+            Some(stored) = many.next() => {
+                stored.unwrap();
+                left -= 1;
+            }
         }
-        futures_util::future::Either::Left(_) => panic!("2 MiB of B came after 48 MiB of A"),
     }
-    store.close().await;
+    panic!("1 MiB of B came after 64 MiB of A");
 });
 
 async fn count(medium: &Medium, table: &str) -> i64 {
