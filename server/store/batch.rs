@@ -46,7 +46,10 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
                 turn = self.turns.acquire() => turn.map_err(|_| Error::Unavailable("the store is closed".into()))?,
             };
             let asks = std::mem::take(&mut *self.lock());
-            if !asks.is_empty() {
+            if asks.is_empty() {
+                // Somebody asks for this one already.
+                drop(turn);
+            } else {
                 let result = read(asks.iter().map(|ask| ask.key.clone()).collect()).await;
                 drop(turn);
                 let mut rows = result.as_ref().map(|rows| rows.iter());
