@@ -72,7 +72,9 @@ pub(super) trait Backend: Send + 'static {
     ) -> impl Future<Output = Result<bool, Error>> + Send {
         std::future::ready(Ok(false))
     }
-    fn commit(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
+    fn commit(&mut self, plan: &Plan) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Ends a transaction in which nothing was written.
+    fn undo(&mut self) -> impl Future<Output = ()> + Send;
     /// Undoes the transaction, if one is open, or at least sees to it that the next one starts afresh.
     fn rollback(&mut self) -> impl Future<Output = ()> + Send;
     /// The transaction is over; these leases were given back in it.
@@ -341,10 +343,10 @@ impl<B: Backend> Task<B> {
         let heads = backend.heads(&spaces).await?;
         let plan = self.plan(group, again, heads, &held).await?;
         if plan.is_empty() {
-            self.backend.rollback().await;
+            self.backend.undo().await;
         } else {
             self.backend.write(&plan).await?;
-            self.backend.commit().await?;
+            self.backend.commit(&plan).await?;
         }
         Ok(plan)
     }

@@ -3,11 +3,15 @@
 
 use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
 
 use super::Error;
 
+/// How long a query may take: one connection that is dead without saying so is not to keep everybody.
+const LIMIT: Duration = Duration::from_secs(10);
 /// Queries under way at a time: one that a lock keeps waiting does not keep all.
 const AT_A_TIME: usize = 2;
 
@@ -28,10 +32,11 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
         Self { turns: Semaphore::new(AT_A_TIME), asked: Mutex::default() }
     }
 
-    /// What is stored under a key. `read` has the answers to all keys, in their order; it is called by whoever is first.
+    /// What is stored under a key. `read` has the answers to all keys, in their order: what cannot be read is one asker's trouble. It
+    /// is called by whoever is first.
     pub async fn load<F>(&self, key: K, read: impl Fn(Vec<K>) -> F) -> Result<V, Error>
     where
-        F: Future<Output = Result<Vec<V>, Error>>,
+        F: Future<Output = Result<Vec<Result<V, Error>>, Error>>,
     {
         loop {
             let (answer, mut answered) = oneshot::channel();
@@ -50,12 +55,15 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
                 // Somebody asks for this one already.
                 drop(turn);
             } else {
-                let result = read(asks.iter().map(|ask| ask.key.clone()).collect()).await;
+                let rows = timeout(LIMIT, read(asks.iter().map(|ask| ask.key.clone()).collect())).await;
+                let result = rows.unwrap_or_else(|_| Err(Error::Unavailable("the database does not answer".into())));
                 drop(turn);
                 let mut rows = result.as_ref().map(|rows| rows.iter());
                 for ask in asks {
                     let answer = match &mut rows {
-                        Ok(rows) => rows.next().cloned().ok_or_else(|| Error::Broken("a row has no answer".into())),
+                        Ok(rows) => {
+                            rows.next().cloned().unwrap_or_else(|| Err(Error::Broken("a row has no answer".into())))
+                        }
                         Err(error) => Err(error.clone()),
                     };
                     // Who asked may be gone.
@@ -84,10 +92,10 @@ mod tests {
 
     use super::*;
 
-    async fn squares(queries: &AtomicUsize, keys: Vec<u64>) -> Result<Vec<u64>, Error> {
+    async fn squares(queries: &AtomicUsize, keys: Vec<u64>) -> Result<Vec<Result<u64, Error>>, Error> {
         queries.fetch_add(1, Ordering::Relaxed);
         tokio::task::yield_now().await;
-        Ok(keys.iter().map(|key| key * key).collect())
+        Ok(keys.iter().map(|key| Ok(key * key)).collect())
     }
 
     #[tokio::test]
@@ -107,7 +115,7 @@ mod tests {
             let go = &go;
             async move {
                 go.notified().await;
-                Ok(vec![number; keys.len()])
+                Ok(vec![Ok(number); keys.len()])
             }
         };
         let (mut first, mut second) = (Box::pin(batch.load(1, read)), Box::pin(batch.load(2, read)));
@@ -126,7 +134,7 @@ mod tests {
     #[tokio::test]
     async fn who_leaves_with_the_query_of_others_leaves_them_to_ask_again() {
         let batch = Batch::new();
-        let never = |_: Vec<u64>| std::future::pending::<Result<Vec<u64>, Error>>();
+        let never = |_: Vec<u64>| std::future::pending::<Result<Vec<Result<u64, Error>>, Error>>();
         let (mut one, mut two) = (Box::pin(batch.load(1, never)), Box::pin(batch.load(2, never)));
         assert!(poll!(&mut one).is_pending() && poll!(&mut two).is_pending());
         let queries = AtomicUsize::new(0);

@@ -15,6 +15,8 @@ use crate::event::Event;
 use crate::id::{Seq, Space};
 use crate::time::now;
 
+/// How long a question to the database may take.
+const LIMIT: Duration = Duration::from_secs(10);
 /// How often the log is looked at although nobody asked for it.
 const POLL: Duration = Duration::from_secs(1);
 /// How long to rest when the log cannot be read.
@@ -62,15 +64,32 @@ pub(super) async fn run(source: impl Source, feed: Arc<Feed>) {
 /// How many events were told late.
 async fn look(source: &impl Source, feed: &Feed) -> Result<u64, Error> {
     let followed = feed.followed();
-    let heads = if followed.is_empty() { Vec::new() } else { source.heads(&followed).await? };
+    let heads = if followed.is_empty() { Vec::new() } else { within(source.heads(&followed)).await? };
     let missing = |(space, head): &(Space, Seq)| feed.told(space).map_or(0, |told| (head - told).max(0));
     metrics::gauge!(BEHIND).set(heads.iter().map(missing).sum::<Seq>() as f64);
-    let mut late = 0;
+    let (mut late, mut failed) = (0, None);
     for (space, head) in &heads {
-        late += tell(source, feed, space, *head).await?;
+        // What cannot be read in one space keeps nobody else waiting.
+        match tell(source, feed, space, *head).await {
+            Ok(more) => late += more,
+            Err(error) => failed = Some(error),
+        }
     }
-    metrics::gauge!(BEHIND).set(0.0);
-    Ok(late)
+    match failed {
+        Some(error) => Err(error),
+        None => {
+            metrics::gauge!(BEHIND).set(0.0);
+            Ok(late)
+        }
+    }
+}
+
+/// A connection that is dead without saying so is given up.
+async fn within<T>(asked: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    match timeout(LIMIT, asked).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Error::Unavailable("the database does not answer".into())),
+    }
 }
 
 async fn tell(source: &impl Source, feed: &Feed, space: &Space, head: Seq) -> Result<u64, Error> {
@@ -78,7 +97,7 @@ async fn tell(source: &impl Source, feed: &Feed, space: &Space, head: Seq) -> Re
     let before = feed.told(space);
     let (mut told, mut late) = (before.unwrap_or(head - 1), 0);
     while told < head {
-        let events = source.after(space, told).await?;
+        let events = within(source.after(space, told)).await?;
         let Some(last) = events.last() else { break };
         told = last.seq;
         let in_time = now().micros() - i64::try_from(LATE.as_micros()).unwrap_or(i64::MAX);

@@ -10,7 +10,7 @@ use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use super::append::{Asked, Backend, Before, Plan, Position, Writer, json};
@@ -109,6 +109,8 @@ pub(super) fn options(url: &str) -> Result<PgConnectOptions, Error> {
         ("enable_sort", "off"),
         // It would begin to compile what these make look dear.
         ("jit", "off"),
+        // Whatever the database has as its own: a commit looks at rows again that others have changed meanwhile.
+        ("default_transaction_isolation", "read\\ committed"),
     ];
     Ok(options.application_name("thinkd").options(limits).statement_cache_capacity(256).disable_statement_logging())
 }
@@ -158,9 +160,10 @@ impl Postgres {
         tasks.spawn(supervisor.watch("telling followers what they missed", telling));
         let known = Known::default();
         // Given up here, it is given up there: what was refused as it took too long is not to be stored later.
-        let limit = format!("{}ms", (settings.commit * 3 / 4).as_millis().max(1));
-        let writing = options.clone().options([("statement_timeout", &limit)]);
-        let backend = Log { options: writing, connection: None, watch, known: known.clone(), incarnation: 0 };
+        let limit = settings.commit * 3 / 4;
+        let writing = options.clone().options([("statement_timeout", format!("{}ms", limit.as_millis().max(1)))]);
+        let backend =
+            Log { options: writing, connection: None, watch, known: known.clone(), incarnation: 0, clock: None, limit };
         let index = Index::start(Tables { options: options.clone(), connection: None }, supervisor);
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let (threads, voices, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));
@@ -351,9 +354,13 @@ impl Postgres {
             let mut reader = self.reader(None).await?;
             let rows = read_threads(reader.connection(), &keys).await;
             reader.done();
-            let rows = rows?;
-            let rows: HashMap<_, _> = rows.into_iter().map(|(space, row)| ((space, row.thread.clone()), row)).collect();
-            Ok(keys.iter().map(|key| rows.get(key).cloned()).collect())
+            let mut found: HashMap<(String, String), Result<ThreadRow, Error>> = HashMap::new();
+            for row in rows? {
+                let key = (row.0.clone(), row.1.clone());
+                found.insert(key, sql::placed_thread(row).map(|(_, row)| row));
+            }
+            let key = |(space, thread): &(Space, ThreadId)| (space.to_string(), thread.to_string());
+            Ok(keys.iter().map(|it| found.get(&key(it)).cloned().transpose()).collect())
         };
         self.threads.load((space.clone(), thread.clone()), read).await
     }
@@ -373,11 +380,12 @@ impl Postgres {
             let text = "select space, name, prompt, updated from submodules where space = any($1) order by space, name";
             let query = sqlx::query_as(text).bind(Vec::from_iter(names));
             let rows: Vec<(String, String, String, i64)> = sql::read!(self, None, query, fetch_all)?;
-            let mut voices: HashMap<String, Vec<SubmoduleRow>> = HashMap::new();
+            let mut voices: HashMap<String, Vec<sql::SubmoduleColumns>> = HashMap::new();
             for (space, name, prompt, updated) in rows {
-                voices.entry(space).or_default().push(sql::submodule((name, prompt, updated))?);
+                voices.entry(space).or_default().push((name, prompt, updated));
             }
-            Ok(keys.iter().map(|key| voices.get(key.as_str()).cloned().unwrap_or_default()).collect())
+            let of = |space: &Space| voices.get(space.as_str()).cloned().unwrap_or_default();
+            Ok(keys.iter().map(|space| of(space).into_iter().map(sql::submodule).collect()).collect())
         };
         self.voices.load(space.clone(), read).await
     }
@@ -407,7 +415,7 @@ fn micros(ttl: Duration) -> i64 {
 async fn read_threads(
     connection: &mut PgConnection,
     ids: &[(Space, ThreadId)],
-) -> Result<Vec<(Space, ThreadRow)>, Error> {
+) -> Result<Vec<sql::PlacedThreadColumns>, Error> {
     let spaces: Vec<&str> = ids.iter().map(|(space, _)| space.as_str()).collect();
     let threads: Vec<&str> = ids.iter().map(|(_, thread)| thread.as_str()).collect();
     let text = concat!(
@@ -416,9 +424,7 @@ async fn read_threads(
         " from unnest($1::text[], $2::text[]) k (space_key, thread_key)",
         " join threads t on t.space = k.space_key and t.thread = k.thread_key"
     );
-    let rows: Vec<sql::PlacedThreadColumns> =
-        sqlx::query_as(text).bind(spaces).bind(threads).fetch_all(connection).await.map_err(sql::error)?;
-    rows.into_iter().map(sql::placed_thread).collect()
+    sqlx::query_as(text).bind(spaces).bind(threads).fetch_all(connection).await.map_err(sql::error)
 }
 
 /// A tsquery: all of the words. They have letters, digits and marks only, so quoting them is safe.
@@ -456,6 +462,10 @@ struct Log {
     known: Known,
     /// How often the database had been taken into use, or its rows made anew, when what is known was read.
     incarnation: i64,
+    /// What the database's clock said (µs since 1970), and when.
+    clock: Option<(i64, Instant)>,
+    /// How long a statement may take.
+    limit: Duration,
 }
 
 fn lost() -> Error {
@@ -479,16 +489,20 @@ impl Log {
     }
 
     async fn lock_heads(&mut self, spaces: &[&str]) -> Result<BTreeMap<Space, Position>, Error> {
-        let text = "select space, head, ts, (select incarnation from log) from spaces where space = any($1) \
+        let text = "select space, head, ts, (select incarnation from log), \
+             (extract(epoch from clock_timestamp()) * 1000000)::bigint from spaces where space = any($1) \
              order by space for update";
-        let rows: Vec<(String, i64, i64, i64)> =
+        let rows: Vec<(String, i64, i64, i64, i64)> =
             sqlx::query_as(text).bind(spaces).fetch_all(self.connection()?).await.map_err(sql::error)?;
+        self.clock = rows.first().map(|row| (row.4, Instant::now())).or(self.clock);
         if let Some(incarnation) = rows.first().map(|row| row.3).filter(|now| *now != self.incarnation) {
             // Perhaps the rows were made anew.
             self.known.forget();
             self.incarnation = incarnation;
         }
-        let position = |(space, seq, ts, _)| Ok((sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) }));
+        let position = |(space, seq, ts, ..): (String, _, _, _, _)| {
+            Ok((sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) }))
+        };
         let heads = rows.into_iter().map(position).collect::<Result<_, Error>>()?;
         self.known.met(&heads);
         Ok(heads)
@@ -552,9 +566,11 @@ impl Backend for Log {
             }
         }
         if !unknown.is_empty() {
-            let read = read_threads(self.connection()?, &unknown).await?;
-            read.iter().for_each(|(space, row)| self.known.met_thread(space, row));
-            rows.extend(read);
+            for row in read_threads(self.connection()?, &unknown).await? {
+                let (space, row) = sql::placed_thread(row)?;
+                self.known.met_thread(&space, &row);
+                rows.push((space, row));
+            }
         }
         Ok(rows)
     }
@@ -567,10 +583,7 @@ impl Backend for Log {
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
         let connection = self.connection()?;
         bulk::put_and_release(connection, &plan.writes()?, &plan.released).await?;
-        put_rest(connection, &plan.rows).await?;
-        // What is not committed in the end is forgotten by `rollback`.
-        self.known.take(plan);
-        Ok(())
+        put_rest(connection, &plan.rows).await
     }
 
     fn known_heads(&self, spaces: &BTreeSet<Space>) -> Option<BTreeMap<Space, Position>> {
@@ -583,10 +596,9 @@ impl Backend for Log {
         heads: &BTreeMap<Space, Position>,
         fences: &[Fence],
     ) -> Result<bool, Error> {
-        if plan.rows.has_single() {
-            return Ok(false);
-        }
-        let unchanged = bulk::Unchanged { fences, heads, incarnation: self.incarnation };
+        let Some((clock, at)) = self.clock.filter(|_| !plan.rows.has_single()) else { return Ok(false) };
+        let until = clock.saturating_add(micros(at.elapsed() + self.limit));
+        let unchanged = bulk::Unchanged { fences, heads, incarnation: self.incarnation, until };
         let written = bulk::put_if(self.connection()?, &plan.writes()?, &plan.released, &unchanged).await?;
         if written {
             self.known.take(plan);
@@ -594,16 +606,22 @@ impl Backend for Log {
         Ok(written)
     }
 
-    async fn commit(&mut self) -> Result<(), Error> {
-        self.run("commit").await
+    async fn commit(&mut self, plan: &Plan) -> Result<(), Error> {
+        self.run("commit").await?;
+        self.known.take(plan);
+        Ok(())
     }
 
-    async fn rollback(&mut self) {
-        self.known.forget();
+    async fn undo(&mut self) {
         // A connection that cannot even do that is no use any more; the next transaction gets another one.
         if !matches!(timeout(ROLLBACK, self.run("rollback")).await, Ok(Ok(()))) {
             self.connection = None;
         }
+    }
+
+    async fn rollback(&mut self) {
+        self.known.forget();
+        self.undo().await;
     }
 
     fn settled(&mut self, _: &[Fence]) {

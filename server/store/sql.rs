@@ -62,8 +62,11 @@ fn is_passing(code: Option<&str>) -> bool {
         // The low byte: 5 busy, 6 locked, 7 no memory, 8 read-only, 9 stopped for its time, 10 input or output, 13 full, 14 cannot
         // open.
         Ok(number) if code.len() < 5 => matches!(number & 0xff, 5..=10 | 13 | 14),
-        // 08 connection, 40 rolled back, 53 resources, 55 not in that state (locks), 57 operator, 58 system.
-        _ => matches!(code.get(..2), Some("08" | "40" | "53" | "55" | "57" | "58")) || code == "25P02",
+        // 08 connection, 40 rolled back, 53 resources, 55 not in that state (locks), 57 operator, 58 system; and 25006, read-only: no
+        // server to write to any more, or one whose disk is full.
+        _ => {
+            matches!(code.get(..2), Some("08" | "40" | "53" | "55" | "57" | "58")) || ["25P02", "25006"].contains(&code)
+        }
     }
 }
 

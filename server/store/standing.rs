@@ -21,6 +21,9 @@ pub struct Standing {
     /// Why it ended, or cannot go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// How its last turn ended, if it did not end well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
     /// Messages sent to other threads, since something came from outside.
     #[serde(skip_serializing_if = "is_zero")]
     pub sends: u32,
@@ -106,6 +109,8 @@ pub struct StandingChange {
     pub begins: Option<Seq>,
     /// Why it ended.
     pub reason: Option<String>,
+    /// How its turn ended, if it did not end well.
+    pub failed: Option<String>,
     /// More messages sent to others.
     pub sends: u32,
     /// More, or fewer, subthreads.
@@ -163,6 +168,12 @@ impl ThreadRow {
         waiting.reason.as_deref()
     }
 
+    /// How its last turn ended, if it did not end well and nothing has come since: nothing happens in it until something does.
+    pub fn failed(&self) -> Option<&str> {
+        let idle = matches!(self.status, Status::Idle | Status::Waiting) && self.woken <= self.handled;
+        self.standing.failed.as_deref().filter(|_| idle)
+    }
+
     /// The one thread that it waits for now, if it waits for one.
     pub fn awaits(&self) -> Option<&ThreadId> {
         self.standing.waits_for().filter(|_| self.status == Status::Waiting)
@@ -176,6 +187,7 @@ impl ThreadRow {
             waits,
             begins,
             reason,
+            failed,
             sends,
             subthreads,
             plan,
@@ -200,7 +212,9 @@ impl ThreadRow {
         if let Some(upto) = begins {
             standing.waiting = None;
             standing.taken = *upto;
+            standing.failed = None;
         }
+        standing.failed = failed.clone().or(standing.failed.take());
         if let Some(reason) = reason {
             standing.reason = Some(reason.clone());
         }

@@ -48,8 +48,8 @@ macro_rules! put_text {
 
 const PUT: &str = concat!(put_text!("", ""), "select true");
 
-/// The same if nothing has changed since it was planned: the leases hold, the logs end where they ended, and nobody has made the
-/// rows anew. Leases are locked first, then the spaces, each in order, as a transaction does it.
+/// The same if nothing has changed since it was planned: the leases hold, the logs end where they ended, nobody has made the
+/// rows anew, and it is still waited for: what was kept by a network until after it was refused is not stored. Leases are locked first, then the spaces, each in order, as a transaction does it.
 const PUT_IF: &str = concat!(
     put_text!(
         "held as materialized (select l.number from unnest($42::text[], $43::text[], $44::bigint[]) f (space, thread, number) \
@@ -59,7 +59,8 @@ const PUT_IF: &str = concat!(
          same as materialized (select (select count(*) from held) = cardinality($44::bigint[]) \
          and (select count(*) from ends join unnest($1::text[], $45::bigint[]) n (space, head) \
          on n.space = ends.space and n.head = ends.head) = cardinality($1::text[]) \
-         and (select incarnation from log) = $46 as is), ",
+         and (select incarnation from log) = $46 \
+         and extract(epoch from clock_timestamp()) * 1000000 < $47 as is), ",
         " where (select same.is from same)"
     ),
     "select same.is from same"
@@ -84,6 +85,8 @@ pub(super) struct Unchanged<'a> {
     pub fences: &'a [Fence],
     pub heads: &'a BTreeMap<Space, Position>,
     pub incarnation: i64,
+    /// After this, by the database's clock, nobody waits for it any more (µs since 1970).
+    pub until: i64,
 }
 
 /// Writes rows and gives leases back, all in one statement, if everything is as it was. False: nothing is written.
@@ -102,6 +105,7 @@ pub(super) async fn put_if(
         let head = |(space, _): &(&Space, Position)| unchanged.heads.get(*space).map(|head| head.seq);
         arguments.add(writes.heads.iter().map(head).collect::<Vec<_>>())?;
         arguments.add(unchanged.incarnation)?;
+        arguments.add(unchanged.until)?;
         Ok(arguments)
     };
     let arguments = arguments().map_err(|error: BoxDynError| Error::Broken(error.to_string()))?;

@@ -155,8 +155,12 @@ impl Backend for Log {
         Ok(())
     }
 
-    async fn commit(&mut self) -> Result<(), Error> {
+    async fn commit(&mut self, _: &Plan) -> Result<(), Error> {
         Ok(())
+    }
+
+    async fn undo(&mut self) {
+        // No transaction is open yet.
     }
 
     async fn rollback(&mut self) {
