@@ -66,7 +66,7 @@ async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipel
     let runtime = Runtime::start(store.clone(), model, Arc::new(prompts), settings.history.clone(), options);
     // Whoever should read it may be gone: that is no reason not to serve.
     let _ = greet(settings, listener.local_addr()?, &about);
-    let checking = tokio::spawn(keep_checking(store.clone()));
+    let checking = tokio::spawn(supervisor.watch("looking through the log for damage", keep_checking(store.clone())));
 
     let shutdown = CancellationToken::new();
     let parts = Parts { runtime: runtime.clone(), metrics, about: about.lines() };

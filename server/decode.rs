@@ -240,7 +240,8 @@ impl<'de> Deserializer<'de> for Node<'_> {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
             Value::String(_) if self.is_hole() => visitor.visit_unit(),
-            Value::String(text) if text.len() > MOVED => visitor.visit_string(std::mem::take(text)),
+            // If the value is read once more to find what else is wrong, this fits.
+            Value::String(text) if text.len() > MOVED => visitor.visit_string(std::mem::replace(text, HOLE.to_owned())),
             Value::String(text) => visitor.visit_str(text),
             Value::Array(items) => visitor.visit_seq(Items { items: items.iter_mut().enumerate(), repairing }),
             Value::Object(members) => {

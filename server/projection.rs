@@ -17,7 +17,9 @@ pub fn project(event: &Event) -> (ThreadChange, Option<Change>) {
         visible: u64::from(visibility >= Visibility::Voice),
         heard: u64::from(visibility >= Visibility::Heard),
         from_outside: event.is_from_outside(),
-        from_others: (event.has(tag::MESSAGE) && !event.is_from_itself()) || event.has(tag::THREAD_ENDED),
+        from_others: (event.has(tag::MESSAGE) && !event.is_from_itself())
+            || event.has(tag::THREAD_ENDED)
+            || event.has(tag::THREAD_STUCK),
         self_messages: u32::from(event.is_from_itself()),
         ..ThreadChange::default()
     };
@@ -62,6 +64,8 @@ fn turn(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
         if outcome != Some(TurnOutcome::Interrupted) {
             thread.handled = event.payload.get("handled").and_then(Value::as_i64);
         }
+        let failed = outcome.filter(|outcome| matches!(outcome, TurnOutcome::Failed | TurnOutcome::Cancelled));
+        thread.standing.failed = failed.map(|outcome| format!("its last turn was {}", outcome.as_str()));
         thread.standing.waits = waits(&event.payload, "wait", thread.handled);
         None
     }

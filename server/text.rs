@@ -66,6 +66,11 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
+/// Whether some reader or other begins a new line here: Unicode's mandatory breaks, and the separators of ASCII.
+pub fn breaks(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
 /// The SHA-256 of bytes, as 64 hex digits: the name of a blob.
 pub fn sha256(bytes: &[u8]) -> String {
     // Every call to a model names its request so: by table, for a formatter takes longer than the hash.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::text;
+
 /// See the module. Kept in the row of the thread that gathers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Gather {
@@ -104,12 +106,54 @@ impl Gather {
         self.results.iter().map(result).collect()
     }
 
-    /// The results as models read them, a line each.
+    /// The results as models read them, each with its index at the beginning of a line; what else begins one is set in, so that no
+    /// result is read as another one's.
     pub fn lines(&self) -> String {
         let line = |(index, back): (&u64, &Back)| {
             let failed = if back.ok { "" } else { "failed: " };
-            format!("{index}: {failed}{}", back.text)
+            format!("{index}: {failed}{}", set_in(&back.text))
         };
         self.results.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A text whose lines but the first are set in, whatever breaks them.
+fn set_in(text: &str) -> String {
+    let mut set = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if !text::breaks(c) {
+            set.push(c);
+            continue;
+        }
+        if c == '\r' {
+            chars.next_if_eq(&'\n');
+        }
+        set.push_str("\n    ");
+    }
+    set
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever the parts came to, each is one line that begins with its index, and no other line does.
+        #[test]
+        fn no_result_is_read_as_another_ones(texts in prop::collection::vec("(1: |failed: |\\n|\\r|\\r\\n|\u{2028}|\u{85}|\u{b}|x){0,8}", 1..4)) {
+            let back = |text: &String| Back { ok: true, text: text.clone() };
+            let results: BTreeMap<u64, Back> = (0..).zip(texts.iter().map(back)).collect();
+            let gather = Gather { total: texts.len() as u64, results, ..Gather::default() };
+            let lines = gather.lines();
+            prop_assert!(!lines.chars().any(|c| c != '\n' && text::breaks(c)), "{lines:?}");
+            let heads: Vec<&str> = lines.split('\n').filter(|line| !line.starts_with("    ")).collect();
+            prop_assert_eq!(heads.len(), texts.len(), "{:?}", lines);
+            for (index, head) in heads.iter().enumerate() {
+                prop_assert!(head.starts_with(&format!("{index}: ")), "{lines:?}");
+            }
+        }
     }
 }

@@ -301,12 +301,12 @@ impl Draft {
     }
 
     /// A subthread that was put aside is at work again: it is aside no more, and its parent is told.
-    pub fn resumed(thread: &ThreadId) -> Vec<Self> {
-        let told = |parent: ThreadId| {
-            Self::feedback(&parent, None, Feedback::Resumed, &[("id", Value::from(thread.as_str()))], "")
+    pub fn resumed(thread: &ThreadId, parent: Option<&ThreadId>) -> Vec<Self> {
+        let told = |parent: &ThreadId| {
+            Self::feedback(parent, None, Feedback::Resumed, &[("id", Value::from(thread.as_str()))], "")
         };
         let changed = Self::changed(thread, "thread", thread.as_str(), json!({ "archived": false }));
-        std::iter::once(changed).chain(thread.parent().map(told)).collect()
+        std::iter::once(changed).chain(parent.map(told)).collect()
     }
 
     /// A thread has ended; told to one who knew it. Wakes.

@@ -10,14 +10,10 @@ use super::{Lengths, blob};
 use crate::event::{Event, Feedback, Source, tag};
 use crate::id::Seq;
 use crate::prompt::Prompts;
+use crate::text::breaks;
 
 /// What stands before every further line of an entry.
 const INDENT: &str = "    ";
-
-/// Whether some reader or other begins a new line here: Unicode's mandatory breaks, and the separators of ASCII.
-fn breaks(c: char) -> bool {
-    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
-}
 
 /// Whether it is not seen, but changes what is seen: control characters, and what turns the direction of writing around.
 fn hides(c: char) -> bool {
@@ -139,7 +135,7 @@ fn gathered(event: &Event, lengths: Lengths, prompts: &Prompts) -> Option<String
         let text = part.get("text").and_then(Value::as_str).unwrap_or_default();
         let failed = if part.get("ok").and_then(Value::as_bool) == Some(true) { "" } else { "failed: " };
         let _ = write!(line, "\n{INDENT}{}: {failed}", part.get("index").and_then(Value::as_u64).unwrap_or_default());
-        let (shown, all) = (write_lines(text, INDENT, most, &mut line), text.chars().count());
+        let (shown, all) = (write_lines(text, &INDENT.repeat(2), most, &mut line), text.chars().count());
         if shown < all {
             line.push_str(&mark(shown, all, event.seq, prompts));
         }

@@ -43,7 +43,7 @@ impl Runtime {
         if let Appended::Stored(placed) = self.0.store.append(Append::free(space, drafts)).await? {
             placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
         }
-        Ok(())
+        self.break_waits_for(space, thread).await
     }
 
     /// Creates a thread. The server assigns the id: the label, with a number where that is taken. Its parent is told.

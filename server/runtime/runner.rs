@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::settling::Settled;
 use super::{Active, Runtime, lock};
@@ -41,7 +42,7 @@ struct Trouble {
     held: Option<Fence>,
     /// How often a turn was begun in vain.
     tries: u32,
-    /// The thread waits, and nobody has looked whether that is of any use.
+    /// A turn has ended, and nobody has looked whether waits that follow from it are of any use.
     waits: bool,
 }
 
@@ -216,11 +217,12 @@ impl Runtime {
         self.give_back(trouble).await?;
         match looked {
             Ok(Looked::Worked(status)) => {
+                trouble.waits = true;
                 if status == Status::Waiting {
-                    trouble.waits = true;
                     self.break_wait(space, thread).await?;
-                    trouble.waits = false;
                 }
+                self.break_waits_for(space, thread).await?;
+                trouble.waits = false;
                 // Read once, for who follows and for whether to look again.
                 Ok(if self.show(key, status, 0).await { Looked::Worked(status) } else { Looked::Nothing })
             }
@@ -253,6 +255,7 @@ impl Runtime {
         trouble.unsaid = None;
         if trouble.waits {
             self.break_wait(space, thread).await?;
+            self.break_waits_for(space, thread).await?;
             trouble.waits = false;
         }
         Ok(())
@@ -320,7 +323,8 @@ impl Runtime {
         if begins {
             place.purse.read().await?;
             if let Some(spent) = place.purse.spent() {
-                return self.fail(&scribe, &place, turn.upto(), &spent).await;
+                // What came back and whose time was up is settled nonetheless: nothing would come to tell of it again.
+                return looked(self.fall_silent(&scribe, &place, turn.upto(), &spent, settled.drafts).await);
             }
         }
         let upto = turn.upto();
@@ -328,7 +332,7 @@ impl Runtime {
             return self.give_up(&scribe, &place, upto).await;
         }
         if begins && row.standing.archived {
-            settled.drafts.extend(Draft::resumed(&place.thread));
+            settled.drafts.extend(Draft::resumed(&place.thread, row.parent().as_ref()));
         }
         if !settled.drafts.is_empty() {
             // Before a model is asked: it is to be told.
@@ -388,7 +392,7 @@ impl Runtime {
     /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
     async fn broke(&self, scribe: &Scribe, place: &Place, upto: Seq, why: &str) -> Result<Option<Status>, Lost> {
         let failure = Failure::new(FailureKind::Internal, format!("the turn broke down: {why}"));
-        self.fall_silent(scribe, place, upto, &failure).await.map(Some)
+        self.fall_silent(scribe, place, upto, &failure, Vec::new()).await.map(Some)
     }
 
     fn talks_to_itself(&self, row: &ThreadRow, batch: &[Event]) -> bool {
@@ -414,13 +418,20 @@ impl Runtime {
     }
 
     async fn fail(&self, scribe: &Scribe, place: &Place, upto: Seq, failure: &Failure) -> Result<Looked, store::Error> {
-        looked(self.fall_silent(scribe, place, upto, failure).await)
+        looked(self.fall_silent(scribe, place, upto, failure, Vec::new()).await)
     }
 
     /// The turn fails, and the thread waits for whoever comes: it would only fail again. Those who depend on it are told.
-    async fn fall_silent(&self, scribe: &Scribe, place: &Place, upto: Seq, failure: &Failure) -> Result<Status, Lost> {
+    async fn fall_silent(
+        &self,
+        scribe: &Scribe,
+        place: &Place,
+        upto: Seq,
+        failure: &Failure,
+        mut drafts: Vec<Draft>,
+    ) -> Result<Status, Lost> {
         let Place { space, thread, turn, .. } = place;
-        let mut drafts = vec![Draft::failure(thread, Some(*turn), &Who::Core, failure)];
+        drafts.push(Draft::failure(thread, Some(*turn), &Who::Core, failure));
         drafts.extend(stuck(&self.0.store, space, thread, &failure.text).await?);
         let waiting = Waiting { reason: Some(failure.text.clone()), ..Waiting::for_anybody() };
         let ended = Draft::turn_ended(thread, *turn, TurnOutcome::Failed, upto);
@@ -547,7 +558,10 @@ impl Runtime {
             if held.is_empty() {
                 continue;
             }
-            match self.0.store.renew(&held, self.0.options.lease).await {
+            // A connection that is dead without saying so is given up while there is time for another one.
+            let renewed = timeout(self.0.options.lease / 3, self.0.store.renew(&held, self.0.options.lease)).await;
+            let late = || store::Error::Unavailable("the database does not answer".into());
+            match renewed.unwrap_or_else(|_| Err(late())) {
                 Ok(lost) => {
                     let leases = lock(&self.0.leases);
                     lost.iter().filter_map(|fence| leases.get(fence)).for_each(|stop| stop.stop(Why::Leave));

@@ -1,5 +1,6 @@
 //! Threads that wait for one other thread: whether what came is what they wait for, and whether waiting is of any use.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use serde_json::json;
@@ -50,41 +51,75 @@ impl Runtime {
 
     /// Looks at every wait for one thread once, after a start: whoever wrote it down may not have lived to look.
     pub(super) async fn look_at_waits(self) {
-        let mut after = None;
+        let (mut after, mut skipped) = (None, Vec::new());
         loop {
-            match self.look_at_page(&mut after).await {
+            match self.look_at_page(&mut after, &mut skipped).await {
                 Ok(true) => {}
-                Ok(false) => return,
+                Ok(false) => break,
                 Err(error) => {
                     tracing::warn!(%error, "threads that wait for one another could not be looked at; it is tried again");
-                    tokio::select! {
-                        () = self.0.all.cancelled() => return,
-                        () = tokio::time::sleep(REST) => {}
+                    if self.rests().await.is_break() {
+                        return;
                     }
+                }
+            }
+        }
+        while !skipped.is_empty() && self.rests().await.is_continue() {
+            let again = std::mem::take(&mut skipped);
+            for wait in again {
+                if self.look_at_wait(&wait).await.is_err() {
+                    skipped.push(wait);
                 }
             }
         }
     }
 
+    /// Rests for a while, unless the server goes.
+    async fn rests(&self) -> ControlFlow<()> {
+        tokio::select! {
+            () = self.0.all.cancelled() => ControlFlow::Break(()),
+            () = tokio::time::sleep(REST) => ControlFlow::Continue(()),
+        }
+    }
+
     /// Looks at the waits that come next. False: there are none.
-    async fn look_at_page(&self, after: &mut Option<Wait>) -> Result<bool, store::Error> {
+    async fn look_at_page(&self, after: &mut Option<Wait>, skipped: &mut Vec<Wait>) -> Result<bool, store::Error> {
         for wait in self.0.store.waits(after.as_ref(), PAGE).await? {
             if self.0.all.is_cancelled() {
                 return Ok(false);
             }
-            let Wait { space, target, thread } = &wait;
-            self.break_wait(space, thread).await?;
-            let row = self.0.store.thread(space, thread).await?;
-            if let Some(row) = row.filter(|row| row.awaits() == Some(target))
-                && row.parent().as_ref() != Some(target)
-                && !self.0.store.contacts(space, thread).await?.iter().any(|contact| contact.target == *target)
-            {
-                let whom = row.standing.waiting.and_then(|waiting| waiting.name).unwrap_or_else(|| target.to_string());
-                self.tell(space, out_of_reach(thread, None, &whom)).await?;
+            if let Err(error) = self.look_at_wait(&wait).await {
+                let Wait { space, thread, .. } = &wait;
+                tracing::warn!(%error, %space, %thread, "a wait could not be looked at; it is tried again after the others");
+                skipped.push(wait.clone());
             }
             *after = Some(wait);
         }
         Ok(after.is_some() && !self.0.store.waits(after.as_ref(), 1).await?.is_empty())
+    }
+
+    async fn look_at_wait(&self, Wait { space, target, thread }: &Wait) -> Result<(), store::Error> {
+        self.break_wait(space, thread).await?;
+        let row = self.0.store.thread(space, thread).await?;
+        if let Some(row) = row.filter(|row| row.awaits() == Some(target))
+            && row.parent().as_ref() != Some(target)
+            && !self.0.store.contacts(space, thread).await?.iter().any(|contact| contact.target == *target)
+        {
+            let whom = row.standing.waiting.and_then(|waiting| waiting.name).unwrap_or_else(|| target.to_string());
+            self.tell(space, out_of_reach(thread, None, &whom)).await?;
+        }
+        Ok(())
+    }
+
+    /// After a thread's turn, or its end: wakes those who began to wait for it while that was stored, and were not told.
+    pub(super) async fn break_waits_for(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
+        let row = self.0.store.thread(space, thread).await?;
+        if row.is_some_and(|row| row.status.is_final() || row.stuck().or(row.failed()).is_some()) {
+            for waiting in self.0.store.awaiting(space, thread, u32::MAX).await? {
+                self.break_wait(space, &waiting).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Wakes a thread whose wait nothing would ever end: the one it waits for has ended already, or cannot go on, or waits …
@@ -98,8 +133,8 @@ impl Runtime {
                 let reason = row.standing.reason.as_deref().unwrap_or_default();
                 Draft::ended(thread, &Ending { thread: &first, status: row.status.as_str(), reason, last: "" })
             }
-            Some(row) if row.stuck().is_some() => {
-                Draft::stuck(thread, &first, row.stuck().unwrap_or_default()).overruling()
+            Some(row) if row.stuck().or(row.failed()).is_some() => {
+                Draft::stuck(thread, &first, row.stuck().or(row.failed()).unwrap_or_default()).overruling()
             }
             _ => match self.circle(space, thread, &first).await? {
                 Some(circle) => wait_cycle(thread, &first, &circle),

@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::contacts::unreadable;
-use super::spawn_thread::{Child, Nest};
+use super::spawn_thread::{Child, Nest, labels};
 use super::wait::millis;
 use crate::event::{Draft, GATHER, Gather};
 use crate::failure::{Failure, FailureKind};
 use crate::id::Name;
-use crate::thread::Gathered;
+use crate::thread::{Gathered, Settings};
 use crate::time::Timestamp;
 use crate::tool::{Desk, Effect, Output, Typed};
 
@@ -116,24 +116,23 @@ pub async fn step(
 ) -> Result<Result<Vec<Draft>, Output>, Failure> {
     let Some((index, text)) = gather.next() else { return Ok(Ok(Vec::new())) };
     let label = format!("{id}-{index}");
-    let child = Name::parse(&label).ok().and_then(|label| desk.thread.child(&label).ok());
-    if let Some(child) = child
-        && desk.store.thread(&desk.space, &child).await.map_err(unreadable)?.is_some()
-    {
-        // Begun already, by a turn that left its mailbox as it was.
-        return Ok(Ok(Vec::new()));
+    let begun = Gathered { id: id.to_owned(), index };
+    for label in labels(Name::parse(&label).ok().as_ref()) {
+        let Ok(child) = desk.thread.child(&label) else { break };
+        // A thread of that name may be anybody's: then the step has another one.
+        let Some(row) = desk.store.thread(&desk.space, &child).await.map_err(unreadable)? else { break };
+        if Settings::of(&row.settings).gathered.as_ref() == Some(&begun) {
+            // Begun already, by a turn that left its mailbox as it was.
+            return Ok(Ok(Vec::new()));
+        }
     }
     let before = index.checked_sub(1).and_then(|before| gather.results.get(&before));
     let payload = match before {
         Some(back) => format!("{text}\n\n{}", back.text),
         None => text.to_owned(),
     };
-    let child = Child {
-        label: Some(&label),
-        prompt: gather.prompt.clone(),
-        payload: Some(payload),
-        gathered: Some(Gathered { id: id.to_owned(), index }),
-    };
+    let child =
+        Child { label: Some(&label), prompt: gather.prompt.clone(), payload: Some(payload), gathered: Some(begun) };
     Ok(nest.hatch(desk, child).await?.map(|(_, drafts)| drafts))
 }
 

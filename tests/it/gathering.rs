@@ -285,6 +285,27 @@ on_both!(a_sequence_stops_at_a_step_that_is_stuck, |medium| {
     assert_eq!(stub.count(part("step three")), 0);
 });
 
+// A thread that somebody makes under the name of a coming step is not taken for it: the step has another name.
+on_both!(a_thread_of_a_stranger_is_not_taken_for_a_step, |medium| {
+    let stub = Stub::start().await;
+    let steps = json!({ "steps": ["step one", "step two"], "prompt": null, "timeout_s": null });
+    stub.script(at("main"), [call("sequence", steps), reply("Begun."), reply("All done.")]);
+    let first = Gate::new();
+    stub.script(part("step one"), [ends("first result").held(&first)]);
+    stub.script(part("step two"), [ends("second result")]);
+    let app = Setup::new(medium, &stub).start().await;
+    let mut socket = app.socket().await;
+    app.say_in("main", "go").await;
+    assert_eq!(said(&socket.response().await), "Begun.");
+    let one = stub.request(part("step one")).await.thread.clone();
+    let label = one.strip_prefix("main.").and_then(|label| label.strip_suffix("-0")).unwrap();
+    let stranger = json!({ "parent": "main", "label": format!("{label}-1") });
+    app.post("/threads", stranger).await.expect(201);
+    first.open();
+    assert_eq!(said(&socket.response().await), "All done.");
+    assert!(stub.request(part("step two")).await.says("first result"));
+});
+
 // A sequence that goes well: all results, told once.
 on_both!(a_sequence_goes_to_its_end, |medium| {
     let stub = Stub::start().await;

@@ -129,3 +129,30 @@ on_both!(a_child_whose_calls_are_used_up_is_told_of, |medium| {
     socket.event("what came of it", |e| has(e, "response") && said(e) == "It is stuck.").await;
     assert_eq!(stub.count(at("main.sub")), 4);
 });
+
+// Who begins to wait for a thread whose last turn has failed already is told so: nothing will happen there by itself.
+on_both!(whoever_waits_for_a_thread_whose_turn_has_just_failed_is_told, |medium| {
+    let stub = Stub::start().await;
+    let thinks = Gate::new();
+    let (name, talk) = wait_for("talk");
+    stub.script(at("listener"), [call(name, talk).held(&thinks), asleep()]);
+    stub.script(at("talk"), [status(400), reply("Now.")]);
+    let mut app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    app.conversation(json!({ "label": "talk" })).await;
+    app.process("listener", contact_of("talk")).await;
+    app.say_in("listener", "wait").await;
+    stub.request(at("listener")).await;
+    app.say_in("talk", "work").await;
+    turn_over(&mut socket, "talk", 1).await;
+    thinks.open();
+    turn_over(&mut socket, "listener", 2).await;
+    let log = app.public_log().await;
+    let told = stuck_in(&log, "listener");
+    assert_eq!(told, [("talk", "its last turn was failed")], "{}", story(&log));
+    // What comes next is no failure any more.
+    app.say_in("talk", "again").await;
+    turn_over(&mut socket, "talk", 2).await;
+    assert_eq!(stuck_in(&app.public_log().await, "listener").len(), 1);
+    rows_are_what_the_log_says(&mut app).await;
+});
