@@ -110,7 +110,7 @@ pub(super) fn options(url: &str) -> Result<PgConnectOptions, Error> {
         // It would begin to compile what these make look dear.
         ("jit", "off"),
         // Whatever the database has as its own: a commit looks at rows again that others have changed meanwhile.
-        ("default_transaction_isolation", "read\\ committed"),
+        ("default_transaction_isolation", "read committed"),
     ];
     Ok(options.application_name("thinkd").options(limits).statement_cache_capacity(256).disable_statement_logging())
 }
