@@ -73,7 +73,7 @@ on_both!(a_tenants_thread_is_found_while_another_has_hundreds_waiting, |medium| 
             thinkd::event::InputKind::Message,
             vec![thinkd::event::Part::Text("hello".into())],
             None,
-            uuid::Uuid::now_v7(),
+            thinkd::id::fresh(),
         );
         draft.into_iter().next().unwrap()
     };

@@ -22,7 +22,7 @@ async fn open(medium: &Medium) -> Arc<dyn Store> {
 
 fn said_in(space: &Space) -> Append {
     let parts = vec![Part::Text("hello".into())];
-    Append::free(space, Draft::input(&ThreadId::default(), InputKind::Message, parts, None, uuid::Uuid::now_v7()))
+    Append::free(space, Draft::input(&ThreadId::default(), InputKind::Message, parts, None, thinkd::id::fresh()))
 }
 
 async fn head(store: &Arc<dyn Store>, space: &Space) -> i64 {
