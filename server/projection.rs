@@ -64,8 +64,11 @@ fn turn(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
         if outcome != Some(TurnOutcome::Interrupted) {
             thread.handled = event.payload.get("handled").and_then(Value::as_i64);
         }
-        let failed = outcome.filter(|outcome| matches!(outcome, TurnOutcome::Failed | TurnOutcome::Cancelled));
-        thread.standing.failed = failed.map(|outcome| format!("its last turn was {}", outcome.as_str()));
+        thread.standing.failed = match outcome {
+            Some(TurnOutcome::Failed) => Some("its last turn failed".to_owned()),
+            Some(TurnOutcome::Cancelled) => Some("its last turn was cancelled".to_owned()),
+            _ => None,
+        };
         thread.standing.waits = waits(&event.payload, "wait", thread.handled);
         None
     }

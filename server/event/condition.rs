@@ -11,6 +11,8 @@ use crate::time::Timestamp;
 pub enum Condition {
     /// The event is its thread's first.
     NewThread,
+    /// The event's thread has not ended.
+    NotEnded,
     /// The event's thread has fewer subthreads than this that have not ended.
     FewerSubthreads(u64),
     /// The event's thread is there, or the space has fewer threads than this that have not ended.
@@ -37,6 +39,7 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NewThread => f.write_str("the thread is there already"),
+            Self::NotEnded => f.write_str("the thread has ended already"),
             Self::FewerSubthreads(most) => write!(f, "the thread has {most} subthreads already"),
             Self::FewerThreads(most) => write!(f, "the space has {most} threads already that have not ended"),
             Self::TimerStands { name, .. } => write!(f, "the timer {name} is over"),

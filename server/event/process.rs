@@ -297,7 +297,8 @@ impl Draft {
         let contact = contact.map_or(Value::Null, |name| name.as_str().into());
         let attributes =
             [("assigned_id", Value::from(child.as_str())), ("parent_id", parent.as_str().into()), ("contact", contact)];
-        Self::feedback(parent, turn, Feedback::Spawned, &attributes, "")
+        // It would live on below one that nobody ends any more.
+        Self::feedback(parent, turn, Feedback::Spawned, &attributes, "").only_if(Condition::NotEnded)
     }
 
     /// A subthread that was put aside is at work again: it is aside no more, and its parent is told.

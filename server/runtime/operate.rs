@@ -36,14 +36,22 @@ impl Runtime {
 
     async fn end_one(&self, space: &Space, thread: &ThreadId, reason: &str, below: Below) -> Result<(), store::Error> {
         let end = Ending { thread, status: Status::Stopped.as_str(), reason, last: "" };
-        let drafts = ending(&self.0.store, space, &end, below).await?;
-        if drafts.is_empty() {
-            return Ok(());
+        loop {
+            let drafts = ending(&self.0.store, space, &end, below).await?;
+            if drafts.is_empty() {
+                return Ok(());
+            }
+            match self.0.store.append(Append::free(space, drafts)).await {
+                Ok(Appended::Stored(placed)) => {
+                    placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
+                    return self.break_waits_for(space, thread).await;
+                }
+                Ok(Appended::Stale) => return Ok(()),
+                // It, or one below it, has ended meanwhile: fewer are left with every time.
+                Err(store::Error::Unmet(_)) => {}
+                Err(error) => return Err(error),
+            }
         }
-        if let Appended::Stored(placed) = self.0.store.append(Append::free(space, drafts)).await? {
-            placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
-        }
-        self.break_waits_for(space, thread).await
     }
 
     /// Creates a thread. The server assigns the id: the label, with a number where that is taken. Its parent is told.
@@ -73,6 +81,9 @@ impl Runtime {
                 Ok(_) => return self.known_thread(space, &thread).await,
                 Err(store::Error::Unmet(Condition::FewerSubthreads(_))) => return Err(self.too_many_subthreads()),
                 Err(store::Error::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
+                Err(store::Error::Unmet(Condition::NotEnded)) => {
+                    return Err(new.parent.map_or_else(|| Refused::Ended(thread), Refused::Ended));
+                }
                 // Somebody else has just taken the id.
                 Err(store::Error::Unmet(_)) => {}
                 Err(error) => return Err(error.into()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::event::{Draft, Ending, ErrorCode, GatherPart};
+use crate::event::{Condition, Draft, Ending, ErrorCode, GatherPart};
 use crate::id::{Space, ThreadId};
 use crate::store::{self, Status, Store, ThreadRow};
 use crate::thread::Settings;
@@ -88,7 +88,8 @@ async fn one(
     if !row.standing.watches.is_empty() {
         change["watches_removed"] = row.standing.watches.len().into();
     }
-    let mut drafts = vec![Draft::changed(thread, "thread", thread.as_str(), change)];
+    // Of two who end it one does, and tells of it.
+    let mut drafts = vec![Draft::changed(thread, "thread", thread.as_str(), change).only_if(Condition::NotEnded)];
     // Whoever has ended is not to be woken any more.
     let timers = store.timers(space, thread).await?;
     drafts.extend(timers.iter().map(|timer| Draft::changed(thread, "timer", &timer.name, Value::Null)));

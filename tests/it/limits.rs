@@ -63,6 +63,42 @@ on_both!(the_limit_of_submodules_holds_when_they_are_created_at_the_same_time, |
     assert_eq!(app.get("/submodules").await.expect(200)["items"].as_array().unwrap().len(), 4);
 });
 
+// Who asks for an end again, or at another server, finds it ended: its parent hears of it once, and has one subthread less.
+on_both!(a_thread_that_is_ended_from_many_sides_at_once_ends_once, |medium| {
+    let stub = Stub::start().await;
+    let (app, beside) = doors(medium, &stub, "THINKD_BUDGET__SUBTHREADS", 6).await;
+    app.process("p", json!({})).await;
+    for label in ["kept", "a", "b", "c"] {
+        app.post("/threads", json!({ "label": label, "parent": "p", "kind": "process" })).await.expect(201);
+    }
+    for label in ["a", "b", "c"] {
+        let ends = posts(&app, beside.as_ref(), &format!("/threads/p.{label}/end"), &vec![json!({}); 6]);
+        at_once(ends).await;
+        let log = app.public_log().await;
+        let told = with(&log, &["thread-ended"]).into_iter().filter(|e| e["payload"]["id"] == format!("p.{label}"));
+        assert_eq!(told.count(), 1, "{label}");
+    }
+    assert_eq!(app.get("/threads/p").await.expect(200)["budget"]["subthreads"], 1);
+});
+
+// What is made below a thread while that ends is refused, or ends with it: nothing lives on that nobody would end.
+on_both!(nothing_lives_on_below_a_thread_that_was_ended_meanwhile, |medium| {
+    let stub = Stub::start().await;
+    let (app, beside) = doors(medium, &stub, "THINKD_BUDGET__SUBTHREADS", 20).await;
+    for round in 0..4 {
+        let parent = format!("p{round}");
+        app.process(&parent, json!({})).await;
+        let bodies: Vec<Value> =
+            (0..8).map(|n| json!({ "label": format!("c{n}"), "parent": parent, "kind": "process" })).collect();
+        let mut requests = posts(&app, beside.as_ref(), "/threads", &bodies);
+        requests.insert(4, app.request("POST", &format!("/threads/{parent}/end")).json(&json!({})));
+        at_once(requests).await;
+        let below = app.pages(&format!("/threads?parent={parent}&")).await;
+        let alive = below.iter().filter(|row| row["status"] != "stopped").count();
+        assert_eq!(alive, 0, "{below:?}");
+    }
+});
+
 on_both!(the_limit_of_subthreads_holds_when_they_are_created_at_the_same_time, |medium| {
     let stub = Stub::start().await;
     let (app, beside) = doors(medium, &stub, "THINKD_BUDGET__SUBTHREADS", 3).await;

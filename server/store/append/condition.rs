@@ -47,7 +47,7 @@ impl Asked {
                 Condition::FewerThreads(_) => {
                     asked.threads.insert(space.clone());
                 }
-                Condition::NewThread | Condition::FewerSubthreads(_) => {}
+                Condition::NewThread | Condition::NotEnded | Condition::FewerSubthreads(_) => {}
             }
         }
         asked
@@ -68,6 +68,7 @@ impl Before {
         let row = || rows.threads.get(&(space.clone(), draft.thread.clone()));
         match condition {
             Condition::NewThread => row().is_none(),
+            Condition::NotEnded => row().is_none_or(|row| !row.status.is_final()),
             Condition::FewerSubthreads(most) => row().is_none_or(|row| u64::from(row.standing.subthreads) < *most),
             Condition::FewerThreads(most) => {
                 let before = self.threads.get(space).copied().unwrap_or_default();

@@ -49,7 +49,8 @@ macro_rules! put_text {
 const PUT: &str = concat!(put_text!("", ""), "select true");
 
 /// The same if nothing has changed since it was planned: the leases hold, the logs end where they ended, nobody has made the
-/// rows anew, and it is still waited for: what was kept by a network until after it was refused is not stored. Leases are locked first, then the spaces, each in order, as a transaction does it.
+/// rows anew, and it is still waited for: what was kept by a network until after it was refused is not stored. Leases are locked
+/// first, then the spaces, each in order, as a transaction does it.
 const PUT_IF: &str = concat!(
     put_text!(
         "held as materialized (select l.number from unnest($42::text[], $43::text[], $44::bigint[]) f (space, thread, number) \

@@ -7,7 +7,8 @@ use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::timeout;
 
-use super::{ROLLBACK, bulk, connect, lost, sql};
+use super::log::lost;
+use super::{ROLLBACK, bulk, connect, sql};
 use crate::id::Space;
 use crate::store::Error;
 use crate::store::index::{Added, EVENTS, Indexing, some};

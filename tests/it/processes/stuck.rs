@@ -149,7 +149,7 @@ on_both!(whoever_waits_for_a_thread_whose_turn_has_just_failed_is_told, |medium|
     turn_over(&mut socket, "listener", 2).await;
     let log = app.public_log().await;
     let told = stuck_in(&log, "listener");
-    assert_eq!(told, [("talk", "its last turn was failed")], "{}", story(&log));
+    assert_eq!(told, [("talk", "its last turn failed")], "{}", story(&log));
     // What comes next is no failure any more.
     app.say_in("talk", "again").await;
     turn_over(&mut socket, "talk", 2).await;
