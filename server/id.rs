@@ -172,6 +172,12 @@ macro_rules! text_id {
 }
 text_id!(Name, Space, ThreadId);
 
+/// A positive number that nobody else has drawn (59 random bits).
+#[expect(clippy::disallowed_methods, reason = "the one place where numbers are drawn")]
+pub fn drawn() -> i64 {
+    (Uuid::new_v4().as_u64_pair().0 >> 1).cast_signed()
+}
+
 /// A fresh, time-ordered event id. For drivers and the store only: pure code is handed its ids.
 #[expect(clippy::disallowed_methods, reason = "the one place where ids are drawn")]
 pub fn fresh() -> Uuid {

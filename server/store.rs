@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::event::{Condition, Draft, Event, Modality, Source};
+use crate::event::{Condition, Draft, Event};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::share::SPACE_SHARE;
 use crate::supervisor::Supervisor;
@@ -21,6 +21,7 @@ mod append;
 mod backup;
 mod batch;
 mod catch_up;
+mod change;
 mod columns;
 pub mod feed;
 mod index;
@@ -28,6 +29,7 @@ mod known;
 mod leases;
 mod marks;
 mod postgres;
+mod query;
 mod rank;
 mod rebuild;
 mod rows;
@@ -38,6 +40,8 @@ mod unserved;
 pub mod words;
 
 pub use backup::{backup, restore};
+pub use change::{Change, Spent, ThreadChange};
+pub use query::{Order, Query, Show};
 pub use standing::{Adopted, Cleared, ContactRow, Member, Standing, StandingChange, TimerRow, Waits};
 pub use unserved::{Unserved, Work};
 
@@ -88,7 +92,7 @@ pub struct Fence {
     pub space: Space,
     /// The thread.
     pub thread: ThreadId,
-    /// Grows with every lease; an append with an older one is dropped.
+    /// Another one with every lease; an append with any but the last is dropped.
     pub number: i64,
 }
 
@@ -137,91 +141,6 @@ pub struct Head {
     pub seq: Seq,
     /// This incarnation of the log; another one after a restore.
     pub epoch: Uuid,
-}
-
-/// The order of a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
-    /// Newest first.
-    #[default]
-    Descending,
-    /// Oldest first.
-    Ascending,
-}
-
-/// Which kinds of events a reader wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Show {
-    /// All there are.
-    All,
-    /// All but `debug` (unless the tag `debug` is asked for).
-    #[default]
-    Public,
-    /// What a decision may see (`Visibility::Voice` and above).
-    Visible,
-    /// What a submodule may see (`Visibility::Heard`).
-    Heard,
-}
-
-/// A question to the log. Conditions are all to be met; `Default` asks for the newest of everything public.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Query {
-    /// Only this thread.
-    pub thread: Option<ThreadId>,
-    /// With `thread`: and all below it.
-    pub subtree: bool,
-    /// Any of these tags, without regard to case; empty: any.
-    pub tags: Vec<String>,
-    /// Only from this source.
-    pub source: Option<Source>,
-    /// Only of this modality.
-    pub modality: Option<Modality>,
-    /// Full text: all the words, in any order (`store::words`).
-    pub text: Option<String>,
-    /// At or after.
-    pub since: Option<Timestamp>,
-    /// Strictly older.
-    pub before_ts: Option<Timestamp>,
-    /// `seq` greater than.
-    pub after: Option<Seq>,
-    /// `seq` less than.
-    pub before: Option<Seq>,
-    /// Which kinds.
-    pub show: Show,
-    /// In which order.
-    pub order: Order,
-    /// At most so many (at least 1).
-    pub limit: u32,
-}
-
-impl Query {
-    /// Whether the event is among those asked for; order and limit aside. For readers of the feed.
-    pub fn matches(&self, event: &Event) -> bool {
-        self.matches_place(event)
-            && event.visibility() >= self.least()
-            && self.source.is_none_or(|source| event.source == source)
-            && self.modality.is_none_or(|modality| event.modality == modality)
-            && self.matches_tags(event)
-            && self.text.as_ref().is_none_or(|text| words::matches(text, event.text()))
-    }
-
-    fn matches_place(&self, event: &Event) -> bool {
-        let thread = match &self.thread {
-            None => true,
-            Some(root) if self.subtree => event.thread.is_within(root),
-            Some(thread) => event.thread == *thread,
-        };
-        thread
-            && self.since.is_none_or(|since| event.ts >= since)
-            && self.before_ts.is_none_or(|before| event.ts < before)
-            && self.after.is_none_or(|after| event.seq > after)
-            && self.before.is_none_or(|before| event.seq < before)
-    }
-
-    fn matches_tags(&self, event: &Event) -> bool {
-        let tags = self.tags();
-        tags.is_empty() || event.meta.tags.iter().any(|tag| tags.contains(&tag.to_lowercase()))
-    }
 }
 
 /// A blob to be stored, or as stored.
@@ -361,104 +280,6 @@ pub struct Entry {
     pub updated: Timestamp,
 }
 
-/// What one event does to a thread's row.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ThreadChange {
-    /// New settings.
-    pub settings: Option<Value>,
-    /// A new status.
-    pub status: Option<Status>,
-    /// It was woken by the event at this seq.
-    pub woken: Option<Seq>,
-    /// Its mailbox now begins after this seq.
-    pub handled: Option<Seq>,
-    /// A turn with this number began.
-    pub turn: Option<u64>,
-    /// More events a decision may see.
-    pub visible: u64,
-    /// More events a submodule may see.
-    pub heard: u64,
-    /// Something came from outside: count messages to itself anew, before `self_messages` is added.
-    pub from_outside: bool,
-    /// Another thread spoke to it: messages to itself count anew, too.
-    pub from_others: bool,
-    /// More messages to itself.
-    pub self_messages: u32,
-    /// More model calls.
-    pub model_calls: u64,
-    /// More tokens.
-    pub tokens: u64,
-    /// What becomes of the rest of the row.
-    pub standing: StandingChange,
-}
-
-/// What one event does to rows other than its thread's.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// A submodule has this prompt now, or (`None`) is gone.
-    Submodule {
-        /// Its name.
-        name: Name,
-        /// Its prompt.
-        prompt: Option<String>,
-    },
-    /// A state entry is as said, or (`None`) is gone. Its `updated` is the event's time.
-    Entry {
-        /// Its key.
-        key: String,
-        /// Content, related keys, owner.
-        value: Option<(String, Vec<String>, String)>,
-    },
-    /// The event's thread has this contact, or (`None`) has it no longer.
-    Contact {
-        /// What it calls it.
-        name: Name,
-        /// The thread, and its description.
-        value: Option<(ThreadId, String)>,
-    },
-    /// The event's thread has set this timer, or (`None`) it is over.
-    Timer {
-        /// Its name.
-        name: String,
-        /// When, what for, and the event from outside that it goes back to.
-        value: Option<(Timestamp, String, Option<Seq>)>,
-    },
-    /// Something was used.
-    Spent {
-        /// By what goes back to this event.
-        root: Option<Seq>,
-        /// How much.
-        spent: Spent,
-    },
-    /// A change in a form that this build does not know: the row stays as it is.
-    Unreadable {
-        /// Of what: `contact`, `submodule`, …
-        kind: String,
-        /// Which.
-        key: String,
-    },
-}
-
-/// What is used up: a sum over the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Spent {
-    /// Model calls.
-    pub calls: u64,
-    /// Tokens, in and out.
-    pub tokens: u64,
-    /// Subthreads made. Not summed for a whole space.
-    pub threads: u64,
-}
-
-impl Spent {
-    /// Each of the three with its other.
-    #[must_use]
-    pub fn with(self, other: Self, and: impl Fn(u64, u64) -> u64) -> Self {
-        let Self { calls, tokens, threads } = other;
-        Self { calls: and(self.calls, calls), tokens: and(self.tokens, tokens), threads: and(self.threads, threads) }
-    }
-}
-
 /// A change in the log that this build cannot read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unread {
@@ -577,6 +398,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// One thread.
     async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error>;
+
+    /// One thread as it was when this server last wrote to it, or read it: no trip, for whoever runs its turn. What others have
+    /// appended meanwhile may be missing, which is as if it had come a moment later.
+    async fn thread_lately(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error>;
 
     /// Threads by id, those after `after`, at most `limit`.
     async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, Error>;

@@ -60,7 +60,7 @@ impl Caller {
     }
 
     async fn look_at(&self, place: &Place, scope: Scope, bytes: usize) -> Result<Look, store::Error> {
-        let row = self.store.thread(&place.space, &place.thread).await?;
+        let row = self.store.thread_lately(&place.space, &place.thread).await?;
         let row = row.ok_or_else(|| store::Error::Broken(format!("the thread {} has no row", place.thread)))?;
         let whole = Settings::of(&row.settings).is_process();
         let mut window = Window::over(&row, whole, scope.show, &self.options, time::now());

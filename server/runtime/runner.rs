@@ -18,7 +18,7 @@ use crate::history;
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::scribe::{Lost, Scribe};
 use crate::store::feed::Hint;
-use crate::store::{self, Append, Fence, Order, Query, Show, Status, ThreadRow, Work};
+use crate::store::{self, Append, Fence, Order, Query, Show, Status, SubmoduleRow, ThreadRow, Work};
 use crate::supervisor;
 use crate::thread::Settings;
 use crate::turn::driver::{Driver, Stop, Why};
@@ -177,12 +177,15 @@ impl Runtime {
         let Some(fence) = store.lease(space, thread, self.0.options.lease).await? else { return Ok(Looked::Nothing) };
         // Followed first, then read: what another server stores about the turn is in one of the two.
         let told = store.is_shared().then(|| store.feed().follow(space, Some(thread)));
-        // Read under the lease: now only input can change the row.
-        let Some(row) = self.waiting_row(space, thread).await? else {
+        // Read under the lease: now only input can change the row. Both at once: a trip each, where the database is elsewhere.
+        let read = async { tokio::try_join!(self.waiting_row(space, thread), store.submodules(space)) };
+        // Held until it is given back: whoever looks next would find the thread taken.
+        let (row, voices) = read.await.inspect_err(|_| trouble.held = Some(fence.clone()))?;
+        let Some(row) = row else {
             store.release(&fence).await?;
             return Ok(Looked::Nothing);
         };
-        if !self.is_awaited(space, &row).await? {
+        if !self.is_awaited(space, &row).await.inspect_err(|_| trouble.held = Some(fence.clone()))? {
             return self.wait_on(space, &row, fence).await;
         }
         let stop = Arc::new(Stop::new(&self.0.all));
@@ -191,7 +194,7 @@ impl Runtime {
             active.begin(&stop);
             self.hint_status(space, thread, Status::Thinking, 0);
         }
-        let turn = self.take_turn(&row, fence.clone(), stop.clone(), trouble.tries);
+        let turn = self.take_turn(&row, voices, fence.clone(), stop.clone(), trouble.tries);
         let looked = match told {
             None => turn.await,
             Some(told) => tokio::select! {
@@ -277,6 +280,7 @@ impl Runtime {
     async fn take_turn(
         &self,
         row: &ThreadRow,
+        mut voices: Vec<SubmoduleRow>,
         fence: Fence,
         stop: Arc<Stop>,
         tries: u32,
@@ -286,7 +290,6 @@ impl Runtime {
         if settings.pipeline.is_some() {
             return self.take_run(row, fence, stop, tries).await;
         }
-        let mut voices = self.0.store.submodules(&fence.space).await?;
         voices.retain(|voice| settings.hears(&voice.name));
         let mut settled = Settled { news: true, ..Settled::default() };
         let (options, budget) = (&self.0.options.turn, &self.0.options.budget);
@@ -513,6 +516,7 @@ impl Runtime {
             let query = Query {
                 thread: Some(row.thread.clone()),
                 after: Some(after),
+                before: Some(row.head + 1),
                 show,
                 order: Order::Ascending,
                 limit: PAGE,

@@ -113,7 +113,7 @@ impl Runtime {
 
     /// After a thread's turn, or its end: wakes those who began to wait for it while that was stored, and were not told.
     pub(super) async fn break_waits_for(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
-        let row = self.0.store.thread(space, thread).await?;
+        let row = self.0.store.thread_lately(space, thread).await?;
         if row.is_some_and(|row| row.status.is_final() || row.stuck().or(row.failed()).is_some()) {
             for waiting in self.0.store.awaiting(space, thread, u32::MAX).await? {
                 self.break_wait(space, &waiting).await?;

@@ -341,7 +341,11 @@ impl<B: Backend> Task<B> {
         backend.begin().await?;
         let held = if fences.is_empty() { HashSet::new() } else { backend.held(&fences).await? };
         let heads = backend.heads(&spaces).await?;
-        let plan = self.plan(group, again, heads, &held).await?;
+        let ids =
+            drafts(group).filter(|(_, ready)| again || ready.given).map(|(space, ready)| (space.clone(), ready.id));
+        let ids = Vec::from_iter(ids);
+        let known = if ids.is_empty() { Vec::new() } else { backend.known(&ids).await? };
+        let plan = self.plan(group, known, heads, &held).await?;
         if plan.is_empty() {
             self.backend.undo().await;
         } else {
@@ -352,7 +356,7 @@ impl<B: Backend> Task<B> {
     }
 
     /// One statement in place of a transaction: what it depends on is read, or known, before, and what it writes is written only if
-    /// nobody else has written meanwhile. `None`: somebody has.
+    /// nobody else has written meanwhile, and none of the ids is in the log. `None`: it takes a transaction.
     async fn at_once(
         &mut self,
         group: &[Item],
@@ -360,8 +364,11 @@ impl<B: Backend> Task<B> {
         fences: &[Fence],
     ) -> Result<Option<Plan>, Error> {
         let held = fences.iter().cloned().collect();
-        let plan = self.plan(group, false, heads.clone(), &held).await?;
-        let written = !plan.is_empty() && self.backend.write_if(&plan, &heads, fences).await?;
+        // As if no id were known: nearly none is, and the database sees to it that none is stored twice. What would be refused may
+        // be in the log already.
+        let plan = self.plan(group, Vec::new(), heads.clone(), &held).await?;
+        let written =
+            !plan.is_empty() && plan.refuses_nothing() && self.backend.write_if(&plan, &heads, fences).await?;
         if !written {
             drafts(group).for_each(|(_, ready)| ready.untried());
         }
@@ -371,16 +378,11 @@ impl<B: Backend> Task<B> {
     async fn plan(
         &mut self,
         group: &[Item],
-        again: bool,
+        known: Vec<(Space, Event)>,
         heads: BTreeMap<Space, Position>,
         held: &HashSet<Fence>,
     ) -> Result<Plan, Error> {
         let backend = &mut self.backend;
-        let ids: Vec<(Space, Uuid)> = drafts(group)
-            .filter(|(_, ready)| again || ready.given)
-            .map(|(space, ready)| (space.clone(), ready.id))
-            .collect();
-        let known = if ids.is_empty() { Vec::new() } else { backend.known(&ids).await? };
         let threads: BTreeSet<(Space, ThreadId)> =
             drafts(group).map(|(space, ready)| (space.clone(), ready.draft.thread.clone())).collect();
         let threads = backend.threads(&Vec::from_iter(threads)).await?;

@@ -21,6 +21,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_secs(1);
 /// How long to rest when the log cannot be read.
 const REST: Duration = Duration::from_secs(1);
+/// Between two looks: of what several servers say at nearly the same time all is read at once.
+const GATHER: Duration = Duration::from_millis(5);
 /// What is told so long after its time is late.
 const LATE: Duration = Duration::from_secs(1);
 /// Between two lines about that.
@@ -58,6 +60,7 @@ pub(super) async fn run(source: impl Source, feed: Arc<Feed>) {
                 sleep(REST).await;
             }
         }
+        sleep(GATHER).await;
     }
 }
 

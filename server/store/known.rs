@@ -59,8 +59,10 @@ struct Thread {
     row: ThreadRow,
     /// See `Head::age`.
     age: u64,
-    /// Every event of the thread after this that a model may see is among `events`.
+    /// Every public event of the thread after this is among `events`.
     since: Seq,
+    /// And every one at all that a model may see.
+    has_visible: bool,
     events: VecDeque<Arc<Shown>>,
     bytes: usize,
 }
@@ -96,11 +98,11 @@ impl Known {
         known.thread(key).filter(|thread| thread.age == age).map(|thread| thread.row.clone())
     }
 
-    /// A thread's row as the database has it, before a commit: when others have appended to the thread, its events are not all here.
+    /// A thread's row as the database has it: when others have appended to the thread, what is known of it is not all there is.
     pub fn met_thread(&self, space: &Space, row: &ThreadRow) {
         let key = (space.clone(), row.thread.clone());
         let mut known = self.lock();
-        if known.thread(&key).is_some_and(|thread| thread.row.head != row.head) {
+        if known.thread(&key).is_some_and(|thread| thread.row.head < row.head) {
             drop(known.young.remove(&key).or_else(|| known.old.remove(&key)));
         }
     }
@@ -108,7 +110,7 @@ impl Known {
     /// What a query asks for, if it is all here, and the seq of its thread's last event.
     pub fn events(&self, space: &Space, query: &Query) -> Option<(Vec<Event>, Seq)> {
         let thread = query.thread.as_ref()?;
-        if query.subtree || query.text.is_some() || query.least() < Visibility::Voice {
+        if query.subtree || query.text.is_some() || query.least() < Visibility::State {
             return None;
         }
         let (found, head) = {
@@ -191,7 +193,7 @@ impl Rows {
             Some(thread) => Thread { row: row.clone(), age, ..thread },
             None => {
                 let since = events.first().map_or(row.head, |first| first.event.seq - 1);
-                Thread { row: row.clone(), age, since, events: VecDeque::new(), bytes: 0 }
+                Thread { row: row.clone(), age, since, has_visible: false, events: VecDeque::new(), bytes: 0 }
             }
         };
         if self.young.threads.len() >= THREADS || self.young.bytes >= BYTES {
@@ -216,16 +218,15 @@ impl Generation {
 
 impl Thread {
     fn with(mut self, events: Vec<&Arc<Shown>>) -> Self {
-        for shown in events.into_iter().filter(|shown| shown.event.visibility() >= Visibility::Voice) {
+        for shown in events.into_iter().filter(|shown| shown.event.visibility() >= Visibility::State) {
             self.bytes += shown.json.len();
             self.events.push_back(shown.clone());
         }
         while self.events.len() > EVENTS || (self.bytes > BYTES / 16 && self.events.len() > 1) {
             self.forget_oldest();
         }
-        if self.events.len() as u64 == self.row.visible {
-            self.since = 0;
-        }
+        let visible = self.events.iter().filter(|shown| shown.event.visibility() >= Visibility::Voice);
+        self.has_visible = visible.count() as u64 == self.row.visible;
         self
     }
 
@@ -238,7 +239,8 @@ impl Thread {
 
     fn page(&self, query: &Query) -> Option<Vec<Arc<Shown>>> {
         let limit = usize::try_from(query.limit.max(1)).unwrap_or(usize::MAX);
-        let is_whole = query.after.unwrap_or(0) >= self.since;
+        let is_whole =
+            query.after.unwrap_or(0) >= self.since || (self.has_visible && query.least() >= Visibility::Voice);
         let asked = self.events.iter().filter(|shown| query.matches(&shown.event)).cloned();
         let found: Vec<_> = match query.order {
             Order::Descending => asked.rev().take(limit).collect(),

@@ -153,7 +153,12 @@ impl Postgres {
         drop(connection);
         let most = settings.connections.clamp(2, POOL_MAX);
         let places = Places::new("readers", most, settings.space_share);
-        let reading = options.clone().options([("statement_timeout", format!("{}ms", settings.read.as_millis()))]);
+        // Nothing that must last is written over these connections. Leases are: who appends under one has it flushed before what is
+        // appended, and one that a crash of the database forgets makes its holder's appends stale.
+        let reading = options.clone().options([
+            ("statement_timeout", format!("{}ms", settings.read.as_millis())),
+            ("synchronous_commit", "off".to_owned()),
+        ]);
         let pool = PgPoolOptions::new().max_connections(most + OWN).acquire_timeout(ACQUIRE).connect_lazy_with(reading);
         let feed = Arc::new(Feed::default());
         let supervisor = &settings.supervisor;
@@ -212,16 +217,17 @@ impl Postgres {
     }
 
     async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error> {
-        // The second `nextval` is drawn with the row locked: numbers grow in the order of the takings.
+        // Drawn, not counted: a number that a crash of the database forgot is not given to somebody else.
+        let number = crate::id::drawn();
         let text = "insert into leases (space, thread, number, until) \
-             values ($1, $2, nextval('fences'), clock_timestamp() + $3 * interval '1 microsecond') \
+             values ($1, $2, $4, clock_timestamp() + $3 * interval '1 microsecond') \
              on conflict (space, thread) do update \
-             set number = nextval('fences'), until = clock_timestamp() + $3 * interval '1 microsecond' \
+             set number = $4, until = clock_timestamp() + $3 * interval '1 microsecond' \
              where leases.until < clock_timestamp() returning number";
         let number: Option<i64> = sql::read!(
             self,
             Some(space),
-            sqlx::query_scalar(text).bind(space.as_str()).bind(thread.as_str()).bind(micros(ttl)),
+            sqlx::query_scalar(text).bind(space.as_str()).bind(thread.as_str()).bind(micros(ttl)).bind(number),
             fetch_optional
         )?;
         Ok(number.map(|number| Fence { space: space.clone(), thread: thread.clone(), number }))
@@ -246,8 +252,8 @@ impl Postgres {
     }
 
     async fn release_lease(&self, fence: &Fence) -> Result<(), Error> {
-        // The row stays: a new number takes the old one's right away.
-        let text = "update leases set number = nextval('fences'), until = '-infinity' \
+        // The row stays: another number takes the old one's right away.
+        let text = "update leases set number = 0, until = '-infinity' \
              where space = $1 and thread = $2 and number = $3";
         let query = sqlx::query(text).bind(fence.space.as_str()).bind(fence.thread.as_str()).bind(fence.number);
         sql::read!(self, Some(&fence.space), query, execute).map(|_| ())
@@ -359,7 +365,9 @@ impl Postgres {
             let mut found: HashMap<(String, String), Result<ThreadRow, Error>> = HashMap::new();
             for row in rows? {
                 let key = (row.0.clone(), row.1.clone());
-                found.insert(key, sql::placed_thread(row).map(|(_, row)| row));
+                let row = sql::placed_thread(row);
+                row.iter().for_each(|(space, row)| self.known.met_thread(space, row));
+                found.insert(key, row.map(|(_, row)| row));
             }
             let key = |(space, thread): &(Space, ThreadId)| (space.to_string(), thread.to_string());
             Ok(keys.iter().map(|it| found.get(&key(it)).cloned().transpose()).collect())
@@ -367,11 +375,15 @@ impl Postgres {
         self.threads.load((space.clone(), thread.clone()), read).await
     }
 
-    /// What this server has written of a thread is all there is as long as the thread ends where it did.
+    /// What this server has written of a thread is all there is as long as the thread ends where it did, and of what lies
+    /// before that end it is all there will ever be.
     async fn known_events(&self, space: &Space, query: &Query) -> Result<Option<Vec<Event>>, Error> {
         let (Some(thread), Some((events, head))) = (&query.thread, self.known.events(space, query)) else {
             return Ok(None);
         };
+        if query.before.is_some_and(|before| before <= head + 1) {
+            return Ok(Some(events));
+        }
         let row = self.known_thread(space, thread).await?;
         Ok(row.filter(|row| row.head == head).map(|_| events))
     }

@@ -160,6 +160,17 @@ macro_rules! store {
                 self.known_thread(space, thread).await
             }
 
+            async fn thread_lately(
+                &self,
+                space: &Space,
+                thread: &ThreadId,
+            ) -> Result<Option<super::ThreadRow>, Error> {
+                match self.known.thread(&(space.clone(), thread.clone())) {
+                    Some(row) => Ok(Some(row)),
+                    None => self.known_thread(space, thread).await,
+                }
+            }
+
             async fn threads(
                 &self,
                 space: &Space,

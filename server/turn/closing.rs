@@ -124,7 +124,7 @@ impl Closing<'_> {
     /// The next step, at once; or, when the thread has been on its own for too long, the failure that says so.
     async fn go_on(&self) -> Result<(Vec<Draft>, Option<Waiting>), store::Error> {
         let Place { space, thread, turn, .. } = self.place;
-        let row = self.store.thread(space, thread).await?;
+        let row = self.store.thread_lately(space, thread).await?;
         let limit = self.budget.self_messages;
         if row.is_none_or(|row| u64::from(row.self_messages) < limit) {
             return Ok((vec![Draft::thought(thread, *turn, self.prompts.process_continue.source().as_str())], None));

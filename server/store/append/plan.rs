@@ -191,6 +191,10 @@ impl Plan {
         self.events.is_empty() && self.released.is_empty()
     }
 
+    pub(super) fn refuses_nothing(&self) -> bool {
+        self.outcomes.iter().all(|outcome| matches!(outcome, Ok(Appended::Stored(_))))
+    }
+
     pub(super) fn add(&mut self, item: &Item, held: &HashSet<Fence>, project: Project) -> Result<(), Error> {
         let outcome = match self.refusal(item, held) {
             Some(refusal) => refusal,

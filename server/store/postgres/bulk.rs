@@ -39,7 +39,7 @@ macro_rules! put_text {
             "select * from unnest($37::text[], $38::bigint[], $39::bigint[], $40::bigint[], $41::bigint[])", $if,
             " on conflict (space, root) do update set calls = roots.calls + excluded.calls, ",
             "tokens = roots.tokens + excluded.tokens, threads = roots.threads + excluded.threads), ",
-            "l as (update leases l set number = nextval('fences'), until = '-infinity' ",
+            "l as (update leases l set number = 0, until = '-infinity' ",
             "from (select * from unnest($34::text[], $35::text[], $36::bigint[])", $if, ") f (space, thread, number) ",
             "where l.space = f.space and l.thread = f.thread and l.number = f.number) ",
         )
@@ -90,7 +90,8 @@ pub(super) struct Unchanged<'a> {
     pub until: i64,
 }
 
-/// Writes rows and gives leases back, all in one statement, if everything is as it was. False: nothing is written.
+/// Writes rows and gives leases back, all in one statement, if everything is as it was and none of the events is there. False:
+/// nothing is written.
 pub(super) async fn put_if(
     connection: &mut PgConnection,
     writes: &Writes<'_>,
@@ -110,7 +111,11 @@ pub(super) async fn put_if(
         Ok(arguments)
     };
     let arguments = arguments().map_err(|error: BoxDynError| Error::Broken(error.to_string()))?;
-    sqlx::query_scalar_with(PUT_IF, arguments).fetch_one(connection).await.map_err(sql::error)
+    match sqlx::query_scalar_with(PUT_IF, arguments).fetch_one(connection).await {
+        // An event with one of these ids is there.
+        Err(sqlx::Error::Database(cause)) if cause.is_unique_violation() => Ok(false),
+        written => written.map_err(sql::error),
+    }
 }
 
 fn arguments(writes: &Writes<'_>, released: &[Fence]) -> Result<PgArguments, BoxDynError> {

@@ -95,12 +95,42 @@ async fn a_lease_counts_on_every_server() {
         }
     })
     .await;
-    assert!(new.number > old.number);
+    assert_ne!(new.number, old.number);
     let stale = Append { fence: Some(old.clone()), ..Append::free(&space(), vec![draft("main", "late", &[])]) };
     assert!(matches!(a.append(stale).await.unwrap(), Appended::Stale));
     assert_eq!(a.renew(&[old], short).await.unwrap().len(), 1);
     b.release(&new).await.unwrap();
     assert_eq!(a.waiting(10).await.unwrap().len(), 1);
+    a.close().await;
+    b.close().await;
+}
+
+/// Whoever runs a turn is shown a thread as its server knows it: with all that this server has written or read of it, whoever
+/// wrote it, and without a question to the database for what cannot have changed.
+#[tokio::test]
+async fn a_server_knows_all_of_a_thread_that_it_has_read() {
+    let Some((_medium, a, b)) = two().await else { return };
+    let main = thread("main");
+    let lately = async |store: &Arc<dyn Store>| store.thread_lately(&space(), &main).await.unwrap().unwrap().head;
+    let texts = async |upto: i64| {
+        let query = Query { thread: Some(main.clone()), before: Some(upto + 1), limit: 10, ..Query::default() };
+        let events = a.events(&space(), &query).await.unwrap();
+        Vec::from_iter(events.iter().rev().map(|event| event.payload["text"].as_str().unwrap().to_owned()))
+    };
+    append(&a, vec![draft("main", "one", &[])]).await;
+    append(&a, vec![draft("main", "two", &[])]).await;
+    assert_eq!((lately(&a).await, texts(2).await), (2, vec!["one".to_owned(), "two".to_owned()]));
+
+    append(&b, vec![draft("main", "three", &[])]).await;
+    assert_eq!(a.thread(&space(), &main).await.unwrap().unwrap().head, 3, "as the database has it");
+    assert_eq!(lately(&a).await, 3, "what was read is known");
+    assert_eq!(texts(3).await, ["one", "two", "three"]);
+    assert_eq!(texts(2).await, ["one", "two"], "what lay before has not changed");
+
+    append(&b, vec![draft("main", "four", &[])]).await;
+    append(&a, vec![draft("main", "five", &[])]).await;
+    assert_eq!(lately(&a).await, 5, "what was written is known, and what it stands behind");
+    assert_eq!(texts(5).await, ["one", "two", "three", "four", "five"]);
     a.close().await;
     b.close().await;
 }
