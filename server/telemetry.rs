@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use secrecy::{ExposeSecret, SecretString};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::model::openai::QUIET;
 use crate::settings::{Invalid, Log, LogFormat};
@@ -25,21 +27,23 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 /// Lines are written by a thread of their own: a full disk, a pipe that nobody reads or whose reader is gone costs lines, never the
 /// work that they are about.
 pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<LastLines, Invalid> {
-    let filter = EnvFilter::try_new(format!("{QUIET},{}", log.level))
+    let levels: Targets = format!("{QUIET},{}", log.level)
+        .parse()
         .map_err(|error| Invalid::new(format!("log.level {:?}: {error}", log.level)))?;
     // Short ones would hit innocent words; whoever has such a secret has none.
     let secrets = secrets.into_iter().filter(|secret| secret.expose_secret().len() >= 4).collect();
     // No colours from the formatter: then every control character in a line came from outside, and is escaped.
     let (queue, waiting) = sync_channel(LINES);
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_ansi(false)
         // It would print, and panic where that fails.
         .log_internal_errors(false)
         .with_writer(Careful { secrets, queue: queue.clone() });
     let started = match log.format {
-        LogFormat::Pretty => lines.try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        LogFormat::Pretty => tracing_subscriber::registry().with(levels).with(lines).try_init(),
+        LogFormat::Json => {
+            tracing_subscriber::registry().with(levels).with(lines.json().flatten_event(true)).try_init()
+        }
     };
     // A second start in one process (tests) keeps the first one's log.
     let _ = started;
