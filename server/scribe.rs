@@ -76,11 +76,7 @@ impl Scribe {
         if drafts.is_empty() {
             return Ok(Vec::new());
         }
-        let rooted = |draft: Draft| match self.root {
-            Some(root) => draft.rooted(root),
-            None => draft,
-        };
-        let drafts = drafts.into_iter().map(rooted).collect();
+        let drafts = drafts.into_iter().map(|draft| draft.rooted(self.root)).collect();
         let append = Append { space: self.fence.space.clone(), drafts, fence, release };
         match self.store.append(append).await? {
             Appended::Stored(placed) => {

@@ -370,9 +370,10 @@ impl Draft {
     }
 
     /// The same, with the event from outside that it goes back to (its root), where others go by that: what a call used, what a
-    /// thread was made for, what wakes another thread, or this one later.
+    /// thread was made for, what wakes another thread, or this one later. One that says so already keeps it.
     #[must_use]
-    pub fn rooted(self, root: Seq) -> Self {
+    pub fn rooted(self, root: Option<Seq>) -> Self {
+        let Some(root) = root.filter(|_| !self.payload.contains_key("root")) else { return self };
         let any = |tags: &[&str]| tags.iter().any(|tag| self.has(tag));
         let begins = self.has(tag::TURN) && self.has(tag::STARTED);
         let calls = || self.tags.iter().any(|tag| tag.starts_with("call:"));

@@ -84,6 +84,12 @@ fn root(row: &ThreadRow, batch: &[Event]) -> Option<Seq> {
     batch.iter().filter_map(|event| event.root().or(own)).max().or(own).or_else(|| Some(batch.last()?.seq))
 }
 
+/// Whether nobody has drawn on a root yet: it is in this batch, and no turn went back to it that left its mailbox as it was. As long as
+/// an event waits, turns go back to it or to later ones.
+fn is_unused(row: &ThreadRow, root: Option<Seq>, batch: &[Seq]) -> bool {
+    root > row.standing.root && root.is_some_and(|root| batch.contains(&root))
+}
+
 /// Most events read at once to find a batch or take up a turn, and most such pages.
 pub(super) const PAGE: u32 = 500;
 const PAGES_MAX: usize = 200;
@@ -301,10 +307,11 @@ impl Runtime {
                 let names: Vec<Name> = voices.iter().map(|voice| voice.name.clone()).collect();
                 let seqs: Vec<Seq> = batch.iter().map(|event| event.seq).collect();
                 let opening = opening(row, &settings, number, &seqs, &names);
-                let root = root(row, &batch);
-                let is_new = tries == 0 && root.is_some_and(|root| seqs.contains(&root));
+                settled = self.settle(&fence.space, row, number, &batch).await?;
+                // What is slept through has its turn later, and what it may cost is whole until then.
+                let root = if settled.news { root(row, &batch) } else { row.standing.root };
+                let is_new = tries == 0 && is_unused(row, root, &seqs);
                 let purse = self.0.quotas.open(&space, &thread, root, is_new);
-                settled = self.settle(&fence.space, row, number, &batch, &purse).await?;
                 let mut turn = Turn::new(number, seqs, names, options, budget).of(&settings);
                 cancel.iter().for_each(|event| turn.apply(event));
                 (turn, Some(opening), batch, purse)

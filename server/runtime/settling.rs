@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Runtime;
 use crate::event::{Draft, Event, Feedback, GATHER, Gather, tag};
 use crate::failure::{Failure, Who};
-use crate::id::Space;
+use crate::id::{Seq, Space};
 use crate::quota::Purse;
 use crate::store::{self, ThreadRow};
 use crate::time;
@@ -34,7 +34,6 @@ impl Runtime {
         row: &ThreadRow,
         turn: u64,
         batch: &[Event],
-        purse: &Purse,
     ) -> Result<Settled, store::Error> {
         // A thread that is looked at for what it gathers alone goes on waiting.
         let awaited = |event: &Event| {
@@ -53,13 +52,16 @@ impl Runtime {
                     settled.drafts.extend(dismissed(&self.0.store, space, &row.thread, id).await?);
                 }
             } else if gather.is_sequence() && has_part(id, batch) {
-                let desk = Desk { purse: purse.clone(), ..self.desk_of_core(space, row, turn, id) };
+                let root = root_of(row, id, batch);
+                let purse = self.0.quotas.open(space, &row.thread, root, false);
+                purse.read().await?;
+                let desk = Desk { purse, ..self.desk_of_core(space, row, turn, id) };
                 let nest = match &mut nest {
                     Some(nest) => nest,
                     None => nest.insert(Nest::of(&desk).await.map_err(unread)?),
                 };
                 match step(&desk, nest, id, gather).await.map_err(unread)? {
-                    Ok(drafts) => settled.drafts.extend(drafts),
+                    Ok(drafts) => settled.drafts.extend(drafts.into_iter().map(|draft| draft.rooted(root))),
                     Err(refusal) => {
                         settled.news = true;
                         settled.drafts.extend(refusal.drafts);
@@ -121,7 +123,16 @@ fn is_overdue(id: &str, batch: &[Event]) -> bool {
 }
 
 fn has_part(id: &str, batch: &[Event]) -> bool {
-    batch.iter().any(|event| event.part().is_some_and(|part| part.id == id))
+    parts(id, batch).next().is_some()
+}
+
+fn parts<'a>(id: &'a str, batch: &'a [Event]) -> impl Iterator<Item = &'a Event> {
+    batch.iter().filter(move |event| event.part().is_some_and(|part| part.id == id))
+}
+
+/// The event from outside that the next step goes back to: that of the step before, whatever else waits in the mailbox.
+fn root_of(row: &ThreadRow, id: &str, batch: &[Event]) -> Option<Seq> {
+    parts(id, batch).filter_map(Event::root).max().or(row.standing.root)
 }
 
 /// All that came back, told at once; there is nothing more to wait for.

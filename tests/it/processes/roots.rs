@@ -1,6 +1,8 @@
 //! What one message from outside may cost, however many threads it sets going: calls, tokens and threads below one root.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 /// Waits until no thread thinks or has anything left to think about.
@@ -175,4 +177,68 @@ on_both!(a_timer_draws_on_the_root_that_set_it, |medium| {
     let log = app.public_log().await;
     let begun: Vec<&Value> = with(&log, &["turn", "started"]).into_iter().map(|e| &e["payload"]["root"]).collect();
     assert_eq!(begun, [&roots[0], &roots[1], &roots[0]], "{}", story(&log));
+});
+
+/// How many calls were made in the name of each root, as the log says.
+async fn calls_by_root(app: &App) -> BTreeMap<i64, usize> {
+    let mut calls = BTreeMap::new();
+    for record in app.log().await {
+        let tags = record["meta"]["tags"].as_array().unwrap();
+        let is_call = tags.iter().any(|tag| tag.as_str().unwrap().starts_with("call:"));
+        if is_call && record["payload"]["outcome"] != "refused" {
+            *calls.entry(record["payload"]["root"].as_i64().unwrap()).or_default() += 1;
+        }
+    }
+    calls
+}
+
+// A message that a thread sleeps through, because it waits for somebody else, costs nothing before its turn: what is done meanwhile
+// draws on the root that it goes back to, and so does the thread.
+on_both!(what_is_slept_through_has_one_budget_and_that_is_its_own, |medium| {
+    let stub = Stub::start().await;
+    let steps = json!({ "steps": ["step one", "step two"], "prompt": null, "timeout_s": null });
+    let waits = call("wait", json!({ "from": "friend", "timeout_s": null }));
+    let sub = |text: &'static str| move |r: &Request| r.thread.starts_with("p.") && r.says(text);
+    let gate = Gate::new();
+    stub.script(at("p"), [call("sequence", steps), waits]);
+    stub.script(sub("step one"), [call("terminate", json!({ "reason": "1" })).held(&gate)]);
+    stub.on(sub("step two"), call("think", json!({ "thought": "And on." })));
+    stub.on(at("p"), text("And on."));
+    let mut app = Setup::new(medium, &stub).env("THINKD_BUDGET__ROOT__MODEL_CALLS", 6).start().await;
+    let mut socket = app.socket().await;
+    processes(&app, &["friend"]).await;
+    app.process("p", json!({ "contacts": [contact("friend")] })).await;
+    let first = seq(&app.say_in("p", "go").await["events"][0]);
+    turn_over(&mut socket, "p", 1).await;
+    let second = seq(&app.say_in("p", "meanwhile").await["events"][0]);
+    gate.open();
+    // It makes room for the second step, and does nothing else.
+    turn_over(&mut socket, "p", 2).await;
+    // That one thinks on until its root has nothing left, which ends the sequence and the wait.
+    at_rest(&app).await;
+    let log = app.public_log().await;
+    assert_eq!(calls_by_root(&app).await, BTreeMap::from([(first, 6), (second, 6)]), "{}", story(&log));
+    let begun = told(&log, "p", &["turn", "started"]);
+    let roots: Vec<&Value> = begun.iter().take(3).map(|event| &event["payload"]["root"]).collect();
+    assert_eq!(roots, [&json!(first), &json!(first), &json!(second)], "{}", story(&log));
+    assert_eq!(stub.count(Request::is_decision), 12);
+    rows_are_what_the_log_says(&mut app).await;
+});
+
+// The steps of a sequence are threads like all others: no more of them than the root may have, whoever begins them.
+on_both!(the_steps_of_a_sequence_count_as_threads_of_their_root, |medium| {
+    let stub = Stub::start().await;
+    let steps = json!({ "steps": ["one", "two", "three", "four"], "prompt": null, "timeout_s": null });
+    stub.script(at("p"), [call("sequence", steps), asleep()]);
+    stub.on(at("p"), asleep());
+    stub.on(any, call("terminate", json!({ "reason": "done" })));
+    let mut app = Setup::new(medium, &stub).env("THINKD_BUDGET__ROOT__THREADS", 2).start().await;
+    let mut socket = app.socket().await;
+    processes(&app, &["p"]).await;
+    app.say_in("p", "go").await;
+    let told = socket.event("word of it", |e| e["thread"] == "p" && has(e, "gathered")).await;
+    assert_eq!((&told["payload"]["successful"], &told["payload"]["missing"]), (&json!(2), &json!(2)), "{told}");
+    at_rest(&app).await;
+    assert!(!named(&app.public_log().await, "budget.root.threads").is_empty());
+    rows_are_what_the_log_says(&mut app).await;
 });
