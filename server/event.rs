@@ -23,7 +23,7 @@ use draft::tags;
 pub use draft::{Call, DEPTH_MAX, Draft, InputKind, Part, When, is_within_depth};
 pub use gather::{Back, Gather, Part as GatherPart};
 pub use intent::{Intent, Operation};
-pub use process::{Ending, ErrorCode, Feedback, GATHER, WAIT, Waiting, Waking, Watch};
+pub use process::{ENDING, Ending, ErrorCode, Feedback, GATHER, WAIT, Waiting, Waking, Watch};
 pub use run::{Held, RunKey, RunOutcome};
 
 /// Where an event comes from.

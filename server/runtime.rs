@@ -33,6 +33,7 @@ use crate::turn::driver::{Mind, Stop, Told, Why};
 
 pub use crate::thread::Policy;
 
+mod ending;
 mod heed;
 mod operate;
 mod runner;
@@ -352,7 +353,16 @@ impl Runtime {
         } else if event.has("set:timer") {
             self.0.timer_set.notify_one();
         }
+        if let Some(due) = event.ends_below() {
+            let (runtime, space, thread) = (self.clone(), space.clone(), event.thread.clone());
+            self.0.tasks.spawn(async move {
+                if let Err(error) = runtime.end_below(&space, &thread, due).await {
+                    tracing::warn!(%error, %space, %thread, "what is below a thread that ended could not be ended; it is tried again");
+                }
+            });
+        }
     }
+
     /// Appends an input and wakes its thread. Returns after the commit; never waits for a model.
     pub async fn submit(&self, input: Input) -> Result<(Received, Vec<Placed>), Refused> {
         let Input { space, thread, user, event_id, content } = input;

@@ -21,7 +21,7 @@ mod dependents;
 pub mod driver;
 pub mod step;
 
-pub use dependents::{Below, PARENT_ENDED, dismissed, ending, out_of_reach, stuck};
+pub use dependents::{Below, PARENT_ENDED, dismissed, ending, ending_below, out_of_reach, stuck, taken};
 
 /// How turns go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,59 +1,16 @@
-//! What a person does to threads and submodules from outside: create, change, end. Each act is an event.
+//! What a person does to threads and submodules from outside: create, change. Each act is an event; how a thread is ended is
+//! `ending.rs`.
 
 use serde_json::{Value, json};
 
-use super::runner::PAGE;
 use super::{NewContact, NewThread, Refused, Runtime};
-use crate::event::{Condition, Draft, Ending};
+use crate::event::{Condition, Draft};
 use crate::id::{Name, Space, ThreadId};
-use crate::store::{self, Append, Appended, Status, SubmoduleRow, ThreadRow};
+use crate::store::{self, Append, SubmoduleRow, ThreadRow};
 use crate::submodule::Heard;
 use crate::tools::spawn_thread::labels;
-use crate::turn::{Below, PARENT_ENDED, ending};
 
 impl Runtime {
-    /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages. With `subtree` all threads below it end,
-    /// too; without, they get the nearest living thread above as their parent.
-    pub async fn end(&self, space: &Space, thread: &ThreadId, subtree: bool) -> Result<ThreadRow, Refused> {
-        let row = self.known_thread(space, thread).await?;
-        if row.status.is_final() {
-            return Err(Refused::Ended(thread.clone()));
-        }
-        if thread.is_of_runs() {
-            self.cancel_run(space, thread, None).await?;
-            return self.known_thread(space, thread).await;
-        }
-        let below = if subtree { Below::End } else { Below::Stay };
-        self.end_one(space, thread, "ended from outside", below).await?;
-        if subtree {
-            // What a turn below made meanwhile ends with it.
-            for row in self.0.store.below(space, thread, PAGE).await? {
-                self.end_one(space, &row.thread, PARENT_ENDED, below).await?;
-            }
-        }
-        self.known_thread(space, thread).await
-    }
-
-    async fn end_one(&self, space: &Space, thread: &ThreadId, reason: &str, below: Below) -> Result<(), store::Error> {
-        let end = Ending { thread, status: Status::Stopped.as_str(), reason, last: "" };
-        loop {
-            let drafts = ending(&self.0.store, space, &end, below).await?;
-            if drafts.is_empty() {
-                return Ok(());
-            }
-            match self.0.store.append(Append::free(space, drafts)).await {
-                Ok(Appended::Stored(placed)) => {
-                    placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
-                    return self.break_waits_for(space, thread).await;
-                }
-                Ok(Appended::Stale) => return Ok(()),
-                // It, or one below it, has ended meanwhile: fewer are left with every time.
-                Err(store::Error::Unmet(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
     /// Creates a thread. The server assigns the id: the label, with a number where that is taken. Its parent is told.
     pub async fn create_thread(&self, space: &Space, new: NewThread) -> Result<ThreadRow, Refused> {
         self.open(space).await?;

@@ -49,7 +49,7 @@ impl Runtime {
                 settled.news = true;
                 settled.drafts.extend(gathered(row, turn, id, gather));
                 if is_overdue {
-                    settled.drafts.extend(dismissed(&self.0.store, space, &row.thread, id).await?);
+                    settled.drafts.extend(dismissed(&self.0.store, space, &row.thread, id, time::now()).await?);
                 }
             } else if gather.is_sequence() && has_part(id, batch) {
                 let root = root_of(row, id, batch);

@@ -9,10 +9,11 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
 use super::Runtime;
-use crate::event::{Draft, GATHER, WAIT};
+use crate::event::{Condition, Draft, ENDING, GATHER, WAIT};
 use crate::id::Space;
 use crate::store::{self, Append, Appended, TimerRow, Work};
 use crate::time::{self, Timestamp};
+use crate::turn::taken;
 
 /// Most timers that become events in one append.
 const AT_ONCE: u32 = 256;
@@ -88,7 +89,13 @@ impl Runtime {
     }
 
     async fn fire(&self, space: &Space, timers: &[TimerRow]) -> Result<(), store::Error> {
+        let now = time::now();
         let draft = |timer: &TimerRow| {
+            if timer.name == ENDING {
+                // Whoever saw to this is no more: what is stored makes it ours (`told`).
+                let stands = Condition::TimerStands { name: timer.name.clone(), due: timer.due };
+                return Draft::ends_below(&timer.thread, Some(taken(now))).only_if(stands);
+            }
             let draft = Draft::timer(&timer.thread, &timer.name, &timer.note, timer.due);
             // What it leads to draws on the root of whoever set it.
             let draft = match timer.root {

@@ -88,7 +88,7 @@ impl Closing<'_> {
     async fn done(&self, reason: &str, last: &str) -> Result<Vec<Draft>, store::Error> {
         let Place { space, thread, .. } = self.place;
         let end = Ending { thread, status: Status::Done.as_str(), reason, last };
-        ending(self.store, space, &end, Below::End).await
+        ending(self.store, space, &end, Below::End, self.now).await
     }
 
     /// Whether the thread that it means to wait for is still one that it knows when this turn ends.

@@ -1,18 +1,24 @@
 //! Those who depend on a thread, and what they are told: when it ends, and when it cannot go on. Its parent, whoever waits for
 //! it, and, of its end, whoever has it as a contact and those below it. The events are appended together with what they tell of.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::event::{Condition, Draft, Ending, ErrorCode, GatherPart};
+use crate::event::{Condition, Draft, ENDING, Ending, ErrorCode, GatherPart};
 use crate::id::{Space, ThreadId};
 use crate::store::{self, Status, Store, ThreadRow};
 use crate::thread::Settings;
+use crate::time::Timestamp;
 
-/// Most threads that are told of one thread, and most below it that end with it.
+/// Most threads that have one thread as a contact and are told of it.
 const MANY: u32 = 10_000;
+/// Most events that are appended together where threads end: nobody else's append waits for more of them.
+const AT_ONCE: usize = 256;
+/// The same, of rows.
+const ROWS: u32 = 256;
+/// Whoever ends what is below a thread shows after each append that it does. When it has not for so long (10 s), somebody else may.
+const TAKEN_MICROS: i64 = 10_000_000;
 
 /// Why a thread ends that is below one that ended.
 pub const PARENT_ENDED: &str = "parent-ended";
@@ -34,10 +40,10 @@ pub async fn stuck(
     thread: &ThreadId,
     reason: &str,
 ) -> Result<Vec<Draft>, store::Error> {
-    let row = store.thread(space, thread).await?;
     // Of one that has ended they know already.
-    let Some(row) = row.filter(|row| !row.status.is_final()) else { return Ok(Vec::new()) };
-    let mut told = store.awaiting(space, thread, MANY).await?;
+    let Some(row) = living_row(store, space, thread).await? else { return Ok(Vec::new()) };
+    // The others are told one by one, after the append.
+    let mut told = store.awaiting(space, thread, ROWS).await?;
     // Who talks with a conversation sees it fail; a process has nobody but its parent.
     told.extend(row.parent().filter(|_| Settings::of(&row.settings).is_process()));
     let mut drafts = Vec::new();
@@ -55,32 +61,113 @@ pub async fn ending(
     space: &Space,
     ending: &Ending<'_>,
     below: Below,
+    now: Timestamp,
 ) -> Result<Vec<Draft>, store::Error> {
-    let row = store.thread(space, ending.thread).await?;
-    let Some(row) = row.filter(|row| !row.status.is_final()) else { return Ok(Vec::new()) };
-    let rows = store.below(space, ending.thread, MANY).await?;
-    if below == Below::Stay {
-        let (orphans, mut adopted) = adopt(store, space, &row, &rows).await?;
-        let mut drafts = one(store, space, &row, ending, &BTreeSet::new(), orphans).await?;
-        drafts.append(&mut adopted);
-        return Ok(drafts);
+    match below {
+        Below::End => ending_within(store, space, ending, AT_ONCE, now).await,
+        Below::Stay => {
+            let Some(row) = living_row(store, space, ending.thread).await? else { return Ok(Vec::new()) };
+            let rows = store.below(space, ending.thread, MANY).await?;
+            let (orphans, mut adopted) = adopt(store, space, &row, &rows).await?;
+            let mut drafts = one(store, space, &row, ending, None, orphans).await?;
+            drafts.append(&mut adopted);
+            Ok(drafts)
+        }
     }
-    let gone: BTreeSet<&ThreadId> = rows.iter().map(|row| &row.thread).chain([ending.thread]).collect();
-    let mut drafts = one(store, space, &row, ending, &gone, Vec::new()).await?;
-    for row in &rows {
-        let ending = Ending { thread: &row.thread, status: Status::Stopped.as_str(), reason: PARENT_ENDED, last: "" };
-        drafts.extend(one(store, space, row, &ending, &gone, Vec::new()).await?);
+}
+
+/// The same, with those below it as far as there is room for so many events. If that is not all of them, a timer of the thread
+/// stands for the rest (`ending_below`): it has ended, so nothing is made below it any more, and whoever lives there ends, too, whatever
+/// becomes of this server.
+async fn ending_within(
+    store: &Arc<dyn Store>,
+    space: &Space,
+    ending: &Ending<'_>,
+    room: usize,
+    now: Timestamp,
+) -> Result<Vec<Draft>, store::Error> {
+    let thread = ending.thread;
+    let Some(row) = living_row(store, space, thread).await? else { return Ok(Vec::new()) };
+    let mut drafts = one(store, space, &row, ending, Some(thread), Vec::new()).await?;
+    let rows = store.below(space, thread, ROWS).await?;
+    let room = room.saturating_sub(drafts.len());
+    if rows.len() <= room
+        && let Some(more) = ends(store, space, thread, &rows, room).await?
+    {
+        drafts.extend(more);
+    } else {
+        drafts.push(Draft::ends_below(thread, Some(taken(now))));
     }
     Ok(drafts)
 }
 
-/// The end of one thread, told to all but those that are gone with it.
+/// What comes next where a thread has ended and those below it have not all: the ends of some of them, those above first, so that
+/// nothing is made below them. The timer that stands for the rest moves on with every append, and goes with the last: of several
+/// who do this one does it.
+pub async fn ending_below(
+    store: &Arc<dyn Store>,
+    space: &Space,
+    thread: &ThreadId,
+    due: Timestamp,
+    now: Timestamp,
+) -> Result<Vec<Draft>, store::Error> {
+    let rows = store.below(space, thread, ROWS).await?;
+    let until = (!rows.is_empty()).then(|| taken(now));
+    let ours = Condition::TimerStands { name: ENDING.to_owned(), due };
+    let mut drafts = vec![Draft::ends_below(thread, until).only_if(ours)];
+    for row in &rows {
+        let more = one(store, space, row, &end_of(row), Some(thread), Vec::new()).await?;
+        if drafts.len() > 1 && drafts.len() + more.len() > AT_ONCE {
+            break;
+        }
+        drafts.extend(more);
+    }
+    Ok(drafts)
+}
+
+/// Until when nobody else ends what is below a thread.
+pub fn taken(now: Timestamp) -> Timestamp {
+    Timestamp::from_micros(now.micros() + TAKEN_MICROS)
+}
+
+/// How a thread ends that is below one that ended.
+fn end_of(row: &ThreadRow) -> Ending<'_> {
+    Ending { thread: &row.thread, status: Status::Stopped.as_str(), reason: PARENT_ENDED, last: "" }
+}
+
+/// The ends of all these threads below one that ends, if there is room for so many events.
+async fn ends(
+    store: &Arc<dyn Store>,
+    space: &Space,
+    above: &ThreadId,
+    rows: &[ThreadRow],
+    room: usize,
+) -> Result<Option<Vec<Draft>>, store::Error> {
+    let mut drafts = Vec::new();
+    for row in rows {
+        drafts.extend(one(store, space, row, &end_of(row), Some(above), Vec::new()).await?);
+        if drafts.len() > room {
+            return Ok(None);
+        }
+    }
+    Ok(Some(drafts))
+}
+
+async fn living_row(
+    store: &Arc<dyn Store>,
+    space: &Space,
+    thread: &ThreadId,
+) -> Result<Option<ThreadRow>, store::Error> {
+    Ok(store.thread(space, thread).await?.filter(|row| !row.status.is_final()))
+}
+
+/// The end of one thread, told to all but those that are gone with it: within this one.
 async fn one(
     store: &Arc<dyn Store>,
     space: &Space,
     row: &ThreadRow,
     ending: &Ending<'_>,
-    gone: &BTreeSet<&ThreadId>,
+    gone: Option<&ThreadId>,
     orphans: Vec<ThreadId>,
 ) -> Result<Vec<Draft>, store::Error> {
     let thread = ending.thread;
@@ -95,9 +182,10 @@ async fn one(
     drafts.extend(timers.iter().map(|timer| Draft::changed(thread, "timer", &timer.name, Value::Null)));
     let mut told = orphans;
     told.extend(store.holders(space, thread, MANY).await?);
-    told.extend(store.awaiting(space, thread, MANY).await?);
+    // The others are told one by one, after the append.
+    told.extend(store.awaiting(space, thread, ROWS).await?);
     told.extend(row.parent());
-    told.retain(|thread| !gone.contains(thread));
+    told.retain(|thread| !gone.is_some_and(|above| thread.is_within(above)));
     let last = if ending.last.is_empty() { ending.reason } else { ending.last };
     for holder in living(store, space, told, thread).await? {
         let told = Draft::ended(&holder.thread, ending);
@@ -155,15 +243,17 @@ pub async fn dismissed(
     space: &Space,
     parent: &ThreadId,
     gathering: &str,
+    now: Timestamp,
 ) -> Result<Vec<Draft>, store::Error> {
     let reason = format!("the time for {gathering} was up");
-    let mut drafts = Vec::new();
+    let mut drafts: Vec<Draft> = Vec::new();
     for row in store.below(space, parent, MANY).await? {
         let gathered = Settings::of(&row.settings).gathered;
         if row.thread.parent().as_ref() == Some(parent) && gathered.is_some_and(|it| it.id == gathering) {
             let status = Status::Stopped.as_str();
             let end = Ending { thread: &row.thread, status, reason: &reason, last: "" };
-            drafts.extend(ending(store, space, &end, Below::End).await?);
+            let room = AT_ONCE.saturating_sub(drafts.len());
+            drafts.extend(ending_within(store, space, &end, room, now).await?);
         }
     }
     Ok(drafts)

@@ -175,7 +175,7 @@ impl Driver {
             let Place { space, thread, .. } = &self.place;
             let store = self.mind.caller.store();
             let end = Ending { thread, status: Status::Failed.as_str(), reason: &failure.text, last: "" };
-            drafts.extend(ending(store, space, &end, Below::End).await.map_err(Lost::Store)?);
+            drafts.extend(ending(store, space, &end, Below::End, crate::time::now()).await.map_err(Lost::Store)?);
         }
         self.end(drafts, TurnOutcome::Failed).await
     }

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::params::Params;
 use super::threads::Kind;
 use crate::edge::problem::Problem;
-use crate::event::{GATHER, Gather, WAIT, Watch};
+use crate::event::{ENDING, GATHER, Gather, WAIT, Watch};
 use crate::id::ThreadId;
 use crate::store::{Status, ThreadRow, TimerRow};
 
@@ -53,9 +53,10 @@ pub struct Gathering {
     pub until: Option<String>,
 }
 
-/// The timers that a thread has set itself; those that end a wait or a gathering are told with these.
+/// The timers that a thread has set itself; those that end a wait or a gathering are told with these, and one is the server's.
 pub fn timers(rows: &[TimerRow]) -> Vec<Timer> {
-    let own = rows.iter().filter(|row| row.name != WAIT && !row.name.starts_with(GATHER));
+    let is_own = |row: &&TimerRow| ![WAIT, ENDING].contains(&row.name.as_str()) && !row.name.starts_with(GATHER);
+    let own = rows.iter().filter(is_own);
     own.map(|row| Timer { id: row.name.clone(), due: row.due.to_string(), note: row.note.clone() }).collect()
 }
 

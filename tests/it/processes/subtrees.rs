@@ -1,6 +1,8 @@
 //! The end of a thread and those below it: they end with it, or live on below another one.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 async fn tree(app: &App, children: &[(&str, &str)]) {
@@ -114,5 +116,159 @@ on_both!(threads_whose_parent_ended_have_the_nearest_living_one_above, |medium| 
     app.post("/threads/p/end?subtree=false", json!({})).await.expect(200);
     assert_eq!(app.get("/threads/p.a.b.c").await.expect(200)["parent"], Value::Null, "there is none any more");
     app.post("/threads/p.a.b.c/end?subtree=maybe", json!({})).await.expect_problem(400, "invalid-parameter");
+    rows_are_what_the_log_says(&mut app).await;
+});
+
+/// A thread `p` with so many directly below it, and as many below one of those.
+async fn large(medium: &Medium, many: usize) {
+    let below = |n: usize| [format!("p.c{n:04}"), format!("p.a.c{n:04}")];
+    let top = ["p".to_owned(), "p.a".to_owned()];
+    stored::processes(medium, top.into_iter().chain((0..many).flat_map(below))).await;
+}
+
+async fn living_below_p(app: &App) -> Vec<String> {
+    let rows = app.pages("/threads?subtree=p&").await.into_iter();
+    let living = rows.filter(|row| row["status"] != "stopped" && row["status"] != "done");
+    living.map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn all_ended(app: &App) {
+    within("the end of all", async {
+        while !living_below_p(app).await.is_empty() {
+            tokio::time::sleep(ms(20)).await;
+        }
+    })
+    .await;
+}
+
+/// The most events that one commit has: those of one commit have one time.
+fn largest_commit(log: &[Value]) -> usize {
+    let mut commits: BTreeMap<&str, usize> = BTreeMap::new();
+    log.iter().for_each(|event| *commits.entry(event["ts"].as_str().unwrap()).or_default() += 1);
+    commits.into_values().max().unwrap()
+}
+
+fn ends(log: &[Value]) -> usize {
+    with(log, &["set:thread"]).iter().filter(|event| event["payload"]["change"]["status"] == "stopped").count()
+}
+
+// Whoever ends many threads does it in short appends, so that others' are stored in between; and what is made meanwhile ends, too.
+on_both!(a_large_subtree_ends_append_by_append, |medium| {
+    let stub = Stub::start().await;
+    large(&medium, 300).await;
+    let mut app = Setup::new(medium, &stub).env("THINKD_BUDGET__SUBTHREADS", 1000).start().await;
+    let makes = |label: String| {
+        let body = json!({ "label": label, "parent": "p.a", "kind": "process" });
+        tokio::spawn(http::send(app.request("POST", "/threads").json(&body)))
+    };
+    let mut made: Vec<_> = (0..4).map(|n| makes(format!("m{n}"))).collect();
+    let end = tokio::spawn(http::send(app.request("POST", "/threads/p/end").json(&json!({}))));
+    made.extend((4..12).map(|n| makes(format!("m{n}"))));
+    end.await.unwrap().expect(200);
+    let mut born = 0;
+    for reply in made {
+        born += usize::from(reply.await.unwrap().status == 201);
+    }
+    for [id, _, status, reason] in states(&app).await {
+        let why = if id == "p" { "ended from outside" } else { "parent-ended" };
+        assert_eq!((&status, &reason), (&json!("stopped"), &json!(why)), "{id}");
+    }
+    let log = app.public_log().await;
+    assert_eq!(ends(&log), 602 + born, "each of them once");
+    assert!(largest_commit(&log) <= 260, "{} events in a commit", largest_commit(&log));
+    assert_eq!(app.get("/threads/p").await.expect(200)["timers"], json!([]));
+    assert_eq!(with(&log, &["set:timer"]).last().unwrap()["payload"]["change"], Value::Null, "nothing is left to do");
+    rows_are_what_the_log_says(&mut app).await;
+});
+
+// The same where a thread ends itself: its turn's end is one append, and the rest follow.
+on_both!(a_thread_that_ends_itself_ends_a_large_subtree_append_by_append, |medium| {
+    let stub = Stub::start().await;
+    stub.on(at("p"), call("terminate", json!({ "reason": "enough" })));
+    large(&medium, 200).await;
+    let mut app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    app.say_in("p", "go").await;
+    turn_over(&mut socket, "p", 1).await;
+    assert_eq!(app.get("/threads/p").await.expect(200)["status"], "done");
+    all_ended(&app).await;
+    let through = |e: &Value| has(e, "set:timer") && e["payload"]["change"].is_null();
+    socket.event("the end of it", through).await;
+    let log = app.public_log().await;
+    assert_eq!(ends(&log), 401);
+    assert!(largest_commit(&log) <= 260, "{} events in a commit", largest_commit(&log));
+    rows_are_what_the_log_says(&mut app).await;
+});
+
+/// From now on nothing is stored in this thread; or it is again.
+async fn refuse(app: &App, thread: Option<&str>) {
+    let text = match (thread, app.is_postgres()) {
+        (Some(thread), false) => format!(
+            "create trigger refuse before insert on events when new.thread = '{thread}' \
+             begin select raise(abort, 'refused'); end"
+        ),
+        (Some(thread), true) => format!(
+            "create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$; \
+             create trigger refuse before insert on events for each row when (new.thread = '{thread}') execute function refuse()"
+        ),
+        (None, false) => "drop trigger refuse".to_owned(),
+        (None, true) => "drop trigger refuse on events; drop function refuse".to_owned(),
+    };
+    faults::execute(app, &text).await;
+}
+
+/// A large subtree whose end the store refuses in the middle, and a friend who waits for one that still lives.
+async fn half_ended(medium: Medium, stub: &Stub) -> App {
+    large(&medium, 300).await;
+    stub.script(at("friend"), [call("wait", json!({ "from": "late", "timeout_s": null }))]);
+    stub.on(at("friend"), asleep());
+    let app = App::start(medium, stub).await;
+    let mut socket = app.socket().await;
+    let late = json!({ "name": "late", "thread": "p.c0299", "description": "" });
+    app.process("friend", json!({ "contacts": [late] })).await;
+    app.say_in("friend", "go").await;
+    turn_over(&mut socket, "friend", 1).await;
+    refuse(&app, Some("p.c0200")).await;
+    let refused = app.post("/threads/p/end", json!({})).await;
+    assert!(refused.status >= 500, "{}", refused.text);
+    let all = states(&app).await;
+    let of = |id: &str| all.iter().find(|row| row[0] == id).unwrap()[2].clone();
+    assert_eq!((of("p"), of("p.a"), of("p.c0299")), (json!("stopped"), json!("stopped"), json!("idle")));
+    let more = json!({ "label": "more", "parent": "p", "kind": "process" });
+    app.post("/threads", more).await.expect_problem(409, "thread-ended");
+    app
+}
+
+async fn the_friend_was_told(app: &App) {
+    let mut socket = app.socket().await;
+    socket.subscribe(json!({ "type": "subscribe", "after": 0 })).await;
+    let word = socket.event("word of the end", |e| e["thread"] == "friend" && has(e, "thread-ended")).await;
+    assert_eq!((&word["payload"]["id"], &word["payload"]["reason"]), (&json!("p.c0299"), &json!("parent-ended")));
+    turn_over(&mut socket, "friend", 2).await;
+    let log = app.public_log().await;
+    assert_eq!((ends(&log), with(&log, &["thread-ended"]).len()), (602, 1), "each of them once");
+}
+
+// A server that is gone between two of the appends leaves nothing that nobody would end: the next one goes on with it.
+on_both!(what_was_left_of_a_subtree_ends_after_a_restart, |medium| {
+    let stub = Stub::start().await;
+    let mut app = half_ended(medium, &stub).await;
+    app.kill();
+    refuse(&app, None).await;
+    // Whoever was at it has been silent for long enough.
+    stored::execute(app.database(), "update timers set due = 0").await;
+    app.start_again().await;
+    all_ended(&app).await;
+    the_friend_was_told(&app).await;
+});
+
+// Whoever asks for the end again has it finished.
+on_both!(what_was_left_of_a_subtree_ends_when_it_is_ended_again, |medium| {
+    let stub = Stub::start().await;
+    let mut app = half_ended(medium, &stub).await;
+    refuse(&app, None).await;
+    app.post("/threads/p/end", json!({})).await.expect_problem(409, "thread-ended");
+    assert_eq!(living_below_p(&app).await, Vec::<String>::new());
+    the_friend_was_told(&app).await;
     rows_are_what_the_log_says(&mut app).await;
 });

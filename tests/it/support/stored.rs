@@ -8,6 +8,7 @@ use thinkd::event::{Draft, Modality, Payload, Source};
 use thinkd::id::{Space, ThreadId};
 use thinkd::projection::project;
 use thinkd::store::{self, Append, Options, Store};
+use thinkd::thread::{Kind, Settings};
 
 use super::Medium;
 
@@ -32,6 +33,17 @@ pub fn draft(thread: &str, text: &str, tags: &[&str]) -> Draft {
 /// Stores it in the space `default`.
 pub async fn append(store: &Arc<dyn Store>, draft: Draft) {
     store.append(Append::free(&Space::default(), vec![draft])).await.unwrap();
+}
+
+/// Makes these processes in the space `default`, before a server is there.
+pub async fn processes(medium: &Medium, ids: impl IntoIterator<Item = String>) {
+    let store = open(medium).await;
+    let settings = json!(Settings { kind: Kind::Process, ..Settings::default() });
+    let made = ids.into_iter().map(|id| Draft::created(&ThreadId::parse(&id).unwrap(), &settings));
+    for drafts in made.collect::<Vec<_>>().chunks(200) {
+        store.append(Append::free(&Space::default(), drafts.to_vec())).await.unwrap();
+    }
+    store.close().await;
 }
 
 /// Runs statements on the database at a URL, or on the SQLite file of that name.
