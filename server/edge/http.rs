@@ -89,7 +89,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 /// A page of a list.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Page<T> {
-    /// The items.
+    /// The items; of a list with conditions there may be none on a page that is not the last.
     pub items: Vec<T>,
     /// The cursor of the next page; null on the last one.
     pub next: Option<String>,

@@ -191,7 +191,8 @@ impl From<ContactRow> for Contact {
     }
 }
 
-/// The threads by id.
+/// The threads by id. One request looks at 2,004 threads at most: where few are what is asked for, a page has fewer than `limit`, or
+/// none, and `next` to go on with. The last page has no `next`.
 #[utoipa::path(get, path = "/threads", operation_id = "list_threads", tag = "threads",
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),
@@ -210,39 +211,44 @@ pub async fn list(
     params.end()?;
     let bound = format!("threads {}{}", who.space, filter.bound());
     let after = at.map(|at| Ok::<_, Problem>(ThreadId::parse(&cursor::read(&bound, &at)?)?)).transpose()?;
-    let most = limit as usize;
-    let mut rows = listed(edge.runtime.store(), &who.space, after, &filter, most + 1).await?;
-    let more = rows.len() > most;
-    rows.truncate(most);
-    let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, row.thread.as_str()));
+    let (rows, next) = listed(edge.runtime.store(), &who.space, after, &filter, limit).await?;
+    let next = next.map(|last| cursor::write(&bound, last.as_str()));
     Ok(axum::Json(Page { items: rows.into_iter().map(|row| Thread::of(row, Vec::new(), &[])).collect(), next }))
 }
 
-/// Threads that are asked for, after a position, at least `most` if there are so many.
+/// Threads that are asked for, after a position, and the position to go on from, if there may be more. It is not looked at more of
+/// them than these pages hold: a filter that few meet would have one request read them all.
 async fn listed(
     store: &Arc<dyn Store>,
     space: &Space,
     mut after: Option<ThreadId>,
     filter: &Filter,
-    most: usize,
-) -> Result<Vec<ThreadRow>, Problem> {
-    /// Rows read at a time.
+    limit: u32,
+) -> Result<(Vec<ThreadRow>, Option<ThreadId>), Problem> {
+    // Rows read at a time, and how often.
     const PAGE: u32 = 501;
-    let mut rows = Vec::new();
+    const PAGES: u32 = 4;
+    let (mut rows, most) = (Vec::new(), limit as usize);
+    let at_once = if *filter == Filter::default() { limit + 1 } else { PAGE };
     if let (None, Some(first)) = (&after, filter.begin()) {
-        rows.extend(store.thread(space, first).await?);
+        rows.extend(store.thread(space, first).await?.filter(|row| filter.admits(row)));
         after = Some(first.clone());
     }
-    loop {
-        let page = store.threads(space, after.as_ref(), PAGE).await?;
-        after = page.last().map(|row| row.thread.clone());
-        let is_last = page.len() < PAGE as usize || after.as_ref().is_some_and(|last| filter.is_past(last));
-        rows.extend(page);
-        rows.retain(|row| filter.admits(row));
-        if is_last || rows.len() >= most {
-            return Ok(rows);
+    for _ in 0..PAGES {
+        let page = store.threads(space, after.as_ref(), at_once).await?;
+        let is_last = page.len() < at_once as usize || page.last().is_some_and(|row| filter.is_past(&row.thread));
+        after = page.last().map(|row| row.thread.clone()).or(after);
+        rows.extend(page.into_iter().filter(|row| filter.admits(row)));
+        if rows.len() > most {
+            rows.truncate(most);
+            after = rows.last().map(|row| row.thread.clone());
+            return Ok((rows, after));
+        }
+        if is_last {
+            return Ok((rows, None));
         }
     }
+    Ok((rows, after))
 }
 
 /// One thread.

@@ -175,3 +175,28 @@ on_both!(what_is_open_in_a_thread_is_shown_and_lists_take_filters, |medium| {
     gate.open();
     rows_are_what_the_log_says(&mut app).await;
 });
+
+// One request looks at so many threads and no more, however few of them are what is asked for: the rest are a page of their own.
+on_both!(a_list_of_few_among_many_threads_is_looked_for_page_by_page, |medium| {
+    let stub = Stub::start().await;
+    stored::processes(&medium, (0..2500).map(|n| format!("t{n:04}"))).await;
+    let app = App::start(medium, &stub).await;
+    for id in ["t0000", "t2400"] {
+        app.post(&format!("/threads/{id}/end"), json!({})).await.expect(200);
+    }
+    let ids = |page: &Value| -> Vec<String> {
+        page["items"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let after = |page: &Value| page["next"].as_str().map(|next| format!("&cursor={next}"));
+    let first = app.get("/threads?status=stopped").await.expect(200);
+    assert_eq!(ids(&first), ["t0000"], "not all of them are looked at");
+    let second = app.get(&format!("/threads?status=stopped{}", after(&first).unwrap())).await.expect(200);
+    assert_eq!((ids(&second), after(&second)), (vec!["t2400".to_owned()], None));
+    let none = app.get("/threads?status=failed").await.expect(200);
+    assert_eq!(ids(&none), Vec::<String>::new());
+    let end = app.get(&format!("/threads?status=failed{}", after(&none).unwrap())).await.expect(200);
+    assert_eq!((ids(&end), after(&end)), (Vec::new(), None));
+    // All of them are found once.
+    assert_eq!(app.pages("/threads?status=idle&").await.len(), 2498);
+    assert_eq!(app.pages("/threads?").await.len(), 2500);
+});
