@@ -20,7 +20,7 @@ use super::feed::Feed;
 use super::index::Index;
 use super::known::Known;
 use super::sql::{self, stored};
-use super::{Blob, Checked, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
+use super::{Blob, Checked, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
 use crate::id::{Seq, Space, ThreadId};
 use crate::share::Places;
@@ -34,7 +34,7 @@ mod readers;
 mod watch;
 
 use blobs::Blobs;
-pub(super) use blobs::{put_blob, read_blob};
+pub(super) use blobs::read_blob;
 pub(super) use bulk::{clear, put, put_index, put_rest};
 use index::Tables;
 use log::Log;
@@ -52,6 +52,9 @@ const OWN: u32 = 6;
 
 /// See `sql::store!`.
 const MERGES_RUNS: bool = false;
+/// See `sql::store!`.
+const ENTRIES_WITH: &str =
+    concat!("select ", sql::entry_columns!(), " from entries e where e.words @@ $1::tsquery and e.space = $2 limit $3");
 /// More events than these with a word make it a common one.
 const RARE: i64 = 1000;
 /// See `rebuild!`.
@@ -315,21 +318,6 @@ impl Postgres {
             sql::search!(self, space, sqlx::query_as(text).bind(all_of(words)).bind(RARE + 1), fetch_all)?;
         let is_rare = found.len() as i64 <= RARE;
         Ok(is_rare.then(|| found.into_iter().filter(|it| it.0 == space.as_str()).map(|it| it.1).collect()))
-    }
-
-    async fn entries_with(&self, space: &Space, words: &[String]) -> Result<Vec<Entry>, Error> {
-        let text = concat!(
-            "select ",
-            sql::entry_columns!(),
-            " from entries e where e.words @@ $1::tsquery and e.space = $2 limit $3"
-        );
-        let rows: Vec<sql::EntryColumns> = sql::search!(
-            self,
-            space,
-            sqlx::query_as(text).bind(all_of(words)).bind(space.as_str()).bind(super::rank::CANDIDATES),
-            fetch_all
-        )?;
-        rows.into_iter().map(sql::entry).collect()
     }
 
     /// A connection in a transaction of its own that sees one state. To change rows, it keeps all appends waiting.

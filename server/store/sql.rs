@@ -98,8 +98,9 @@ macro_rules! search {
 pub(super) use search;
 
 /// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`, `project`, and for what differs: `reader`,
-/// `keep_blob`, `kept_blob`, `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `entries_with`,
-/// `known_thread`, `known_events`, `known_submodules`, `renewed`, `sound`, `shut`; a function `by_key`; and a constant `MERGES_RUNS`.
+/// `keep_blob`, `kept_blob`, `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `known_thread`,
+/// `known_events`, `known_submodules`, `renewed`, `sound`, `shut`; functions `by_key` and `all_of`; and constants `MERGES_RUNS` and
+/// `ENTRIES_WITH`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
@@ -446,6 +447,15 @@ macro_rules! store {
                 Ok(sql::readable(spaces.into_iter().map(sql::space)))
             }
 
+            /// The entries with all the words, as many as are compared.
+            async fn entries_with(&self, space: &Space, words: &[String]) -> Result<Vec<super::Entry>, Error> {
+                let rows: Vec<sql::EntryColumns> = sql::search!(self, space, sqlx::query_as(ENTRIES_WITH)
+                    .bind(all_of(words))
+                    .bind(space.as_str())
+                    .bind(super::rank::CANDIDATES), fetch_all)?;
+                rows.into_iter().map(sql::entry).collect()
+            }
+
             /// The rows of a page.
             async fn page(&self, space: &Space, query: &Query) -> Result<Vec<sql::EventColumns>, Error> {
                 let query = &self.placed(space, query).await?;
@@ -514,6 +524,24 @@ macro_rules! store {
                     Err(_) => Err(Error::Unavailable("the index is being made anew; ask again in a moment".into())),
                 }
             }
+        }
+
+        /// Writes a blob, unless it is there.
+        pub(super) async fn put_blob(
+            connection: &mut <$Db as sqlx::Database>::Connection,
+            space: &Space,
+            sha256: &str,
+            blob: &super::Blob,
+        ) -> Result<(), Error> {
+            sqlx::query("insert into blobs (space, sha256, mime, bytes) values ($1, $2, $3, $4) on conflict do nothing")
+                .bind(space.as_str())
+                .bind(sha256)
+                .bind(&blob.mime)
+                .bind(&blob.bytes[..])
+                .execute(connection)
+                .await
+                .map(|_| ())
+                .map_err(sql::error)
         }
 
         type Page = sqlx::QueryBuilder<$Db>;

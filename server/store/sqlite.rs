@@ -16,7 +16,7 @@ use super::index::Index;
 use super::known::Known;
 use super::leases::Leases;
 use super::sql::{self, stored};
-use super::{Blob, Checked, Entry, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
+use super::{Blob, Checked, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
 use crate::time::Timestamp;
@@ -33,7 +33,7 @@ mod log;
 mod readers;
 mod uploads;
 
-pub(super) use bulk::{clear, put, put_blob, put_index, put_rest};
+pub(super) use bulk::{clear, put, put_index, put_rest};
 pub(super) use file::{is_in_use, new_backup, open_alone, open_backup, reading, writing};
 pub(super) use index::{adopt, attach_new};
 pub(super) use uploads::read_blob;
@@ -45,6 +45,13 @@ const SEQ_BITS: u32 = 40;
 
 /// See `sql::store!`.
 const MERGES_RUNS: bool = true;
+/// See `sql::store!`.
+const ENTRIES_WITH: &str = concat!(
+    "select ",
+    sql::entry_columns!(),
+    " from entry_words w cross join entries e where w.entry_words match $1 and e.number = w.rowid and e.space = $2",
+    " order by w.rowid desc limit $3"
+);
 /// See `rebuild!`.
 const HEADS: &str = "select s.space, e.seq, e.ts from spaces s join events e on e.space = s.space \
      where e.seq = (select max(seq) from events where space = s.space)";
@@ -198,22 +205,6 @@ impl Sqlite {
             .push_bind(i64::from(query.limit.max(1)))
             .push(" + 0");
         Ok(Some(page))
-    }
-
-    async fn entries_with(&self, space: &Space, words: &[String]) -> Result<Vec<Entry>, Error> {
-        let text = concat!(
-            "select ",
-            sql::entry_columns!(),
-            " from entry_words w cross join entries e where w.entry_words match $1 and e.number = w.rowid and e.space = $2",
-            " order by w.rowid desc limit $3"
-        );
-        let rows: Vec<sql::EntryColumns> = sql::search!(
-            self,
-            space,
-            sqlx::query_as(text).bind(all_of(words)).bind(space.as_str()).bind(super::rank::CANDIDATES),
-            fetch_all
-        )?;
-        rows.into_iter().map(sql::entry).collect()
     }
 
     /// A connection in a transaction of its own. To change rows, it keeps those who write out, so nothing else should run.

@@ -2,7 +2,7 @@
 
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 
-use super::{ACQUIRE, sql};
+use super::{ACQUIRE, put_blob, sql};
 use crate::id::Space;
 use crate::share::Places;
 use crate::store::{Blob, Error};
@@ -32,23 +32,6 @@ impl Blobs {
     pub async fn close(&self) {
         self.pool.close().await;
     }
-}
-
-pub(in crate::store) async fn put_blob(
-    connection: &mut PgConnection,
-    space: &Space,
-    sha256: &str,
-    blob: &Blob,
-) -> Result<(), Error> {
-    sqlx::query("insert into blobs (space, sha256, mime, bytes) values ($1, $2, $3, $4) on conflict do nothing")
-        .bind(space.as_str())
-        .bind(sha256)
-        .bind(&blob.mime)
-        .bind(&blob.bytes[..])
-        .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
 }
 
 type Row = (String, String, String, Vec<u8>);

@@ -9,7 +9,7 @@ use super::{Broken, SEQ_BITS, joined, json, sql, stored};
 use crate::id::{Space, ThreadId};
 use crate::store::rows::Rows;
 use crate::store::sql::{EventRow, Indexed, MarkRow, Writes, mark_rows};
-use crate::store::{Blob, Entry, Error, rank};
+use crate::store::{Entry, Error, rank};
 
 /// Most rows of one insert.
 const ROWS: usize = 512;
@@ -34,23 +34,6 @@ pub(in crate::store) async fn clear(connection: &mut SqliteConnection) -> Result
         sqlx::query(text).execute(&mut *connection).await.map_err(sql::error)?;
     }
     Ok(())
-}
-
-pub(in crate::store) async fn put_blob(
-    connection: &mut SqliteConnection,
-    space: &Space,
-    sha256: &str,
-    blob: &Blob,
-) -> Result<(), Error> {
-    sqlx::query("insert into blobs (space, sha256, mime, bytes) values ($1, $2, $3, $4) on conflict do nothing")
-        .bind(space.as_str())
-        .bind(sha256)
-        .bind(&blob.mime)
-        .bind(&blob.bytes[..])
-        .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
 }
 
 /// Writes rows, in a transaction that is open already.
