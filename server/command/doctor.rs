@@ -35,7 +35,7 @@ pub struct Options {
 
 /// Tries everything, says what it found, and fails if anything is to be changed.
 pub async fn run(options: &Options, loaded: Result<Loaded, Invalid>) -> anyhow::Result<()> {
-    let mut report = Report { checks: Vec::new(), json: options.json, limit: ms(options.wait_ms) };
+    let mut report = Report { checks: Vec::new(), clocks: Vec::new(), json: options.json, limit: ms(options.wait_ms) };
     let Loaded { settings, sources } = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
@@ -45,13 +45,12 @@ pub async fn run(options: &Options, loaded: Result<Loaded, Invalid>) -> anyhow::
     };
     let prompts = Prompts::load(settings.prompts.as_deref());
     report.tell("configuration", configuration(&settings, &sources, prompts.as_ref().ok()))?;
-    let mut clocks: Vec<Clock> = Vec::new();
-    storage::check(&settings, &options.target.server(&settings), &mut clocks, &mut report).await?;
+    storage::check(&settings, &options.target.server(&settings), &mut report).await?;
     match &prompts {
-        Ok(prompts) => model::check(&settings, prompts, &mut clocks, &mut report).await?,
+        Ok(prompts) => model::check(&settings, prompts, &mut report).await?,
         Err(error) => report.tell("prompts", Err(anyhow::anyhow!("{error}")))?,
     }
-    report.tell("clock", clock::check(crate::time::now(), &clocks))?;
+    report.tell("clock", clock::check(crate::time::now(), &report.clocks))?;
     report.end()
 }
 
@@ -82,6 +81,8 @@ struct Check {
 /// What was found so far.
 struct Report {
     checks: Vec<Check>,
+    /// What the clocks of others said on the way.
+    clocks: Vec<Clock>,
     json: bool,
     limit: Duration,
 }

@@ -9,7 +9,6 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use super::Report;
-use super::clock::Clock;
 use crate::app::openai;
 use crate::decision::REPLY;
 use crate::failure::{Failure, FailureKind, Who};
@@ -34,12 +33,7 @@ const PARSER: &str =
 const UNKNOWN: &str = "So the server has no model of that name (THINKD_MODEL, models.low.model)";
 
 /// Asks every model that is configured, and notes what the clocks of their servers say.
-pub async fn check(
-    settings: &Settings,
-    prompts: &Prompts,
-    clocks: &mut Vec<Clock>,
-    report: &mut Report,
-) -> anyhow::Result<()> {
+pub async fn check(settings: &Settings, prompts: &Prompts, report: &mut Report) -> anyhow::Result<()> {
     let models = &settings.models;
     let tiers = [("model", &models.low), ("high model", &models.high)];
     let tiers = tiers.into_iter().filter_map(|(name, options)| Some((name, Who::Decision, options.as_ref()?)));
@@ -54,7 +48,7 @@ pub async fn check(
         let asked = Asked { options, who, language: settings.turn.language, prompts };
         report.check(name, asked.acts()).await?;
         if let Ok(endpoint) = Endpoint::of(options) {
-            clocks.extend(endpoint.clock().await);
+            report.clocks.extend(endpoint.clock().await);
         }
     }
     if let Some(options) = &models.embedding {

@@ -31,16 +31,11 @@ const CLOSING: Duration = Duration::from_secs(5);
 const CLOCK: i64 = 5;
 
 /// Tries them, and notes what the clocks say.
-pub async fn check(
-    settings: &Settings,
-    server: &Server,
-    clocks: &mut Vec<Clock>,
-    report: &mut Report,
-) -> anyhow::Result<()> {
+pub async fn check(settings: &Settings, server: &Server, report: &mut Report) -> anyhow::Result<()> {
     let url = settings.database.expose_secret();
     // What cannot be looked at is said when it is opened.
     if store::is_in_use(url).unwrap_or(false) {
-        return ask(server, clocks, report).await;
+        return ask(server, report).await;
     }
     let Some(Tried { stores, follow, event, begin }) = report.check("database", write(settings)).await? else {
         return Ok(());
@@ -51,7 +46,7 @@ pub async fn check(
         report.check("file", read(store)).await?;
     }
     if let Ok(Ok(found)) = timeout(report.limit, look_at_clocks(store, settings)).await {
-        clocks.extend(found);
+        report.clocks.extend(found);
     }
     for store in stores {
         // Nothing is under way that would be lost.
@@ -165,7 +160,7 @@ struct Page {
 }
 
 /// Asks the server that has the file.
-async fn ask(server: &Server, clocks: &mut Vec<Clock>, report: &mut Report) -> anyhow::Result<()> {
+async fn ask(server: &Server, report: &mut Report) -> anyhow::Result<()> {
     let client = reqwest::Client::builder().no_proxy().build()?;
     if report.check("server", is_ready(server, &client)).await?.is_none() {
         return Ok(());
@@ -174,7 +169,7 @@ async fn ask(server: &Server, clocks: &mut Vec<Clock>, report: &mut Report) -> a
     let limit = [("limit", "1".to_owned())];
     let newest = server.ask::<Page>(&client, "/events", &limit);
     if let Ok(Ok(page)) = timeout(report.limit, newest).await {
-        clocks.extend(page.items.first().map(|event| Clock::log(event.ts)));
+        report.clocks.extend(page.items.first().map(|event| Clock::log(event.ts)));
     }
     Ok(())
 }
