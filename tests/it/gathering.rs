@@ -138,7 +138,7 @@ on_both!(a_parent_that_waits_for_one_of_those_it_gathers_is_woken_by_it, |medium
     let gate = Gate::new();
     let items = json!({ "items": ["item a", "item b"], "prompt": null, "gather": true, "timeout_s": null });
     stub.script(at("p"), [call("fan_out", items)]);
-    stub.script(at("p"), [call("wait", json!({ "from": "g1-c1-0-0-0", "timeout_s": 100 })), asleep(), asleep()]);
+    stub.script(at("p"), [call("wait", json!({ "from": "g-c1-0-0-0", "timeout_s": 100 })), asleep(), asleep()]);
     let sub = |text: &'static str| move |r: &Request| r.thread.starts_with("p.") && r.says(text);
     stub.script(sub("item a"), [ends("A").held(&gate)]);
     stub.on(sub("item b"), asleep().never());
@@ -148,7 +148,7 @@ on_both!(a_parent_that_waits_for_one_of_those_it_gathers_is_woken_by_it, |medium
     app.say_in("p", "go").await;
     socket.event("the wait", |e| e["thread"] == "p" && has(e, "turn") && has(e, "ended")).await;
     let waiting = app.get("/threads/p").await.expect(200);
-    assert_eq!(waiting["waiting_for"], "p.g1-c1-0-0-0", "{waiting}");
+    assert_eq!(waiting["waiting_for"], "p.g-c1-0-0-0", "{waiting}");
     gate.open();
     socket.event("the next turn", |e| e["thread"] == "p" && e["payload"]["turn"] == 2 && has(e, "ended")).await;
     let log = app.public_log().await;
