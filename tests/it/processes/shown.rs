@@ -76,7 +76,7 @@ on_both!(a_subthread_that_works_again_is_not_archived, |medium| {
         let arguments = json!({ "label": label, "prompt": null, "payload": "begin" });
         call("spawn_thread", arguments)
     };
-    stub.script(at("p"), [spawn("a"), asleep(), spawn("b"), asleep(), spawn("c"), asleep()]);
+    stub.script(at("p"), [spawn("a"), asleep(), spawn("b"), asleep()]);
     stub.script(at("p.a"), [asleep(), asleep().held(&gate)]);
     stub.on(Request::is_decision, asleep());
     let mut app = Setup::new(medium, &stub).env("THINKD_BUDGET__SUBTHREADS", 1).start().await;
