@@ -365,6 +365,9 @@ pub struct Checked {
     pub faults: Vec<String>,
 }
 
+/// All threads whose ids lie from one to another, both included: bytewise, as they are listed.
+pub type Span<'a> = std::ops::RangeInclusive<&'a ThreadId>;
+
 /// The log and what is derived from it.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
@@ -425,17 +428,17 @@ pub trait Store: Send + Sync + 'static {
     /// A thread's contacts by name.
     async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<ContactRow>, Error>;
 
-    /// The threads that have a thread among their contacts, by id; at most `limit`.
-    async fn holders(&self, space: &Space, target: &ThreadId, limit: u32) -> Result<Vec<ThreadId>, Error>;
+    /// The threads that have one of these among their contacts, each behind that one, by id; at most `limit`.
+    async fn holders(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, Error>;
 
-    /// The threads that wait for a thread and nobody else, by id; at most `limit`.
-    async fn awaiting(&self, space: &Space, target: &ThreadId, limit: u32) -> Result<Vec<ThreadId>, Error>;
+    /// The threads that wait for one of these and nobody else, each behind that one, by id; at most `limit`.
+    async fn awaiting(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, Error>;
 
     /// All threads of all spaces that wait for one thread alone, a page at a time: those after `after`, at most `limit`.
     async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, Error>;
 
-    /// A thread's timers by name.
-    async fn timers(&self, space: &Space, thread: &ThreadId) -> Result<Vec<TimerRow>, Error>;
+    /// The timers of these threads, by id and name.
+    async fn timers(&self, space: &Space, of: Span<'_>) -> Result<Vec<TimerRow>, Error>;
 
     /// The spaces that have timers which are due until then.
     async fn spaces_due(&self, until: Timestamp) -> Result<Vec<Space>, Error>;

@@ -56,7 +56,7 @@ impl Runtime {
 
     /// Whoever ended a thread may not have come to all that is below it.
     async fn end_the_rest(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
-        let timers = self.0.store.timers(space, thread).await?;
+        let timers = self.0.store.timers(space, thread..=thread).await?;
         match timers.iter().find(|timer| timer.name == ENDING) {
             Some(left) => self.end_below(space, thread, left.due).await,
             None => Ok(()),
@@ -102,8 +102,9 @@ impl Runtime {
                 None => self.told(space, event),
             }
         }
-        for event in placed.iter().map(|placed| &placed.shown.event).filter(|event| event.ends_thread()) {
-            self.break_waits_for(space, &event.thread).await?;
+        let ended = || placed.iter().map(|placed| &placed.shown.event).filter(|event| event.ends_thread());
+        if let (Some(first), Some(last)) = (ended().map(|it| &it.thread).min(), ended().map(|it| &it.thread).max()) {
+            self.break_waits_within(space, first..=last).await?;
         }
         Ok(left)
     }

@@ -10,7 +10,7 @@ use super::runner::{Looked, PAGE, looked};
 use crate::event::{Draft, Ending, ErrorCode, Gather};
 use crate::id::{Space, ThreadId};
 use crate::scribe::Scribe;
-use crate::store::{self, Append, Appended, Fence, Show, Status, ThreadRow, Wait};
+use crate::store::{self, Append, Appended, Fence, Show, Span, Status, ThreadRow, Wait};
 use crate::turn::out_of_reach;
 
 /// How long to rest when the log cannot be read or written.
@@ -115,9 +115,15 @@ impl Runtime {
     pub(super) async fn break_waits_for(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
         let row = self.0.store.thread_lately(space, thread).await?;
         if row.is_some_and(|row| row.status.is_final() || row.stuck().or(row.failed()).is_some()) {
-            for waiting in self.0.store.awaiting(space, thread, u32::MAX).await? {
-                self.break_wait(space, &waiting).await?;
-            }
+            self.break_waits_within(space, thread..=thread).await?;
+        }
+        Ok(())
+    }
+
+    /// The same for threads that ended at once, and whatever lies between them.
+    pub(super) async fn break_waits_within(&self, space: &Space, threads: Span<'_>) -> Result<(), store::Error> {
+        for (_, waiting) in self.0.store.awaiting(space, threads, u32::MAX).await? {
+            self.break_wait(space, &waiting).await?;
         }
         Ok(())
     }

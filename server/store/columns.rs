@@ -216,6 +216,10 @@ pub(super) fn wait((space, target, thread): (String, String, String)) -> Result<
     Ok(Wait { space: self::space(space)?, target: thread_id(target)?, thread: thread_id(thread)? })
 }
 
+pub(super) fn two_threads((one, other): (String, String)) -> Result<(ThreadId, ThreadId), Error> {
+    Ok((thread_id(one)?, thread_id(other)?))
+}
+
 pub(super) fn timer((space, thread, name, due, note, root): TimerColumns) -> Result<TimerRow, Error> {
     let (space, thread) = (self::space(space)?, thread_id(thread)?);
     Ok(TimerRow { space, thread, name, due: Timestamp::from_micros(due), note, root })

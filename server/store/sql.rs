@@ -258,22 +258,36 @@ macro_rules! store {
                 rows.into_iter().map(sql::contact).collect()
             }
 
-            async fn holders(&self, space: &Space, target: &ThreadId, limit: u32) -> Result<Vec<ThreadId>, Error> {
-                let text = "select distinct thread from contacts where space = $1 and target = $2 order by thread limit $3 + 0";
-                let rows: Vec<String> = sql::read!(self, Some(space), sqlx::query_scalar(text)
+            async fn holders(
+                &self,
+                space: &Space,
+                of: super::Span<'_>,
+                limit: u32,
+            ) -> Result<Vec<(ThreadId, ThreadId)>, Error> {
+                let text = "select distinct target, thread from contacts where space = $1 and target >= $2 and target <= $3 \
+                     order by target, thread limit $4 + 0";
+                let rows: Vec<(String, String)> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
-                    .bind(target.as_str())
+                    .bind(of.start().as_str())
+                    .bind(of.end().as_str())
                     .bind(i64::from(limit)), fetch_all)?;
-                rows.into_iter().map(sql::thread_id).collect()
+                rows.into_iter().map(sql::two_threads).collect()
             }
 
-            async fn awaiting(&self, space: &Space, target: &ThreadId, limit: u32) -> Result<Vec<ThreadId>, Error> {
-                let text = "select thread from threads where space = $1 and awaits = $2 order by thread limit $3 + 0";
-                let rows: Vec<String> = sql::read!(self, Some(space), sqlx::query_scalar(text)
+            async fn awaiting(
+                &self,
+                space: &Space,
+                of: super::Span<'_>,
+                limit: u32,
+            ) -> Result<Vec<(ThreadId, ThreadId)>, Error> {
+                let text = "select awaits, thread from threads where space = $1 and awaits >= $2 and awaits <= $3 \
+                     order by awaits, thread limit $4 + 0";
+                let rows: Vec<(String, String)> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
-                    .bind(target.as_str())
+                    .bind(of.start().as_str())
+                    .bind(of.end().as_str())
                     .bind(i64::from(limit)), fetch_all)?;
-                rows.into_iter().map(sql::thread_id).collect()
+                rows.into_iter().map(sql::two_threads).collect()
             }
 
             async fn waits(&self, after: Option<&super::Wait>, limit: u32) -> Result<Vec<super::Wait>, Error> {
@@ -287,11 +301,13 @@ macro_rules! store {
                 rows.into_iter().map(sql::wait).collect()
             }
 
-            async fn timers(&self, space: &Space, thread: &ThreadId) -> Result<Vec<super::TimerRow>, Error> {
-                let text = "select space, thread, name, due, note, root from timers where space = $1 and thread = $2 order by name";
+            async fn timers(&self, space: &Space, of: super::Span<'_>) -> Result<Vec<super::TimerRow>, Error> {
+                let text = "select space, thread, name, due, note, root from timers where space = $1 and thread >= $2 \
+                     and thread <= $3 order by thread, name";
                 let rows: Vec<sql::TimerColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
-                    .bind(thread.as_str()), fetch_all)?;
+                    .bind(of.start().as_str())
+                    .bind(of.end().as_str()), fetch_all)?;
                 rows.into_iter().map(sql::timer).collect()
             }
 

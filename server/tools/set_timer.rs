@@ -33,7 +33,7 @@ impl Typed for SetTimer {
 
     async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         let ms = millis(input.after_s)?.max(desk.budget.timer_ms);
-        let set = desk.store.timers(&desk.space, &desk.thread).await.map_err(unreadable)?.len() as u64;
+        let set = desk.store.timers(&desk.space, &desk.thread..=&desk.thread).await.map_err(unreadable)?.len() as u64;
         let limit = desk.budget.timers;
         if set >= limit {
             let text = format!("{limit} timers are set already (budget.timers); wait until one is due");

@@ -1,6 +1,7 @@
 //! Those who depend on a thread, and what they are told: when it ends, and when it cannot go on. Its parent, whoever waits for
 //! it, and, of its end, whoever has it as a contact and those below it. The events are appended together with what they tell of.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use crate::store::{self, Status, Store, ThreadRow};
 use crate::thread::Settings;
 use crate::time::Timestamp;
 
-/// Most threads that have one thread as a contact and are told of it.
+/// Most threads that have those which end together as contacts and are told of it.
 const MANY: u32 = 10_000;
 /// Most events that are appended together where threads end: nobody else's append waits for more of them.
 const AT_ONCE: usize = 256;
@@ -43,7 +44,8 @@ pub async fn stuck(
     // Of one that has ended they know already.
     let Some(row) = living_row(store, space, thread).await? else { return Ok(Vec::new()) };
     // The others are told one by one, after the append.
-    let mut told = store.awaiting(space, thread, ROWS).await?;
+    let waiting = store.awaiting(space, thread..=thread, ROWS).await?;
+    let mut told: Vec<ThreadId> = waiting.into_iter().map(|(_, who)| who).collect();
     // Who talks with a conversation sees it fail; a process has nobody but its parent.
     told.extend(row.parent().filter(|_| Settings::of(&row.settings).is_process()));
     let mut drafts = Vec::new();
@@ -69,7 +71,9 @@ pub async fn ending(
             let Some(row) = living_row(store, space, ending.thread).await? else { return Ok(Vec::new()) };
             let rows = store.below(space, ending.thread, MANY).await?;
             let (orphans, mut adopted) = adopt(store, space, &row, &rows).await?;
-            let mut drafts = one(store, space, &row, ending, None, orphans).await?;
+            let mut around = Around::of(store, space, std::slice::from_ref(&row)).await?;
+            around.told.entry(row.thread.clone()).or_default().extend(orphans);
+            let mut drafts = one(store, space, &row, ending, None, &mut around).await?;
             drafts.append(&mut adopted);
             Ok(drafts)
         }
@@ -88,7 +92,8 @@ async fn ending_within(
 ) -> Result<Vec<Draft>, store::Error> {
     let thread = ending.thread;
     let Some(row) = living_row(store, space, thread).await? else { return Ok(Vec::new()) };
-    let mut drafts = one(store, space, &row, ending, Some(thread), Vec::new()).await?;
+    let mut around = Around::of(store, space, std::slice::from_ref(&row)).await?;
+    let mut drafts = one(store, space, &row, ending, Some(thread), &mut around).await?;
     let rows = store.below(space, thread, ROWS).await?;
     let room = room.saturating_sub(drafts.len());
     if rows.len() <= room
@@ -115,8 +120,9 @@ pub async fn ending_below(
     let until = (!rows.is_empty()).then(|| taken(now));
     let ours = Condition::TimerStands { name: ENDING.to_owned(), due };
     let mut drafts = vec![Draft::ends_below(thread, until).only_if(ours)];
+    let mut around = Around::of(store, space, &rows).await?;
     for row in &rows {
-        let more = one(store, space, row, &end_of(row), Some(thread), Vec::new()).await?;
+        let more = one(store, space, row, &end_of(row), Some(thread), &mut around).await?;
         if drafts.len() > 1 && drafts.len() + more.len() > AT_ONCE {
             break;
         }
@@ -144,8 +150,9 @@ async fn ends(
     room: usize,
 ) -> Result<Option<Vec<Draft>>, store::Error> {
     let mut drafts = Vec::new();
+    let mut around = Around::of(store, space, rows).await?;
     for row in rows {
-        drafts.extend(one(store, space, row, &end_of(row), Some(above), Vec::new()).await?);
+        drafts.extend(one(store, space, row, &end_of(row), Some(above), &mut around).await?);
         if drafts.len() > room {
             return Ok(None);
         }
@@ -161,6 +168,34 @@ async fn living_row(
     Ok(store.thread(space, thread).await?.filter(|row| !row.status.is_final()))
 }
 
+/// What there is around threads that end, by their ids: read for many at once.
+struct Around {
+    /// The names of their timers.
+    timers: BTreeMap<ThreadId, Vec<String>>,
+    /// Who has them as contacts, or waits for them.
+    told: BTreeMap<ThreadId, Vec<ThreadId>>,
+}
+
+impl Around {
+    /// Of these, in the order of their ids.
+    async fn of(store: &Arc<dyn Store>, space: &Space, rows: &[ThreadRow]) -> Result<Self, store::Error> {
+        let (mut timers, mut told): (BTreeMap<_, Vec<_>>, BTreeMap<_, Vec<_>>) = Default::default();
+        if let [first, ..] = rows
+            && let [.., last] = rows
+        {
+            let all = &first.thread..=&last.thread;
+            for timer in store.timers(space, all.clone()).await? {
+                timers.entry(timer.thread).or_default().push(timer.name);
+            }
+            let mut those = store.holders(space, all.clone(), MANY).await?;
+            // Others who wait are told one by one, after the append.
+            those.extend(store.awaiting(space, all, ROWS).await?);
+            those.into_iter().for_each(|(of, who)| told.entry(of).or_default().push(who));
+        }
+        Ok(Self { timers, told })
+    }
+}
+
 /// The end of one thread, told to all but those that are gone with it: within this one.
 async fn one(
     store: &Arc<dyn Store>,
@@ -168,7 +203,7 @@ async fn one(
     row: &ThreadRow,
     ending: &Ending<'_>,
     gone: Option<&ThreadId>,
-    orphans: Vec<ThreadId>,
+    around: &mut Around,
 ) -> Result<Vec<Draft>, store::Error> {
     let thread = ending.thread;
     let mut change = json!({ "status": ending.status, "reason": ending.reason });
@@ -178,12 +213,9 @@ async fn one(
     // Of two who end it one does, and tells of it.
     let mut drafts = vec![Draft::changed(thread, "thread", thread.as_str(), change).only_if(Condition::NotEnded)];
     // Whoever has ended is not to be woken any more.
-    let timers = store.timers(space, thread).await?;
-    drafts.extend(timers.iter().map(|timer| Draft::changed(thread, "timer", &timer.name, Value::Null)));
-    let mut told = orphans;
-    told.extend(store.holders(space, thread, MANY).await?);
-    // The others are told one by one, after the append.
-    told.extend(store.awaiting(space, thread, ROWS).await?);
+    let timers = around.timers.remove(thread).unwrap_or_default();
+    drafts.extend(timers.iter().map(|name| Draft::changed(thread, "timer", name, Value::Null)));
+    let mut told = around.told.remove(thread).unwrap_or_default();
     told.extend(row.parent());
     told.retain(|thread| !gone.is_some_and(|above| thread.is_within(above)));
     let last = if ending.last.is_empty() { ending.reason } else { ending.last };

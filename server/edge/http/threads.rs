@@ -273,7 +273,7 @@ const QUEUED_MAX: u32 = 1000;
 /// A thread with what takes a look of its own.
 async fn whole(runtime: &Runtime, space: &Space, row: ThreadRow) -> Result<Thread, Problem> {
     let contacts = runtime.store().contacts(space, &row.thread).await?;
-    let timers = runtime.store().timers(space, &row.thread).await?;
+    let timers = runtime.store().timers(space, &row.thread..=&row.thread).await?;
     let queued = runtime.queued(space, &row, QUEUED_MAX).await?;
     Ok(Thread { queued: Some(queued), ..Thread::of(row, contacts, &timers) })
 }
