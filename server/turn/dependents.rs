@@ -12,7 +12,7 @@ use crate::store::{self, Status, Store, ThreadRow};
 use crate::thread::Settings;
 use crate::time::Timestamp;
 
-/// Most threads that have those which end together as contacts and are told of it.
+/// Most threads that have one thread as a contact and are told of it.
 const MANY: u32 = 10_000;
 /// Most events that are appended together where threads end: nobody else's append waits for more of them.
 const AT_ONCE: usize = 256;
@@ -187,7 +187,8 @@ impl Around {
             for timer in store.timers(space, all.clone()).await? {
                 timers.entry(timer.thread).or_default().push(timer.name);
             }
-            let mut those = store.holders(space, all.clone(), MANY).await?;
+            let most = MANY.saturating_mul(u32::try_from(rows.len()).unwrap_or(u32::MAX));
+            let mut those = store.holders(space, all.clone(), most).await?;
             // Others who wait are told one by one, after the append.
             those.extend(store.awaiting(space, all, ROWS).await?);
             those.into_iter().for_each(|(of, who)| told.entry(of).or_default().push(who));
