@@ -10,8 +10,6 @@ use serde_json::Value;
 
 /// Most places that are named of one value.
 pub const WRONGS_MAX: usize = 16;
-/// Texts longer than this are moved into the type, not copied.
-const MOVED: usize = 1024;
 /// Stands where something wrong was, in a value that is read on to find what else is wrong: it fits everywhere.
 const HOLE: &str = "\0";
 
@@ -48,7 +46,7 @@ pub fn decode<T: DeserializeOwned>(value: Value) -> Result<T, Vec<Wrong>> {
 /// the wrong places. It is there for looking what else is wrong.
 pub fn decode_on<T: DeserializeOwned>(mut value: Value, wrongs: &mut Vec<Wrong>) -> Option<T> {
     loop {
-        let wrong = match T::deserialize(Node { value: &mut value, repairing: !wrongs.is_empty() }) {
+        let wrong = match T::deserialize(Node { value: &value, repairing: !wrongs.is_empty() }) {
             Ok(decoded) => return Some(decoded),
             Err(wrong) => wrong,
         };
@@ -209,9 +207,9 @@ fn found(unexpected: &Unexpected<'_>) -> String {
     }
 }
 
-/// A value on its way into a type. Long texts are taken out of it.
+/// A value on its way into a type.
 struct Node<'v> {
-    value: &'v mut Value,
+    value: &'v Value,
     /// Something was wrong: holes fit everywhere.
     repairing: bool,
 }
@@ -240,13 +238,10 @@ impl<'de> Deserializer<'de> for Node<'_> {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
             Value::String(_) if self.is_hole() => visitor.visit_unit(),
-            // If the value is read once more to find what else is wrong, this fits.
-            Value::String(text) if text.len() > MOVED => visitor.visit_string(std::mem::replace(text, HOLE.to_owned())),
+            // Copied, however long it is: the value may be read once more to find what else is wrong, and this is right.
             Value::String(text) => visitor.visit_str(text),
-            Value::Array(items) => visitor.visit_seq(Items { items: items.iter_mut().enumerate(), repairing }),
-            Value::Object(members) => {
-                visitor.visit_map(Members { members: members.iter_mut(), value: None, repairing })
-            }
+            Value::Array(items) => visitor.visit_seq(Items { items: items.iter().enumerate(), repairing }),
+            Value::Object(members) => visitor.visit_map(Members { members: members.iter(), value: None, repairing }),
             Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
                 (Some(number), _, _) => visitor.visit_u64(number),
                 (_, Some(number), _) => visitor.visit_i64(number),
@@ -265,7 +260,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Wrong> {
-        let word = match &*self.value {
+        let word = match self.value {
             Value::String(_) if self.is_hole() => variants.first().copied().unwrap_or_default().to_owned(),
             Value::String(word) => word.clone(),
             _ => return Err(Wrong::unfit(format!("one of these words is expected here: {}", variants.join(", ")))),
@@ -292,7 +287,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
         deserialize_f64() visitor => visitor.visit_f64(0.0);
         deserialize_str() visitor => visitor.visit_str("");
         deserialize_string() visitor => visitor.visit_str("");
-        deserialize_seq() visitor => visitor.visit_seq(Items { items: [].iter_mut().enumerate(), repairing: true });
+        deserialize_seq() visitor => visitor.visit_seq(Items { items: [].iter().enumerate(), repairing: true });
         deserialize_map() visitor => visitor.visit_map(Filled(&[]));
         deserialize_struct(_name: &'static str, fields: &'static [&'static str]) visitor => visitor.visit_map(Filled(fields));
     }
@@ -303,7 +298,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
 }
 
 struct Items<'v> {
-    items: std::iter::Enumerate<std::slice::IterMut<'v, Value>>,
+    items: std::iter::Enumerate<std::slice::Iter<'v, Value>>,
     repairing: bool,
 }
 
@@ -317,8 +312,8 @@ impl<'de> SeqAccess<'de> for Items<'_> {
 }
 
 struct Members<'v> {
-    members: serde_json::map::IterMut<'v>,
-    value: Option<(&'v String, &'v mut Value)>,
+    members: serde_json::map::Iter<'v>,
+    value: Option<(&'v String, &'v Value)>,
     repairing: bool,
 }
 
@@ -354,6 +349,6 @@ impl<'de> MapAccess<'de> for Filled {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
-        seed.deserialize(Node { value: &mut Value::from(HOLE), repairing: true })
+        seed.deserialize(Node { value: &Value::from(HOLE), repairing: true })
     }
 }

@@ -590,12 +590,12 @@ async fn every_place_of_a_body_that_is_wrong_is_named() {
     let long = "x".repeat((64 << 10) + 1);
     let contact = json!({ "name": "Bad Name", "thread": "a..b", "description": 5 });
     let rows = [
-        // What is long and right is not wrong because something else is.
+        // What is long and right is not wrong because something else is, whichever is read first.
         (
             "/submodules",
-            json!({ "name": "new", "prompt": "x".repeat(2000), "mood": 1 }),
+            json!({ "mood": 1, "name": "new", "prompt": "x".repeat(2000), "zeal": 1 }),
             "unknown-member",
-            vec!["/mood"],
+            vec!["/mood", "/zeal"],
         ),
         (
             "/threads",
