@@ -1,5 +1,6 @@
 //! What is written: uploads and floods of one space cost an append of another one a commit more.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -56,6 +57,50 @@ async fn longest_while_storing(store: &Arc<dyn Store>, blob: Blob) -> (Duration,
     let begun = Instant::now();
     store.put_blob(&one, blob).await.unwrap();
     (longest, stored.saturating_sub(begun.elapsed()))
+}
+
+/// Between the parts of a large upload others are acknowledged: one part, not the whole of it, is what they wait for.
+#[tokio::test]
+async fn a_tenant_is_acknowledged_between_the_parts_of_another_ones_upload() {
+    let medium = Medium::sqlite();
+    let store = open(&medium).await;
+    let (one, other) = (space("a"), space("b"));
+    let mut looking = SqliteConnection::connect(medium.url()).await.unwrap();
+    let mut stages = BTreeSet::new();
+    let acks = async {
+        loop {
+            store.append(said_in(&other)).await.unwrap();
+            let text = "select count(*) from blob_parts";
+            stages.insert(sqlx::query_scalar::<_, i64>(text).fetch_one(&mut looking).await.unwrap());
+        }
+    };
+    tokio::select! {
+        never = acks => match never {},
+        hash = store.put_blob(&one, large(32, 1)) => drop(hash.unwrap()),
+    }
+    assert!(stages.len() > 8, "B was acknowledged when A had so many parts of 128: {stages:?}");
+    store.close().await;
+}
+
+/// A small upload goes between the parts of a large one.
+#[tokio::test]
+async fn a_small_upload_comes_before_the_end_of_another_ones_large_one() {
+    let medium = Medium::sqlite();
+    let store = open(&medium).await;
+    let (one, other) = (space("a"), space("b"));
+    let mut large_one = std::pin::pin!(store.put_blob(&one, large(32, 1)));
+    tokio::select! {
+        stored = &mut large_one => panic!("it was there at once: {stored:?}"),
+        () = async { while count(&medium, "blob_parts").await == 0 { tokio::task::yield_now().await } } => {}
+    }
+    let small = Blob { mime: "text/plain".into(), bytes: vec![b'x'; 200 << 10].into() };
+    tokio::select! {
+        biased;
+        stored = &mut large_one => panic!("32 MiB of A came before 200 KiB of B: {stored:?}"),
+        stored = store.put_blob(&other, small) => drop(stored.unwrap()),
+    }
+    large_one.await.unwrap();
+    store.close().await;
 }
 
 on_both!(a_tenant_is_acknowledged_while_another_uploads, |medium| {
@@ -161,6 +206,8 @@ on_both!(a_large_blob_is_whole_in_a_backup_and_what_is_restored_from_it, |medium
     let (one, blob) = (space("a"), large(3, 5));
     store.append(said_in(&one)).await.unwrap();
     let hash = store.put_blob(&one, blob.clone()).await.unwrap();
+    // The control: on SQLite it is there in parts.
+    assert!(medium.is_shared() || count(&medium, "blob_parts").await > 1);
     let file = medium.folder().join("backup.db");
     store::backup(medium.url(), &file).await.unwrap();
     for target in Medium::each().await {
