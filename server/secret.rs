@@ -226,18 +226,135 @@ fn percent_decoded(text: &str) -> Option<String> {
 
 /// With `\u0041` read as `A`, and without the other backslashes.
 fn unescaped(text: &str) -> String {
-    let mut parts = text.split('\\');
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let code = part.strip_prefix('u').and_then(|code| code.split_at_checked(4));
-        let letter = code.and_then(|(code, after)| Some((char::from_u32(u32::from_str_radix(code, 16).ok()?)?, after)));
-        match letter {
-            Some((letter, after)) => {
-                plain.push(letter);
-                plain.push_str(after);
-            }
-            None => plain.push_str(part),
+    let mut rest = text;
+    std::iter::from_fn(|| {
+        let (c, length) = plain(rest)?;
+        rest = &rest[length..];
+        Some(c)
+    })
+    .collect()
+}
+
+/// A line without the secrets, however they are escaped in it: what is written as JSON or in quotes, and was once or twice before, has
+/// backslashes before some characters and others in digits.
+pub fn masked(line: &str, secrets: &[SecretString]) -> String {
+    let mut masked = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let lengths = secrets.iter().filter_map(|secret| beginning(rest, secret.expose_secret()));
+        if let Some(length) = lengths.max() {
+            // Those that are left before it would escape the mark.
+            masked.truncate(masked.trim_end_matches('\\').len());
+            masked.push_str(REDACTED);
+            rest = &rest[length..];
+        } else {
+            masked.push(c);
+            rest = &rest[c.len_utf8()..];
         }
     }
-    plain
+    // Of a secret that looks escaped itself the end may be read otherwise than with what follows it.
+    secrets.iter().fold(masked, |masked, secret| masked.replace(secret.expose_secret(), REDACTED))
+}
+
+/// How much of a text is this secret, which it begins with.
+fn beginning(text: &str, secret: &str) -> Option<usize> {
+    let (mut of_text, mut of_secret, mut bytes) = (0, 0, 0);
+    while let Some((wanted, read)) = plain(&secret[of_secret..]) {
+        let (found, length) = plain(&text[of_text..]).filter(|(found, _)| *found == wanted)?;
+        (of_text, of_secret, bytes) = (of_text + length, of_secret + read, bytes + found.len_utf8());
+    }
+    (bytes >= END).then_some(of_text)
+}
+
+/// The first character of a text that may be escaped, however often: what the backslashes before it make of it, and how many bytes
+/// that takes. The same before and after one more escaping, which is all that is asked of it.
+fn plain(text: &str) -> Option<(char, usize)> {
+    let behind = text.trim_start_matches('\\');
+    let slashes = text.len() - behind.len();
+    let c = behind.chars().next()?;
+    let (c, length) = match c {
+        _ if slashes == 0 => (c, c.len_utf8()),
+        'n' => ('\n', 1),
+        'r' => ('\r', 1),
+        't' => ('\t', 1),
+        'b' => ('\u{8}', 1),
+        'f' => ('\u{c}', 1),
+        '0' => ('\0', 1),
+        'u' | 'x' => coded(behind).unwrap_or((c, 1)),
+        _ => (c, c.len_utf8()),
+    };
+    Some((c, slashes + length))
+}
+
+/// A character in digits: `x1b`, `u{1b}`, `u001b`, or two of the last kind for one that needs both.
+fn coded(text: &str) -> Option<(char, usize)> {
+    let digits = |from: usize, to: usize| u32::from_str_radix(text.get(from..to)?, 16).ok();
+    if text.starts_with('x') {
+        return Some((char::from_u32(digits(1, 3)?)?, 3));
+    }
+    if text.starts_with("u{") {
+        let end = text.find('}').filter(|end| *end <= "u{10ffff".len())?;
+        return Some((char::from_u32(digits(2, end)?)?, end + 1));
+    }
+    let first = digits(1, 5)?;
+    if let Some(c) = char::from_u32(first) {
+        return Some((c, 5));
+    }
+    let rest = text[5..].trim_start_matches('\\');
+    let second = u32::from_str_radix(rest.strip_prefix('u')?.get(..4)?, 16).ok()?;
+    let pair = [u16::try_from(first).ok()?, u16::try_from(second).ok()?];
+    let c = char::decode_utf16(pair).next()?.ok()?;
+    Some((c, text.len() - rest.len() + 5))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What formatters and providers make of a text, the outside of the quotes left out.
+    fn written(text: &str, how: u8) -> String {
+        match how {
+            0 => text.to_owned(),
+            1 => json(text),
+            2 => text.escape_debug().to_string(),
+            3 => text.escape_default().to_string(),
+            // As encoders do that keep to ASCII.
+            _ => json(text).encode_utf16().fold(String::new(), |all, unit| match u8::try_from(unit) {
+                Ok(byte) if byte.is_ascii() => all + char::from(byte).encode_utf8(&mut [0; 4]),
+                _ => all + &format!("\\u{unit:04x}"),
+            }),
+        }
+    }
+
+    fn json(text: &str) -> String {
+        serde_json::to_string(text).unwrap().trim_matches('"').to_owned()
+    }
+
+    proptest! {
+        /// However often and in whatever way a line is escaped, what it says of a secret is left out, and of the rest nothing.
+        #[test]
+        fn no_escaping_hides_a_secret(secret in "[bfnux01{}\"\\\\é😀\u{7}\n'/]{0,9}[g-m]{4}[bfnux01{}\"\\\\é😀\u{7}\n'/]{0,9}", hows in prop::collection::vec(0u8..5, 0..4)) {
+            let line = hows.iter().fold(format!("XYZ {secret} ZYX"), |line, how| written(&line, *how));
+            let shown = masked(&line, &[SecretString::from(secret.clone())]);
+            let ended = secret.trim_end_matches('\\');
+            let core: String = ended.chars().filter(|c| ('g'..='m').contains(c)).collect();
+            prop_assert!(!shown.contains(&core), "{secret:?} in {line:?}: {shown:?}");
+            prop_assert!(shown.starts_with("XYZ ") && shown.ends_with(" ZYX"), "{line:?}: {shown:?}");
+            let hidden = shown["XYZ ".len()..shown.len() - " ZYX".len()].trim_end_matches('\\');
+            prop_assert_eq!(hidden, REDACTED, "{:?}", line);
+        }
+    }
+
+    #[test]
+    fn what_is_no_secret_stays_as_it_is() {
+        let secrets = [SecretString::from("a\"b\\c".to_owned()), SecretString::from("\\\\\\\\".to_owned())];
+        for line in
+            ["plain \\n text", "\\u00e9 \\ud83d\\ude00 \\ud83d \\x1 \\u{110000}", "ends in \\", "a\"b and c", ""]
+        {
+            assert_eq!(masked(line, &secrets), line);
+        }
+        assert_eq!(masked(r#"{"key":"C:\\a\"b\\c"}"#, &secrets), r#"{"key":"C:(redacted)"}"#);
+    }
 }

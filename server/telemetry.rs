@@ -15,6 +15,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::model::openai::QUIET;
+use crate::secret::masked;
 use crate::settings::{Invalid, Log, LogFormat};
 
 /// Lines that wait to be written; more are dropped, and counted.
@@ -117,10 +118,7 @@ impl<'a> MakeWriter<'a> for Careful {
 impl Write for &Careful {
     // The formatter hands over whole lines.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let mut text = escaped(String::from_utf8_lossy(line).trim_end_matches('\n'));
-        for secret in self.secrets.iter() {
-            text = text.replace(secret.expose_secret(), "(redacted)");
-        }
+        let mut text = masked(&escaped(String::from_utf8_lossy(line).trim_end_matches('\n')), &self.secrets);
         text.push('\n');
         if let Err(TrySendError::Full(_)) = self.queue.try_send(Line::Text(text.into_bytes())) {
             metrics::counter!("thinkd_log_lines_dropped_total").increment(1);

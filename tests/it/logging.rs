@@ -64,3 +64,42 @@ on_both!(d4_57_a_log_whose_reader_is_gone_harms_nothing, |medium| {
 on_both!(d4_57_a_log_that_nobody_reads_harms_nothing, |medium| {
     works(medium, stuck_pipe).await;
 });
+
+/// What a provider repeats of a key with quotes, backslashes and what is not ASCII stands in no line, whichever way that is written.
+#[tokio::test]
+async fn a_secret_is_left_out_of_the_log_however_the_log_escapes_it() {
+    let secret = "can\"ary\\é\u{7}-nightingale";
+    let stub = Stub::start().await;
+    // The second is as an encoder writes it that keeps to ASCII, inside of another text.
+    let quoted = r#"{"key": "can\"ary\\\u00e9\u0007-nightingale"}"#;
+    for format in ["pretty", "json"] {
+        let keys = format!("[[keys]]\nkey = {}\nspace = \"a\"\nrole = \"admin\"\n", json!(secret));
+        let keys = keys + "[[keys]]\nkey = \"another-key-0123456789\"\nspace = \"b\"\nrole = \"admin\"\n";
+        let setup = Setup::new(Medium::sqlite(), &stub).file("thinkd.toml", &keys);
+        let mut app = setup.env("THINKD_LOG__FORMAT", format).start_bare().await;
+        app.authorize("Bearer another-key-0123456789");
+        let repeats = |words: &str| {
+            let body = json!({ "error": { "message": format!("no key {words} here") } });
+            raw(body.to_string().into_bytes()).with_status(500)
+        };
+        stub.script(decision, [repeats(secret), repeats(quoted), reply("At last.")]);
+        assert_eq!(said(&app.tell("hello").await[0]), "At last.");
+        let logged = || app.output().lines().filter(|line| line.contains("no key")).map(str::to_owned).collect();
+        let lines: Vec<String> = within("the lines", async {
+            loop {
+                match logged() {
+                    lines if Vec::len(&lines) == 2 => return lines,
+                    _ => tokio::time::sleep(ms(10)).await,
+                }
+            }
+        })
+        .await;
+        for line in lines {
+            assert!(!line.contains("nightingale") && line.contains("no key"), "{format}: {line}");
+            assert!(line.contains("(redacted)"), "{format}: {line}");
+            if format == "json" {
+                serde_json::from_str::<serde_json::Value>(&line).unwrap();
+            }
+        }
+    }
+}
