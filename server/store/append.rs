@@ -404,7 +404,9 @@ impl<B: Backend> Task<B> {
         for (space, events) in spaces {
             self.feed.committed(space, &events);
             self.backend.committed(space);
-            self.index.grew(space, events.len());
+            if let (Some(first), Some(last)) = (events.first(), events.last()) {
+                self.index.grew(space, first.event.seq, last.event.seq);
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
 use super::append::{Parts, Position, json};
+use super::index::Gap;
 use super::{
     ContactRow, Entry, Error, Spent, Standing, Status, SubmoduleRow, ThreadRow, TimerRow, Wait, Written, marks, words,
 };
@@ -80,6 +81,11 @@ pub(super) fn stored(number: u64) -> i64 {
 
 pub(super) fn space(text: String) -> Result<Space, Error> {
     Space::parse(&text).map_err(unreadable)
+}
+
+/// Spaces with how far their index is and where their log ends.
+pub(super) fn gaps(rows: Vec<(String, i64, i64)>) -> Vec<(Space, Gap)> {
+    readable(rows.into_iter().map(|(name, indexed, head)| Ok((space(name)?, Gap { indexed, head }))))
 }
 
 pub(super) fn thread_id(text: String) -> Result<ThreadId, Error> {

@@ -528,14 +528,13 @@ macro_rules! store {
             /// Waits until the index has reached the log's end of now. An index that is far behind (the log was written by a server
             /// that did not live to index it) is worth asking again, but no wrong answer.
             async fn await_index(&self, space: &Space) -> Result<(), Error> {
-                let text = "select 1 where (select max(seq) from events where space = $1) \
-                     > coalesce((select seq from indexed where space = $1), 0)";
-                let behind: Option<i32> = sql::read!(self, Some(space), sqlx::query_scalar(text)
+                let text = "select done, head from (select (select max(seq) from events where space = $1) as head, \
+                     coalesce((select seq from indexed where space = $1), 0) as done) g where head > done";
+                let behind: Option<(i64, i64)> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str()), fetch_optional)?;
-                if behind.is_none() {
-                    return Ok(());
-                }
-                match tokio::time::timeout(sql::INDEX_WAIT, self.index.reach(space)).await {
+                let Some((indexed, head)) = behind else { return Ok(()) };
+                let gap = super::index::Gap { indexed, head };
+                match tokio::time::timeout(sql::INDEX_WAIT, self.index.reach(space, gap)).await {
                     Ok(indexed) => indexed,
                     Err(_) => Err(Error::Unavailable("the index is being made anew; ask again in a moment".into())),
                 }

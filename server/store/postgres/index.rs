@@ -1,5 +1,6 @@
 //! The index on Postgres: tables of the same database, a connection of their own.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::time::Duration;
 
@@ -9,9 +10,9 @@ use tokio::time::timeout;
 
 use super::log::lost;
 use super::{ROLLBACK, bulk, connect, sql};
-use crate::id::Space;
+use crate::id::{Seq, Space};
 use crate::store::Error;
-use crate::store::index::{Added, EVENTS, Indexing, some};
+use crate::store::index::{Added, Gap, Indexing, Left, some};
 
 /// How long a transaction may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -30,52 +31,63 @@ impl Tables {
         self.connection.as_mut().ok_or_else(lost)
     }
 
-    async fn spaces(&mut self) -> Result<Vec<Space>, Error> {
-        let text = "select s.space from spaces s left join indexed i on i.space = s.space \
+    async fn spaces(&mut self) -> Result<Vec<(Space, Gap)>, Error> {
+        let text = "select s.space, coalesce(i.seq, 0), s.head from spaces s left join indexed i on i.space = s.space \
              where s.head > coalesce(i.seq, 0)";
-        let spaces: Vec<String> =
-            sqlx::query_scalar(text).fetch_all(self.connected().await?).await.map_err(sql::error)?;
-        spaces.into_iter().map(sql::space).collect()
+        let rows: Vec<(String, i64, i64)> =
+            sqlx::query_as(text).fetch_all(self.connected().await?).await.map_err(sql::error)?;
+        Ok(sql::gaps(rows))
     }
 
-    async fn transaction(&mut self, space: &Space) -> Result<Added, Error> {
+    async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
+        let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
         let mut transaction = self.connected().await?.begin().await.map_err(sql::error)?;
         let connection = &mut *transaction;
-        // The row is the lock: of several servers one indexes a space at a time.
-        sqlx::query("insert into indexed (space, seq) values ($1, 0) on conflict do nothing")
-            .bind(space.as_str())
-            .execute(&mut *connection)
-            .await
-            .map_err(sql::error)?;
-        let done: i64 = sqlx::query_scalar("select seq from indexed where space = $1 for update")
-            .bind(space.as_str())
-            .fetch_one(&mut *connection)
-            .await
-            .map_err(sql::error)?;
-        let text = concat!(
-            "select ",
-            sql::index_columns!(),
-            " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3"
-        );
-        let rows = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(EVENTS).fetch(&mut *connection);
-        let (events, more) = some(rows).await?;
-        bulk::put_index(connection, space, &events).await?;
+        // The rows are the locks: of several servers one indexes a space at a time. All take them in the same order.
+        let text = "insert into indexed (space, seq) select space, 0 from unnest($1::text[]) space order by space \
+             on conflict do nothing";
+        sqlx::query(text).bind(&names).execute(&mut *connection).await.map_err(sql::error)?;
+        let text = "select space, seq from indexed where space = any($1) order by space for update";
+        let done: Vec<(String, i64)> =
+            sqlx::query_as(text).bind(&names).fetch_all(&mut *connection).await.map_err(sql::error)?;
+        let done: HashMap<String, i64> = done.into_iter().collect();
+        let (mut left, mut added) = (Left::new(), Vec::new());
+        for space in spaces {
+            if left.is_nothing() {
+                break;
+            }
+            let done = done.get(space.as_str()).copied().unwrap_or_default();
+            added.push(add(connection, space, done, &mut left).await?);
+        }
         transaction.commit().await.map_err(sql::error)?;
-        Ok(Added { events: events.len(), more })
+        Ok(added)
     }
+}
+
+/// Adds the next events of a space, as many as there is room for.
+async fn add(connection: &mut PgConnection, space: &Space, done: Seq, left: &mut Left) -> Result<Added, Error> {
+    let text = concat!(
+        "select ",
+        sql::index_columns!(),
+        " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3"
+    );
+    let rows = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(left.events).fetch(&mut *connection);
+    let (events, more) = some(rows, left).await?;
+    bulk::put_index(connection, space, &events).await?;
+    Ok(Added { upto: events.last().map_or(done, |event| event.seq), more })
 }
 
 impl Indexing for Tables {
     // Every page is read from the database, with the end of the log that is not in the index.
-    const SOON: usize = 512;
-    const MOST: usize = 2048;
+    const SOON: i64 = 512;
+    const MOST: i64 = 2048;
 
-    async fn behind(&mut self) -> Result<Vec<Space>, Error> {
+    async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, Error> {
         within(self.spaces()).await
     }
 
-    async fn add(&mut self, space: &Space) -> Result<Added, Error> {
-        let result = within(self.transaction(space)).await;
+    async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
+        let result = within(self.transaction(spaces)).await;
         if result.is_err() {
             self.connection = None;
         }

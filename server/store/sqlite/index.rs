@@ -13,7 +13,7 @@ use super::log::Broken;
 use super::{file, put_index, sql, writing};
 use crate::id::Space;
 use crate::store::Error;
-use crate::store::index::{Added, EVENTS, Indexing, some};
+use crate::store::index::{Added, Gap, Indexing, Left, some};
 
 /// Of the tables, and of what is written into them.
 const VERSION: i64 = 2;
@@ -167,25 +167,36 @@ impl IndexFile {
         Ok(Self { connection, broken })
     }
 
-    async fn transaction(&mut self, space: &Space) -> Result<Added, Error> {
+    async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
         let mut all = self.connection.begin().await.map_err(sql::error)?;
-        // Written first: the index is locked then, for this connection alone, and the log never is.
-        sqlx::query("insert or ignore into indexed (space, seq) values ($1, 0)")
-            .bind(space.as_str())
-            .execute(&mut *all)
-            .await
-            .map_err(sql::error)?;
-        let text = concat!(
-            "select ",
-            sql::index_columns!(),
-            " from events e where e.space = $1 and e.seq > (select seq from indexed where space = $1)",
-            " order by e.seq limit $2 + 0"
-        );
-        let (events, more) = some(sqlx::query_as(text).bind(space.as_str()).bind(EVENTS).fetch(&mut *all)).await?;
-        put_index(&mut all, space, &events).await?;
+        let (mut left, mut added) = (Left::new(), Vec::new());
+        for space in spaces {
+            if left.is_nothing() {
+                break;
+            }
+            added.push(add(&mut all, space, &mut left).await?);
+        }
         all.commit().await.inspect_err(|error| self.broken.note(error)).map_err(sql::error)?;
-        Ok(Added { events: events.len(), more })
+        Ok(added)
     }
+}
+
+/// Adds the next events of a space, as many as there is room for.
+async fn add(connection: &mut SqliteConnection, space: &Space, left: &mut Left) -> Result<Added, Error> {
+    // Written first: the index is locked then, for this connection alone, and the log never is.
+    let text = "insert into indexed (space, seq) values ($1, 0) on conflict (space) do update set seq = indexed.seq \
+         returning seq";
+    let done: i64 =
+        sqlx::query_scalar(text).bind(space.as_str()).fetch_one(&mut *connection).await.map_err(sql::error)?;
+    let text = concat!(
+        "select ",
+        sql::index_columns!(),
+        " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3 + 0"
+    );
+    let rows = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(left.events).fetch(&mut *connection);
+    let (events, more) = some(rows, left).await?;
+    put_index(connection, space, &events).await?;
+    Ok(Added { upto: events.last().map_or(done, |event| event.seq), more })
 }
 
 /// Whether an index is of this log as it went: somebody may have put an older copy in its place, or one that went another way. Ids
@@ -200,19 +211,21 @@ async fn fits(connection: &mut SqliteConnection, log: &Path) -> Result<bool, Err
 
 impl Indexing for IndexFile {
     // What is read of threads at work is in memory (`known.rs`).
-    const SOON: usize = 1024;
-    const MOST: usize = 4096;
+    const SOON: i64 = 1024;
+    const MOST: i64 = 4096;
 
-    async fn behind(&mut self) -> Result<Vec<Space>, Error> {
-        let text = "select s.space from spaces s where (select max(seq) from events where space = s.space) \
-             > coalesce((select seq from indexed where space = s.space), 0)";
-        let spaces: Vec<String> = sqlx::query_scalar(text).fetch_all(&mut self.connection).await.map_err(sql::error)?;
-        spaces.into_iter().map(sql::space).collect()
+    async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, Error> {
+        let text = "select space, done, head from (select s.space, \
+             coalesce((select seq from indexed where space = s.space), 0) as done, \
+             (select max(seq) from events where space = s.space) as head from spaces s) g where head > done";
+        let rows: Vec<(String, i64, i64)> =
+            sqlx::query_as(text).fetch_all(&mut self.connection).await.map_err(sql::error)?;
+        Ok(sql::gaps(rows))
     }
 
-    async fn add(&mut self, space: &Space) -> Result<Added, Error> {
+    async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
         self.broken.check()?;
-        self.transaction(space).await
+        self.transaction(spaces).await
     }
 
     async fn close(self) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
@@ -9,7 +10,7 @@ use futures_util::stream::FuturesUnordered;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use thinkd::event::{Draft, InputKind, Part};
 use thinkd::id::{Space, ThreadId};
-use thinkd::store::{self, Append, Blob, Options, Store};
+use thinkd::store::{self, Append, Blob, Options, Query, Store};
 
 use super::*;
 
@@ -243,5 +244,48 @@ on_both!(a_tenant_is_acknowledged_while_another_floods, |medium| {
         append.await.unwrap().unwrap();
     }
     assert_eq!(head(&store, &one).await, 6000, "control: all were stored");
+    store.close().await;
+});
+
+/// Stores something with a tag in a space, and finds all that has it.
+async fn finds(store: &Arc<dyn Store>, space: &Space) -> usize {
+    // Much to be added to the index: it takes longer than the append.
+    let text: String = (0..200).map(|number| format!("word{number} ")).collect();
+    let mut drafts = vec![stored::draft("main", &text, &[]); 15];
+    drafts.push(stored::draft("main", "look", &["rare"]));
+    store.append(Append::free(space, drafts)).await.unwrap();
+    let query = Query { tags: vec!["rare".into()], limit: 500, ..Query::default() };
+    store.events(space, &query).await.unwrap().len()
+}
+
+// The index is gone on with for all in turn, whatever their names are.
+on_both!(a_tenant_finds_what_it_stored_while_many_others_store_and_search, |medium| {
+    let store = open(&medium).await;
+    let found = Arc::new(AtomicUsize::new(0));
+    let crowd: Vec<_> = (0..100)
+        .map(|number| {
+            let (store, found, space) = (store.clone(), found.clone(), space(&format!("a{number}")));
+            tokio::spawn(async move {
+                loop {
+                    finds(&store, &space).await;
+                    found.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    let until = async |count: usize| {
+        while found.load(Ordering::Relaxed) < count {
+            tokio::time::sleep(ms(1)).await;
+        }
+    };
+    within("searches of the others", until(100)).await;
+    let before = found.load(Ordering::Relaxed);
+    let other = space("z");
+    tokio::select! {
+        biased;
+        count = finds(&store, &other) => assert_eq!(count, 1),
+        () = until(before + 500) => panic!("500 searches of 100 others went before the one of Z"),
+    }
+    crowd.iter().for_each(tokio::task::JoinHandle::abort);
     store.close().await;
 });

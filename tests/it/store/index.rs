@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use thinkd::event::{Draft, Event};
-use thinkd::store::{Order, Query, Show, Store};
+use thinkd::id::Space;
+use thinkd::store::{Append, Order, Query, Show, Store};
 use tokio::time::timeout;
 
 use super::{append, draft, id, log, media, open, space, thread};
 use crate::support::Medium;
+use crate::support::stored::execute;
 
 /// Another one who writes the index, and so keeps everybody else from it.
 enum Other {
@@ -176,4 +178,34 @@ async fn finds(medium: &Medium, text: &str, expected: &[&str]) {
     assert_eq!(texts(&store, &words).await.len(), 2 * others);
     assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());
     store.close().await;
+}
+
+/// A space whose index is refused goes on growing, whatever becomes of the index of others meanwhile.
+#[tokio::test]
+async fn a_space_whose_index_is_refused_grows_on_beside_others() {
+    for medium in media().await {
+        let store = open(&medium).await;
+        let texts: &[&str] = match medium.is_postgres() {
+            false => &[
+                "create trigger refuse before insert on marks when new.space = 'default' begin select raise(abort, 'no'); end",
+            ],
+            true => &[
+                "create function refuse() returns trigger language plpgsql as $$ begin raise 'no'; end $$",
+                "create trigger refuse before insert on marks for each row when (new.space = 'default') execute function refuse()",
+            ],
+        };
+        let index = if medium.is_postgres() { medium.url().to_owned() } else { format!("{}.index", medium.url()) };
+        for text in texts {
+            execute(&index, text).await;
+        }
+        let good = Space::parse("good").unwrap();
+        for round in 0..12 {
+            let more = timeout(Duration::from_secs(15), append(&store, vec![draft("main", "more", &[]); 500])).await;
+            assert!(more.is_ok(), "after {} events an append is kept waiting", 500 * round);
+            store.events(&space(), &tagged()).await.expect_err("its index is refused");
+            store.append(Append::free(&good, vec![draft("main", "fine", &["rare"])])).await.unwrap();
+            assert_eq!(store.events(&good, &tagged()).await.unwrap().len(), round + 1);
+        }
+        store.close().await;
+    }
 }

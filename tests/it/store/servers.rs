@@ -8,6 +8,7 @@ use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 use thinkd::store::feed::{Follower, Tail};
 use thinkd::store::{Append, Appended, Order, Query, Show, Store};
+use tokio::time::timeout;
 
 use super::{append, draft, input, log, open, space, thread};
 use crate::support::{Medium, within};
@@ -277,4 +278,35 @@ async fn transactions(raw: &mut PgConnection, store: &Arc<dyn Store>, times: usi
         last.push(sqlx::query_scalar(text).fetch_one(&mut *raw).await.unwrap());
     }
     last
+}
+
+/// The end of the log that the index does not have is as long as it may be, however many servers append to it in turns.
+#[tokio::test]
+async fn an_index_far_behind_is_waited_for_at_every_server() {
+    let Some((medium, one, other)) = two().await else { return };
+    append(&one, vec![draft("main", "first", &["rare"])]).await;
+    let tagged = Query { tags: vec!["rare".into()], limit: 1, ..Query::default() };
+    one.events(&space(), &tagged).await.unwrap();
+    let mut connection = PgConnection::connect(medium.url()).await.unwrap();
+    sqlx::raw_sql("begin; lock table indexed in exclusive mode").execute(&mut connection).await.unwrap();
+    let (mut stored, mut held) = (1, None);
+    'full: while stored < 10_000 {
+        for store in [&one, &other] {
+            let mut next = Box::pin(append(store, vec![draft("main", "more", &[]); 200]));
+            match timeout(Duration::from_secs(2), &mut next).await {
+                Ok(_) => stored += 200,
+                Err(_) => {
+                    held = Some(next);
+                    break 'full;
+                }
+            }
+        }
+    }
+    assert!((2_000..=2_800).contains(&stored), "{stored} events before one server was held");
+    connection.close().await.unwrap();
+    within("the append that was held", held.expect("an append is held")).await;
+    assert_eq!(one.events(&space(), &tagged).await.unwrap().len(), 1);
+    for store in [one, other] {
+        store.close().await;
+    }
 }
