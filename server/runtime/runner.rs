@@ -18,7 +18,7 @@ use crate::history;
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::scribe::{Lost, Scribe};
 use crate::store::feed::Hint;
-use crate::store::{self, Append, Fence, Order, Query, Show, Status, SubmoduleRow, ThreadRow, Work};
+use crate::store::{self, Append, Fence, Order, Query, Show, Status, SubmoduleRow, ThreadRow};
 use crate::supervisor;
 use crate::thread::Settings;
 use crate::turn::driver::{Driver, Stop, Why};
@@ -127,7 +127,7 @@ impl Runtime {
                 Ok(looked) => looked,
                 Err(panic) => Err(self.broke_down(&key, &mut trouble, supervisor::words(&*panic))),
             };
-            self.0.store.unserved().note(&key.0, Work::Threads, &looked);
+            self.0.store.unserved().note_thread(&key.0, &key.1, &looked);
             if looked.is_ok() {
                 (pause, trouble) = (PAUSE, Trouble::default());
             }

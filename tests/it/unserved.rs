@@ -168,3 +168,37 @@ async fn what_is_not_served_is_told_to_nobody_who_has_one_space() {
     let full = http::send(asked).await.expect(200);
     assert_eq!((&full["status"], &full["unserved"]), (&json!("ok"), &json!([])));
 }
+
+// One thread of a space that is run says nothing about another one that cannot be.
+on_both!(a_thread_that_cannot_be_run_is_shown_for_as_long_as_it_cannot, |medium| {
+    let stub = Stub::start().await;
+    stub.script(at("torn"), [reply("too late").never()]);
+    let mut app = App::start(medium, &stub).await;
+    app.say_in("torn", "hello").await;
+    stub.request(at("torn")).await;
+    app.kill();
+    execute(app.database(), "update threads set settings = '{' where thread = 'torn'").await;
+    app.start_again().await;
+    let is_shown = async || unserved(&app).await.as_array().unwrap().iter().any(|it| it["work"] == "threads");
+    within("word of it", async {
+        while !is_shown().await {
+            tokio::time::sleep(ms(20)).await;
+        }
+    })
+    .await;
+    for round in 0..10 {
+        assert_eq!(said(&app.tell("still there?").await[0]), "ok: still there?");
+        assert!(is_shown().await, "not after round {round}");
+        tokio::time::sleep(ms(50)).await;
+    }
+    let shown = unserved(&app).await;
+    assert!(shown[0]["reason"].as_str().unwrap().starts_with("torn: "), "{shown}");
+    execute(app.database(), "update threads set settings = '{}' where thread = 'torn'").await;
+    stub.on(at("torn"), reply("At last."));
+    within("the end of it", async {
+        while is_shown().await {
+            tokio::time::sleep(ms(20)).await;
+        }
+    })
+    .await;
+});
