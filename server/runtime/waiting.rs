@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use serde_json::json;
+use tokio::time::{Instant, timeout_at};
 
 use super::Runtime;
 use super::runner::{Looked, PAGE, looked};
@@ -15,6 +17,9 @@ use crate::turn::out_of_reach;
 
 /// How long to rest when the log cannot be read or written.
 const REST: Duration = Duration::from_secs(1);
+/// So many spaces are looked at beside one another after a start, each for so long at a time.
+const SPACES: usize = 16;
+const LOOK: Duration = Duration::from_secs(5);
 /// So far is a chain of threads that wait for one another followed.
 const CHAIN_MAX: usize = 64;
 
@@ -49,27 +54,26 @@ impl Runtime {
         Ok(slept)
     }
 
-    /// Looks at every wait for one thread once, after a start: whoever wrote it down may not have lived to look.
+    /// Looks at every wait for one thread once, after a start: whoever wrote it down may not have lived to look. Space by space, some
+    /// beside one another and each for a while: one where that takes long, or does not work, keeps no other waiting.
     pub(super) async fn look_at_waits(self) {
-        let (mut after, mut skipped) = (None, Vec::new());
-        loop {
-            match self.look_at_page(&mut after, &mut skipped).await {
-                Ok(true) => {}
-                Ok(false) => break,
+        let mut waits = loop {
+            match self.all_waits().await {
+                Ok(waits) => break waits,
                 Err(error) => {
-                    tracing::warn!(%error, "threads that wait for one another could not be looked at; it is tried again");
+                    tracing::warn!(%error, "threads that wait for one another could not be looked for; it is tried again");
                     if self.rests().await.is_break() {
                         return;
                     }
                 }
             }
-        }
-        while !skipped.is_empty() && self.rests().await.is_continue() {
-            let again = std::mem::take(&mut skipped);
-            for wait in again {
-                if self.look_at_wait(&wait).await.is_err() {
-                    skipped.push(wait);
-                }
+        };
+        while !waits.is_empty() {
+            let spaces: Vec<Vec<Wait>> = waits.chunk_by(|a, b| a.space == b.space).map(<[Wait]>::to_vec).collect();
+            let looks = stream::iter(spaces).map(|waits| self.look_at_some(waits));
+            waits = looks.buffer_unordered(SPACES).concat().await;
+            if !waits.is_empty() && self.rests().await.is_break() {
+                return;
             }
         }
     }
@@ -82,20 +86,37 @@ impl Runtime {
         }
     }
 
-    /// Looks at the waits that come next. False: there are none.
-    async fn look_at_page(&self, after: &mut Option<Wait>, skipped: &mut Vec<Wait>) -> Result<bool, store::Error> {
-        for wait in self.0.store.waits(after.as_ref(), PAGE).await? {
-            if self.0.all.is_cancelled() {
-                return Ok(false);
+    async fn all_waits(&self) -> Result<Vec<Wait>, store::Error> {
+        let mut all = Vec::new();
+        loop {
+            let page = self.0.store.waits(all.last(), PAGE).await?;
+            if page.is_empty() {
+                return Ok(all);
             }
-            if let Err(error) = self.look_at_wait(&wait).await {
-                let Wait { space, thread, .. } = &wait;
-                tracing::warn!(%error, %space, %thread, "a wait could not be looked at; it is tried again after the others");
-                skipped.push(wait.clone());
-            }
-            *after = Some(wait);
+            all.extend(page);
         }
-        Ok(after.is_some() && !self.0.store.waits(after.as_ref(), 1).await?.is_empty())
+    }
+
+    /// Looks at waits of a space, for a while. Those that are left, and those that could not be looked at.
+    async fn look_at_some(&self, waits: Vec<Wait>) -> Vec<Wait> {
+        let until = Instant::now() + LOOK;
+        let mut left = Vec::new();
+        for wait in waits {
+            if self.0.all.is_cancelled() || Instant::now() >= until {
+                left.push(wait);
+                continue;
+            }
+            let looked = timeout_at(until, self.look_at_wait(&wait)).await;
+            let error = match looked {
+                Ok(Ok(())) => continue,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "it takes too long".to_owned(),
+            };
+            let Wait { space, thread, .. } = &wait;
+            tracing::warn!(error, %space, %thread, "a wait could not be looked at; it is tried again after the others");
+            left.push(wait);
+        }
+        left
     }
 
     async fn look_at_wait(&self, Wait { space, target, thread }: &Wait) -> Result<(), store::Error> {

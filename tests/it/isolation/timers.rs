@@ -85,3 +85,42 @@ on_both!(a_tenants_thread_is_found_while_another_has_hundreds_waiting, |medium| 
     stub.some(6, hanging).await;
     drop(app);
 });
+
+/// What threads of a space have as contacts can be read only slowly from now on.
+async fn slow_contacts(medium: &Medium, space: &str) {
+    let slow = match medium.is_postgres() {
+        true => "pg_sleep(1) is not null",
+        false => {
+            "(with recursive n (i) as (select 1 union all select i + 1 from n where i < 2000000) select count(*) from n) > 0"
+        }
+    };
+    for text in [
+        "alter table contacts rename to all_contacts".to_owned(),
+        format!("create view contacts as select * from all_contacts where space <> '{space}' or {slow}"),
+    ] {
+        stored::execute(medium.url(), &text).await;
+    }
+}
+
+// After a start all waits are looked at: those of one space do not wait until another's have been.
+on_both!(a_tenants_waits_are_looked_at_while_that_takes_long_for_another, |medium| {
+    let stub = Stub::start().await;
+    stub.on(|request| request.is_decision(), reply("I see."));
+    let wait = |name: &str| {
+        let waiting = json!({ "waiting": { "from": "c", "name": "c" }, "seen": 1_000_000 });
+        Draft::changed(&thread(name), "wait", name, waiting)
+    };
+    let contact =
+        |name: &str| Draft::changed(&thread(name), "contact", "c", json!({ "thread": "c", "description": "it" }));
+    let names: Vec<String> = (0..60).map(|number| format!("t-{number}")).collect();
+    let of_a = names.iter().flat_map(|name| [contact(name), wait(name)]).collect();
+    logged(&medium, vec![("a", of_a), ("b", vec![wait("lost")])]).await;
+    slow_contacts(&medium, "a").await;
+    let app = tenants(medium, &stub).start_bare().await;
+    within("what B's thread is told", async {
+        while b(&app).get("/events?tags=system-thread-error&limit=1").await.expect(200)["items"] == json!([]) {
+            tokio::time::sleep(ms(20)).await;
+        }
+    })
+    .await;
+});
