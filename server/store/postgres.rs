@@ -65,6 +65,8 @@ pub(super) struct Postgres {
     pool: PgPool,
     /// Places of spaces at the pool.
     places: Places,
+    /// How long what is read may take.
+    limit: Duration,
     blobs: Blobs,
     writer: Writer,
     index: Index,
@@ -163,22 +165,40 @@ impl Postgres {
             ("synchronous_commit", "off".to_owned()),
         ]);
         let pool = PgPoolOptions::new().max_connections(most + OWN).acquire_timeout(ACQUIRE).connect_lazy_with(reading);
+        let limit = settings.read + sql::GRACE;
+        let pooled = Pooled { pool: pool.clone(), limit };
         let feed = Arc::new(Feed::default());
         let supervisor = &settings.supervisor;
-        let (watch, mut tasks) = Watch::start(pool.clone(), feed.clone(), options.clone(), supervisor);
-        let telling = catch_up::run(Pooled(pool.clone()), feed.clone());
+        let (watch, mut tasks) = Watch::start(pooled.clone(), feed.clone(), options.clone(), supervisor);
+        let telling = catch_up::run(pooled, feed.clone());
         tasks.spawn(supervisor.watch("telling followers what they missed", telling));
         let known = Known::default();
         // Given up here, it is given up there: what was refused as it took too long is not to be stored later.
-        let limit = settings.commit * 3 / 4;
-        let writing = options.clone().options([("statement_timeout", format!("{}ms", limit.as_millis().max(1)))]);
+        let commit = settings.commit * 3 / 4;
+        let writing = options.clone().options([("statement_timeout", format!("{}ms", commit.as_millis().max(1)))]);
+        let (incarnation, clock) = (0, None);
         let backend =
-            Log { options: writing, connection: None, watch, known: known.clone(), incarnation: 0, clock: None, limit };
+            Log { options: writing, connection: None, watch, known: known.clone(), incarnation, clock, limit: commit };
         let index = Index::start(Tables { options: options.clone(), connection: None }, supervisor);
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let (threads, voices, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));
         let blobs = Blobs::new(&options, settings.space_share);
-        Ok(Self { pool, places, blobs, writer, index, feed, epoch, options, project, known, threads, voices, watch })
+        Ok(Self {
+            pool,
+            places,
+            limit,
+            blobs,
+            writer,
+            index,
+            feed,
+            epoch,
+            options,
+            project,
+            known,
+            threads,
+            voices,
+            watch,
+        })
     }
 
     /// Waits for a connection, for a while: for a space, which has its share of them, or (`None`) for all of them.
@@ -190,7 +210,7 @@ impl Postgres {
                 Err(_) => return Err(Error::Unavailable("all connections are busy".into())),
             },
         };
-        Ok(Reader::new(self.pool.acquire().await.map_err(sql::error)?, place))
+        Ok(Reader::new(self.pool.acquire().await.map_err(sql::error)?, place, self.limit))
     }
 
     async fn check_all(&self, _: Duration) -> Result<Checked, Error> {
@@ -199,7 +219,7 @@ impl Postgres {
 
     async fn own_clock(&self) -> Result<Option<Timestamp>, Error> {
         let text = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
-        let micros = sqlx::query_scalar(text).fetch_one(&self.pool).await.map_err(sql::error)?;
+        let micros = sql::read!(self, None, sqlx::query_scalar(text), fetch_one)?;
         Ok(Some(Timestamp::from_micros(micros)))
     }
 

@@ -75,27 +75,45 @@ pub(super) fn range(query: &Query) -> (Seq, Seq) {
     (query.after.unwrap_or(0), query.before.unwrap_or(Seq::MAX))
 }
 
-/// What a query reads, for a space or (`None`) for all of them.
-macro_rules! read {
+/// What comes of a query of a reader within its limit: the database has one of its own, but one that is dead without saying so, or
+/// stands still, keeps to none.
+macro_rules! ask {
     ($store:expr, $space:expr, $query:expr, $fetch:ident) => {{
         let mut reader = $store.reader($space).await?;
-        let result = $query.$fetch(reader.connection()).await;
-        reader.done();
-        result.map_err(sql::error)
+        let limit = reader.limit();
+        match tokio::time::timeout(limit, $query.$fetch(reader.connection())).await {
+            Ok(result) => {
+                reader.done();
+                Ok(result)
+            }
+            Err(_) => Err(sql::no_answer()),
+        }
     }};
+}
+pub(super) use ask;
+
+/// What a query reads, for a space or (`None`) for all of them.
+macro_rules! read {
+    ($store:expr, $space:expr, $query:expr, $fetch:ident) => {
+        sql::ask!($store, $space, $query, $fetch).and_then(|read| read.map_err(sql::error))
+    };
 }
 pub(super) use read;
 
 /// What a search in a space finds: one that takes too long is the asker's to change.
 macro_rules! search {
-    ($store:expr, $space:expr, $query:expr, $fetch:ident) => {{
-        let mut reader = $store.reader(Some($space)).await?;
-        let result = $query.$fetch(reader.connection()).await;
-        reader.done();
-        result.map_err(sql::searched)
-    }};
+    ($store:expr, $space:expr, $query:expr, $fetch:ident) => {
+        sql::ask!($store, Some($space), $query, $fetch).and_then(|found| found.map_err(sql::searched))
+    };
 }
 pub(super) use search;
+
+/// A connection that does not answer is given up: so much later than the database itself should have stopped.
+pub(super) const GRACE: std::time::Duration = std::time::Duration::from_secs(1);
+
+pub(super) fn no_answer() -> Error {
+    Error::Unavailable("the database does not answer".into())
+}
 
 /// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`, `project`, and for what differs: `reader`,
 /// `keep_blob`, `kept_blob`, `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `known_thread`,

@@ -2,7 +2,10 @@
 //! log live is told everything that is in it, once and in order; the log alone is not asked. Every `on_both!` is two
 //! `#[tokio::test]`s, one a database.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
+use sqlx::{Connection, Executor, PgConnection};
 
 use crate::support::faults::{self, Hanging};
 use crate::support::followers::telling;
@@ -181,4 +184,84 @@ async fn metric(app: &App, name: &str) -> f64 {
     let text = app.get("/metrics").await.text;
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.map_or(0.0, |value| value.parse().unwrap())
+}
+
+/// A backend of Postgres that stands still until this is dropped: it neither answers nor keeps to a limit of its own.
+struct Frozen(i32);
+
+impl Frozen {
+    /// The one that waits for a lock with such a statement.
+    async fn waiting(app: &App, like: &str) -> Self {
+        let mut looking = PgConnection::connect(app.database()).await.unwrap();
+        let text = "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' \
+             and query like $1";
+        let pid: i32 = within("a statement that waits", async {
+            loop {
+                if let Some(pid) = sqlx::query_scalar(text).bind(like).fetch_optional(&mut looking).await.unwrap() {
+                    return pid;
+                }
+                tokio::time::sleep(ms(10)).await;
+            }
+        })
+        .await;
+        signal("STOP", pid);
+        Self(pid)
+    }
+}
+
+fn signal(name: &str, pid: i32) {
+    assert!(Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status().unwrap().success());
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        signal("CONT", self.0);
+    }
+}
+
+/// From now on whoever reads this table waits.
+async fn locked(app: &App, table: &str) -> PgConnection {
+    let mut holder = PgConnection::connect(app.database()).await.unwrap();
+    let text = format!("begin; lock table {table} in access exclusive mode");
+    holder.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(text))).await.unwrap();
+    holder
+}
+
+#[tokio::test]
+async fn d4_57_a_read_that_is_never_answered_is_given_up_and_the_next_one_is_answered() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let stub = Stub::start().await;
+    let app = Setup::new(medium, &stub).env("THINKD_LIMITS__READ_MS", 2000).start().await;
+    app.conversation(json!({ "label": "here" })).await;
+    let holder = locked(&app, "threads").await;
+    let mut asked = std::pin::pin!(app.get("/threads"));
+    let freezing = Frozen::waiting(&app, "%from threads where space = $1 and thread > $2%");
+    let frozen = tokio::select! {
+        answer = &mut asked => panic!("it is locked: {}", answer.text),
+        frozen = freezing => frozen,
+    };
+    holder.close().await.unwrap();
+    asked.await.expect_problem(503, "unavailable");
+    for _ in 0..20 {
+        app.get("/threads").await.expect(200);
+    }
+    drop(frozen);
+}
+
+#[tokio::test]
+async fn d4_57_timers_are_fired_although_a_look_for_them_is_never_answered() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let stub = Stub::start().await;
+    stub.script(at("p"), [call("set_timer", json!({ "after_s": 1, "note": "tea" })), reply("I wait.")]);
+    stub.on(at("p"), reply("Tea."));
+    let setup = Setup::new(medium, &stub).env("THINKD_LIMITS__READ_MS", 2000);
+    let app = setup.env("THINKD_RUNTIME__SCAN_MS", 200).start().await;
+    app.conversation(json!({ "label": "p" })).await;
+    let holder = locked(&app, "timers").await;
+    let frozen = Frozen::waiting(&app, "%from timers%").await;
+    holder.close().await.unwrap();
+    let mut socket = app.socket().await;
+    app.say_in("p", "go").await;
+    socket.event("the timer", |e| e["thread"] == "p" && has(e, "timer") && !has(e, "set:timer")).await;
+    drop(frozen);
 }

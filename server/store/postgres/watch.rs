@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgListener, PgPool, PgPoolOptions};
+use sqlx::Postgres;
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgListener, PgPool, PgPoolOptions};
+use sqlx::query::Query;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use super::readers::Reader;
 use super::sql;
 use crate::event::Event;
 use crate::id::{Seq, Space};
@@ -40,7 +43,7 @@ pub(super) struct Watch {
 impl Watch {
     /// Starts to announce and to listen.
     pub fn start(
-        pool: PgPool,
+        pooled: Pooled,
         feed: Arc<Feed>,
         options: PgConnectOptions,
         supervisor: &Supervisor,
@@ -48,7 +51,7 @@ impl Watch {
         let id = crate::id::fresh().simple().to_string();
         let watch = Arc::new(Self { id, moved: Mutex::default(), announced: Notify::new(), feed });
         let mut tasks = JoinSet::new();
-        tasks.spawn(supervisor.watch("telling other servers of commits", announce(watch.clone(), pool)));
+        tasks.spawn(supervisor.watch("telling other servers of commits", announce(watch.clone(), pooled)));
         tasks.spawn(supervisor.watch("listening to other servers", listen(watch.clone(), options)));
         (watch, tasks)
     }
@@ -69,7 +72,7 @@ impl Watch {
     }
 }
 
-async fn announce(watch: Arc<Watch>, pool: PgPool) {
+async fn announce(watch: Arc<Watch>, pooled: Pooled) {
     loop {
         watch.announced.notified().await;
         sleep(GATHER).await;
@@ -79,11 +82,15 @@ async fn announce(watch: Arc<Watch>, pool: PgPool) {
             spaces = "*".into();
         }
         let payload = format!("{} {spaces}", watch.id);
-        let notify = sqlx::query("select pg_notify($1, $2)").bind(CHANNEL).bind(payload).execute(&pool).await;
-        if let Err(error) = notify {
+        let query = sqlx::query("select pg_notify($1, $2)").bind(CHANNEL).bind(payload);
+        if let Err(error) = notify(&pooled, query).await {
             tracing::warn!(%error, "other servers are not told of commits; they will find them by looking");
         }
     }
+}
+
+async fn notify(pooled: &Pooled, query: Query<'_, Postgres, PgArguments>) -> Result<(), Error> {
+    sql::read!(pooled, None, query, execute).map(|_| ())
 }
 
 async fn listen(watch: Arc<Watch>, options: PgConnectOptions) {
@@ -111,25 +118,30 @@ async fn hear(watch: &Watch, options: &PgConnectOptions) -> Result<(), sqlx::Err
 }
 
 /// The log, as the pool reads it.
-pub(super) struct Pooled(pub PgPool);
+#[derive(Clone)]
+pub(super) struct Pooled {
+    pub pool: PgPool,
+    /// How long what is read may take.
+    pub limit: Duration,
+}
+
+impl Pooled {
+    async fn reader(&self, _: Option<&Space>) -> Result<Reader, Error> {
+        Ok(Reader::new(self.pool.acquire().await.map_err(sql::error)?, None, self.limit))
+    }
+}
 
 impl Source for Pooled {
     async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, Error> {
         let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
         let text = "select space, head from spaces where space = any($1)";
-        let heads: Vec<(String, i64)> =
-            sqlx::query_as(text).bind(names).fetch_all(&self.0).await.map_err(sql::error)?;
+        let heads: Vec<(String, i64)> = sql::read!(self, None, sqlx::query_as(text).bind(names), fetch_all)?;
         heads.into_iter().map(|(space, head)| Ok((sql::space(space)?, head))).collect()
     }
 
     async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Event>, Error> {
-        let rows: Vec<sql::EventColumns> = sqlx::query_as(sql::AFTER)
-            .bind(space.as_str())
-            .bind(seq)
-            .bind(sql::AFTER_PAGE)
-            .fetch_all(&self.0)
-            .await
-            .map_err(sql::error)?;
+        let query = sqlx::query_as(sql::AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
+        let rows: Vec<sql::EventColumns> = sql::read!(self, None, query, fetch_all)?;
         rows.into_iter().map(sql::event).collect()
     }
 }

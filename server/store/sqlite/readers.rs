@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::ACQUIRE;
 use super::index::connect;
+use super::sql::GRACE;
 use super::{json, sql};
 use crate::event::Event;
 use crate::id::{Seq, Space};
@@ -48,6 +49,7 @@ pub(super) struct Readers {
 /// stopped, and the connection with it: whoever came next would wait for it.
 pub(super) struct Reader<'a> {
     opened: OwnedMutexGuard<Opened>,
+    limit: Duration,
     readers: &'a Readers,
     done: bool,
     _place: Option<Place>,
@@ -95,7 +97,8 @@ impl Readers {
         let most = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
         let until = if space.is_some() { now().saturating_add(most) } else { u64::MAX };
         opened.until.store(until, Ordering::Relaxed);
-        Ok(Reader { opened, readers: self, done: false, _place: place, _own: own })
+        let limit = if space.is_some() { self.limit.saturating_add(GRACE) } else { Duration::MAX };
+        Ok(Reader { opened, limit, readers: self, done: false, _place: place, _own: own })
     }
 
     /// A new connection; they are opened one after the other, so that who asks for a moment leaves one behind for the next.
@@ -159,6 +162,11 @@ impl Source for Arc<Readers> {
 impl Reader<'_> {
     pub fn connection(&mut self) -> &mut SqliteConnection {
         &mut self.opened.connection
+    }
+
+    /// How long a query may take, where the disk stands still and SQLite cannot see what time it is.
+    pub fn limit(&self) -> Duration {
+        self.limit
     }
 
     /// The query is over, well or not.
