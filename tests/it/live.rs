@@ -186,6 +186,34 @@ async fn metric(app: &App, name: &str) -> f64 {
     line.map_or(0.0, |value| value.parse().unwrap())
 }
 
+// An upload is as safe as a message: where nobody heard what became of a write it is tried once more, and finds what is there.
+on_both!(d4_57_an_upload_that_was_written_and_timed_out_is_stored, |medium| {
+    let stub = Stub::start().await;
+    let Some(app) = start(medium, &stub, 1000).await else { return };
+    let blob: Vec<u8> = b"ID3".iter().copied().chain((0..600_u32 << 10).map(|at| (at % 251) as u8)).collect();
+    let upload = async || http::send(app.request("POST", "/blobs").body(blob.clone())).await;
+    if app.is_postgres() {
+        // Once the connection is lost in the middle of it.
+        let text = "create sequence lost; create function lose() returns trigger language plpgsql as $$ begin \
+             if nextval('lost') = 1 then perform pg_terminate_backend(pg_backend_pid()); end if; return null; end $$; \
+             create trigger lose after insert on blobs for each statement execute function lose()";
+        faults::execute(&app, text).await;
+    } else {
+        faults::slow_commits(&app, ms(1600)).await;
+    }
+    let stored = upload().await;
+    assert_eq!(stored.status, 201, "{}", stored.text);
+    if !app.is_postgres() {
+        faults::fast_commits(&app).await;
+    }
+    let path = format!("/blobs/{}", thinkd::text::sha256(&blob));
+    for _ in 0..2 {
+        let kept = app.request("GET", &path).send().await.unwrap().bytes().await.unwrap();
+        assert!(kept == blob, "{} bytes of {}", kept.len(), blob.len());
+        assert!(upload().await.status < 300, "the same once more changes nothing");
+    }
+});
+
 /// A backend of Postgres that stands still until this is dropped: it neither answers nor keeps to a limit of its own.
 struct Frozen(i32);
 

@@ -1,6 +1,9 @@
 //! Blobs: written over connections of their own, beside the appends.
 
+use std::time::Duration;
+
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use tokio::time::timeout;
 
 use super::{ACQUIRE, put_blob, sql};
 use crate::id::Space;
@@ -9,6 +12,9 @@ use crate::store::{Blob, Error};
 
 /// Connections that write blobs; opened when they are needed, and closed when they are not any more.
 const CONNECTIONS: u32 = 4;
+
+/// How long one may take: longer than the database gives its statement.
+const LIMIT: Duration = Duration::from_secs(35);
 
 /// Where blobs are written.
 pub(super) struct Blobs {
@@ -25,8 +31,26 @@ impl Blobs {
     /// Stores a blob. Waits for its space's turn as long as that takes.
     pub async fn put(&self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
         let _place = self.places.take(space).await;
+        match self.try_put(space, sha256, blob).await {
+            // Perhaps only the connection was lost, perhaps after the commit: what is there is found, as an append is.
+            Err(Error::Unavailable(reason)) => {
+                tracing::warn!(reason, "a blob could not be written; once more");
+                self.try_put(space, sha256, blob).await
+            }
+            other => other,
+        }
+    }
+
+    async fn try_put(&self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
         let mut connection = self.pool.acquire().await.map_err(sql::error)?;
-        put_blob(&mut connection, space, sha256, blob).await
+        match timeout(LIMIT, put_blob(&mut connection, space, sha256, blob)).await {
+            Ok(put) => put,
+            Err(_) => {
+                // The pool would wait for it, too.
+                drop(connection.detach());
+                Err(sql::no_answer())
+            }
+        }
     }
 
     pub async fn close(&self) {

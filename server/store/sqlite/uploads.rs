@@ -39,6 +39,8 @@ pub(super) struct Upload {
     written: usize,
     /// It was refused with others: it is tried alone.
     alone: bool,
+    /// Nobody knows whether the last transaction was made: it is tried once more, and finds what there is.
+    again: bool,
     /// It cannot be stored, or nobody waits for it any more: its parts are to be removed.
     failed: bool,
     answer: Option<oneshot::Sender<Result<(), Error>>>,
@@ -95,7 +97,17 @@ impl Uploads {
         let (answer, answered) = oneshot::channel();
         let (id, answer) = (crate::id::fresh(), Some(answer));
         self.back(
-            Upload { space: space.clone(), sha256, blob, id, written: 0, alone: false, failed: false, answer },
+            Upload {
+                space: space.clone(),
+                sha256,
+                blob,
+                id,
+                written: 0,
+                alone: false,
+                again: false,
+                failed: false,
+                answer,
+            },
             false,
         );
         answered
@@ -143,6 +155,7 @@ impl Uploads {
             match result {
                 Ok(()) if !upload.is_large() || upload.failed => upload.answered(Ok(())),
                 Ok(()) => {
+                    upload.again = false;
                     upload.written += upload.rest().len();
                     if upload.written == upload.blob.bytes.len() {
                         upload.answered(Ok(()));
@@ -155,6 +168,7 @@ impl Uploads {
                     upload.alone = true;
                     self.back(upload, true);
                 }
+                Err(Error::Unavailable(_)) if !std::mem::replace(&mut upload.again, true) => self.back(upload, true),
                 Err(error) => {
                     upload.answered(Err(error.clone()));
                     if upload.written > 0 && !std::mem::replace(&mut upload.failed, true) {
@@ -184,7 +198,7 @@ pub(super) async fn write(connection: &mut SqliteConnection, upload: &mut Upload
 async fn part(connection: &mut SqliteConnection, upload: &mut Upload) -> Result<(), sqlx::Error> {
     let Upload { space, sha256, blob, id, written, .. } = &*upload;
     if upload.failed {
-        return forget(connection, *id).await;
+        return if is_whole(connection, upload).await? { Ok(()) } else { forget(connection, *id).await };
     }
     if *written == 0 {
         let text = "select exists (select 1 from blobs where space = $1 and sha256 = $2)";
@@ -192,10 +206,12 @@ async fn part(connection: &mut SqliteConnection, upload: &mut Upload) -> Result<
             upload.written = blob.bytes.len();
             return Ok(());
         }
-        query("insert into uploads (upload) values ($1)").bind(id).execute(&mut *connection).await?;
+        let text = "insert into uploads (upload) values ($1) on conflict do nothing";
+        query(text).bind(id).execute(&mut *connection).await?;
     }
     let rest = upload.rest();
-    let insert = query("insert into blob_parts (upload, number, bytes) values ($1, $2, $3)");
+    // It may be there, written by a transaction of which nobody heard that it was made.
+    let insert = query("insert into blob_parts (upload, number, bytes) values ($1, $2, $3) on conflict do nothing");
     insert.bind(id).bind(stored(*written as u64)).bind(rest).execute(&mut *connection).await?;
     if written + rest.len() < blob.bytes.len() {
         return Ok(());
@@ -203,13 +219,20 @@ async fn part(connection: &mut SqliteConnection, upload: &mut Upload) -> Result<
     let text =
         "insert into blobs (space, sha256, mime, bytes, upload) values ($1, $2, $3, x'', $4) on conflict do nothing";
     let row = query(text).bind(space.as_str()).bind(sha256).bind(&blob.mime).bind(id).execute(&mut *connection).await?;
-    if row.rows_affected() == 0 {
+    if row.rows_affected() == 0 && !is_whole(connection, upload).await? {
         // Somebody else was faster with the same.
         return forget(connection, *id).await;
     }
     query("delete from uploads where upload = $1").bind(id).execute(connection).await.map(|_| ())
 }
 
+/// Whether its parts are what a blob is made of: a transaction of which nobody heard may have been made.
+async fn is_whole(connection: &mut SqliteConnection, upload: &Upload) -> Result<bool, sqlx::Error> {
+    let text = "select exists (select 1 from blobs where space = $1 and sha256 = $2 and upload = $3)";
+    query_scalar(text).bind(upload.space.as_str()).bind(&upload.sha256).bind(upload.id).fetch_one(connection).await
+}
+
+/// Removes the parts of what did not become a blob.
 async fn forget(connection: &mut SqliteConnection, id: Uuid) -> Result<(), sqlx::Error> {
     for text in ["delete from blob_parts where upload = $1", "delete from uploads where upload = $1"] {
         query(text).bind(id).execute(&mut *connection).await?;
