@@ -90,6 +90,11 @@ on_both!(threads_whose_parent_ended_have_the_nearest_living_one_above, |medium| 
     turn_over(&mut socket, "p.a.b.c", 1).await;
     assert_eq!(app.get("/threads/p.a.b.c").await.expect(200)["parent"], "p.a");
     assert_eq!(app.get("/threads/p.a.b.c.d").await.expect(200)["parent"], "p.a.b.c", "it has its own still");
+    let below = async |parent: &str| {
+        let rows = app.pages(&format!("/threads?parent={parent}&")).await;
+        rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!((below("p.a").await, below("p.a.b").await), (vec!["p.a.b".to_owned(), "p.a.b.c".into()], vec![]));
     app.post("/threads/p.a/end?subtree=false", json!({})).await.expect(200);
     turn_over(&mut socket, "p.a.b.c", 2).await;
     assert_eq!(app.get("/threads/p.a.b.c").await.expect(200)["parent"], "p");
@@ -222,7 +227,7 @@ async fn half_ended(medium: Medium, stub: &Stub) -> App {
     large(&medium, 300).await;
     stub.script(at("friend"), [call("wait", json!({ "from": "late", "timeout_s": null }))]);
     stub.on(at("friend"), asleep());
-    let app = App::start(medium, stub).await;
+    let app = Setup::new(medium, stub).env("THINKD_RUNTIME__SCAN_MS", 100).start().await;
     let mut socket = app.socket().await;
     let late = json!({ "name": "late", "thread": "p.c0299", "description": "" });
     app.process("friend", json!({ "contacts": [late] })).await;
@@ -261,6 +266,21 @@ on_both!(what_was_left_of_a_subtree_ends_after_a_restart, |medium| {
     all_ended(&app).await;
     the_friend_was_told(&app).await;
 });
+
+// The same where another server lives on: it needs no restart.
+#[tokio::test]
+async fn what_was_left_of_a_subtree_is_ended_by_another_server_postgres() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let stub = Stub::start().await;
+    let mut app = half_ended(medium, &stub).await;
+    let other = app.beside().await;
+    app.kill();
+    refuse(&app, None).await;
+    assert!(!living_below_p(&other).await.is_empty(), "control: whoever was at it may still be");
+    stored::execute(app.database(), "update timers set due = 0").await;
+    all_ended(&other).await;
+    the_friend_was_told(&other).await;
+}
 
 // Whoever asks for the end again has it finished.
 on_both!(what_was_left_of_a_subtree_ends_when_it_is_ended_again, |medium| {
