@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::{Draft, Event};
 use crate::failure::{Failure, FailureKind, Who};
-use crate::history::{self, Block, Lengths};
+use crate::history::{self, Block, Entry, Lengths, Omitted};
 use crate::id::{Seq, Space, ThreadId};
 use crate::model::{
     Answer, Content, Message, Model, Piece, Prepared, Request, Role, Tier, ToolChoice, ToolSpec, ToolSpecs,
@@ -135,8 +135,19 @@ impl Caller {
         &self.store
     }
 
-    fn write(&self, events: &[Event], omitted: u64, media: usize, lengths: Lengths) -> Vec<Block> {
-        history::transcript(events, omitted, media, lengths, &self.prompts)
+    /// How many bytes of a view an event takes at least.
+    pub fn least(&self, event: &Event) -> usize {
+        history::least(event, &self.options, &self.prompts)
+    }
+
+    /// Most bytes that what a turn is about may take at least.
+    pub fn batch_bytes(&self) -> usize {
+        self.options.bytes / history::BATCH_PART
+    }
+
+    fn write(&self, events: &[Event], omitted: Omitted, media: usize, lengths: Lengths) -> Vec<Block> {
+        let entries = events.iter().map(|event| Arc::new(Entry::of(event, lengths, &self.prompts)));
+        history::joined(&Vec::from_iter(entries), omitted, media, &self.prompts)
     }
 
     /// Makes a call ready: writes the view, and keeps what it is made of besides events.
@@ -179,6 +190,9 @@ impl Caller {
         });
         if !look.left_out.is_empty() {
             view["left_out"] = json!(look.left_out);
+        }
+        if let Some(gap) = look.gap {
+            view["gap"] = json!(gap);
         }
         let record = Map::from_iter([
             ("purpose".to_owned(), Value::from(question.purpose)),
@@ -271,7 +285,7 @@ impl Caller {
         blocks.push(Block::Text(history::beside(&rest)));
         if !question.own.is_empty() {
             blocks.push(Block::Text(format!("\n\n{}\n", self.prompts.submodule_own.source().as_str())));
-            blocks.extend(self.write(&question.own, 0, media, lengths));
+            blocks.extend(self.write(&question.own, Omitted::default(), media, lengths));
         }
         let system = Message { role: Role::System, content: vec![Content::Text(question.system.as_str().to_owned())] };
         let user = Message { role: Role::User, content: self.contents(&place.space, blocks).await? };
@@ -340,7 +354,8 @@ impl Caller {
         let lengths = Lengths { event_chars: size("event_chars"), entry_bytes };
         let events = self.recorded_events(space, record, &view).await?;
         let question = self.recorded_question(space, record, &view).await?;
-        let blocks = self.write(&events, number("omitted"), size("media"), lengths);
+        let omitted = Omitted { count: number("omitted"), gap: gap(&view).map(|(_, end)| end) };
+        let blocks = self.write(&events, omitted, size("media"), lengths);
         let prepared = self.model.prepare(&self.request(&place, blocks, &question, size("media"), lengths).await?);
         let exact = record.payload.get("request_sha256").and_then(Value::as_str)
             == Some(&sha256(prepared.body.as_str().as_bytes()));
@@ -381,16 +396,22 @@ impl Caller {
         let heard = view.get("show").and_then(Value::as_str) == Some("heard");
         let left_out: Vec<Seq> =
             view.get("left_out").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64).collect();
-        let query = Query {
-            thread: Some(record.thread.clone()),
-            show: if heard { Show::Heard } else { Show::Visible },
-            after: Some(from - 1),
-            before: Some(upto + 1),
-            order: store::Order::Ascending,
-            limit: u32::try_from(limit + left_out.len() as i64).unwrap_or(u32::MAX).max(1),
-            ..Query::default()
+        let read = async |from: Seq, upto: Seq| {
+            let query = Query {
+                thread: Some(record.thread.clone()),
+                show: if heard { Show::Heard } else { Show::Visible },
+                after: Some(from - 1),
+                before: Some(upto + 1),
+                order: store::Order::Ascending,
+                limit: u32::try_from(limit + left_out.len() as i64).unwrap_or(u32::MAX).max(1),
+                ..Query::default()
+            };
+            self.store.events(space, &query).await
         };
-        let mut events = self.store.events(space, &query).await?;
+        let mut events = match gap(view) {
+            None => read(from, upto).await?,
+            Some((begin, end)) => [read(from, begin).await?, read(end, upto).await?].concat(),
+        };
         events.retain(|event| !left_out.contains(&event.seq));
         Ok(events)
     }
@@ -481,6 +502,12 @@ impl Ready {
 
 fn too_late(who: &Who, ms: u64) -> Failure {
     Failure::new(FailureKind::Timeout, format!("{who} had no answer within {ms} ms")).retryable()
+}
+
+/// Between which two events a recorded view left some out.
+fn gap(view: &Value) -> Option<(Seq, Seq)> {
+    let seq = |index: usize| view.get("gap")?.get(index)?.as_i64();
+    Some((seq(0)?, seq(1)?))
 }
 
 /// Who made a recorded call.

@@ -146,7 +146,7 @@ pub async fn decide(deciding: &Deciding, streamed: &mut Streamed) -> Result<(Rea
         Manner::Conversation { .. } => None,
         _ => deciding.batch.last().copied(),
     };
-    let scope = Scope { show: Show::Visible, until, from: deciding.batch.first().copied() };
+    let scope = Scope { show: Show::Visible, until, about: Scope::about(&deciding.batch) };
     let mut look = Arc::new(caller.look(place, scope).await?);
     streamed.read = look.entries.last().map_or(0, |entry| entry.seq);
     let store = caller.store().clone();

@@ -12,7 +12,7 @@ use crate::id::{Seq, ThreadId};
 use crate::prompt::Prompts;
 use crate::store::{Order, Query, Show, ThreadRow};
 use crate::time::Timestamp;
-pub use size::{begin, bytes_in_view, squeezed};
+pub use size::{Fit, begin, fit, least};
 use writing::line;
 pub use writing::{beside, one_line};
 
@@ -20,7 +20,7 @@ mod size;
 mod writing;
 
 /// The version of the writing below; kept with every call, so that a rebuilt view can say that it cannot be exact.
-pub const RENDERER: u64 = 2;
+pub const RENDERER: u64 = 3;
 
 /// How much history a view holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,9 +34,9 @@ pub struct Options {
     pub block: u64,
     /// The same of a submodule's views, which have fewer events of a turn; no more than `block` counts.
     pub submodule_block: u64,
-    /// Most bytes of the log in a view. What the turn is about is shortened rather than left out.
+    /// Most bytes of the log in a view, at least `BYTES_MIN`. What the turn is about is shortened rather than left out.
     pub bytes: usize,
-    /// Instead of counts: only events of the last so many seconds.
+    /// Instead of counts: only events of the last so many seconds, and what the turn is about, however old it is.
     pub window_s: Option<u64>,
     /// The newest so many images and sounds of a view are shown to the model; older ones are only mentioned.
     pub media: usize,
@@ -105,6 +105,14 @@ pub const VIEW_MAX: u64 = 2000;
 /// Most events that a turn is about, with what lies between them: half of that, so that there is room for what the turn itself adds.
 pub const BATCH_MAX: usize = 1000;
 
+/// What a turn is about, with what lies between, takes at most this part of a view when it is as short as can be: so it has room,
+/// and the turn's own events beside it, in the half of a view, too, that is asked about where a provider refused the whole.
+/// One input that is larger by itself is not taken apart.
+pub const BATCH_PART: usize = 4;
+
+/// The smallest view that can be configured: an entry with the longest head, shortened, fits into a half of it.
+pub const BYTES_MIN: usize = 4096;
+
 impl Window {
     /// The window of a decision (`Show::Visible`) or a submodule (`Show::Heard`) over a thread as its row stands.
     /// One that thinks by itself is shown all of it, one that talks with people the newest; neither what it has cleared away.
@@ -168,6 +176,8 @@ pub struct Entry {
     /// Whether it came to the thread, rather than from it.
     pub arrives: bool,
     line: String,
+    /// What it takes besides its text, where that is shortened.
+    around: usize,
     /// Hash and type of the image or sound it carries.
     media: Option<(String, String)>,
 }
@@ -175,14 +185,19 @@ pub struct Entry {
 impl Entry {
     /// Writes an event, shortened where it is too long.
     pub fn of(event: &Event, lengths: Lengths, prompts: &Prompts) -> Self {
-        let line = line(event, lengths, prompts);
+        let (line, around) = line(event, lengths, prompts);
         let wakes = event.wakes();
-        Self { seq: event.seq, wakes, arrives: wakes && !event.has(tag::THOUGHT), line, media: blob(event) }
+        Self { seq: event.seq, wakes, arrives: wakes && !event.has(tag::THOUGHT), line, around, media: blob(event) }
     }
 
     /// How many bytes of a view it takes.
     pub fn written(&self) -> usize {
         self.line.len() + 1
+    }
+
+    /// How many it takes at most where its text may have so many.
+    fn at_most(&self, entry_bytes: usize) -> usize {
+        self.written().min(entry_bytes.saturating_add(self.around))
     }
 
     /// About how much memory it takes.
@@ -194,20 +209,34 @@ impl Entry {
 /// Writes events (oldest first) as a transcript, media in their places.
 pub fn transcript(events: &[Event], omitted: u64, media: usize, lengths: Lengths, prompts: &Prompts) -> Vec<Block> {
     let entries = events.iter().map(|event| Arc::new(Entry::of(event, lengths, prompts)));
-    joined(&Vec::from_iter(entries), omitted, media, prompts)
+    joined(&Vec::from_iter(entries), Omitted { count: omitted, gap: None }, media, prompts)
+}
+
+/// What of its thread a view does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Omitted {
+    /// How many events.
+    pub count: u64,
+    /// Some of them stood before the entry at this seq; all of them before the first one, where there is none.
+    pub gap: Option<Seq>,
 }
 
 /// Entries (oldest first) as a transcript.
-pub fn joined(entries: &[Arc<Entry>], omitted: u64, media: usize, prompts: &Prompts) -> Vec<Block> {
+pub fn joined(entries: &[Arc<Entry>], omitted: Omitted, media: usize, prompts: &Prompts) -> Vec<Block> {
     let mut blocks = vec![];
     let mut text = String::new();
-    if omitted > 0 {
-        text.push_str(&prompts.view_omitted.fill(&[("count", &omitted.to_string())]));
+    let count = omitted.count.to_string();
+    if omitted.count > 0 && omitted.gap.is_none() {
+        text.push_str(&prompts.view_omitted.fill(&[("count", &count)]));
         text.push('\n');
     }
     let with_media = entries.iter().filter(|entry| entry.media.is_some()).count();
     let mut seen = 0;
     for entry in entries {
+        if omitted.gap == Some(entry.seq) {
+            text.push_str(&prompts.view_gap.fill(&[("count", &count)]));
+            text.push('\n');
+        }
         text.push_str(&entry.line);
         text.push('\n');
         if let Some((sha256, mime)) = &entry.media {

@@ -163,6 +163,7 @@ prompts! {
         summary_part("summary_part.md", []): "What the pipeline `summary` asks of each part.",
         summary_join("summary_join.md", []): "What it asks to make one of several digests.",
         view_omitted("view_omitted.md", ["count"]): "Stands for what was left out.",
+        view_gap("view_gap.md", ["count"]): "Stands for what was left out between.",
         view_cut("view_cut.md", ["all", "seq", "shown"]): "Marks a shortened text.",
     }
     tools {

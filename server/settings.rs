@@ -252,6 +252,12 @@ impl Settings {
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return invalid(format!("{key} = 0 would stop everything: it must be at least 1"));
         }
+        let (bytes, least) = (self.history.bytes, history::BYTES_MIN);
+        if bytes < least {
+            return invalid(format!(
+                "history.bytes = {bytes} has no room for what a turn is about: it must be at least {least}"
+            ));
+        }
         self.models.check()
     }
 

@@ -280,7 +280,7 @@ pub fn is_own(event: &Event, who: &Who) -> bool {
 
 /// What a voice is shown: the log without what any voice said, and all of what the turn is about.
 pub fn scope(batch: &[Seq]) -> Scope {
-    Scope { show: Show::Heard, until: None, from: batch.first().copied() }
+    Scope { show: Show::Heard, until: None, about: Scope::about(batch) }
 }
 
 fn unstored(error: crate::store::Error) -> Failure {

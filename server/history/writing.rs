@@ -66,6 +66,26 @@ fn write_lines(text: &str, next: &str, most: Most, to: &mut String) -> usize {
     written
 }
 
+/// Writes a text with `next` before every line but the first, shortened with a mark where it is longer than it may be. A mark that
+/// would take more room than it saves is left out, with the shortening.
+fn write_shortened(text: &str, next: &str, most: Most, mark: impl Fn(usize, usize) -> String, to: &mut String) {
+    let begin = to.len();
+    let shown = write_lines(text, next, most, to);
+    let all = text.chars().count();
+    if shown == all {
+        return;
+    }
+    let mark = mark(shown, all);
+    let bytes = to.len() - begin + mark.len();
+    let mut whole = String::new();
+    if text.len() <= bytes && write_lines(text, next, Most { chars: usize::MAX, bytes }, &mut whole) == all {
+        to.truncate(begin);
+        to.push_str(&whole);
+    } else {
+        to.push_str(&mark);
+    }
+}
+
 /// A text in one line: breaks and what hides are written so that they can be seen.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| breaks(c) || hides(c)) {
@@ -103,44 +123,48 @@ fn quoted(text: &str) -> String {
     one_line(&Value::from(text).to_string()).into_owned()
 }
 
-/// One event: `#<seq> [<time>] <who>: <text>`, further lines indented, so that no text can pass for another entry.
-/// None is longer than `lengths` say, but for its head and the mark that it was shortened.
-pub(super) fn line(event: &Event, lengths: Lengths, prompts: &Prompts) -> String {
+/// One event: `#<seq> [<time>] <who>: <text>`, further lines indented, so that no text can pass for another entry. And what of it
+/// is not text: none is longer than `lengths` say by more than that, its head and the mark that it was shortened.
+pub(super) fn line(event: &Event, lengths: Lengths, prompts: &Prompts) -> (String, usize) {
     let time = event.ts.to_string();
     // To the minute: 2026-11-21 04:25
     let time = format!("{} {}", time.get(..10).unwrap_or_default(), time.get(11..16).unwrap_or_default());
     let mut line = format!("#{} [{time}] {}: ", event.seq, who(event));
+    let around = line.len() + mark_max(prompts);
     if let Some(parts) = gathered(event, lengths, prompts) {
-        return line + &parts;
+        return (line + &parts, around);
     }
     let text = content(event);
     let is_bounded = event.has(tag::ACTION) || event.has(tag::RESULT) && !event.has(tag::RESPONSE);
     let most = Most { chars: if is_bounded { lengths.event_chars } else { usize::MAX }, bytes: lengths.entry_bytes };
-    let shown = write_lines(&text, INDENT, most, &mut line);
-    let all = text.chars().count();
-    if shown < all {
-        line.push_str(&mark(shown, all, event.seq, prompts));
-    }
-    line
+    write_shortened(&text, INDENT, most, |shown, all| mark(shown, all, event.seq, prompts), &mut line);
+    (line, around)
 }
 
-/// What came back of a gathering, where it is too long as a whole: of each part as much as of the others.
+/// What came back of a gathering, where it is too long as a whole: of each part as much as of the others. `None`: it is not, or
+/// they are too many for that.
 fn gathered(event: &Event, lengths: Lengths, prompts: &Prompts) -> Option<String> {
+    /// What a part has before its text, at most.
+    const HEAD: usize = 48;
     let text = event.text();
     let is_long = event.has(Feedback::Gathered.as_str()) && text.len() > lengths.entry_bytes;
     let parts = event.payload.get("results").and_then(Value::as_array).filter(|parts| is_long && !parts.is_empty())?;
-    let most = Most { chars: usize::MAX, bytes: lengths.entry_bytes / parts.len() };
     let mut line = text.split_inclusive('>').next().unwrap_or_default().to_owned();
+    let room = lengths.entry_bytes.checked_sub(line.len())? / parts.len();
+    let most = Most { chars: usize::MAX, bytes: room.checked_sub(HEAD + mark_max(prompts))? };
     for part in parts {
         let text = part.get("text").and_then(Value::as_str).unwrap_or_default();
         let failed = if part.get("ok").and_then(Value::as_bool) == Some(true) { "" } else { "failed: " };
         let _ = write!(line, "\n{INDENT}{}: {failed}", part.get("index").and_then(Value::as_u64).unwrap_or_default());
-        let (shown, all) = (write_lines(text, &INDENT.repeat(2), most, &mut line), text.chars().count());
-        if shown < all {
-            line.push_str(&mark(shown, all, event.seq, prompts));
-        }
+        let mark = |shown, all| mark(shown, all, event.seq, prompts);
+        write_shortened(text, &INDENT.repeat(2), most, mark, &mut line);
     }
     Some(line)
+}
+
+/// How long a mark and the line's end may be: that of the template, with numbers in it.
+fn mark_max(prompts: &Prompts) -> usize {
+    prompts.view_cut.source().as_str().len() + 64
 }
 
 fn mark(shown: usize, all: usize, seq: Seq, prompts: &Prompts) -> String {

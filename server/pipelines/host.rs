@@ -105,7 +105,7 @@ impl Host {
         // What it sees of the log is in the text: the view itself holds no event.
         let window = Window { show: Show::Visible, upto: 0, take: 0, omitted: 0, since: None, cleared: 0 };
         let row = self.thread(&self.0.run.thread()).await?;
-        let scope = Scope { show: Show::Visible, until: None, from: None };
+        let scope = Scope { show: Show::Visible, until: None, about: None };
         let lengths = Lengths { event_chars: 0, entry_bytes: 0 };
         let look = Look {
             scope,
@@ -115,6 +115,7 @@ impl Host {
             window,
             entries: Vec::new(),
             left_out: Vec::new(),
+            gap: None,
             blocks: Vec::new(),
         };
         self.0.caller.prepare(&self.place(), &look, &question).await.map_err(failed)

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Host;
 use crate::event::Event;
 use crate::failure::{Failure, FailureKind};
-use crate::history::{Block, Entry, Lengths, joined};
+use crate::history::{Block, Entry, Lengths, Omitted, joined};
 use crate::id::{Seq, ThreadId};
 use crate::model::Tier;
 use crate::store::{Order, Query, Show};
@@ -130,7 +130,7 @@ fn written(event: &Event, host: &Host) -> String {
         Block::Text(text) => Some(text),
         Block::Blob { .. } => None,
     };
-    joined(&[entry], 0, 0, host.prompts()).into_iter().filter_map(text).collect()
+    joined(&[entry], Omitted::default(), 0, host.prompts()).into_iter().filter_map(text).collect()
 }
 
 #[node]

@@ -90,6 +90,17 @@ fn is_unused(row: &ThreadRow, root: Option<Seq>, batch: &[Seq]) -> bool {
     root > row.standing.root && root.is_some_and(|root| batch.contains(&root))
 }
 
+/// What a turn is to be about.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// The events, oldest first.
+    pub events: Vec<Event>,
+    /// It is cancelled before it has begun.
+    cancel: Option<Event>,
+    /// More waits than a view can show.
+    pub is_cut: bool,
+}
+
 /// Most events read at once to find a batch or take up a turn, and most such pages.
 pub(super) const PAGE: u32 = 500;
 const PAGES_MAX: usize = 200;
@@ -303,18 +314,18 @@ impl Runtime {
             Some(turn) => (turn, None, Vec::new(), self.0.quotas.open(&space, &thread, row.standing.root, false)),
             None => {
                 let number = row.turn + 1;
-                let (batch, cancel) = self.batch(&fence.space, row, number).await?;
+                let batch = self.batch(&fence.space, row, number).await?;
                 let names: Vec<Name> = voices.iter().map(|voice| voice.name.clone()).collect();
-                let seqs: Vec<Seq> = batch.iter().map(|event| event.seq).collect();
+                let seqs: Vec<Seq> = batch.events.iter().map(|event| event.seq).collect();
                 let opening = opening(row, &settings, number, &seqs, &names);
                 settled = self.settle(&fence.space, row, number, &batch).await?;
                 // What is slept through has its turn later, and what it may cost is whole until then.
-                let root = if settled.news { root(row, &batch) } else { row.standing.root };
+                let root = if settled.news { root(row, &batch.events) } else { row.standing.root };
                 let is_new = tries == 0 && is_unused(row, root, &seqs);
                 let purse = self.0.quotas.open(&space, &thread, root, is_new);
                 let mut turn = Turn::new(number, seqs, names, options, budget).of(&settings);
-                cancel.iter().for_each(|event| turn.apply(event));
-                (turn, Some(opening), batch, purse)
+                batch.cancel.iter().for_each(|event| turn.apply(event));
+                (turn, Some(opening), batch.events, purse)
             }
         };
         let place = Place { space, thread, turn: turn.number(), purse };
@@ -478,36 +489,45 @@ impl Runtime {
     }
 
     /// What waits in the mailbox: everything that wakes, with the parts that came with it; the oldest of it, where that is more
-    /// than a view holds: what is not shown waits for the next turn. And the wish, if another server
+    /// than a view can show: what is not shown waits for the next turn. And the wish, if another server
     /// stored one, that the turn about to begin be cancelled.
-    async fn batch(
-        &self,
-        space: &Space,
-        row: &ThreadRow,
-        turn: u64,
-    ) -> Result<(Vec<Event>, Option<Event>), store::Error> {
-        let (mut batch, mut cancel) = (Vec::new(), None);
-        let (mut shown, mut full) = (0, false);
+    async fn batch(&self, space: &Space, row: &ThreadRow, turn: u64) -> Result<Batch, store::Error> {
+        let caller = &self.0.mind.caller;
+        let mut batch = Batch::default();
+        // What lies between them is shown, too.
+        let (mut shown, mut least) = (0, 0);
+        // So many of them are inputs with all of their parts, and fit.
+        let mut whole = 0;
         let show = if self.0.store.is_shared() { Show::Public } else { Show::Visible };
         self.each_after(space, row, show, |event| {
-            // What lies between them is shown, too.
-            shown += usize::from(event.is_visible() && !batch.is_empty());
             if event.cancels(turn) {
-                cancel = Some(event);
-            } else if !full && (event.wakes() || event.has(tag::INPUT) || event.part().is_some()) {
-                // Parts stay with what they belong to.
-                full = shown + 1 >= history::BATCH_MAX && (event.wakes() || !event.has(tag::INPUT));
-                batch.push(event);
+                batch.cancel = Some(event);
+                return true;
+            }
+            let is_new = event.wakes() || event.has(tag::INPUT) || event.part().is_some();
+            if !batch.is_cut && (is_new || !batch.events.is_empty()) {
+                if event.is_visible() {
+                    shown += 1;
+                    least += caller.least(&event);
+                }
+                let fits = shown <= history::BATCH_MAX && least <= caller.batch_bytes();
+                let ends = is_new && (event.wakes() || !event.has(tag::INPUT));
+                batch.events.extend(is_new.then_some(event));
+                whole = if fits && ends { batch.events.len() } else { whole };
+                batch.is_cut = !fits && (whole > 0 || ends);
             }
             // A cancel may stand behind it.
-            !full || show == Show::Public
+            !batch.is_cut || show == Show::Public
         })
         .await?;
-        // What belongs to something that is still to come waits for it.
-        while batch.last().is_some_and(|event: &Event| !event.wakes() && event.seq > row.woken) {
-            batch.pop();
+        if batch.is_cut && whole > 0 {
+            batch.events.truncate(whole);
         }
-        Ok((batch, cancel))
+        // What belongs to something that is still to come waits for it.
+        while batch.events.last().is_some_and(|event: &Event| !event.wakes() && event.seq > row.woken) {
+            batch.events.pop();
+        }
+        Ok(batch)
     }
 
     /// Reads the thread's events after `handled`, up to its head.

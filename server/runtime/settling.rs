@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Runtime;
+use super::runner::Batch;
 use crate::event::{Draft, Event, Feedback, GATHER, Gather, tag};
 use crate::failure::{Failure, Who};
 use crate::id::{Seq, Space};
 use crate::quota::Purse;
-use crate::store::{self, ThreadRow};
+use crate::store::{self, Show, ThreadRow};
 use crate::time;
 use crate::tool::Desk;
 use crate::tools::fan_out::step;
@@ -33,14 +34,27 @@ impl Runtime {
         space: &Space,
         row: &ThreadRow,
         turn: u64,
-        batch: &[Event],
+        batch: &Batch,
     ) -> Result<Settled, store::Error> {
         // A thread that is looked at for what it gathers alone goes on waiting.
         let awaited = |event: &Event| {
             let waking = event.waking();
             waking.is_some_and(|it| row.standing.waiting.as_ref().is_none_or(|waiting| waiting.admits(&it)))
         };
+        let Batch { events: batch, is_cut, .. } = batch;
         let mut settled = Settled { news: batch.iter().any(awaited), ..Settled::default() };
+        // What a view has no room for is looked at for what ends the wait, and for what a sequence goes on by: nobody would look again.
+        let mut parts = Vec::new();
+        if *is_cut && (!settled.news || row.standing.gathers.values().any(Gather::is_sequence)) {
+            let news = &mut settled.news;
+            self.each_after(space, row, Show::Visible, |event| {
+                *news |= awaited(&event);
+                parts.extend(event.part().is_some().then_some(event));
+                true
+            })
+            .await?;
+        }
+        let parts = if parts.is_empty() { batch } else { &parts };
         raise(row, turn, batch, &mut settled.drafts);
         let mut nest = None;
         for (id, gather) in &row.standing.gathers {
@@ -51,8 +65,8 @@ impl Runtime {
                 if is_overdue {
                     settled.drafts.extend(dismissed(&self.0.store, space, &row.thread, id, time::now()).await?);
                 }
-            } else if gather.is_sequence() && has_part(id, batch) {
-                let root = root_of(row, id, batch);
+            } else if gather.is_sequence() && has_part(id, parts) {
+                let root = root_of(row, id, parts);
                 let purse = self.0.quotas.open(space, &row.thread, root, false);
                 purse.read().await?;
                 let desk = Desk { purse, ..self.desk_of_core(space, row, turn, id) };

@@ -9,6 +9,7 @@
 mod auth;
 mod bad_frames;
 mod bad_http;
+mod batches;
 mod boundary;
 mod command;
 mod contracts;
@@ -55,6 +56,7 @@ mod tools_schema;
 mod turn;
 mod unreadable;
 mod unserved;
+mod view_fit;
 mod view_size;
 mod views;
 mod voices;

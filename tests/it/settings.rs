@@ -138,6 +138,7 @@ fn tools_that_do_not_exist_and_a_conversation_that_cannot_answer_refuse_to_start
 fn a_value_of_the_wrong_kind_is_named_with_its_source() {
     refuses(&[], &[("THINKD_TURN__MAX_ROUNDS", "many")], &["turn.max_rounds", "THINKD_TURN__MAX_ROUNDS", "many"]);
     refuses(&[], &[("THINKD_TURN__POLICY", "sometimes")], &["turn.policy", "enqueue"]);
+    refuses(&[], &[("THINKD_HISTORY__BYTES", "4095")], &["history.bytes", "at least 4096"]);
     refuses(&[], &[("THINKD_LISTEN", "here")], &["listen", "127.0.0.1:2953"]);
     refuses(&[("thinkd.toml", "[limits]\nsockets = -1\n")], &[], &["limits.sockets", "thinkd.toml"]);
     refuses(&[("thinkd.toml", "\n\nlisten = \n")], &[], &["thinkd.toml", "line 3"]);
