@@ -1,5 +1,5 @@
 //! Images and sounds from outside: what they say they are must be what their first bytes look like.
-//! Nothing is decoded here beyond base64 and the size in an image's header.
+//! Nothing is decoded here beyond base64 and the size in an image's header (`media/size.rs`).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,6 +10,9 @@ use super::problem::{Problem, Slug};
 use crate::event::{Modality, Part};
 use crate::id::Space;
 use crate::store::{Blob, Store};
+use size::size;
+
+mod size;
 
 /// The type that bytes look like, among those that are taken.
 pub fn sniff(bytes: &[u8]) -> Option<&'static str> {
@@ -48,19 +51,27 @@ fn canonical(mime: &str) -> Option<&'static str> {
 }
 
 /// The type of a blob: what it is declared to be, when its bytes look like that; what they look like, when nothing is.
-/// An image whose header claims more than `pixels` is refused.
+/// An image whose header claims more than `pixels` is refused, and one whose header does not say how many it has.
 pub fn check(declared: Option<&str>, bytes: &[u8], pointer: &str, pixels: u64) -> Result<&'static str, Problem> {
     let mime = known(declared, bytes, pointer)?;
-    match size(bytes) {
-        Some((width, height)) if u64::from(width) * u64::from(height) > pixels => {
-            metrics::counter!("thinkd_limit_total", "limit" => "image_pixels").increment(1);
-            let detail = format!(
-                "an image has at most {pixels} pixels (limits.image_pixels); this one says it is {width} × {height}"
-            );
-            Err(Problem::at(Slug::InvalidMedia, pointer, detail))
-        }
-        _ => Ok(mime),
+    if !mime.starts_with("image/") {
+        return Ok(mime);
     }
+    let Some((width, height)) = size(mime, bytes) else {
+        let detail = format!(
+            "this {mime} does not say how large it is: its header is cut off or broken; send the file whole, as a program for \
+             images writes it"
+        );
+        return Err(Problem::at(Slug::InvalidMedia, pointer, detail));
+    };
+    if u64::from(width) * u64::from(height) > pixels {
+        metrics::counter!("thinkd_limit_total", "limit" => "image_pixels").increment(1);
+        let detail = format!(
+            "an image has at most {pixels} pixels (limits.image_pixels); this one says it is {width} × {height}"
+        );
+        return Err(Problem::at(Slug::InvalidMedia, pointer, detail));
+    }
+    Ok(mime)
 }
 
 fn known(declared: Option<&str>, bytes: &[u8], pointer: &str) -> Result<&'static str, Problem> {
@@ -77,44 +88,6 @@ fn known(declared: Option<&str>, bytes: &[u8], pointer: &str) -> Result<&'static
         (Some(found), Some(declared)) if found == declared => Ok(found),
         (None, None) => Err(Problem::at(Slug::UnsupportedMediaType, pointer, format!("taken are {known}"))),
         (_, Some(declared)) => Err(Problem::at(Slug::InvalidMedia, pointer, format!("these bytes are no {declared}"))),
-    }
-}
-
-/// Width and height of an image, as its header says.
-fn size(bytes: &[u8]) -> Option<(u32, u32)> {
-    let big = |at: usize, count: usize| {
-        Some(bytes.get(at..at + count)?.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)))
-    };
-    let little = |at: usize, count: usize| {
-        Some(bytes.get(at..at + count)?.iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte)))
-    };
-    match sniff(bytes)? {
-        "image/png" => Some((big(16, 4)?, big(20, 4)?)),
-        "image/gif" => Some((little(6, 2)?, little(8, 2)?)),
-        "image/jpeg" => jpeg_size(bytes),
-        "image/webp" => match bytes.get(12..16)? {
-            b"VP8X" => Some((little(24, 3)? + 1, little(27, 3)? + 1)),
-            b"VP8L" => little(21, 4).map(|bits| ((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1)),
-            b"VP8 " => Some((little(26, 2)? & 0x3fff, little(28, 2)? & 0x3fff)),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// Goes from marker to marker to the one that begins a frame, which has the size.
-fn jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
-    let big = |at: usize| Some(u32::from(*bytes.get(at)?) << 8 | u32::from(*bytes.get(at + 1)?));
-    let mut at = 2;
-    loop {
-        match (bytes.get(at)?, bytes.get(at + 1)?) {
-            (0xff, 0xff) => at += 1,
-            (0xff, 0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf) => return Some((big(at + 7)?, big(at + 5)?)),
-            (0xff, 0x01 | 0xd0..=0xd8) => at += 2,
-            (0xff, 0xd9 | 0xda) => return None,
-            (0xff, _) => at += 2 + usize::try_from(big(at + 2)?.max(2)).ok()?,
-            _ => return None,
-        }
     }
 }
 

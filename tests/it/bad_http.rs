@@ -1,6 +1,7 @@
 //! What HTTP answers to what it should not be sent: each row a request, with the problem it gets.
 //! After all of them nothing was stored, and the server is well.
 
+use base64::Engine as _;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -427,12 +428,13 @@ async fn blobs_are_what_they_say_they_are() {
     let upload = |kind: &'static str, bytes: Vec<u8>| {
         http::send(app.request("POST", "/blobs").header("content-type", kind).body(bytes))
     };
-    let png = b"\x89PNG\r\n\x1a\nand so on".to_vec();
+    let png = base64::engine::general_purpose::STANDARD.decode(crate::boundary::PNG).unwrap();
     for (name, kind, bytes, status, slug) in [
         ("SVG as PNG", "image/png", b"<svg xmlns=''>".to_vec(), 400, "invalid-media"),
         ("HTML as PNG", "image/png", b"<html><script>".to_vec(), 400, "invalid-media"),
         ("a zip as PNG", "image/png", b"PK\x03\x04".to_vec(), 400, "invalid-media"),
         ("PNG as JPEG", "image/jpeg", png.clone(), 400, "invalid-media"),
+        ("a PNG that is cut off", "image/png", png[..20].to_vec(), 400, "invalid-media"),
         ("SVG", "image/svg+xml", b"<svg/>".to_vec(), 415, "unsupported-media-type"),
         ("HTML", "text/html", b"<html>".to_vec(), 415, "unsupported-media-type"),
         ("anything", "application/octet-stream", b"anything".to_vec(), 415, "unsupported-media-type"),

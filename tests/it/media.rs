@@ -2,6 +2,7 @@
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use base64::Engine;
+use proptest::prelude::{ProptestConfig, any as anything, prop, prop_assert, proptest};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -90,23 +91,101 @@ on_both!(media_that_are_none_are_refused_and_nothing_is_stored, |medium| {
     assert_eq!(said(&socket.chat("still here").await), "ok: still here");
 });
 
+/// A chunk of a PNG without its checksum, which nobody looks at here.
+fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    [&(data.len() as u32).to_be_bytes()[..], kind, data, &[0; 4]].concat()
+}
+
+/// A chunk of a WebP.
+fn piece(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    [&kind[..], &(data.len() as u32).to_le_bytes(), data, &vec![0; data.len() % 2]].concat()
+}
+
+fn png(chunks: &[Vec<u8>]) -> Vec<u8> {
+    [b"\x89PNG\r\n\x1a\n".to_vec(), chunks.concat()].concat()
+}
+
+fn ihdr(width: u32, height: u32) -> Vec<u8> {
+    chunk(b"IHDR", &[&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 6, 0, 0, 0]].concat())
+}
+
+fn gif(width: u32, height: u32, rest: &[u8]) -> Vec<u8> {
+    [&b"GIF89a"[..], &width.to_le_bytes()[..2], &height.to_le_bytes()[..2], &[0; 3], rest].concat()
+}
+
+/// A frame of a GIF, without its pixels.
+fn frame(left: u32, width: u32, height: u32) -> Vec<u8> {
+    let number = |number: u32| number.to_le_bytes()[..2].to_vec();
+    [vec![0x2c], number(left), number(0), number(width), number(height), vec![0, 8, 0]].concat()
+}
+
+/// What begins a JPEG's picture.
+fn sof(width: u32, height: u32) -> Vec<u8> {
+    [&b"\xff\xc2\0\x11\x08"[..], &height.to_be_bytes()[2..], &width.to_be_bytes()[2..], &[3; 10]].concat()
+}
+
+fn jpeg(segments: &[&[u8]]) -> Vec<u8> {
+    [b"\xff\xd8", segments.concat().as_slice(), b"\xff\xda"].concat()
+}
+
+const APP: &[u8] = b"\xff\xe0\0\x04ab";
+
+fn webp(pieces: &[Vec<u8>]) -> Vec<u8> {
+    [b"RIFF\0\0\0\0WEBP".to_vec(), pieces.concat()].concat()
+}
+
+fn canvas(width: u32, height: u32) -> Vec<u8> {
+    piece(b"VP8X", &[&[0; 4][..], &(width - 1).to_le_bytes()[..3], &(height - 1).to_le_bytes()[..3]].concat())
+}
+
+fn vp8l(width: u32, height: u32) -> Vec<u8> {
+    piece(b"VP8L", &[&[0x2f][..], &((width - 1) | (height - 1) << 14).to_le_bytes()].concat())
+}
+
+fn vp8(width: u32, height: u32) -> Vec<u8> {
+    let sides = [&width.to_le_bytes()[..2], &height.to_le_bytes()[..2]].concat();
+    piece(b"VP8 ", &[&[0, 0, 0, 0x9d, 1, 0x2a][..], &sides].concat())
+}
+
 /// The beginning of an image that says it is so large, of each kind.
 fn claims(width: u32, height: u32) -> Vec<(&'static str, Vec<u8>)> {
-    let (w, h) = (width.to_be_bytes(), height.to_be_bytes());
-    let (lw, lh) = (width.to_le_bytes(), height.to_le_bytes());
-    let (less_w, less_h) = ((width - 1).to_le_bytes(), (height - 1).to_le_bytes());
-    let webp = |kind: &[u8], rest: Vec<u8>| [&b"RIFF\0\0\0\0WEBP"[..], kind, b"\0\0\0\0", &rest].concat();
     let mut all = vec![
-        ("image/png", [&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], &w, &h, &[8, 6, 0, 0, 0]].concat()),
-        ("image/gif", [&b"GIF89a"[..], &lw[..2], &lh[..2], &[0; 3]].concat()),
-        // After a segment to be passed over, and padding.
-        ("image/jpeg", [&b"\xff\xd8\xff\xe0\0\x04ab\xff\xff\xc0\0\x11\x08"[..], &h[2..], &w[2..], &[3; 12]].concat()),
-        ("image/webp", webp(b"VP8X", [&[0; 4][..], &less_w[..3], &less_h[..3]].concat())),
+        ("image/png", png(&[ihdr(width, height)])),
+        ("image/gif", gif(width, height, &[])),
+        ("image/jpeg", jpeg(&[APP, &sof(width, height)])),
+        ("image/webp", webp(&[canvas(width, height)])),
     ];
     if width < 1 << 14 {
-        let bits = (width - 1) | (height - 1) << 14;
-        all.push(("image/webp", webp(b"VP8L", [&[0x2f][..], &bits.to_le_bytes()].concat())));
-        all.push(("image/webp", webp(b"VP8 ", [&[0, 0, 0, 0x9d, 1, 0x2a][..], &lw[..2], &lh[..2]].concat())));
+        all.push(("image/webp", webp(&[vp8l(width, height)])));
+        all.push(("image/webp", webp(&[vp8(width, height)])));
+    }
+    all
+}
+
+/// Images that say how large they are where decoders look for it, and not where who looks in one place only does.
+fn hides(width: u32, height: u32) -> Vec<(&'static str, Vec<u8>)> {
+    let (sof, one) = (sof(width, height), sof(1, 1));
+    let mut all = vec![
+        ("image/jpeg", jpeg(&[APP, b"stray", &sof])),
+        ("image/jpeg", jpeg(&[b"\xff\xff\xff", &sof])),
+        ("image/jpeg", jpeg(&[APP, b"\xff\0\xff\xff\0", &sof])),
+        ("image/jpeg", jpeg(&[b"\xff\x01\xff\xd0", APP, &sof])),
+        ("image/jpeg", jpeg(&[&one, &sof])),
+        ("image/jpeg", jpeg(&[b"\xff\xe1\0\x15", &one, &sof])),
+        ("image/gif", gif(1, 1, &frame(0, width, height))),
+        ("image/gif", gif(0, 0, &frame(0, width, height))),
+        (
+            "image/gif",
+            gif(1, 1, &[&[0x21, 0xfe, 2, 0x2c, 0, 0][..], &[7, 7], &frame(0, 1, 1), &frame(9, width, height)].concat()),
+        ),
+        ("image/png", png(&[chunk(b"tEXt", &[0; 40]), ihdr(width, height)])),
+        ("image/png", png(&[ihdr(1, 1), ihdr(width, height)])),
+    ];
+    if width < 1 << 14 {
+        all.push(("image/webp", webp(&[canvas(1, 1), piece(b"ICCP", b"odd"), vp8l(width, height)])));
+        all.push(("image/webp", webp(&[canvas(1, 1), vp8(width, height)])));
+        let frame = [&[0; 16][..], &vp8l(width, height)].concat();
+        all.push(("image/webp", webp(&[canvas(1, 1), piece(b"ANMF", &frame)])));
     }
     all
 }
@@ -120,7 +199,8 @@ on_both!(an_image_that_claims_to_be_too_large_is_refused_at_every_door, |medium|
         http::send(app.request("POST", "/blobs").header("content-type", mime).body(bytes.to_vec())).await
     };
     let mut told = 0;
-    for (mime, bytes) in [claims(50_000, 50_000), claims(16_383, 16_383)].concat() {
+    let large = |make: fn(u32, u32) -> _| Vec::from_iter([make(50_000, 50_000), make(16_383, 16_383)].concat());
+    for (mime, bytes) in [large(claims), large(hides)].concat() {
         let refused = upload(mime, &bytes).await.expect_problem(400, "invalid-media");
         assert!(refused["detail"].as_str().unwrap().contains("pixels"), "{mime}: {refused}");
         let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
@@ -128,12 +208,72 @@ on_both!(an_image_that_claims_to_be_too_large_is_refused_at_every_door, |medium|
         assert_eq!(answer["problem"]["errors"][0]["pointer"], "/images/0", "{mime}: {answer}");
         told += 1;
     }
-    assert_eq!(told, 10);
+    assert_eq!(told, 10 + 25);
     // Control: as large as photographs are.
-    for (mime, bytes) in claims(9_000, 9_000) {
+    for (mime, bytes) in [claims(9_000, 9_000), hides(9_000, 9_000)].concat() {
         upload(mime, &bytes).await.expect(201);
     }
 });
+
+// An image that does not say how large it is may be of any size.
+on_both!(an_image_that_does_not_say_how_large_it_is_is_refused_at_every_door, |medium| {
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    let cut = claims(300, 200).into_iter().map(|(mime, bytes)| {
+        let before_its_end = if mime == "image/gif" {
+            9
+        } else if mime == "image/jpeg" {
+            16
+        } else {
+            20
+        };
+        (mime, bytes[..before_its_end].to_vec())
+    });
+    let none = [
+        ("image/png", png(&[chunk(b"IDAT", &[0; 40]), ihdr(300, 200)])),
+        ("image/png", png(&[])),
+        ("image/jpeg", jpeg(&[APP])),
+        ("image/jpeg", [jpeg(&[APP]), sof(300, 200)].concat()),
+        ("image/jpeg", jpeg(&[&sof(300, 0)])),
+        ("image/gif", gif(0, 0, &[])),
+        ("image/webp", webp(&[piece(b"VP9 ", &[1; 20])])),
+        ("image/webp", webp(&[piece(b"VP8 ", &[1; 20])])),
+    ];
+    for (mime, bytes) in cut.chain(none) {
+        let refused = http::send(app.request("POST", "/blobs").header("content-type", mime).body(bytes.clone())).await;
+        let refused = refused.expect_problem(400, "invalid-media");
+        assert!(refused["detail"].as_str().unwrap().contains("how large"), "{mime} {bytes:?}: {refused}");
+        let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
+        let answer = socket.ask(json!({ "images": [{ "data": data }] })).await;
+        assert_eq!(answer["problem"]["errors"][0]["pointer"], "/images/0", "{mime}: {answer}");
+    }
+    assert!(with(&app.public_log().await, &["input"]).is_empty());
+});
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    /// Whatever comes, cut off or changed anywhere, is taken or refused.
+    #[test]
+    fn no_image_is_too_broken_to_be_refused(
+        which in anything::<prop::sample::Index>(), cut in anything::<prop::sample::Index>(),
+        changes in prop::collection::vec((anything::<prop::sample::Index>(), anything::<u8>()), 0..6), more in prop::collection::vec(anything::<u8>(), 0..40),
+    ) {
+        let all = [claims(9_000, 9_000), hides(9_000, 9_000)].concat();
+        let (_, mut bytes) = all[which.index(all.len())].clone();
+        bytes.truncate(cut.index(bytes.len() + 1));
+        bytes.extend(more);
+        for (at, byte) in changes {
+            if !bytes.is_empty() {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+        }
+        if let Err(problem) = thinkd::edge::media::check(None, &bytes, "/x", 100) {
+            prop_assert!(problem.errors.iter().all(|error| error.pointer == "/x"), "{:?}", problem);
+        }
+    }
+}
 
 // A blob is to be saved, not opened in the server's own name.
 on_both!(a_blob_is_served_as_a_file_to_be_saved, |medium| {
