@@ -21,13 +21,21 @@ pub struct Limits {
     pub output_bytes: usize,
     /// Most tags that it may ask the log for.
     pub filter_tags: usize,
+    /// Most bytes of a text that it makes part of other requests.
+    pub text_bytes: usize,
     /// Most threads of a space that have not ended.
     pub threads: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { time: Duration::from_secs(30), output_bytes: 64 << 10, filter_tags: 32, threads: 100_000 }
+        Self {
+            time: Duration::from_secs(30),
+            output_bytes: 64 << 10,
+            filter_tags: 32,
+            text_bytes: 64 << 10,
+            threads: 100_000,
+        }
     }
 }
 

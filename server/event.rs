@@ -23,6 +23,7 @@ use draft::tags;
 pub use draft::{Call, DEPTH_MAX, Draft, InputKind, Part, When, is_within_depth};
 pub use gather::{Back, Gather, Part as GatherPart};
 pub use intent::{Intent, Operation};
+pub use process::{DESCRIPTION_MAX, described};
 pub use process::{ENDING, Ending, ErrorCode, Feedback, GATHER, WAIT, Waiting, Waking, Watch};
 pub use run::{Held, RunKey, RunOutcome};
 

@@ -308,6 +308,7 @@ impl Settings {
                 time: ms(self.tools.timeout_ms),
                 output_bytes: self.limits.tool_output_bytes,
                 filter_tags: self.limits.filter_tags,
+                text_bytes: self.limits.text_bytes,
                 threads: self.limits.threads,
             },
             queue_max: self.limits.waiting_inputs,

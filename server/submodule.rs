@@ -229,6 +229,7 @@ async fn act(hearing: &Hearing, who: &Who, calls: &[Asked], before: Vec<Draft>) 
             immediate: true,
             budget: hearing.budget.clone(),
             filter_tags: hearing.tool_limits.filter_tags,
+            text_bytes: hearing.tool_limits.text_bytes,
             threads: hearing.tool_limits.threads,
             purse: place.purse.clone(),
             store: hearing.caller.store().clone(),

@@ -63,6 +63,8 @@ pub struct Desk {
     pub budget: Arc<Budget>,
     /// Most tags to ask the log for.
     pub filter_tags: usize,
+    /// Most bytes of a text that the call makes part of other requests.
+    pub text_bytes: usize,
     /// Most threads of the space that have not ended.
     pub threads: u64,
     /// What the turn draws on.

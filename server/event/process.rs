@@ -299,6 +299,12 @@ impl Draft {
         draft.only_if(Condition::NewThread)
     }
 
+    /// A thread has a contact from now on, or knows something else of it. What is said of it has its length by this.
+    pub fn contact(thread: &ThreadId, name: &Name, target: &ThreadId, description: &str) -> Self {
+        let change = json!({ "thread": target, "description": described(description) });
+        Self::changed(thread, "contact", name.as_str(), change)
+    }
+
     /// A subthread was created; told in its parent.
     pub fn spawned(parent: &ThreadId, turn: Option<u64>, child: &ThreadId, contact: Option<&Name>) -> Self {
         let contact = contact.map_or(Value::Null, |name| name.as_str().into());
@@ -409,6 +415,17 @@ impl Draft {
     #[must_use]
     pub fn of_turn(self, turn: u64) -> Self {
         self.payload("turn", turn)
+    }
+}
+
+/// What is said of a contact stands in every prompt of its thread: so many characters of it are kept.
+pub const DESCRIPTION_MAX: usize = 1000;
+
+/// What is said of a contact, as much of it as is kept.
+pub fn described(text: &str) -> String {
+    match text.chars().nth(DESCRIPTION_MAX) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(DESCRIPTION_MAX - 1).chain(['…']).collect(),
     }
 }
 

@@ -25,10 +25,7 @@ impl Runtime {
             if thread.is_of_runs() || self.0.store.thread(space, &thread).await?.is_some() {
                 continue;
             }
-            let contact = |it: &NewContact| {
-                let change = json!({ "thread": it.thread, "description": it.description });
-                Draft::changed(&thread, "contact", it.name.as_str(), change)
-            };
+            let contact = |it: &NewContact| Draft::contact(&thread, &it.name, &it.thread, &it.description);
             let room = Condition::FewerSubthreads(self.0.options.budget.subthreads);
             let told = |parent: &ThreadId| Draft::spawned(parent, None, &thread, None).only_if(room);
             let mut drafts = vec![Draft::created(&thread, &settings).only_if(self.room_in_space())];

@@ -105,6 +105,7 @@ impl Runtime {
             immediate: true,
             budget: Arc::new(self.0.options.budget.clone()),
             filter_tags: self.0.options.tool_limits.filter_tags,
+            text_bytes: self.0.options.tool_limits.text_bytes,
             threads: self.0.options.tool_limits.threads,
             purse: Purse::default(),
             store: self.0.store.clone(),

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::event::{Draft, ErrorCode, Intent};
+use crate::event::{Draft, ErrorCode, Intent, described};
 use crate::failure::{Failure, FailureKind};
 use crate::id::{Name, Space, ThreadId};
 use crate::store::{self, ContactRow, Store};
@@ -127,10 +127,9 @@ impl Typed for Connect {
             return Ok(Output::failed(vec![error], refused(&text)));
         };
         let value = format!("{name} is {}", row.thread);
-        let description: String = input.description.chars().take(1000).collect();
-        let change = json!({ "thread": row.thread, "description": description });
-        let drafts =
-            if desk.immediate { vec![Draft::changed(&desk.thread, "contact", name.as_str(), change)] } else { vec![] };
+        let description = described(&input.description);
+        let contact = || Draft::contact(&desk.thread, &name, &row.thread, &description);
+        let drafts = if desk.immediate { vec![contact()] } else { vec![] };
         let intent = Intent::Connect { name, thread: row.thread, description };
         Ok(Output { drafts, ..Output::intent(intent, value) })
     }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::contacts::unreadable;
-use super::spawn_thread::{Child, Nest, labels};
+use super::spawn_thread::{Child, Nest, check_prompt, labels};
 use super::wait::millis;
 use crate::event::{Draft, GATHER, Gather};
 use crate::failure::{Failure, FailureKind};
@@ -44,6 +44,7 @@ impl Typed for FanOut {
 
     async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         check(&input.items, "fan_out needs items")?;
+        check_prompt(desk, input.prompt.as_deref())?;
         let id = gathering(desk);
         let mut nest = Nest::of(desk).await?;
         let mut drafts = Vec::new();
@@ -95,6 +96,7 @@ impl Typed for Sequence {
 
     async fn run(input: Steps, desk: &Desk) -> Result<Output, Failure> {
         check(&input.steps, "sequence needs steps")?;
+        check_prompt(desk, input.prompt.as_deref())?;
         let id = gathering(desk);
         let total = input.steps.len() as u64;
         let gather = Gather { total, steps: input.steps, prompt: input.prompt, ..Gather::default() };

@@ -37,6 +37,7 @@ impl Typed for SpawnThread {
 
     async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
         let label = input.label.filter(|label| !label.trim().is_empty());
+        check_prompt(desk, input.prompt.as_deref())?;
         let mut nest = Nest::of(desk).await?;
         let child = Child { label: label.as_deref(), prompt: input.prompt, payload: input.payload, gathered: None };
         Ok(match nest.hatch(desk, child).await? {
@@ -44,6 +45,18 @@ impl Typed for SpawnThread {
             Err(refusal) => refusal,
         })
     }
+}
+
+/// Refuses a prompt for a subthread that is longer than a client's text may be: it stands in every request of that thread.
+pub fn check_prompt(desk: &Desk, prompt: Option<&str>) -> Result<(), Failure> {
+    let (bytes, most) = (prompt.map_or(0, str::len), desk.text_bytes);
+    if bytes <= most {
+        return Ok(());
+    }
+    let text = format!(
+        "a prompt has at most {most} bytes (limits.text_bytes); this one has {bytes}: put what is long into the first message"
+    );
+    Err(Failure::new(FailureKind::Tool, text))
 }
 
 /// A subthread to be.
@@ -172,10 +185,9 @@ impl Nest {
             ..self.row.as_ref().map(|row| Settings::of(&row.settings).for_child()).unwrap_or_default()
         };
         let about = settings.prompt.as_deref().unwrap_or("a subthread of yours").chars().take(200).collect::<String>();
-        let contact = json!({ "thread": thread, "description": about });
         let mut drafts = vec![
             Draft::created(thread, &json!(settings)).only_if(Condition::FewerThreads(desk.threads)),
-            Draft::changed(&desk.thread, "contact", label.as_str(), contact),
+            Draft::contact(&desk.thread, label, thread, &about),
             Draft::spawned(&desk.thread, Some(desk.turn), thread, Some(label)).of_call(&desk.call_id),
         ];
         let payload = child.payload.filter(|payload| !payload.trim().is_empty());

@@ -266,6 +266,7 @@ impl Driver {
             immediate: self.settings.commit == Commit::Immediate,
             budget: self.mind.budget.clone(),
             filter_tags: self.mind.tool_limits.filter_tags,
+            text_bytes: self.mind.tool_limits.text_bytes,
             threads: self.mind.tool_limits.threads,
             purse: self.place.purse.clone(),
             store: self.mind.caller.store().clone(),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Turn;
 use super::dependents::{Below, ending, out_of_reach, stuck};
@@ -149,8 +149,7 @@ impl Closing<'_> {
                 }
             }
             Intent::Connect { name, thread: target, description } => {
-                let change = json!({ "thread": target, "description": description });
-                drafts.push(Draft::changed(thread, "contact", name.as_str(), change));
+                drafts.push(Draft::contact(thread, name, target, description));
             }
             Intent::Disconnect { name } => {
                 drafts.push(Draft::changed(thread, "contact", name.as_str(), Value::Null));

@@ -18,7 +18,7 @@ use crate::action::{self, Limits};
 use crate::budget::Budget;
 use crate::call::{Caller, Ended, Place, Until};
 use crate::decision::{Deciding, Manner, Streamed, decide};
-use crate::event::{Draft, Ending, Event, TurnOutcome, Waiting, When, tag};
+use crate::event::{Draft, Ending, Event, TurnOutcome, Waiting, When, described, tag};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::history;
 use crate::id::{Name, Space, ThreadId};
@@ -307,8 +307,10 @@ impl Driver {
         }
         let Place { space, thread, .. } = &self.place;
         let rows = self.mind.caller.store().contacts(space, thread).await?;
-        let mut lines: Vec<String> =
-            rows.iter().map(|row| format!("- {} ({}): {}", row.name, row.target, one_line(&row.description))).collect();
+        let mut lines: Vec<String> = rows
+            .iter()
+            .map(|row| format!("- {} ({}): {}", row.name, row.target, one_line(&described(&row.description))))
+            .collect();
         if let Some(parent) = &self.parent {
             lines.insert(
                 0,

@@ -321,7 +321,7 @@ pub struct CreateContact {
     /// The thread.
     #[schema(example = "main")]
     pub thread: String,
-    /// What it does, wants and offers.
+    /// What it does, wants and offers; its first 1,000 characters are kept.
     pub description: String,
 }
 

@@ -285,3 +285,72 @@ on_both!(d0_42_an_end_reaches_everybody_who_knew_the_thread, |medium| {
 fn text_of(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
+
+// D0.40: what is said of a contact stands in every prompt: a line of bounded length, whoever says it.
+on_both!(what_is_said_of_a_contact_has_one_length_whoever_says_it, |medium| {
+    const MOST: usize = 1000;
+    let stub = Stub::start().await;
+    let long = "knows much\nand more \u{2028}".repeat(500);
+    let connect = json!({ "name": "told", "thread": "e", "description": long });
+    let spawn = json!({ "label": "child", "prompt": long, "payload": null });
+    stub.script(at("p"), [call("connect", connect).and("spawn_thread", spawn), asleep()]);
+    stub.on(at("p"), asleep());
+    let app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    processes(&app, &["e"]).await;
+    let given = json!({ "name": "given", "thread": "e", "description": long });
+    let short = json!({ "name": "short", "thread": "e", "description": "x".repeat(MOST) });
+    let created = app.process("p", json!({ "contacts": [given, short] })).await;
+    app.say_in("p", "go").await;
+    let ended = turn_over(&mut socket, "p", 1).await;
+    assert_eq!(created["contacts"][0]["name"], "given", "{created}");
+    let contacts = app.get("/threads/p").await.expect(200)["contacts"].clone();
+    let described = |name: &str| {
+        let contact = contacts.as_array().unwrap().iter().find(|contact| contact["name"] == name);
+        contact.unwrap_or_else(|| panic!("no {name}: {contacts}"))["description"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(described("given"), described("told"), "one rule");
+    assert_eq!(described("given"), created["contacts"][0]["description"], "who gives it is shown what is kept");
+    assert!(described("given").chars().count() == MOST && described("given").ends_with('…'));
+    assert!(described("child").chars().count() <= MOST);
+    assert_eq!(described("short"), "x".repeat(MOST), "control: as much as there may be");
+    let changes = app.public_log().await;
+    let changes = with(&changes, &["set:contact"]).into_iter().filter(|it| seq(it) < seq(&ended));
+    for change in changes {
+        let description = change["payload"]["change"]["description"].as_str().unwrap();
+        assert!(description.chars().count() <= MOST, "in the log, too: {change}");
+    }
+    app.say_in("p", "again").await;
+    let asked = stub.request(|request| request.thread == "p" && request.says("- told (e): ")).await;
+    let view = asked.last();
+    for name in ["given", "told", "child"] {
+        let line = view.lines().find(|line| line.starts_with(&format!("- {name} ("))).unwrap();
+        assert!(line.chars().count() < MOST + 100 && !line.contains('\u{2028}'), "{line}");
+    }
+    let list = view.split("Your contacts:\n").last().unwrap().split("\n\n").next().unwrap();
+    assert!(list.lines().all(|line| line.starts_with("- ")), "a line each: {list}");
+});
+
+// A prompt that a model writes for another thread stands in each of that one's requests: it has the length that clients' have.
+on_both!(a_prompt_that_a_model_writes_is_as_long_as_a_clients_at_most, |medium| {
+    let stub = Stub::start().await;
+    let prompt = |bytes: usize| "p".repeat(bytes);
+    let spawn = |label: &str, bytes| json!({ "label": label, "prompt": prompt(bytes), "payload": null });
+    let fan_out = json!({ "items": ["a"], "prompt": prompt(2001), "gather": false, "timeout_s": null });
+    let steps = json!({ "steps": ["a"], "prompt": prompt(2001), "timeout_s": null });
+    let first = call("spawn_thread", spawn("large", 2001)).and("spawn_thread", spawn("fits", 2000));
+    stub.script(at("p"), [first.and("fan_out", fan_out).and("sequence", steps), asleep()]);
+    let app = Setup::new(medium, &stub).env("THINKD_LIMITS__TEXT_BYTES", 2000).start().await;
+    let mut socket = app.socket().await;
+    processes(&app, &["p"]).await;
+    let body = json!({ "kind": "process", "prompt": prompt(2001) });
+    app.post("/threads", body).await.expect_problem(400, "text-too-large");
+    app.say_in("p", "go").await;
+    turn_over(&mut socket, "p", 1).await;
+    let log = app.public_log().await;
+    let refused = with(&log, &["result", "failure"]);
+    assert_eq!(refused.len(), 3, "{}", story(&log));
+    assert!(refused.iter().all(|it| said(it).contains("2000 bytes") && said(it).contains("2001")), "{refused:?}");
+    let threads: Vec<_> = app.pages("/threads?").await.iter().map(|row| row["id"].clone()).collect();
+    assert_eq!(threads, ["p", "p.fits"], "the others were not made");
+});
