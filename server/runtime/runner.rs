@@ -504,7 +504,9 @@ impl Runtime {
                 batch.cancel = Some(event);
                 return true;
             }
-            let is_new = event.wakes() || event.has(tag::INPUT) || event.part().is_some();
+            // What has come since the row was read may be missing in what models are shown: it waits for the next turn.
+            let is_there = event.seq <= row.head;
+            let is_new = is_there && (event.wakes() || event.has(tag::INPUT) || event.part().is_some());
             if !batch.is_cut && (is_new || !batch.events.is_empty()) {
                 if event.is_visible() {
                     shown += 1;
