@@ -71,7 +71,9 @@ impl Runtime {
         while !waits.is_empty() {
             let spaces: Vec<Vec<Wait>> = waits.chunk_by(|a, b| a.space == b.space).map(<[Wait]>::to_vec).collect();
             let looks = stream::iter(spaces).map(|waits| self.look_at_some(waits));
-            waits = looks.buffer_unordered(SPACES).concat().await;
+            #[expect(clippy::disallowed_methods, reason = "they are looked at again in whatever order they were left")]
+            let left = looks.buffer_unordered(SPACES).concat().await;
+            waits = left;
             if !waits.is_empty() && self.rests().await.is_break() {
                 return;
             }

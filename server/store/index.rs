@@ -219,7 +219,7 @@ impl<B: Indexing> Task<B> {
                 }
                 let is_time = state.without >= B::SOON;
                 // Those who wait go first, but not every time: else a crowd of them would keep the others' appends waiting.
-                self.asked = !state.round.is_empty() && !(self.asked && is_time);
+                self.asked = !(state.round.is_empty() || self.asked && is_time);
                 if self.asked {
                     let spaces = state.batch(state.round.iter());
                     state.begin(&spaces);
@@ -304,10 +304,13 @@ mod tests {
 
     use super::*;
 
+    type Asked = Arc<Mutex<Vec<Vec<String>>>>;
+    type Own = Arc<Mutex<Option<Index>>>;
+
     /// A database that says what it was asked to add, and takes so many events at a time.
     struct Fake {
-        index: Arc<Mutex<Option<Index>>>,
-        asked: Arc<Mutex<Vec<Vec<String>>>>,
+        index: Own,
+        asked: Asked,
     }
 
     fn space(name: &str) -> Space {
@@ -341,8 +344,8 @@ mod tests {
         async fn close(self) {}
     }
 
-    fn start() -> (Index, Arc<Mutex<Vec<Vec<String>>>>, Arc<Mutex<Option<Index>>>) {
-        let (asked, own) = (Arc::<Mutex<Vec<_>>>::default(), Arc::<Mutex<_>>::default());
+    fn start() -> (Index, Asked, Own) {
+        let (asked, own) = (Asked::default(), Own::default());
         let fake = Fake { index: own.clone(), asked: asked.clone() };
         (Index::start(fake, &Supervisor::default()), asked, own)
     }
