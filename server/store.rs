@@ -81,8 +81,8 @@ pub struct Shown {
 pub struct Written {
     /// Its place in the log.
     pub seq: Seq,
-    /// The event.
-    pub json: Box<RawValue>,
+    /// The event; none: this build cannot read it, since a newer one wrote it or it is damaged.
+    pub json: Option<Box<RawValue>>,
 }
 
 /// The right to append to a thread: given by a lease, checked inside every append.

@@ -3,10 +3,12 @@
 //! that spaces share, so that the readers of one do not keep those of another waiting.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use serde_json::value::RawValue;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::event::Event;
@@ -45,8 +47,8 @@ pub enum Seen {
 pub enum Told {
     /// Out of the tail, shared by all who follow.
     Shared(Arc<Shown>),
-    /// Read for this reader alone.
-    Read(Written),
+    /// Read for this reader alone: its place in the log, and the event as JSON.
+    Read(Seq, Box<RawValue>),
 }
 
 impl Told {
@@ -54,7 +56,7 @@ impl Told {
     pub fn seq(&self) -> Seq {
         match self {
             Self::Shared(shown) => shown.event.seq,
-            Self::Read(written) => written.seq,
+            Self::Read(seq, _) => *seq,
         }
     }
 
@@ -62,7 +64,7 @@ impl Told {
     pub fn json(&self) -> &str {
         match self {
             Self::Shared(shown) => &shown.json,
-            Self::Read(written) => written.json.get(),
+            Self::Read(_, json) => json.get(),
         }
     }
 
@@ -70,9 +72,9 @@ impl Told {
     pub fn event(&self) -> Result<Cow<'_, Event>, store::Error> {
         match self {
             Self::Shared(shown) => Ok(Cow::Borrowed(&shown.event)),
-            Self::Read(written) => match serde_json::from_str(written.json.get()) {
+            Self::Read(seq, json) => match serde_json::from_str(json.get()) {
                 Ok(event) => Ok(Cow::Owned(event)),
-                Err(error) => Err(store::Error::Broken(format!("event {} cannot be read: {error}", written.seq))),
+                Err(error) => Err(store::Error::Broken(format!("event {seq} cannot be read: {error}"))),
             },
         }
     }
@@ -93,10 +95,14 @@ pub struct Follow {
     ask: u32,
     /// A hint that came before the events that it stands behind.
     early: Option<Hinted>,
+    /// What is left out of the last page, to be said.
+    unreadable: VecDeque<Seq>,
 }
 
 struct Page {
     events: Vec<Told>,
+    /// Those between them that this build cannot read.
+    unreadable: Vec<Seq>,
     end: Seq,
     ask: u32,
 }
@@ -126,6 +132,7 @@ impl Follow {
             page: None,
             ask: FIRST_PAGE,
             early: None,
+            unreadable: VecDeque::new(),
         };
         Ok((follow, head))
     }
@@ -145,10 +152,14 @@ impl Follow {
                 let page =
                     page.map_err(|error| store::Error::Unavailable(format!("a page was not read: {error}")))??;
                 (self.cursor, self.ask) = (page.end, page.ask);
+                self.unreadable.extend(page.unreadable);
                 if !page.events.is_empty() {
                     return Ok(Seen::Events { events: page.events, replay: self.replay_to.is_some() });
                 }
                 continue;
+            }
+            if let Some(seq) = self.unreadable.pop_front() {
+                return Ok(Seen::Hint(Arc::new(Hint::unreadable(self.filter.thread.clone().unwrap_or_default(), seq))));
             }
             match self.replay_to {
                 Some(target) if self.cursor >= target => {
@@ -261,18 +272,21 @@ async fn read_page(store: &dyn Store, space: &Space, query: &Query, upto: Option
     let query = Query { before: Some(upto + 1), ..query.clone() };
     let events = store.written(space, &query).await?;
     let all = events.len();
-    let bytes: usize = events.iter().map(|event| event.json.get().len()).sum();
+    let length = |event: &Written| event.json.as_ref().map_or(0, |json| json.get().len());
+    let bytes: usize = events.iter().map(length).sum();
     let mut kept = 0;
     let fits = |event: &Written| {
         let before = kept;
-        kept += event.json.get().len();
+        kept += length(event);
         before == 0 || kept <= BATCH_BYTES
     };
-    let events: Vec<Told> = events.into_iter().take_while(fits).map(Told::Read).collect();
+    let events: Vec<Written> = events.into_iter().take_while(fits).collect();
     // What does not fit is read again, rather than kept for a reader that may never take it.
     let is_whole = events.len() == all && all < query.limit as usize;
-    let end = events.last().filter(|_| !is_whole).map_or(upto, Told::seq);
-    Ok(Page { events, end, ask: ask(all, bytes, query.limit) })
+    let end = events.last().filter(|_| !is_whole).map_or(upto, |event| event.seq);
+    let unreadable = events.iter().filter(|event| event.json.is_none()).map(|event| event.seq).collect();
+    let events = events.into_iter().filter_map(|event| Some(Told::Read(event.seq, event.json?))).collect();
+    Ok(Page { events, unreadable, end, ask: ask(all, bytes, query.limit) })
 }
 
 /// How many events to ask for when so many had so many bytes: as many as can be handed on, and not many more than before, for the

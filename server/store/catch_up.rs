@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::Error;
 use super::append::shown;
+use super::columns::Unreadable;
 use super::feed::Feed;
 use crate::event::Event;
 use crate::id::{Seq, Space};
@@ -32,12 +33,15 @@ const BEHIND: &str = "thinkd_feed_behind_events";
 /// Events that were told late.
 const LATE_EVENTS: &str = "thinkd_feed_late_events_total";
 
+/// The next of a log's events.
+pub(super) type Next = Result<Event, Unreadable>;
+
 /// What is read of a database.
 pub(super) trait Source: Send + 'static {
     /// Where the logs of these spaces end; those that have one.
     fn heads(&self, spaces: &[Space]) -> impl Future<Output = Result<Vec<(Space, Seq)>, Error>> + Send;
     /// The next events of a log, in order: a page of them.
-    fn after(&self, space: &Space, seq: Seq) -> impl Future<Output = Result<Vec<Event>, Error>> + Send;
+    fn after(&self, space: &Space, seq: Seq) -> impl Future<Output = Result<Vec<Next>, Error>> + Send;
 }
 
 /// Goes on until it is dropped.
@@ -102,14 +106,36 @@ async fn tell(source: &impl Source, feed: &Feed, space: &Space, head: Seq) -> Re
     while told < head {
         let events = within(source.after(space, told)).await?;
         let Some(last) = events.last() else { break };
-        told = last.seq;
+        told = last.as_ref().map_or_else(|unreadable| unreadable.seq, |event| event.seq);
         let in_time = now().micros() - i64::try_from(LATE.as_micros()).unwrap_or(i64::MAX);
-        late += events.iter().filter(|event| before.is_some() && event.ts.micros() < in_time).count() as u64;
-        let events = events.into_iter().map(shown).collect::<Result<Vec<_>, _>>()?;
-        if !feed.committed(space, &events) {
+        late += events.iter().flatten().filter(|event| before.is_some() && event.ts.micros() < in_time).count() as u64;
+        if !tell_of(feed, space, events)? {
             // The tail was begun anew meanwhile; the next look starts from there.
             break;
         }
     }
     Ok(late)
+}
+
+/// Tells of events in order. What cannot be read is said, once, and keeps nobody from what stands behind it. False: the tail has a
+/// gap before them.
+fn tell_of(feed: &Feed, space: &Space, events: Vec<Next>) -> Result<bool, Error> {
+    let mut readable = Vec::new();
+    for event in events {
+        match event {
+            Ok(event) => readable.push(shown(event)?),
+            Err(Unreadable { seq, thread, why }) => {
+                if !feed.committed(space, &std::mem::take(&mut readable)) {
+                    return Ok(false);
+                }
+                if feed.told(space).is_none_or(|told| told < seq) {
+                    tracing::warn!(%why, %space, seq, "an event cannot be read; followers are told what comes after it");
+                    if !feed.step_over(space, &thread, seq) {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+    Ok(feed.committed(space, &readable))
 }

@@ -106,15 +106,35 @@ pub(super) fn event(columns: EventColumns) -> Result<Event, Error> {
     })
 }
 
-/// An event's JSON; what is stored as JSON is taken over as it is.
-pub(super) fn written(columns: EventColumns) -> Result<Written, Error> {
+/// An event that this build cannot read: where it stands, its thread if that can be read, and why.
+pub(super) struct Unreadable {
+    pub seq: Seq,
+    pub thread: ThreadId,
+    pub why: Error,
+}
+
+/// An event, or what can be said of it.
+pub(super) fn event_or_why(columns: EventColumns) -> Result<Event, Unreadable> {
+    let (seq, thread) = (columns.0, ThreadId::parse(&columns.3).unwrap_or_default());
+    event(columns).map_err(|why| Unreadable { seq, thread, why })
+}
+
+/// An event's JSON, if it can be read: what stands behind it is to be had all the same.
+pub(super) fn written(columns: EventColumns) -> Written {
+    let seq = columns.0;
+    let json = written_json(columns).inspect_err(|error| tracing::warn!(%error, seq, "an event is left out of a page"));
+    Written { seq, json: json.ok() }
+}
+
+/// What is stored as JSON is taken over as it is.
+fn written_json(columns: EventColumns) -> Result<Box<RawValue>, Error> {
     let (seq, event_id, ts, thread, source, modality, payload, tags) = columns;
     let source = Source::parse(&source).ok_or_else(|| unreadable(source))?;
     let modality = Modality::parse(&modality).ok_or_else(|| unreadable(modality))?;
     let (payload, tags) = (parsed::<&RawValue>(&payload)?, parsed::<&RawValue>(&tags)?);
     let (ts, thread) = (Timestamp::from_micros(ts), &thread_id(thread)?);
     let parts = Parts { event_id, ts, source, modality, payload, meta: Tags { tags }, thread, seq };
-    Ok(Written { seq, json: to_raw_value(&parts).map_err(unreadable)? })
+    to_raw_value(&parts).map_err(unreadable)
 }
 
 /// An event's tags, written already.

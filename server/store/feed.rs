@@ -53,6 +53,13 @@ pub enum Hint {
 }
 
 impl Hint {
+    /// An event that this build cannot read.
+    pub fn unreadable(thread: ThreadId, seq: Seq) -> Self {
+        let text =
+            format!("event {seq} cannot be read by this server, and is left out; a newer one may have written it");
+        Self::Trouble { thread, text }
+    }
+
     /// The thread it is about.
     pub fn thread(&self) -> &ThreadId {
         match self {
@@ -109,7 +116,8 @@ struct Channel {
 /// What followers were told.
 #[derive(Default)]
 struct Told {
-    events: VecDeque<Arc<Shown>>,
+    /// The last ones, without a gap; none where one cannot be read.
+    events: VecDeque<Option<Arc<Shown>>>,
     bytes: usize,
     last: Option<Seq>,
     /// By what is listened to: a thread and all below it, or (`None`) everything.
@@ -164,14 +172,23 @@ impl Told {
             }
         }
         self.bytes += shown.json.len();
-        self.events.push_back(shown);
+        self.events.push_back(Some(shown));
         while self.events.len() > 1 && (self.events.len() > TAIL_EVENTS || self.bytes > TAIL_BYTES) {
             self.forget_oldest();
         }
     }
 
+    /// What stands there cannot be read: it concerns nobody, and what comes after it is told.
+    fn step_over(&mut self, seq: Seq) {
+        if self.last.is_none() {
+            self.ears.values_mut().for_each(|ear| ear.since = Some(seq));
+        }
+        self.last = Some(seq);
+        self.events.push_back(None);
+    }
+
     fn forget_oldest(&mut self) {
-        let Some(oldest) = self.events.pop_front() else { return };
+        let Some(oldest) = self.events.pop_front().flatten() else { return };
         self.bytes -= oldest.json.len();
         let seq = oldest.event.seq;
         for key in concerned(&oldest.event.thread) {
@@ -184,8 +201,8 @@ impl Told {
 
     /// The tail has no gaps: where an event is follows from the difference.
     fn at(&self, seq: Seq) -> Option<&Arc<Shown>> {
-        let first = self.events.front()?.event.seq;
-        self.events.get(usize::try_from(seq - first).ok()?)
+        let behind = usize::try_from(self.last? - seq).ok()?;
+        self.events.get(self.events.len().checked_sub(behind + 1)?)?.as_ref()
     }
 }
 
@@ -220,6 +237,20 @@ impl Feed {
             self.doubt();
         }
         is_whole
+    }
+
+    /// An event that stands next and cannot be read is stepped over, and those who follow are told so. False: it is not the next one.
+    pub(super) fn step_over(&self, space: &Space, thread: &ThreadId, seq: Seq) -> bool {
+        let Some(channel) = lock(&self.spaces).get(space).cloned() else { return true };
+        {
+            let mut told = lock(&channel.told);
+            if told.last.is_some_and(|last| last + 1 != seq) {
+                return false;
+            }
+            told.step_over(seq);
+        }
+        self.hint(space, seq, Hint::unreadable(thread.clone(), seq));
+        true
     }
 
     /// Has the logs looked at: there may be more in them than was told.

@@ -149,7 +149,7 @@ macro_rules! store {
             }
 
             async fn written(&self, space: &Space, query: &Query) -> Result<Vec<super::Written>, Error> {
-                self.page(space, query).await?.into_iter().map(sql::written).collect()
+                Ok(self.page(space, query).await?.into_iter().map(sql::written).collect())
             }
 
             fn unserved(&self) -> &super::Unserved {

@@ -87,3 +87,35 @@ on_both!(a_change_that_cannot_be_read_is_no_removal_and_is_said_once, |medium| {
         assert!(!ok);
     }
 });
+
+/// A newer server on the same database stores what this one cannot read: who follows here is told that it is left out, and everything
+/// that comes after it; so is who comes later.
+#[tokio::test]
+async fn followers_go_on_behind_an_event_that_cannot_be_read() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    assert_eq!(said(&app.tell("before").await[0]), "ok: before");
+    socket.response().await;
+    let last = seq(app.public_log().await.last().unwrap());
+    let insert = format!(
+        "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility) \
+         select space, seq + 1, gen_random_uuid(), ts, 'elsewhere', 'internal', 'hologram', '{{}}', '[]', 1 from events \
+         where seq = {last}; update spaces set head = {last} + 1"
+    );
+    execute(app.database(), &insert).await;
+    let is_word = |frame: &Value| {
+        let detail = frame["problem"]["detail"].as_str().unwrap_or_default();
+        frame["type"] == "problem" && detail.contains(&format!("event {} ", last + 1))
+    };
+    socket.wait("word of what is left out", is_word).await;
+    socket.say("after").await;
+    assert_eq!(said(&socket.response().await), "ok: after");
+    let mut late = app.socket().await;
+    late.subscribe(json!({ "type": "subscribe", "after": 0 })).await;
+    late.wait("word of what is left out", is_word).await;
+    late.event("what comes after it", |e| has(e, "response") && said(e) == "ok: after").await;
+    let words = socket.seen.iter().filter(|frame| is_word(frame)).count();
+    assert_eq!(words, 1, "it is said once");
+}

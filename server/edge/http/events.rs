@@ -13,7 +13,7 @@ use crate::edge::problem::{Problem, Slug};
 use crate::edge::{Edge, Limits};
 use crate::event::{Event, Modality, Source};
 use crate::id::{Seq, Space};
-use crate::store::{Order, Query};
+use crate::store::{Error, Order, Query, Written};
 
 /// The conditions that history and stream have in common.
 pub fn filter(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
@@ -114,7 +114,11 @@ pub async fn list(
     let more = items.len() > limit;
     items.truncate(limit);
     let next = items.last().filter(|_| more).map(|last| cursor::write(&bound, &last.seq.to_string()));
-    let items = items.into_iter().map(|event| event.json).collect();
+    let readable = |event: Written| {
+        let why = || Error::Broken(format!("event {} cannot be read by this build", event.seq));
+        event.json.ok_or_else(why)
+    };
+    let items = items.into_iter().map(readable).collect::<Result<_, _>>()?;
     Ok(axum::Json(Page { items, next }))
 }
 

@@ -14,10 +14,9 @@ use tokio::time::sleep;
 
 use super::readers::Reader;
 use super::sql;
-use crate::event::Event;
 use crate::id::{Seq, Space};
 use crate::store::Error;
-use crate::store::catch_up::Source;
+use crate::store::catch_up::{Next, Source};
 use crate::store::feed::Feed;
 use crate::supervisor::Supervisor;
 
@@ -139,9 +138,9 @@ impl Source for Pooled {
         heads.into_iter().map(|(space, head)| Ok((sql::space(space)?, head))).collect()
     }
 
-    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Event>, Error> {
+    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, Error> {
         let query = sqlx::query_as(sql::AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
         let rows: Vec<sql::EventColumns> = sql::read!(self, None, query, fetch_all)?;
-        rows.into_iter().map(sql::event).collect()
+        Ok(rows.into_iter().map(sql::event_or_why).collect())
     }
 }

@@ -15,10 +15,9 @@ use super::ACQUIRE;
 use super::index::connect;
 use super::sql::GRACE;
 use super::{json, sql};
-use crate::event::Event;
 use crate::id::{Seq, Space};
 use crate::share::{Place, Places};
-use crate::store::catch_up::Source;
+use crate::store::catch_up::{Next, Source};
 use crate::store::{Error, Options};
 
 /// Connections for what is read of all spaces together.
@@ -150,12 +149,12 @@ impl Source for Arc<Readers> {
         heads.map(|(space, head)| Ok((sql::space(space)?, head))).collect()
     }
 
-    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Event>, Error> {
+    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, Error> {
         let query = sqlx::query_as(sql::AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
         let mut reader = self.take(None).await?;
         let rows: Result<Vec<sql::EventColumns>, _> = query.fetch_all(reader.connection()).await;
         reader.done();
-        rows.map_err(sql::error)?.into_iter().map(sql::event).collect()
+        Ok(rows.map_err(sql::error)?.into_iter().map(sql::event_or_why).collect())
     }
 }
 

@@ -219,7 +219,8 @@ async fn a_page_as_json_is_the_page_as_events() {
             let events = store.events(&space(), &query).await.unwrap();
             let written = store.written(&space(), &query).await.unwrap();
             assert!(!events.is_empty());
-            let written: Vec<_> = written.iter().map(|event| (event.seq, event.json.get().to_owned())).collect();
+            let written: Vec<_> =
+                written.iter().map(|event| (event.seq, event.json.as_ref().unwrap().get().to_owned())).collect();
             let expected: Vec<_> =
                 events.iter().map(|event| (event.seq, serde_json::to_string(event).unwrap())).collect();
             assert_eq!(written, expected);
