@@ -248,8 +248,11 @@ pub fn masked(line: &str, secrets: &[SecretString]) -> String {
             masked.push_str(REDACTED);
             rest = &rest[length..];
         } else {
-            masked.push(c);
-            rest = &rest[c.len_utf8()..];
+            // Of backslashes in a row each would be read as the first was: looked at one by one, a long row took its length squared.
+            let slashes = rest.len() - rest.trim_start_matches('\\').len();
+            let (passed, left) = rest.split_at(slashes.max(c.len_utf8()));
+            masked.push_str(passed);
+            rest = left;
         }
     }
     // Of a secret that looks escaped itself the end may be read otherwise than with what follows it.
@@ -345,6 +348,15 @@ mod tests {
             let hidden = shown["XYZ ".len()..shown.len() - " ZYX".len()].trim_end_matches('\\');
             prop_assert_eq!(hidden, REDACTED, "{:?}", line);
         }
+    }
+
+    #[test]
+    fn a_long_row_of_backslashes_is_soon_read() {
+        let line = "\\".repeat(4 << 20);
+        let secrets = [SecretString::from("\\\\a\"b\\c".to_owned()), SecretString::from("plain".to_owned())];
+        let begin = std::time::Instant::now();
+        assert_eq!(masked(&line, &secrets), line);
+        assert!(begin.elapsed() < std::time::Duration::from_secs(20), "it took {:?}", begin.elapsed());
     }
 
     #[test]
