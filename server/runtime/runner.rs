@@ -504,9 +504,7 @@ impl Runtime {
                 batch.cancel = Some(event);
                 return true;
             }
-            // What has come since the row was read may be missing in what models are shown: it waits for the next turn.
-            let is_there = event.seq <= row.head;
-            let is_new = is_there && (event.wakes() || event.has(tag::INPUT) || event.part().is_some());
+            let is_new = event.wakes() || event.has(tag::INPUT) || event.part().is_some();
             if !batch.is_cut && (is_new || !batch.events.is_empty()) {
                 if event.is_visible() {
                     shown += 1;
@@ -532,7 +530,8 @@ impl Runtime {
         Ok(batch)
     }
 
-    /// Reads the thread's events after `handled`, up to its head.
+    /// Reads the thread's events after `handled`, up to its head: what has come since the row was read may be missing in what models
+    /// are shown, and waits for the next turn.
     pub(super) async fn each_after(
         &self,
         space: &Space,
