@@ -27,6 +27,7 @@ fn main() {
     runtime.block_on(async {
         chain().await;
         fan_out().await;
+        fan_in().await;
         local_call().await;
         grpc_call().await;
     });
@@ -102,6 +103,11 @@ async fn branch(n: u64, seed: u64) -> u64 {
 }
 
 #[node]
+async fn add(n: u64, seed: u64) -> u64 {
+    n + seed
+}
+
+#[node]
 async fn both(a: u64, b: u64) -> u64 {
     a ^ b
 }
@@ -125,6 +131,37 @@ async fn fan_out() {
         black_box(tokio::spawn(fanned).await.unwrap());
     };
     compare("fan-out, 64 wide, per branch", "goal 1.3", WIDTH as usize, ours, ("join_all by hand", by_hand)).await;
+}
+
+#[node]
+async fn reduce(values: &[u64]) -> u64 {
+    values.iter().fold(0, |a, b| a ^ b)
+}
+
+/// A thousand branches and what comes of them: of some fifty microseconds each, and of nothing, where there is only overhead.
+async fn fan_in() {
+    const WIDTH: u64 = 1000;
+    for (each, heavy) in [("of 50 µs, per branch", true), ("of nothing, per branch", false)] {
+        let ours = async || {
+            let gathered = async move {
+                let root = Context::new(1);
+                let branches = (0..WIDTH).map(|seed| if heavy { branch(&root, seed) } else { add(&root, seed) });
+                reduce(branches.collect::<Vec<_>>()).await.unwrap()
+            };
+            black_box(tokio::spawn(gathered).await.unwrap());
+        };
+        let by_hand = async || {
+            let gathered = async move {
+                let branches =
+                    (0..WIDTH).map(|seed| async move { if heavy { work(1 + seed) } else { black_box(1 + seed) } });
+                let done = join_all(branches.map(tokio::spawn).collect::<Vec<_>>()).await;
+                done.into_iter().map(Result::unwrap).fold(0, |a, b| a ^ b)
+            };
+            black_box(tokio::spawn(gathered).await.unwrap());
+        };
+        let goal = if heavy { "goal 1.3" } else { "no goal" };
+        compare(&format!("fan-in of 1000 {each}"), goal, WIDTH as usize, ours, ("join_all by hand", by_hand)).await;
+    }
 }
 
 static BENCH: Manager = Manager::new();

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::context::{Argument, Call, Context, HasContext};
-use crate::node::{Codec, Kind, Node, Outcome, Output, Work};
+use crate::node::{Body, Codec, Kind, Node, Outcome, Output, Work};
 use crate::once::Once;
 use crate::{Value, run};
 
@@ -26,10 +26,14 @@ impl Call {
         kind: Kind,
         body: impl Fn(Vec<Output>) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
     ) -> Context<T> {
+        self.pending_by(kind, Body::Values(Box::new(body)))
+    }
+
+    pub(crate) fn pending_by<T: Value>(self, kind: Kind, body: Body) -> Context<T> {
         Context::of(Arc::new(Node {
             name: self.name,
             parents: self.parents,
-            work: Some(Work { body: Box::new(body), kind }),
+            work: Some(Work { body, kind }),
             once: Once::empty(),
             birth: run::birth(),
         }))

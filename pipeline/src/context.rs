@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::future::IntoFuture;
 use std::marker::{PhantomData, PhantomPinned};
+use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -166,7 +167,8 @@ impl<'a, T: Value> IntoFuture for &'a Context<T> {
     }
 }
 
-/// What may be given where a node takes a `T`: a `T`, a [`Context`] of one, or a reference to such a context.
+/// What may be given where a node takes a `T`: a `T`, a [`Context`] of one, or a reference to such a context. Where it takes a
+/// `Vec<T>`, a `Vec`, an array or a slice of contexts, too.
 #[diagnostic::on_unimplemented(
     message = "this node takes a `{T}` here, or a `Context` of one; `{Self}` is neither",
     label = "neither `{T}` nor `Context<{T}>`"
@@ -246,6 +248,7 @@ pub struct Call {
 pub enum Given<T> {
     Plain(Arc<T>),
     Parent(usize),
+    Parents(Range<usize>, fn(&[Output]) -> T),
 }
 
 impl<T: Value> Given<T> {
@@ -254,6 +257,7 @@ impl<T: Value> Given<T> {
         match self {
             Given::Plain(value) => value.clone(),
             Given::Parent(place) => parents[*place].shared(),
+            Given::Parents(places, gather) => Arc::new(gather(&parents[places.clone()])),
         }
     }
 }

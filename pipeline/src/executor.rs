@@ -2,6 +2,7 @@
 //!
 //! There is no scheduler that lives on: a read plans, runs and is over. Two reads that meet do so in the nodes' cells.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use tracing::Instrument;
 
 use crate::error::{Cause, NodeExecutionError, Refusal, panicked};
 use crate::hook::{Call, Next};
-use crate::node::{Node, Outcome, Output, Walk};
+use crate::node::{Branches, Node, Outcome, Output, Walk};
 use crate::run::{Birth, HERE, Here, Scope};
 
 /// How many node bodies may read from within each other on one stack; the next read runs on a task, with a fresh one.
@@ -25,51 +26,72 @@ pub(crate) async fn materialise(target: &Arc<Node>) -> Result<Output, NodeExecut
     match target.once.get() {
         Some(value) => Ok(value),
         None if Handle::try_current().is_err() => Err(refused(target, Refusal::NoRuntime)),
-        None => Read::of(target).run().await,
+        None => {
+            // In a box, for who reads in a recursion has the future of each read on the stack.
+            let mut results = Read::of(vec![target.clone()], usize::MAX, false).run().boxed().await?;
+            results.pop().unwrap_or_else(|| unreachable!("one target has one result"))
+        }
     }
+}
+
+/// A fan-in that reads its branches itself: a read with all of them for targets.
+pub(crate) async fn gather(parents: Vec<Arc<Node>>, branches: Branches) -> Outcome {
+    let results = Read::of(parents, branches.at_once, branches.to_the_end).run().await;
+    results.and_then(branches.gather).map_err(|failure| Arc::new(failure) as Cause)
 }
 
 /// The pending nodes beneath and with `target`, every parent before its children, arguments in their order.
 pub(crate) fn pending(target: &Arc<Node>) -> Walk {
-    Walk::of(target, Node::is_pending)
+    Walk::of(std::slice::from_ref(target), |node| &node.parents, Node::is_pending)
 }
 
 /// One materialisation: a plan and how far it has come.
 struct Read {
     here: Here,
-    target: Arc<Node>,
+    /// What is asked for, and where it is in the order; the result of each is known by its index.
+    targets: Vec<(Arc<Node>, Option<usize>)>,
+    at_once: usize,
+    /// Whether a failure is that of its branch alone.
+    to_the_end: bool,
     /// What is to be run; nothing, where another reader was quicker.
     order: Vec<Arc<Node>>,
     /// How many parents each still waits for.
     waiting: Vec<usize>,
     children: Vec<Vec<usize>>,
-    /// What could run now; the last is taken first.
+    /// What could run now; the last is taken first. So a branch comes to its end before the next one begins.
     ready: Vec<usize>,
     completed: Vec<usize>,
+    /// What cannot be run any more and why, when a failure is that of its branch alone.
+    failed: HashMap<usize, NodeExecutionError>,
+    /// Why the whole read failed.
     failure: Option<(usize, Cause)>,
 }
 
 impl Read {
-    fn of(target: &Arc<Node>) -> Self {
-        let Walk { order, places } = pending(target);
+    fn of(targets: Vec<Arc<Node>>, at_once: usize, to_the_end: bool) -> Self {
+        let Walk { order, places } = Walk::of(&targets, Node::awaits, Node::is_pending);
         let mut waiting = vec![0; order.len()];
         let mut children = vec![Vec::new(); order.len()];
         for (child, node) in order.iter().enumerate() {
             // A parent without a place was done when the plan was made.
-            for parent in node.parents.iter().filter_map(|parent| places.get(&Arc::as_ptr(parent))) {
+            for parent in node.awaits().iter().filter_map(|parent| places.get(&Arc::as_ptr(parent))) {
                 waiting[child] += 1;
                 children[*parent].push(child);
             }
         }
         let ready = (0..order.len()).rev().filter(|i| waiting[*i] == 0).collect();
-        let target = target.clone();
-        Read { here: Here::now(), target, order, waiting, children, ready, completed: Vec::new(), failure: None }
+        let (completed, failed, failure) = (Vec::new(), HashMap::new(), None);
+        let place = |target: Arc<Node>| (target.clone(), places.get(&Arc::as_ptr(&target)).copied());
+        let (here, targets) = (Here::now(), targets.into_iter().map(place).collect());
+        Read { here, targets, at_once, to_the_end, order, waiting, children, ready, completed, failed, failure }
     }
 
-    async fn run(mut self) -> Result<Output, NodeExecutionError> {
+    async fn run(mut self) -> Result<Vec<Result<Output, NodeExecutionError>>, NodeExecutionError> {
         let mut tasks = JoinSet::new();
         loop {
-            while let Some(i) = self.ready.pop() {
+            while tasks.len() < self.at_once
+                && let Some(i) = self.ready.pop()
+            {
                 if self.ready.is_empty() && tasks.is_empty() && self.here.depth < DEPTH_MAX {
                     coop::consume_budget().await; // a chain of ready values must let others run, too
                     let outcome = execute(self.order[i].clone(), self.here.clone()).await;
@@ -81,7 +103,7 @@ impl Read {
             }
             match tasks.join_next().await {
                 Some(Ok((i, outcome))) => self.note(i, outcome),
-                Some(Err(ended)) => self.note(self.order.len() - 1, Err(Arc::new(ended))), // the runtime is going away
+                Some(Err(ended)) => self.fail(self.order.len() - 1, Arc::new(ended)), // the runtime is going away
                 None => return self.end(),
             }
         }
@@ -94,15 +116,29 @@ impl Read {
                 self.release_children(i);
             }
             Ok(_) => self.completed.push(i),
-            Err(cause) => {
-                self.ready.clear();
-                self.failure.get_or_insert((i, cause));
+            Err(cause) if self.to_the_end => {
+                self.lose(i, NodeExecutionError::of(&self.order[i].name, Vec::new(), cause))
             }
+            Err(cause) => self.fail(i, cause),
+        }
+    }
+
+    fn fail(&mut self, i: usize, cause: Cause) {
+        self.ready.clear();
+        self.failure.get_or_insert((i, cause));
+    }
+
+    /// What needs this one will not be run, and fails as it did.
+    fn lose(&mut self, i: usize, failure: NodeExecutionError) {
+        let mut lost = vec![i];
+        while let Some(i) = lost.pop() {
+            self.failed.entry(i).or_insert_with(|| failure.clone());
+            lost.append(&mut self.children[i]);
         }
     }
 
     fn release_children(&mut self, i: usize) {
-        for child in std::mem::take(&mut self.children[i]) {
+        for child in std::mem::take(&mut self.children[i]).into_iter().rev() {
             self.waiting[child] -= 1;
             if self.waiting[child] == 0 {
                 self.ready.push(child);
@@ -110,13 +146,20 @@ impl Read {
         }
     }
 
-    fn end(self) -> Result<Output, NodeExecutionError> {
-        let name = |i: usize| self.order[i].name.to_string();
+    /// The result of every target, by index.
+    fn end(self) -> Result<Vec<Result<Output, NodeExecutionError>>, NodeExecutionError> {
         if let Some((i, cause)) = self.failure {
+            let name = |i: usize| self.order[i].name.to_string();
             return Err(NodeExecutionError::of(&name(i), self.completed.iter().map(|i| name(*i)).collect(), cause));
         }
-        let value = self.target.once.get();
-        Ok(value.unwrap_or_else(|| unreachable!("all that was pending completed, the target with it")))
+        let result = |(target, place): &(Arc<Node>, Option<usize>)| match target.once.get() {
+            Some(value) => Ok(value),
+            None => {
+                let failure = place.and_then(|i| self.failed.get(&i)).cloned();
+                Err(failure.unwrap_or_else(|| unreachable!("all that was pending completed or failed")))
+            }
+        };
+        Ok(self.targets.iter().map(result).collect())
     }
 }
 

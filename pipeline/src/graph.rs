@@ -55,7 +55,7 @@ pub enum NodeState {
 
 impl Graph {
     pub(crate) fn of(target: &Arc<Node>) -> Self {
-        let Walk { order, places } = Walk::of(target, |_| true);
+        let Walk { order, places } = Walk::of(std::slice::from_ref(target), |node| &node.parents, |_| true);
         let nodes = order.iter().enumerate();
         Graph {
             nodes: nodes.clone().map(|(id, node)| GraphNode::of(id, node)).collect(),

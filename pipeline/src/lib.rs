@@ -40,6 +40,8 @@
 //!   context was made of.
 //! - *Functions.* [`node`] makes a node of a function or of a struct with settings; [`wrap`] of a closure. A pipeline is
 //!   a function over contexts, with `if`, `while`, helpers and recursion; [`repeat_until`] is such a function.
+//! - *Fan-in.* A node with a `Vec<T>` takes a `Vec<Context<T>>`; [`all`] and [`outcomes`] make one context of many, and
+//!   [`at_once`] limits how many of them run at the same time.
 //! - *Reading.* [`Context::data`], [`Context::run`] and `.await`; [`block_on`] and the blocking forms from sync code.
 //!   A failure is a [`NodeExecutionError`].
 //! - *Runs.* A [`Run`] is a region of code with a name; every node called in it is seen by the run's [hooks](Hook).
@@ -73,6 +75,7 @@ mod context;
 mod control;
 mod error;
 mod executor;
+mod fan_in;
 mod graph;
 #[cfg(feature = "grpc")]
 mod grpc;
@@ -92,6 +95,7 @@ pub use call::{Wrapped, describe, wrap};
 pub use context::{Argument, Context, HasContext, Pending, Plain, Value};
 pub use control::repeat_until;
 pub use error::{Cause, NodeExecutionError, Refusal};
+pub use fan_in::{AtOnce, all, at_once, outcomes};
 pub use graph::{Graph, GraphNode, NodeState};
 #[cfg(feature = "grpc")]
 pub use grpc::server::{BoundServer, ReplicaServer};

@@ -8,12 +8,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::Value;
-use crate::error::Cause;
+use crate::error::{Cause, NodeExecutionError};
 use crate::once::Once;
 use crate::run::Birth;
+use crate::{Value, executor};
 
 /// The value of a node, shared by all who read it.
 #[derive(Clone)]
@@ -22,7 +23,23 @@ pub struct Output(Arc<dyn Any + Send + Sync>);
 /// What came of a node: its value, or why there is none.
 pub type Outcome = Result<Output, Cause>;
 
-pub(crate) type Body = Box<dyn Fn(Vec<Output>) -> BoxFuture<'static, Outcome> + Send + Sync>;
+/// How a node's value is computed.
+pub(crate) enum Body {
+    /// On the values of its parents, which are run before.
+    Values(Box<dyn Fn(Vec<Output>) -> BoxFuture<'static, Outcome> + Send + Sync>),
+    /// By reading its parents itself.
+    Branches(Branches),
+}
+
+/// A fan-in that reads its branches itself: what it runs of them at once, and what a failure means, is its own affair.
+#[derive(Clone, Copy)]
+pub(crate) struct Branches {
+    pub(crate) at_once: usize,
+    /// Whether a branch that fails leaves the others running, and is a result like theirs.
+    pub(crate) to_the_end: bool,
+    /// The value, of the results of the branches: that of the parent `i` at `i`.
+    pub(crate) gather: fn(Vec<Result<Output, NodeExecutionError>>) -> Result<Output, NodeExecutionError>,
+}
 
 impl Output {
     /// A value as nodes hand it on.
@@ -33,6 +50,11 @@ impl Output {
     /// The value, if it is of this type.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.0.downcast_ref()
+    }
+
+    /// A copy of the value for one who keeps it.
+    pub(crate) fn value<T: Value>(&self) -> T {
+        Arc::unwrap_or_clone(self.shared())
     }
 
     pub(crate) fn shared<T: Send + Sync + 'static>(&self) -> Arc<T> {
@@ -93,11 +115,20 @@ impl Node {
         !self.once.is_full()
     }
 
-    /// The computation, on the parents' values. Nothing of it runs until it is polled.
+    /// What must be done before this can be run.
+    pub(crate) fn awaits(&self) -> &[Arc<Node>] {
+        match &self.work {
+            Some(Work { body: Body::Branches(_), .. }) => &[],
+            _ => &self.parents,
+        }
+    }
+
+    /// The computation. Nothing of it runs until it is polled.
     pub(crate) fn body(&self) -> BoxFuture<'static, Outcome> {
-        let inputs = self.parents.iter().map(|parent| parent.once.get()).collect::<Option<Vec<_>>>();
-        match (&self.work, inputs) {
-            (Some(work), Some(inputs)) => (work.body)(inputs),
+        let inputs = || self.parents.iter().map(|parent| parent.once.get()).collect::<Option<Vec<_>>>();
+        match self.work.as_ref().map(|work| &work.body) {
+            Some(Body::Values(body)) if let Some(inputs) = inputs() => body(inputs),
+            Some(Body::Branches(branches)) => executor::gather(self.parents.clone(), *branches).boxed(),
             _ => unreachable!("only what is pending is run, and after its parents"),
         }
     }
@@ -108,7 +139,7 @@ impl Node {
     }
 }
 
-/// Some of the nodes beneath one, and itself: every parent before its children, arguments in their order.
+/// Some of the nodes beneath others, and themselves: every parent before its children, arguments in their order.
 pub(crate) struct Walk {
     pub(crate) order: Vec<Arc<Node>>,
     /// Where in that order each is.
@@ -116,11 +147,15 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Goes back from `target` as far as nodes are `wanted`.
-    pub(crate) fn of(target: &Arc<Node>, wanted: impl Fn(&Node) -> bool) -> Self {
+    /// Goes back from the `targets`, by what `before` says must come before a node, as far as nodes are `wanted`.
+    pub(crate) fn of(
+        targets: &[Arc<Node>],
+        before: impl Fn(&Node) -> &[Arc<Node>],
+        wanted: impl Fn(&Node) -> bool,
+    ) -> Self {
         let mut walk = Walk { order: Vec::new(), places: HashMap::new() };
         // By hand, for chains longer than a stack is deep: a node is met before its parents and once more after them.
-        let mut stack = vec![(target, false)];
+        let mut stack = targets.iter().rev().map(|target| (target, false)).collect::<Vec<_>>();
         while let Some((node, parents_done)) = stack.pop() {
             if parents_done {
                 walk.places.insert(Arc::as_ptr(node), walk.order.len());
@@ -130,7 +165,7 @@ impl Walk {
             {
                 new.insert(usize::MAX);
                 stack.push((node, true));
-                stack.extend(node.parents.iter().rev().map(|parent| (parent, false)));
+                stack.extend(before(node).iter().rev().map(|parent| (parent, false)));
             }
         }
         walk

@@ -1,4 +1,4 @@
-//! The five patterns, as the examples have them, from async and from blocking code.
+//! The six patterns, as the examples have them, from async and from blocking code.
 
 use pipeline::{Config, Context, block_on, runtime};
 
@@ -11,6 +11,9 @@ mod fan_out;
 #[allow(dead_code)]
 #[path = "../../examples/linear.rs"]
 mod linear;
+#[allow(dead_code)]
+#[path = "../../examples/map_reduce.rs"]
+mod map_reduce;
 #[allow(dead_code)]
 #[path = "../../examples/replica.rs"]
 mod replica;
@@ -69,6 +72,15 @@ fn d2_53_d2_55_fan_out() {
     assert_eq!(review().blocking_data().unwrap(), expected);
     assert_eq!(block_on(async { review().await.unwrap() }).unwrap(), expected);
     assert_eq!(review().graph().edges.len(), 5);
+}
+
+#[tokio::test]
+async fn map_over_many_and_reduce() {
+    assert_eq!(map_reduce::report(&["trees", "rivers", "hills"]).await.unwrap(), "trees, rivers, hills");
+    let failure = map_reduce::report(&["trees", "broken"]).await.unwrap_err();
+    assert_eq!((failure.node(), failure.cause().to_string().as_str()), ("fetch", "no such page"));
+    let rest = map_reduce::report_of_the_rest(&["trees", "broken", "hills"]).await.unwrap();
+    assert_eq!(rest, ("trees, hills".to_owned(), 1));
 }
 
 /// In one test: the standard manager has one block at a time.

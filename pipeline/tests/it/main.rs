@@ -5,6 +5,7 @@ mod asking;
 mod building;
 mod examples;
 mod failing;
+mod fan_in;
 mod grpc;
 mod hooks;
 mod model;
