@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::context::{Argument, Call, Context, HasContext};
-use crate::node::{Body, Codec, Kind, Node, Outcome, Output, Work};
+use crate::node::{Body, Kind, Node, Outcome, Output, Work};
 use crate::once::Once;
 use crate::{Value, run};
 
@@ -43,53 +42,6 @@ impl Call {
 /// What a node's body returned, on its way out.
 pub fn outcome<T: Value, E: Into<Box<dyn Error + Send + Sync>>>(result: Result<T, E>) -> Outcome {
     result.map(Output::new).map_err(|error| Arc::from(error.into()))
-}
-
-/// The value of a `Result`, however its alias is written.
-pub trait Fallible {
-    /// What it is when all went well.
-    type Value;
-}
-
-impl<T, E> Fallible for Result<T, E> {
-    type Value = T;
-}
-
-/// Finds out whether a type can be recorded: `(&Probe::<T>::new()).kind()` is the first of these two that fits.
-pub struct Probe<T>(PhantomData<T>);
-
-impl<T> Probe<T> {
-    /// A probe of `T`.
-    #[allow(clippy::new_without_default)]
-    pub fn new() -> Self {
-        Probe(PhantomData)
-    }
-}
-
-/// The type is data.
-pub trait Recordable {
-    /// With a codec.
-    fn kind(&self) -> Kind;
-}
-
-impl<T: Value + Serialize + DeserializeOwned> Recordable for Probe<T> {
-    fn kind(&self) -> Kind {
-        let encode = |output: &Output| serde_json::to_value(&*output.shared::<T>());
-        Kind::of::<T>(Some(Codec { encode, decode: |data| serde_json::from_value::<T>(data).map(Output::new) }))
-    }
-}
-
-/// The type is not data.
-pub trait Unrecordable {
-    /// Without a codec.
-    fn kind(&self) -> Kind;
-}
-
-// Wider than `Value`, that of a value that is none the compiler says only that.
-impl<T: Send + Sync + 'static> Unrecordable for &Probe<T> {
-    fn kind(&self) -> Kind {
-        Kind::of::<T>(None)
-    }
 }
 
 impl Kind {
@@ -129,6 +81,7 @@ where
 
 impl<F, A: Value> Wrapped<F, A> {
     /// Calls the node: a pending value, at once.
+    #[must_use = "a context does nothing until it is read"]
     pub fn call<R, T, E, G>(&self, argument: G) -> Context<T>
     where
         F: Fn(A) -> R + Send + Sync + 'static,

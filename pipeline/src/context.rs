@@ -60,7 +60,6 @@ impl<T: Clone + Send + Sync + Unpin + 'static> Value for T {}
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "a context does nothing until it is read"]
 pub struct Context<T> {
     pub(crate) node: Arc<Node>,
     value: PhantomData<fn() -> T>,
@@ -73,6 +72,7 @@ struct AwaitItBeforeReturning(#[allow(dead_code)] PhantomPinned);
 
 impl<T: Value> Context<T> {
     /// A value that is there already.
+    #[must_use = "a context does nothing until it is read"]
     pub fn new(value: T) -> Self {
         Context::of(Node::root(Output::new(value)))
     }
@@ -167,7 +167,7 @@ impl<'a, T: Value> IntoFuture for &'a Context<T> {
     }
 }
 
-/// What may be given where a node takes a `T`: a `T`, a [`Context`] of one, or a reference to such a context. Where it takes a
+/// What may be given where a node takes a `T` or a `&T`: a `T`, a [`Context`] of one, or a reference to either. Where it takes a
 /// `Vec<T>`, a `Vec`, an array or a slice of contexts, too.
 #[diagnostic::on_unimplemented(
     message = "this node takes a `{T}` here, or a `Context` of one; `{Self}` is neither",
@@ -192,6 +192,23 @@ impl<T: Value> Argument<T> for T {
 
     fn give(self, _: &mut Call) -> Given<T> {
         Given::Plain(Arc::new(self))
+    }
+}
+
+/// Where a signature says `&str` or `&[T]`, owned values are kept; so what is lent is copied.
+impl<T: Value> Argument<T> for &T {
+    type Kind = Plain;
+
+    fn give(self, _: &mut Call) -> Given<T> {
+        Given::Plain(Arc::new(self.clone()))
+    }
+}
+
+impl<T: Value> Argument<Vec<T>> for &[T] {
+    type Kind = Plain;
+
+    fn give(self, _: &mut Call) -> Given<Vec<T>> {
+        Given::Plain(Arc::new(self.to_vec()))
     }
 }
 

@@ -34,6 +34,7 @@ use crate::node::{Body, Branches, Kind, Output};
 /// assert_eq!(sum(counts.clone()).blocking_data().unwrap(), 6); // and reduce
 /// assert_eq!(all(counts).blocking_data().unwrap(), [1, 2, 3]);
 /// ```
+#[must_use = "a context does nothing until it is read"]
 pub fn all<T: Value>(contexts: impl IntoIterator<Item = Context<T>>) -> Context<Vec<T>> {
     let mut call = Call::new("all");
     let values = many(contexts, &mut call);
@@ -60,6 +61,7 @@ pub fn all<T: Value>(contexts: impl IntoIterator<Item = Context<T>>) -> Context<
 /// assert_eq!((outcomes[0].as_ref().unwrap(), outcomes[2].as_ref().unwrap()), (&1, &3));
 /// assert_eq!(outcomes[1].as_ref().unwrap_err().to_string(), "node `parse` failed: invalid digit found in string");
 /// ```
+#[must_use = "a context does nothing until it is read"]
 pub fn outcomes<T: Value>(
     contexts: impl IntoIterator<Item = Context<T>>,
 ) -> Context<Vec<Result<T, NodeExecutionError>>> {
@@ -92,6 +94,7 @@ pub struct AtOnce(usize);
 
 impl AtOnce {
     /// [`all`] of these, so many at once.
+    #[must_use = "a context does nothing until it is read"]
     pub fn all<T: Value>(self, contexts: impl IntoIterator<Item = Context<T>>) -> Context<Vec<T>> {
         self.read("all", contexts, false, |results| {
             let values = results.into_iter().map(|result| result.map(|output| output.value::<T>()));
@@ -100,6 +103,7 @@ impl AtOnce {
     }
 
     /// [`outcomes`] of these, so many at once.
+    #[must_use = "a context does nothing until it is read"]
     pub fn outcomes<T: Value>(
         self,
         contexts: impl IntoIterator<Item = Context<T>>,

@@ -83,6 +83,7 @@ mod hook;
 mod journal;
 mod node;
 mod once;
+mod probe;
 mod replica;
 mod run;
 mod spans;
@@ -106,7 +107,7 @@ pub use node::{Outcome, Output};
 ///
 /// The body is an ordinary async function over plain values. A parameter `T` takes a `T`, a `Context<T>` or a
 /// `&Context<T>`; at least one argument is a context. A parameter `&T` reads the parent's value without a copy. A body
-/// that returns a `Result` may fail.
+/// that returns a `Result`, under whatever name, may fail.
 ///
 /// - `#[node]` names the node as the function, `#[node(name = "…")]` as you say.
 /// - `#[node(transient)]` keeps its value out of journals.
@@ -163,6 +164,16 @@ pub use node::{Outcome, Output};
 /// async fn forgets(n: i64) -> Context<i64> { double(Context::new(n)) }
 /// ```
 ///
+/// or one behind a pointer, in what the signature shows (in a field of a struct of yours the compiler cannot see it),
+///
+/// ```compile_fail,E0277
+/// # use pipeline::{Context, node};
+/// # #[node]
+/// # async fn double(n: i64) -> i64 { n * 2 }
+/// #[node]
+/// async fn forgets(n: i64) -> std::sync::Arc<Context<i64>> { std::sync::Arc::new(double(Context::new(n))) }
+/// ```
+///
 /// a node without parameters, and a function that is not async.
 ///
 /// ```compile_fail
@@ -177,6 +188,12 @@ pub use pipeline_macros::node;
 /// `&mut self`, prepares it where it lives. Nothing is built by the declaration, only by [`get`](Replica::get),
 /// [`deploy`](Replica::deploy), [`Manager::deploy_all`] or a [`runtime`] block. Arguments and answers are data
 /// (`Serialize` and `Deserialize`), so that an instance may live elsewhere.
+///
+/// A method that returns a `Result`, under whatever name, fails with a [`ReplicaError`]; the error it was is its
+/// [`source`](std::error::Error::source), if the instance is in this process. A panic is such a failure, too.
+///
+/// A pool that is scaled down hands out the others from then on. Who holds an instance that had to go calls it as before, and
+/// it ends when the last one lets go of it. A manager, and a server, have a limit of instances (`instances_max`).
 ///
 /// - `n = 2`: how many instances; one if not said.
 /// - `least_busy`: callers get the instance that the fewest hold, instead of one after the other.
@@ -231,8 +248,9 @@ pub use pipeline_macros::node;
 /// A method that does not exist is the compiler's business, too; by [name](Proxy::call) it is an error that lists what
 /// there is.
 pub use pipeline_macros::replica;
-pub use replica::backend::{Backend, Data, Eventually, Factory, Instance, register_backend};
-pub use replica::error::ReplicaError;
+pub use replica::backend::{Backend, Eventually, Factory, Instance, register_backend};
+pub use replica::data::{Data, DataError};
+pub use replica::error::{OwnError, ReplicaError};
 pub use replica::manager::{Config, Manager, runtime};
 pub use replica::pool::{Pick, Pool, Spec};
 pub use replica::{Proxy, Replica};
@@ -247,9 +265,12 @@ struct Readme;
 /// What the attributes write; not for people.
 #[doc(hidden)]
 pub mod support {
-    pub use crate::call::{Fallible, Probe, Recordable, Unrecordable, outcome};
+    pub use crate::call::outcome;
     pub use crate::context::{Call, Given};
     pub use crate::node::{Kind, Output};
+    pub use crate::probe::{
+        Immovable, Infallibly, Movable, NoContext, NotPending, Probe, Recordable, Returned, Unrecordable, written_out,
+    };
     pub use crate::replica::backend::{answer, arguments, unknown_method};
     pub use crate::replica::failed;
     pub use crate::replica::pool::Declared;

@@ -1,21 +1,25 @@
 //! Replicas: services declared once, deployed in this process or another by configuration only.
 
 pub(crate) mod backend;
+pub(crate) mod data;
 pub(crate) mod error;
 pub(crate) mod manager;
 pub(crate) mod pool;
+pub(crate) mod reader;
 
 use std::any::Any;
+use std::error::Error;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::to_raw_value;
 
 use crate::run::HERE;
 use backend::Instance;
-use error::ReplicaError;
+use error::{OwnError, ReplicaError};
 use pool::Pool;
 
 /// A type declared by [`#[replica]`](crate::replica).
@@ -32,12 +36,8 @@ pub trait Replica: Instance + Sized {
     /// Makes the instances from these arguments, and remembers them. If they are there already, nothing changes.
     fn deploy(arguments: Self::Arguments) -> impl Future<Output = Result<(), ReplicaError>> + Send {
         // Into data first, so that the future need not hold the arguments by reference.
-        let data = to_raw_value(&arguments).map_err(|error| ReplicaError::Arguments {
-            replica: Self::pool().spec().name.to_owned(),
-            method: "new".to_owned(),
-            text: error.to_string(),
-        });
-        async move { Self::pool().deploy(&data?).await }
+        let data = backend::packed(Self::pool().spec().name, "new", &arguments);
+        async move { Self::pool().deploy_data(data?).await }
     }
 
     /// Remembers what instances are to be built from, for whoever deploys them.
@@ -45,7 +45,8 @@ pub trait Replica: Instance + Sized {
         Self::pool().remember(&arguments)
     }
 
-    /// Makes more instances, or ends the last ones. The others keep their state.
+    /// Makes more instances, or ends the last ones. The others keep their state. One that is scaled away is handed to nobody
+    /// from then on, and ends when the last caller lets go of it.
     fn scale(n: usize) -> impl Future<Output = Result<(), ReplicaError>> + Send {
         Self::pool().scale(n)
     }
@@ -97,18 +98,13 @@ impl<R: Instance> Proxy<R> {
             return Err(ReplicaError::Private(method.to_owned()));
         }
         let replica = self.pool.spec().name;
-        let arguments = to_raw_value(arguments).map_err(|error| ReplicaError::Arguments {
-            replica: replica.to_owned(),
-            method: method.to_owned(),
-            text: error.to_string(),
-        })?;
+        let arguments = backend::packed(replica, method, arguments)?;
         self.tell_hooks(method);
-        let instance = match &self.reach {
-            Reach::Here(instance) => instance.clone(),
-            Reach::There(instance) => instance.clone(),
+        let answer = match &self.reach {
+            Reach::Here(here) => guarded(here.clone().call(method.to_owned(), arguments), replica, method).await?,
+            Reach::There(there) => there.clone().call(method.to_owned(), arguments).await?,
         };
-        let answer = instance.call(method.to_owned(), arguments).await?;
-        serde_json::from_str(answer.get()).map_err(|error| ReplicaError::Answer {
+        answer.read().map_err(|error| ReplicaError::Answer {
             replica: replica.to_owned(),
             method: method.to_owned(),
             text: error.to_string(),
@@ -123,9 +119,19 @@ impl<R: Instance> Proxy<R> {
         Some(here)
     }
 
+    /// A plain call of a method, whose panic is a failure of the method here, too.
+    #[doc(hidden)]
+    pub async fn guarded<T>(
+        &self,
+        method: &str,
+        work: impl Future<Output = Result<T, ReplicaError>>,
+    ) -> Result<T, ReplicaError> {
+        guarded(work, self.pool.spec().name, method).await
+    }
+
     /// A method's own error.
     #[doc(hidden)]
-    pub fn failed(&self, method: &str, error: impl std::fmt::Display) -> ReplicaError {
+    pub fn failed(&self, method: &str, error: impl Into<Box<dyn Error + Send + Sync>>) -> ReplicaError {
         failed(self.pool.spec().name, method, error)
     }
 
@@ -141,6 +147,18 @@ impl<R: Instance> Proxy<R> {
 
 /// A method's own error, with where it comes from.
 #[doc(hidden)]
-pub fn failed(replica: &str, method: &str, error: impl std::fmt::Display) -> ReplicaError {
-    ReplicaError::Failed { replica: replica.to_owned(), method: method.to_owned(), text: error.to_string() }
+pub fn failed(replica: &str, method: &str, error: impl Into<Box<dyn Error + Send + Sync>>) -> ReplicaError {
+    let error: crate::Cause = Arc::from(error.into());
+    let text = error.to_string();
+    ReplicaError::Failed { replica: replica.to_owned(), method: method.to_owned(), text, source: Some(OwnError(error)) }
+}
+
+/// A panic is a failure of the method it happened in, and of nothing else.
+pub(crate) async fn guarded<T>(
+    work: impl Future<Output = Result<T, ReplicaError>>,
+    replica: &str,
+    method: &str,
+) -> Result<T, ReplicaError> {
+    let panicked = |panic: Box<dyn Any + Send>| Err(failed(replica, method, crate::error::panicked(&*panic)));
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(panicked)
 }

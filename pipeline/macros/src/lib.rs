@@ -1,7 +1,9 @@
 //! The attributes of the crate `pipeline`. This crate reads and writes Rust; what it writes is explained there.
 
 mod node;
+mod plain;
 mod replica;
+mod returned;
 
 use proc_macro::TokenStream;
 

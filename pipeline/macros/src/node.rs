@@ -1,12 +1,15 @@
 //! `#[node]`: from a function over values to one over contexts.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::spanned::Spanned;
 use syn::{
-    Error, FnArg, Ident, ImplItem, ItemFn, ItemImpl, LitStr, Receiver, ReceiverKind, Result, ReturnType, Signature,
-    Type, parse_quote,
+    Attribute, Error, FnArg, Generics, Ident, ImplItem, ItemFn, ItemImpl, LitStr, Receiver, ReceiverKind, Result,
+    ReturnType, Signature, Type, parse_quote,
 };
+
+use crate::plain;
+use crate::returned::Returned;
 
 struct Settings {
     name: Option<LitStr>,
@@ -21,15 +24,22 @@ pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let function = syn::parse2::<ItemFn>(item)?;
     let name = settings.name(&function.sig.ident);
     let ItemFn { attrs, vis, sig, block, .. } = function;
-    let node = Node::of(sig, name, settings.transient)?;
+    let node = Node::of(sig, name, settings.transient, &Generics::default())?;
     let (head, call) = (node.head(), node.call());
     let body = node.body_signature();
+    let unused = unused(&attrs);
     Ok(quote! {
-        #(#attrs)* #vis #head {
+        #unused #(#attrs)* #vis #head {
             #body #block
             #call
         }
     })
+}
+
+/// A call that nobody keeps does nothing. Said of the function and not of `Context`, for `context.run().await?;` is fine.
+fn unused(attrs: &[Attribute]) -> Option<TokenStream> {
+    let said = attrs.iter().any(|attribute| attribute.path().is_ident("must_use"));
+    (!said).then(|| quote!(#[must_use = "a node that is called does nothing until its value is read"]))
 }
 
 /// A node with settings: the one async method of an `impl` block.
@@ -42,14 +52,15 @@ fn object(settings: &Settings, mut block: ItemImpl) -> Result<TokenStream> {
     let (Some(method), None) = (methods.next(), methods.next()) else {
         return Err(Error::new(block.self_ty.span(), "a node object has one async method: the node"));
     };
-    let node = Node::of(method.sig.clone(), name, settings.transient)?;
+    let node = Node::of(method.sig.clone(), name, settings.transient, &block.generics)?;
     if !node.has_self {
         return Err(Error::new(method.sig.span(), "the method of a node object takes `&self`: its settings"));
     }
     let (head, call, body, code) = (node.head(), node.call(), node.body_signature(), &method.block);
     let (attrs, vis) = (&method.attrs, &method.vis);
     // The body stays a method, under a hidden name, so that `self` in it means what it says.
-    let replacement: ImplItem = parse_quote! { #(#attrs)* #vis #head { #call } };
+    let unused = unused(attrs);
+    let replacement: ImplItem = parse_quote! { #unused #(#attrs)* #vis #head { #call } };
     let hidden: ImplItem = parse_quote! { #[doc(hidden)] #body #code };
     for item in &mut block.items {
         if matches!(item, ImplItem::Fn(method) if method.sig.asyncness.is_some()) {
@@ -89,9 +100,7 @@ struct Node {
     transient: bool,
     has_self: bool,
     parameters: Vec<Parameter>,
-    /// The type of the value, and whether a `Result` is around it.
-    value: TokenStream,
-    fallible: bool,
+    returned: Returned,
 }
 
 struct Parameter {
@@ -101,21 +110,25 @@ struct Parameter {
     /// The type that is kept: `T` of `T`, the owned form of `&T`.
     value: TokenStream,
     by_reference: bool,
+    /// Asks the compiler whether it is plain, if there is a doubt.
+    check: Option<TokenStream>,
 }
 
 impl Node {
-    fn of(signature: Signature, name: String, transient: bool) -> Result<Self> {
+    /// `around` are the type parameters of the impl block, if it is in one.
+    fn of(signature: Signature, name: String, transient: bool, around: &Generics) -> Result<Self> {
         if signature.asyncness.is_none() {
             return Err(Error::new(signature.fn_token.span, "a node is an `async fn`"));
         }
         let has_self = check_self(&signature)?;
-        let parameters = signature.inputs.iter().filter_map(typed).enumerate().map(parameter).collect::<Vec<_>>();
+        let parameters = signature.inputs.iter().filter_map(typed).enumerate().map(parameter);
+        let parameters = parameters.collect::<Result<Vec<_>>>()?;
         if parameters.is_empty() {
             let text = "a node needs a parameter: it is called with at least one `Context`";
             return Err(Error::new(signature.ident.span(), text));
         }
-        let (value, fallible) = value(&signature.output)?;
-        Ok(Node { signature, name, transient, has_self, parameters, value, fallible })
+        let returned = Returned::of(&signature.output, &[&signature.generics, around]);
+        Ok(Node { signature, name, transient, has_self, parameters, returned })
     }
 
     /// The function as callers see it.
@@ -133,7 +146,7 @@ impl Node {
         let (parameters, bounds) = (&generics.params, &generics.where_clause);
         let this = self.has_self.then(|| quote!(&self,));
         let arguments = self.parameters.iter().map(|Parameter { name, generic, .. }| quote!(#name: #generic));
-        let value = &self.value;
+        let value = self.returned.value();
         quote!(fn #ident<#parameters>(#this #(#arguments),*) -> ::pipeline::Context<#value> #bounds)
     }
 
@@ -150,7 +163,7 @@ impl Node {
 
     /// Gathers the arguments and makes the pending context.
     fn call(&self) -> TokenStream {
-        let (name, value, body) = (&self.name, &self.value, self.body_name());
+        let (name, value, body) = (&self.name, self.returned.value(), self.body_name());
         let names = self.parameters.iter().map(|parameter| &parameter.name).collect::<Vec<_>>();
         let passed = self.parameters.iter().map(|Parameter { name, by_reference, .. }| match by_reference {
             true => quote!(&*#name),
@@ -165,14 +178,14 @@ impl Node {
             ),
             false => (quote!(), quote!(), quote!(#body #turbofish)),
         };
-        let result = match self.fallible {
-            true => quote!(#body(#(#passed),*).await),
-            false => quote!(::std::result::Result::<_, ::std::convert::Infallible>::Ok(#body(#(#passed),*).await)),
-        };
+        let result = self.returned.result(quote!(#body(#(#passed),*).await));
+        let checks = self.parameters.iter().filter_map(|parameter| parameter.check.as_ref());
+        let checks = checks.cloned().chain(self.returned.check()).chain(self.check_value());
         let transient = self.transient.then(|| quote!(.transient()));
         quote! {
             #[allow(unused_imports)]
             use ::pipeline::support::{Recordable as _, Unrecordable as _};
+            #(#checks)*
             let mut __call = ::pipeline::support::Call::new(#name);
             #(let #names = ::pipeline::Argument::give(#names, &mut __call);)*
             #keep_self
@@ -181,6 +194,13 @@ impl Node {
                 #clone_self
                 ::std::boxed::Box::pin(async move { ::pipeline::support::outcome(#result) })
             })
+        }
+    }
+
+    fn check_value(&self) -> Option<TokenStream> {
+        match &self.signature.output {
+            ReturnType::Type(_, ty) if !plain::surely(ty) => Some(plain::returned(ty, &self.returned.value())),
+            _ => None,
         }
     }
 
@@ -210,13 +230,15 @@ fn typed(argument: &FnArg) -> Option<&syn::PatType> {
     }
 }
 
-fn parameter((i, argument): (usize, &syn::PatType)) -> Parameter {
+fn parameter((i, argument): (usize, &syn::PatType)) -> Result<Parameter> {
     let name = named(&argument.pat, i);
+    plain::check_parameter(&name, &argument.ty)?;
     let (value, by_reference) = match &*argument.ty {
         Type::Reference(reference) => (owned(&reference.elem), true),
         plain => (quote!(#plain), false),
     };
-    Parameter { name, generic: format_ident!("Argument{i}"), value, by_reference }
+    let check = (!plain::surely(&argument.ty)).then(|| plain::parameter(&name, &value, argument.span()));
+    Ok(Parameter { name, generic: format_ident!("Argument{i}"), value, by_reference, check })
 }
 
 /// The parameter's name, or one for a pattern that has none.
@@ -238,30 +260,6 @@ pub fn owned(borrowed: &Type) -> TokenStream {
         }
         other => quote!(#other),
     }
-}
-
-/// The type of a node's value. A context among it is refused here, where the message can say what to do.
-fn value(output: &ReturnType) -> Result<(TokenStream, bool)> {
-    let ReturnType::Type(_, returned) = output else { return Ok((quote!(()), false)) };
-    if let Some(span) = mentions_context(quote!(#returned)) {
-        let text =
-            "a node returns a plain value, not a pending context: `.await` it in the body and return what it holds";
-        return Err(Error::new(span, text));
-    }
-    match &**returned {
-        Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result") => {
-            Ok((quote!(<#returned as ::pipeline::support::Fallible>::Value), true))
-        }
-        plain => Ok((quote!(#plain), false)),
-    }
-}
-
-fn mentions_context(tokens: TokenStream) -> Option<Span> {
-    tokens.into_iter().find_map(|token| match token {
-        proc_macro2::TokenTree::Ident(ident) if ident == "Context" => Some(ident.span()),
-        proc_macro2::TokenTree::Group(group) => mentions_context(group.stream()),
-        _ => None,
-    })
 }
 
 pub fn type_ident(ty: &Type) -> Result<&Ident> {

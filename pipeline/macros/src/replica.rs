@@ -1,14 +1,15 @@
 //! `#[replica]`: from an impl block to a declaration, a proxy and a table of methods.
 
-use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use proc_macro2::{Group, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote};
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Error, Expr, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, LitInt, Receiver, ReceiverKind, Result,
-    ReturnType, Signature, Type, Visibility,
+    Signature, Type, Visibility,
 };
 
 use crate::node::{named, owned, type_ident};
+use crate::returned::Returned;
 
 struct Settings {
     n: LitInt,
@@ -64,7 +65,7 @@ struct Method {
     documentation: Vec<Attribute>,
     signature: Signature,
     parameters: Vec<(Ident, Type)>,
-    fallible: bool,
+    returned: Returned,
 }
 
 impl Service {
@@ -80,10 +81,10 @@ impl Service {
             if take_mark(method, "init") {
                 initialiser = Some(method.sig.ident.clone());
             } else if method.sig.receiver().is_none() {
-                constructor = if method.sig.ident == "new" { Some(Method::of(method)?) } else { constructor };
+                constructor = if method.sig.ident == "new" { Some(Method::of(method, &name)?) } else { constructor };
             } else if matches!(method.vis, Visibility::Public(_)) {
                 check_shared(&method.sig)?;
-                methods.push(Method::of(method)?);
+                methods.push(Method::of(method, &name)?);
             }
         }
         let constructor = constructor.ok_or_else(|| {
@@ -108,7 +109,7 @@ impl Service {
         let arguments = if let [one] = &types[..] { quote!(#one) } else { quote!((#(#types),*)) };
         let names = self.constructor.names();
         let decoded = if let [one] = &names[..] { quote!(#one) } else { quote!((#(#names),*)) };
-        let built = self.constructor.call(quote!(#name::new));
+        let built = self.constructor.call(quote!(<#name>::new));
         let built = self.constructor.or_failed(built, quote!(__SPEC_NAME), "new");
         let initialise = self.initialiser.as_ref().map(|method| quote!(__instance.#method();));
         quote! {
@@ -161,7 +162,7 @@ impl Service {
         let arms = self.methods.iter().map(|method| {
             let (called, text) = (&method.signature.ident, method.signature.ident.to_string());
             let (names, types) = (method.names(), method.owned_types());
-            let answer = method.call(quote!(self.#called));
+            let answer = method.call(quote!(<#name>::#called));
             let answer = method.or_failed(answer, quote!(__replica), &text);
             // Without parameters there is still a list, of nothing.
             let (pattern, shape) = match names.is_empty() {
@@ -200,7 +201,7 @@ impl Service {
     fn proxy(&self) -> TokenStream {
         let (name, proxy) = (&self.name, self.proxy_name());
         let documentation = format!("What a caller of [`{name}`] holds: its methods, wherever the instance is.");
-        let methods = self.methods.iter().map(|method| method.through_proxy());
+        let methods = self.methods.iter().map(|method| method.through_proxy(name));
         let local = quote! {
             /// The instance itself, if it is in this process.
             pub fn local(&self) -> ::std::option::Option<&#name> {
@@ -245,8 +246,9 @@ impl Service {
 }
 
 impl Method {
-    fn of(method: &ImplItemFn) -> Result<Self> {
-        let signature = method.sig.clone();
+    /// `replica` is what `Self` means in it, and would not mean in what is made of it.
+    fn of(method: &ImplItemFn, replica: &Ident) -> Result<Self> {
+        let signature = syn::parse2::<Signature>(without_self(method.sig.to_token_stream(), replica))?;
         if !signature.generics.params.is_empty() {
             return Err(Error::new(
                 signature.generics.span(),
@@ -259,9 +261,9 @@ impl Method {
         });
         let parameters =
             parameters.enumerate().map(|(i, argument)| (named(&argument.pat, i), (*argument.ty).clone())).collect();
-        let fallible = matches!(&signature.output, ReturnType::Type(_, ty) if is_result(ty));
+        let returned = Returned::of(&signature.output, &[]);
         let documentation = method.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
-        Ok(Method { documentation, signature, parameters, fallible })
+        Ok(Method { documentation, signature, parameters, returned })
     }
 
     fn names(&self) -> Vec<&Ident> {
@@ -284,31 +286,26 @@ impl Method {
             _ => quote!(#name),
         });
         let wait = self.signature.asyncness.map(|_| quote!(.await));
-        quote!(#function(#(#arguments),*)#wait)
+        // By its path: a method `clone` or `call` is not one of the pointer that `self` is, or of a trait in scope.
+        let this = self.signature.receiver().map(|_| quote!(&self,));
+        quote!(#function(#this #(#arguments),*)#wait)
     }
 
-    fn or_failed(&self, result: TokenStream, replica: TokenStream, method: &str) -> TokenStream {
-        match self.fallible {
-            true => quote!(#result.map_err(|error| ::pipeline::support::failed(#replica, #method, error))?),
-            false => result,
-        }
+    fn or_failed(&self, returned: TokenStream, replica: TokenStream, method: &str) -> TokenStream {
+        let result = self.returned.result(returned);
+        quote!(#result.map_err(|error| ::pipeline::support::failed(#replica, #method, error))?)
     }
 
-    fn through_proxy(&self) -> TokenStream {
+    fn through_proxy(&self, replica: &Ident) -> TokenStream {
         let Method { documentation, parameters, .. } = self;
         let name = &self.signature.ident;
         let text = name.to_string();
         let (names, types) = (self.names(), parameters.iter().map(|(_, ty)| ty));
-        let value = match &self.signature.output {
-            ReturnType::Default => quote!(()),
-            ReturnType::Type(_, ty) if self.fallible => quote!(<#ty as ::pipeline::support::Fallible>::Value),
-            ReturnType::Type(_, ty) => quote!(#ty),
-        };
+        let value = self.returned.value();
         let wait = self.signature.asyncness.map(|_| quote!(.await));
-        let here = match self.fallible {
-            true => quote!(__here.#name(#(#names),*)#wait.map_err(|error| self.0.failed(#text, error))),
-            false => quote!(::std::result::Result::Ok(__here.#name(#(#names),*)#wait)),
-        };
+        let here = self.returned.result(quote!(<#replica>::#name(__here, #(#names),*)#wait));
+        let here = quote!(#here.map_err(|error| self.0.failed(#text, error)));
+        let here = quote!(self.0.guarded(#text, async { #here }).await);
         let list = if names.is_empty() { quote!([(); 0]) } else { quote!((#(#names,)*)) };
         quote! {
             #(#documentation)*
@@ -338,6 +335,15 @@ fn take_mark(method: &mut ImplItemFn, mark: &str) -> bool {
     method.attrs.len() < before
 }
 
-fn is_result(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
+fn without_self(tokens: TokenStream, replica: &Ident) -> TokenStream {
+    let replaced = tokens.into_iter().map(|token| match token {
+        TokenTree::Ident(ident) if ident == "Self" => TokenTree::Ident(Ident::new(&replica.to_string(), ident.span())),
+        TokenTree::Group(group) => {
+            let mut inside = Group::new(group.delimiter(), without_self(group.stream(), replica));
+            inside.set_span(group.span());
+            TokenTree::Group(inside)
+        }
+        token => token,
+    });
+    replaced.collect()
 }

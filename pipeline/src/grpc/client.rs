@@ -1,21 +1,23 @@
 //! The backend `grpc`: asks a server for instances and stands in for them here.
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Status};
 
-use crate::grpc::wire::{Ask, Json, MESSAGE_BYTES_MAX, PATH, Reply};
-use crate::replica::backend::{Backend, Data, Eventually, Instance};
+use crate::grpc::wire::{Ask, MESSAGE_BYTES_MAX, PATH, Packed, Reply, packed, unpacked};
+use crate::replica::backend::{Backend, Eventually, Instance};
+use crate::replica::data::Data;
 use crate::replica::error::ReplicaError;
 use crate::replica::pool::Spec;
 use crate::sync::Mutex;
@@ -41,6 +43,9 @@ struct Options {
     /// For one call, and for building all instances of one replica.
     #[serde(default = "call_ms")]
     call_ms: u64,
+    /// No call or answer is larger.
+    #[serde(default = "message_bytes_max")]
+    message_bytes_max: usize,
 }
 
 fn connect_ms() -> u64 {
@@ -49,6 +54,10 @@ fn connect_ms() -> u64 {
 
 fn call_ms() -> u64 {
     60_000
+}
+
+fn message_bytes_max() -> usize {
+    MESSAGE_BYTES_MAX
 }
 
 /// Makes the backend from its options. Nothing is connected before it is used.
@@ -69,13 +78,39 @@ struct Link {
     address: String,
     token: Option<MetadataValue<Ascii>>,
     limit: Duration,
+    message_bytes_max: usize,
     session: String,
     /// Made at the first use, and anew after it broke: it lives on the runtime that was current then.
     channel: Mutex<Option<Channel>>,
-    /// What there should be, for a server that comes back without it.
-    deployed: Mutex<HashMap<&'static str, (usize, Data)>>,
-    /// One at a time restores it.
-    restoring: tokio::sync::Mutex<()>,
+    /// What there should be, and be again on a server that comes back without it.
+    deployed: Mutex<HashMap<&'static str, Fleet>>,
+    /// Held by whoever tells the server of a change: two such messages must not overtake each other. The number of the
+    /// next instance; none is given twice, so that who holds one that is gone does not find another in its place.
+    next: tokio::sync::Mutex<u64>,
+}
+
+/// The instances of one replica.
+struct Fleet {
+    arguments: Data,
+    /// All that somebody here may still call: the pool's, and those it gave up while a caller held them.
+    alive: BTreeSet<u64>,
+    /// How many the server has, as far as it was told.
+    told: usize,
+    /// Whether there is a task already that will tell it.
+    telling: bool,
+}
+
+impl Fleet {
+    fn ranges(&self) -> Vec<Range<u64>> {
+        let mut ranges = Vec::<Range<u64>>::new();
+        for id in &self.alive {
+            match ranges.last_mut() {
+                Some(last) if last.end == *id => last.end += 1,
+                _ => ranges.push(*id..*id + 1),
+            }
+        }
+        ranges
+    }
 }
 
 impl Link {
@@ -105,39 +140,52 @@ impl Link {
             address: options.url,
             token,
             limit: Duration::from_millis(options.call_ms),
+            message_bytes_max: options.message_bytes_max,
             session: fresh_session(),
             channel: Mutex::new(None),
             deployed: Mutex::new(HashMap::new()),
-            restoring: tokio::sync::Mutex::new(()),
+            next: tokio::sync::Mutex::new(0),
         })
     }
 
-    async fn ask(&self, ask: Ask) -> Result<Data, ReplicaError> {
+    /// Asks, on behalf of this method.
+    async fn ask(&self, ask: &Ask, of: (&str, &str)) -> Result<Data, ReplicaError> {
+        self.send(packed(ask, "call", of, self.message_bytes_max)?, of).await
+    }
+
+    async fn send(&self, message: Bytes, of: (&str, &str)) -> Result<Data, ReplicaError> {
         let channel = self.channel.with(|channel| channel.get_or_insert_with(|| self.endpoint.connect_lazy()).clone());
-        let mut request = Request::new(ask);
+        let mut request = Request::new(message);
         request.set_timeout(self.limit);
         if let Some(token) = &self.token {
             request.metadata_mut().insert("authorization", token.clone());
         }
         let mut grpc = tonic::client::Grpc::new(channel)
-            .max_decoding_message_size(MESSAGE_BYTES_MAX)
-            .max_encoding_message_size(MESSAGE_BYTES_MAX);
+            .max_decoding_message_size(self.message_bytes_max)
+            .max_encoding_message_size(self.message_bytes_max);
         let exchange = async {
             grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
-            grpc.unary(request, PathAndQuery::from_static(PATH), Json::<Ask, Reply>::new()).await
+            let answer = grpc.unary(request, PathAndQuery::from_static(PATH), Packed).await?;
+            unpacked::<Reply>(answer.get_ref())
         };
         match tokio::time::timeout(self.limit, exchange).await {
-            Ok(Ok(reply)) => reply.into_inner(),
-            Ok(Err(status)) => Err(self.broken(status)),
+            Ok(Ok(reply)) => reply,
+            Ok(Err(status)) => Err(self.broken(status, of)),
             Err(_) => Err(self.timed_out()),
         }
     }
 
-    fn broken(&self, status: Status) -> ReplicaError {
+    fn broken(&self, status: Status, (replica, method): (&str, &str)) -> ReplicaError {
         let address = self.address.clone();
         match status.code() {
             Code::Unauthenticated => ReplicaError::Refused(address),
             Code::Cancelled | Code::DeadlineExceeded => self.timed_out(),
+            // What gRPC has for a message above the limit: the server's for a call, ours for an answer.
+            Code::OutOfRange => ReplicaError::TooLarge {
+                replica: replica.to_owned(),
+                method: method.to_owned(),
+                text: format!("{} (see `message_bytes_max`)", status.message()),
+            },
             _ => {
                 // Whatever became of the connection: the next call has a new one.
                 self.channel.with(|channel| *channel = None);
@@ -150,23 +198,60 @@ impl Link {
         ReplicaError::TimedOut { address: self.address.clone(), limit_ms: self.limit.as_millis() as u64 }
     }
 
-    async fn scale(&self, replica: &str, arguments: Data, n: usize) -> Result<(), ReplicaError> {
-        let (session, replica) = (self.session.clone(), replica.to_owned());
-        self.ask(Ask::Scale { session, replica, arguments, n }).await.map(drop)
+    /// Has the server hold exactly these instances. Only by who holds `next`.
+    async fn have(&self, spec: &Spec, arguments: Data, instances: Vec<Range<u64>>) -> Result<(), ReplicaError> {
+        let (session, replica) = (self.session.clone(), spec.name.to_owned());
+        self.ask(&Ask::Scale { session, replica, arguments, instances }, (spec.name, "new")).await.map(drop)
     }
 
-    async fn call(&self, at: &Remote, method: String, arguments: Data) -> Result<Data, ReplicaError> {
-        let (session, replica) = (self.session.clone(), at.spec.name.to_owned());
-        self.ask(Ask::Call { session, replica, instance: at.instance, method, arguments }).await
-    }
-
-    /// Deploys again what the server no longer has: it was restarted, or has not heard of us for too long.
-    async fn restore(&self, spec: &Spec) -> Result<(), ReplicaError> {
-        let _restoring = self.restoring.lock().await;
-        match self.deployed.with(|deployed| deployed.get(spec.name).cloned()) {
+    /// Deploys again what the server no longer has: it was restarted, or has not heard of us for too long. An instance that
+    /// was shut down is not deployed again.
+    async fn restore(&self, spec: &Spec, instance: u64) -> Result<(), ReplicaError> {
+        let _one_at_a_time = self.next.lock().await;
+        let there = self.deployed.with(|deployed| match deployed.get(spec.name) {
+            Some(fleet) if fleet.alive.contains(&instance) => Some((fleet.arguments.clone(), fleet.ranges())),
+            _ => None,
+        });
+        match there {
             // A second one in a row finds them there, and changes nothing.
-            Some((n, arguments)) => self.scale(spec.name, arguments, n).await,
+            Some((arguments, instances)) => self.have(spec, arguments, instances).await,
             None => Err(ReplicaError::NotDeployed(spec.name.to_owned())),
+        }
+    }
+
+    /// Nobody here holds this instance any more. The server is told soon, of all that were let go by then.
+    fn let_go(self: &Arc<Self>, spec: &'static Spec, instance: u64) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return self.deployed.with(|deployed| {
+                deployed.get_mut(spec.name).map(|fleet| fleet.alive.remove(&instance));
+            });
+        };
+        let tell = self.deployed.with(|deployed| {
+            let Some(fleet) = deployed.get_mut(spec.name) else { return false };
+            // Whoever lets go of all of them shuts them down, which is another message.
+            fleet.alive.remove(&instance) && !fleet.alive.is_empty() && !std::mem::replace(&mut fleet.telling, true)
+        });
+        if tell {
+            let link = self.clone();
+            runtime.spawn(async move { link.tell(spec).await });
+        }
+    }
+
+    async fn tell(&self, spec: &Spec) {
+        let _one_at_a_time = self.next.lock().await;
+        let news = self.deployed.with(|deployed| {
+            let fleet = deployed.get_mut(spec.name)?;
+            fleet.telling = false;
+            let changed = !fleet.alive.is_empty() && fleet.alive.len() != fleet.told;
+            changed.then(|| (fleet.arguments.clone(), fleet.ranges(), fleet.alive.len()))
+        });
+        let Some((arguments, instances, n)) = news else { return };
+        match self.have(spec, arguments, instances).await {
+            Ok(()) => self.deployed.with(|deployed| {
+                deployed.get_mut(spec.name).into_iter().for_each(|fleet| fleet.told = n);
+            }),
+            // The next change tells it, too; and a server that is gone has none of them.
+            Err(error) => tracing::debug!(%error, "instances that were scaled away are still there"),
         }
     }
 }
@@ -193,20 +278,34 @@ impl Backend for Grpc {
     async fn scale(
         &self,
         spec: &'static Spec,
-        arguments: &RawValue,
-        _: Vec<Arc<dyn Instance>>,
+        arguments: &Data,
+        mut existing: Vec<Arc<dyn Instance>>,
         n: usize,
     ) -> Result<Vec<Arc<dyn Instance>>, ReplicaError> {
-        self.0.scale(spec.name, arguments.to_owned(), n).await?;
-        self.0.deployed.with(|deployed| deployed.insert(spec.name, (n, arguments.to_owned())));
+        let Link { deployed, next, .. } = &*self.0;
+        let mut next = next.lock().await;
+        existing.truncate(n); // those that nobody holds are let go of here, and so are not in the list that follows
+        let new = *next..next.saturating_add((n - existing.len()) as u64);
+        let alive = deployed.with(|deployed| deployed.get(spec.name).map_or(Vec::new(), Fleet::ranges));
+        let instances = alive.into_iter().chain((!new.is_empty()).then(|| new.clone())).collect();
+        self.0.have(spec, arguments.clone(), instances).await?;
+        *next = new.end;
+        deployed.with(|deployed| {
+            let none = || Fleet { arguments: arguments.clone(), alive: BTreeSet::new(), told: 0, telling: false };
+            let fleet = deployed.entry(spec.name).or_insert_with(none);
+            fleet.arguments = arguments.clone();
+            fleet.alive.extend(new.clone());
+            fleet.told = fleet.alive.len();
+        });
         let remote = |instance| -> Arc<dyn Instance> { Arc::new(Remote { link: self.0.clone(), spec, instance }) };
-        Ok((0..n).map(remote).collect())
+        Ok(existing.into_iter().chain(new.map(remote)).collect())
     }
 
     async fn shutdown(&self, spec: &'static Spec) -> Result<(), ReplicaError> {
+        let _one_at_a_time = self.0.next.lock().await;
         self.0.deployed.with(|deployed| deployed.remove(spec.name));
         let (session, replica) = (self.0.session.clone(), spec.name.to_owned());
-        self.0.ask(Ask::Shutdown { session, replica }).await.map(drop)
+        self.0.ask(&Ask::Shutdown { session, replica }, (spec.name, "shutdown")).await.map(drop)
     }
 }
 
@@ -214,20 +313,32 @@ impl Backend for Grpc {
 struct Remote {
     link: Arc<Link>,
     spec: &'static Spec,
-    instance: usize,
+    instance: u64,
 }
 
 impl Instance for Remote {
     fn call(self: Arc<Self>, method: String, arguments: Data) -> Eventually<Data> {
         Box::pin(async move {
-            match self.link.call(&self, method.clone(), arguments.clone()).await {
+            let (link, spec) = (&self.link, self.spec);
+            let (session, replica, instance) = (link.session.clone(), spec.name.to_owned(), self.instance);
+            let ask = Ask::Call { session, replica, instance, method, arguments };
+            let Ask::Call { method, .. } = &ask else { unreachable!("made in the line above") };
+            let of = (spec.name, method.as_str());
+            let message = packed(&ask, "call", of, link.message_bytes_max)?;
+            match link.send(message.clone(), of).await {
                 // It was not run: it may be asked again.
                 Err(ReplicaError::NotDeployed(_)) => {
-                    self.link.restore(self.spec).await?;
-                    self.link.call(&self, method, arguments).await
+                    link.restore(spec, instance).await?;
+                    link.send(message, of).await
                 }
                 answer => answer,
             }
         })
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        self.link.let_go(self.spec, self.instance);
     }
 }

@@ -1,16 +1,17 @@
 //! The server: holds instances for its clients, each client's apart from the others'.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::panic::AssertUnwindSafe;
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt;
+use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either, select};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -21,10 +22,11 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Response, Status};
 
-use crate::grpc::wire::{Ask, Json, MESSAGE_BYTES_MAX, PATH, Reply};
-use crate::replica::backend::{Backend, Data, Instance, Local};
+use crate::grpc::wire::{Ask, MESSAGE_BYTES_MAX, PATH, Packed, Reply, packed, unpacked};
+use crate::replica::backend::{Backend, Instance, Local};
+use crate::replica::data::Data;
 use crate::replica::error::ReplicaError;
-use crate::replica::failed;
+use crate::replica::guarded;
 use crate::replica::manager::Manager;
 use crate::replica::pool::Spec;
 use crate::sync::Mutex;
@@ -57,6 +59,7 @@ pub struct ReplicaServer {
     token: Option<String>,
     identity: Option<Identity>,
     instances_max: usize,
+    message_bytes_max: usize,
     silent_for: Duration,
 }
 
@@ -64,7 +67,8 @@ impl ReplicaServer {
     /// Offers the replicas registered with this manager.
     pub fn of(manager: &'static Manager) -> Self {
         let silent_for = Duration::from_secs(3600);
-        ReplicaServer { manager, token: None, identity: None, instances_max: 1000, silent_for }
+        let (instances_max, message_bytes_max) = (1000, MESSAGE_BYTES_MAX);
+        ReplicaServer { manager, token: None, identity: None, instances_max, message_bytes_max, silent_for }
     }
 
     /// Only who shows this token is served. Needed to listen beyond this machine.
@@ -82,6 +86,12 @@ impl ReplicaServer {
     /// Holds at most this many instances, of all clients together; 1,000 if not said.
     pub fn instances_max(mut self, limit: usize) -> Self {
         self.instances_max = limit;
+        self
+    }
+
+    /// Reads no call and writes no answer of more bytes than this; 64 MiB if not said. Clients have the same option.
+    pub fn message_bytes_max(mut self, limit: usize) -> Self {
+        self.message_bytes_max = limit;
         self
     }
 
@@ -127,6 +137,8 @@ impl BoundServer {
             manager: self.server.manager,
             token: self.server.token,
             instances_max: self.server.instances_max,
+            places: Arc::new(Places(AtomicUsize::new(self.server.instances_max))),
+            message_bytes_max: self.server.message_bytes_max,
             silent_for: self.server.silent_for,
             sessions: Mutex::new(HashMap::new()),
         });
@@ -156,19 +168,49 @@ struct Desk {
     manager: &'static Manager,
     token: Option<String>,
     instances_max: usize,
+    places: Arc<Places>,
+    message_bytes_max: usize,
     silent_for: Duration,
     sessions: Mutex<HashMap<String, Session>>,
 }
 
 struct Session {
     heard: Instant,
-    instances: HashMap<&'static str, Vec<Arc<dyn Instance>>>,
+    instances: HashMap<&'static str, BTreeMap<u64, Held>>,
+}
+
+/// An instance, and the place it takes.
+struct Held {
+    instance: Arc<dyn Instance>,
+    _place: Place,
+}
+
+/// How many instances there may still be.
+struct Places(AtomicUsize);
+
+/// Taken before the instance is built, free again when it ends, or never is.
+struct Place(Arc<Places>);
+
+impl Places {
+    /// All of these places at once, or none.
+    fn take(self: &Arc<Self>, n: usize) -> Option<Vec<Place>> {
+        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |free| free.checked_sub(n)).ok()?;
+        Some((0..n).map(|_| Place(self.clone())).collect())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.0.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 impl Desk {
     async fn answer(&self, ask: Ask) -> Reply {
         match ask {
-            Ask::Scale { session, replica, arguments, n } => self.scale(session, &replica, arguments, n).await,
+            Ask::Scale { session, replica, arguments, instances } => {
+                self.scale(session, &replica, arguments, instances).await
+            }
             Ask::Call { session, replica, instance, method, arguments } => {
                 let instance = self.instance(&session, &replica, instance);
                 call(instance.ok_or_else(|| ReplicaError::NotDeployed(replica.clone()))?, &replica, method, arguments)
@@ -181,36 +223,46 @@ impl Desk {
         }
     }
 
-    async fn scale(&self, session: String, replica: &str, arguments: Data, n: usize) -> Reply {
+    async fn scale(&self, session: String, replica: &str, arguments: Data, wanted: Vec<Range<u64>>) -> Reply {
         let spec = self.manager.find(replica)?.spec();
+        let too_many = |n| ReplicaError::TooMany { replica: replica.to_owned(), n, limit: self.instances_max };
+        let n = count(&wanted).ok_or(too_many(usize::MAX))?;
         if n == 0 {
             return Err(ReplicaError::NoInstances(replica.to_owned()));
         }
-        let existing = self.existing(&session, spec);
-        if self.held() - existing.len() + n > self.instances_max {
-            return Err(ReplicaError::TooMany { replica: replica.to_owned(), n, limit: self.instances_max });
+        if n > self.instances_max {
+            return Err(too_many(n));
         }
-        let building = Local.scale(spec, &arguments, existing, n);
-        let instances = guarded(building, replica, "new").await?;
-        self.in_session(session, |session| session.instances.insert(spec.name, instances));
+        let wanted = wanted.into_iter().flatten().collect::<BTreeSet<_>>(); // not before it is known to be short
+        let missing = self.missing(&session, spec, &wanted);
+        let places = self.places.take(missing.len()).ok_or(too_many(n))?;
+        let built = Local.scale(spec, &arguments, Vec::new(), missing.len()).await?;
+        let built = built.into_iter().zip(places).map(|(instance, _place)| Held { instance, _place });
+        self.in_session(session, |session| {
+            let held = session.instances.entry(spec.name).or_default();
+            let ended = held.extract_if(.., |id, _| !wanted.contains(id)).map(|(_, held)| held).collect::<Vec<_>>();
+            // The same may have been asked twice, after a time-out: who was first is called already, and stays.
+            let late = missing.into_iter().zip(built).filter_map(|(id, new)| match held.contains_key(&id) {
+                true => Some(new),
+                false => held.insert(id, new),
+            });
+            late.chain(ended).collect::<Vec<_>>()
+        });
         nothing()
     }
 
-    fn held(&self) -> usize {
-        let of = |session: &Session| session.instances.values().map(Vec::len).sum::<usize>();
-        self.sessions.with(|sessions| sessions.values().map(of).sum())
+    fn missing(&self, session: &str, spec: &Spec, wanted: &BTreeSet<u64>) -> Vec<u64> {
+        self.sessions.with(|sessions| {
+            let held = sessions.get(session).and_then(|session| session.instances.get(spec.name));
+            wanted.iter().copied().filter(|id| held.is_none_or(|held| !held.contains_key(id))).collect()
+        })
     }
 
-    fn existing(&self, session: &str, spec: &Spec) -> Vec<Arc<dyn Instance>> {
-        let existing = |session: &Session| session.instances.get(spec.name).cloned();
-        self.sessions.with(|sessions| sessions.get(session).and_then(existing).unwrap_or_default())
-    }
-
-    fn instance(&self, session: &str, replica: &str, instance: usize) -> Option<Arc<dyn Instance>> {
+    fn instance(&self, session: &str, replica: &str, instance: u64) -> Option<Arc<dyn Instance>> {
         self.sessions.with(|sessions| {
             let session = sessions.get_mut(session)?;
             session.heard = Instant::now();
-            session.instances.get(replica)?.get(instance).cloned()
+            session.instances.get(replica)?.get(&instance).map(|held| held.instance.clone())
         })
     }
 
@@ -264,14 +316,10 @@ async fn call(instance: Arc<dyn Instance>, replica: &str, method: String, argume
     guarded(calling, replica, &method).await
 }
 
-/// A panic is a failure of the method, and not of the server.
-async fn guarded<T>(
-    work: impl Future<Output = Result<T, ReplicaError>>,
-    replica: &str,
-    method: &str,
-) -> Result<T, ReplicaError> {
-    let panicked = |panic: Box<dyn std::any::Any + Send>| Err(failed(replica, method, crate::error::panicked(&*panic)));
-    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(panicked)
+/// How many numbers these are.
+fn count(ranges: &[Range<u64>]) -> Option<usize> {
+    let lengths = ranges.iter().map(|range| range.end.saturating_sub(range.start));
+    lengths.map(usize::try_from).try_fold(0_usize, |n, length| n.checked_add(length.ok()?))
 }
 
 fn nothing() -> Reply {
@@ -302,20 +350,30 @@ impl Service<http::Request<Body>> for Front {
             if !front.0.admits(shown) {
                 return Ok(Status::unauthenticated("the token is missing or wrong").into_http());
             }
-            let mut grpc = tonic::server::Grpc::new(Json::<Reply, Ask>::new())
-                .max_decoding_message_size(MESSAGE_BYTES_MAX)
-                .max_encoding_message_size(MESSAGE_BYTES_MAX);
+            let limit = front.0.message_bytes_max;
+            // An answer that is too large becomes a short one that says so; so only what is read has tonic's limit.
+            let mut grpc =
+                tonic::server::Grpc::new(Packed).max_decoding_message_size(limit).max_encoding_message_size(usize::MAX);
             Ok(grpc.unary(front, request).await)
         })
     }
 }
 
-impl UnaryService<Ask> for Front {
-    type Response = Reply;
-    type Future = BoxFuture<'static, Result<Response<Reply>, Status>>;
+impl UnaryService<Bytes> for Front {
+    type Response = Bytes;
+    type Future = BoxFuture<'static, Result<Response<Bytes>, Status>>;
 
-    fn call(&mut self, request: Request<Ask>) -> Self::Future {
+    fn call(&mut self, request: Request<Bytes>) -> Self::Future {
         let desk = self.0.clone();
-        Box::pin(async move { Ok(Response::new(desk.answer(request.into_inner()).await)) })
+        Box::pin(async move {
+            let ask = unpacked::<Ask>(request.get_ref())?;
+            drop(request);
+            let of = ask.of();
+            let reply = desk.answer(ask).await;
+            let limit = desk.message_bytes_max;
+            let bytes = packed(&reply, "answer", (&of.0, &of.1), limit)
+                .or_else(|refused| packed(&Reply::Err(refused), "answer", (&of.0, &of.1), usize::MAX));
+            bytes.map(Response::new).map_err(|error| Status::internal(error.to_string()))
+        })
     }
 }

@@ -1,80 +1,110 @@
 //! What client and server say to each other, and how it becomes bytes.
 
-use std::marker::PhantomData;
+use std::ops::Range;
 
-use bytes::{Buf, BufMut};
+use bytes::{Buf, BufMut, Bytes};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-use crate::replica::backend::Data;
+use crate::replica::data::Data;
 use crate::replica::error::ReplicaError;
+use crate::replica::reader::read;
 
 /// The one method.
 pub(crate) const PATH: &str = "/pipeline.Replicas/Ask";
 
-/// No call or answer is larger.
+/// No call or answer is larger, if nothing is said.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 /// What a client asks of a server. `session` is the client: two of them never share an instance.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ask {
-    /// Bring a replica to `n` instances; those there keep their state.
-    Scale { session: String, replica: String, arguments: Data, n: usize },
+    /// Have exactly these instances of a replica. The client numbers them, and no number twice: those there keep their
+    /// state, those missing are built, the others end.
+    Scale { session: String, replica: String, arguments: Data, instances: Vec<Range<u64>> },
     /// Call a method of an instance.
-    Call { session: String, replica: String, instance: usize, method: String, arguments: Data },
+    Call { session: String, replica: String, instance: u64, method: String, arguments: Data },
     /// End the instances of a replica.
     Shutdown { session: String, replica: String },
+}
+
+impl Ask {
+    /// The replica, and the method that this is about.
+    pub(crate) fn of(&self) -> (String, String) {
+        match self {
+            Ask::Scale { replica, .. } => (replica.clone(), "new".to_owned()),
+            Ask::Call { replica, method, .. } => (replica.clone(), method.clone()),
+            Ask::Shutdown { replica, .. } => (replica.clone(), "shutdown".to_owned()),
+        }
+    }
 }
 
 /// What a server answers: data, or what went wrong with the replica. Trouble with the connection is a gRPC status.
 pub(crate) type Reply = Result<Data, ReplicaError>;
 
-/// Messages as JSON.
-pub(crate) struct Json<S, R>(PhantomData<(S, R)>);
+/// A message as bytes, unless there are more of them than `limit`.
+pub(crate) fn packed(
+    message: &impl Serialize,
+    what: &str,
+    (replica, method): (&str, &str),
+    limit: usize,
+) -> Result<Bytes, ReplicaError> {
+    let names = || (replica.to_owned(), method.to_owned());
+    let bytes = Data::of(message).map_err(|error| {
+        let (replica, method) = names();
+        ReplicaError::Answer { replica, method, text: error.to_string() }
+    })?;
+    let bytes = bytes.into_bytes();
+    if bytes.len() > limit {
+        let text = format!("the {what} has {} bytes, and `message_bytes_max` is {limit}", bytes.len());
+        let (replica, method) = names();
+        return Err(ReplicaError::TooLarge { replica, method, text });
+    }
+    Ok(bytes.into())
+}
 
-impl<S, R> Json<S, R> {
-    pub(crate) fn new() -> Self {
-        Json(PhantomData)
+/// The other way.
+pub(crate) fn unpacked<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Status> {
+    read(bytes).map_err(|error| Status::invalid_argument(error.to_string()))
+}
+
+/// Messages that are bytes already: what they are, and how large they may be, is looked at where they are made.
+#[derive(Clone, Copy)]
+pub(crate) struct Packed;
+
+impl Codec for Packed {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Packed;
+    type Decoder = Packed;
+
+    fn encoder(&mut self) -> Packed {
+        Packed
+    }
+
+    fn decoder(&mut self) -> Packed {
+        Packed
     }
 }
 
-impl<S, R> Codec for Json<S, R>
-where
-    S: Serialize + Send + 'static,
-    R: DeserializeOwned + Send + 'static,
-{
-    type Encode = S;
-    type Decode = R;
-    type Encoder = Json<S, R>;
-    type Decoder = Json<S, R>;
-
-    fn encoder(&mut self) -> Self::Encoder {
-        Json::new()
-    }
-
-    fn decoder(&mut self) -> Self::Decoder {
-        Json::new()
-    }
-}
-
-impl<S: Serialize, R> Encoder for Json<S, R> {
-    type Item = S;
+impl Encoder for Packed {
+    type Item = Bytes;
     type Error = Status;
 
-    fn encode(&mut self, item: S, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        serde_json::to_writer(buffer.writer(), &item).map_err(|error| Status::internal(error.to_string()))
+    fn encode(&mut self, item: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.put(item);
+        Ok(())
     }
 }
 
-impl<S, R: DeserializeOwned> Decoder for Json<S, R> {
-    type Item = R;
+impl Decoder for Packed {
+    type Item = Bytes;
     type Error = Status;
 
-    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<R>, Status> {
-        let bytes = buffer.copy_to_bytes(buffer.remaining());
-        serde_json::from_slice(&bytes).map(Some).map_err(|error| Status::invalid_argument(error.to_string()))
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
     }
 }

@@ -8,14 +8,12 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::{RawValue, to_raw_value};
 
+use crate::replica::data::Data;
 use crate::replica::error::ReplicaError;
+use crate::replica::guarded;
 use crate::replica::pool::Spec;
 use crate::sync::Mutex;
-
-/// Arguments and answers on their way: JSON text, never code.
-pub type Data = Box<RawValue>;
 
 /// What a replica will have answered.
 pub type Eventually<T> = BoxFuture<'static, Result<T, ReplicaError>>;
@@ -32,11 +30,12 @@ pub trait Instance: Any + Send + Sync {
 #[async_trait]
 pub trait Backend: Send + Sync {
     /// Brings a replica to `n` instances and returns all of them. Those in `existing` (made by this backend) keep their
-    /// state: the first stay when there shall be fewer, and stay the first when there shall be more.
+    /// state: the first stay when there shall be fewer, and stay the first when there shall be more. Nobody is handed one of
+    /// those that shall go any more when this is called; who holds one already may call it until it is dropped.
     async fn scale(
         &self,
         spec: &'static Spec,
-        arguments: &RawValue,
+        arguments: &Data,
         existing: Vec<Arc<dyn Instance>>,
         n: usize,
     ) -> Result<Vec<Arc<dyn Instance>>, ReplicaError>;
@@ -53,13 +52,13 @@ impl Backend for Local {
     async fn scale(
         &self,
         spec: &'static Spec,
-        arguments: &RawValue,
+        arguments: &Data,
         mut existing: Vec<Arc<dyn Instance>>,
         n: usize,
     ) -> Result<Vec<Arc<dyn Instance>>, ReplicaError> {
         existing.truncate(n);
         while existing.len() < n {
-            existing.push((spec.construct)(arguments.to_owned()).await?);
+            existing.push(guarded((spec.construct)(arguments.clone()), spec.name, "new").await?);
         }
         Ok(existing)
     }
@@ -102,8 +101,17 @@ fn local(options: &serde_json::Value) -> Result<Arc<dyn Backend>, ReplicaError> 
 
 /// Reads the arguments of a call.
 #[doc(hidden)]
-pub fn arguments<T: DeserializeOwned>(replica: &str, method: &str, data: &RawValue) -> Result<T, ReplicaError> {
-    serde_json::from_str(data.get()).map_err(|error| ReplicaError::Arguments {
+pub fn arguments<T: DeserializeOwned>(replica: &str, method: &str, data: &Data) -> Result<T, ReplicaError> {
+    data.read().map_err(|error| ReplicaError::Arguments {
+        replica: replica.to_owned(),
+        method: method.to_owned(),
+        text: error.to_string(),
+    })
+}
+
+/// Writes the arguments of a call.
+pub(crate) fn packed(replica: &str, method: &str, values: &impl Serialize) -> Result<Data, ReplicaError> {
+    Data::of(values).map_err(|error| ReplicaError::Arguments {
         replica: replica.to_owned(),
         method: method.to_owned(),
         text: error.to_string(),
@@ -113,7 +121,7 @@ pub fn arguments<T: DeserializeOwned>(replica: &str, method: &str, data: &RawVal
 /// Writes the answer of a call.
 #[doc(hidden)]
 pub fn answer<T: Serialize>(replica: &str, method: &str, value: &T) -> Result<Data, ReplicaError> {
-    to_raw_value(value).map_err(|error| ReplicaError::Answer {
+    Data::of(value).map_err(|error| ReplicaError::Answer {
         replica: replica.to_owned(),
         method: method.to_owned(),
         text: error.to_string(),

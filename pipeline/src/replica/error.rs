@@ -1,9 +1,15 @@
 //! What can go wrong with a replica. Data itself, for it travels.
 
+use std::error::Error;
+use std::fmt;
+use std::ops::Deref;
+
 use serde::{Deserialize, Serialize};
 
+use crate::error::Cause;
+
 /// Why a replica could not be had, or a call of it failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReplicaError {
@@ -59,6 +65,16 @@ pub enum ReplicaError {
     /// A name with an underscore in front is nobody else's business.
     #[error("`{0}` is private: a name that begins with an underscore is not called from outside")]
     Private(String),
+    /// A call, or its answer, above the limit of one of the two sides.
+    #[error("a message of `{replica}::{method}` is too large: {text}")]
+    TooLarge {
+        /// The replica.
+        replica: String,
+        /// The method; `new` is the constructor.
+        method: String,
+        /// How large, and what the limit is.
+        text: String,
+    },
     /// The method itself failed, or panicked.
     #[error("`{replica}::{method}` failed: {text}")]
     Failed {
@@ -68,6 +84,9 @@ pub enum ReplicaError {
         method: String,
         /// What it said.
         text: String,
+        /// Its own error, if it was called in this process. What comes from another one is a text.
+        #[serde(skip)]
+        source: Option<OwnError>,
     },
     /// The instance is gone: never deployed there, shut down, or scaled away.
     #[error("`{0}` is not deployed")]
@@ -75,14 +94,14 @@ pub enum ReplicaError {
     /// A pool of nothing.
     #[error("`{0}` cannot have 0 instances: shut it down instead")]
     NoInstances(String),
-    /// More than the server is willing to hold.
-    #[error("`{replica}` cannot have {n} instances: this server holds {limit} in all")]
+    /// More than its manager, or the server, is willing to hold.
+    #[error("`{replica}` cannot have {n} instances: the limit is {limit}, see `instances_max`")]
     TooMany {
         /// The replica.
         replica: String,
         /// How many were asked for.
         n: usize,
-        /// How many there may be, of all replicas and clients together.
+        /// How many there may be: of one replica here, of all replicas and clients together with a server.
         limit: usize,
     },
     /// No such backend.
@@ -123,4 +142,32 @@ pub enum ReplicaError {
     /// One block at a time.
     #[error("this manager is in a `runtime` block already: end it first, or use a manager of your own")]
     BlockIsOpen,
+}
+
+/// Two are equal that say the same: all they hold is in it, but for a method's own error, which may be of any type.
+impl PartialEq for ReplicaError {
+    fn eq(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other) && self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for ReplicaError {}
+
+/// The error that a method returned, of the type it has: [`source`](Error::source) of the [`ReplicaError`] gives it to be
+/// downcast.
+#[derive(Clone)]
+pub struct OwnError(pub(crate) Cause);
+
+impl Deref for OwnError {
+    type Target = dyn Error + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl fmt::Debug for OwnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
 }

@@ -73,7 +73,10 @@ impl Config {
 
 /// A registry of replicas with one backend. There is a default one; an explicit one is a `static` of yours, named in
 /// `#[replica(n = 2, manager = &MINE)]`.
-pub struct Manager(Mutex<State>);
+pub struct Manager {
+    state: Mutex<State>,
+    instances_max: usize,
+}
 
 struct State {
     /// None is local.
@@ -87,7 +90,13 @@ impl Manager {
     /// A manager with the local backend.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
-        Manager(Mutex::new(State { backend: None, block_is_open: false }))
+        Manager { state: Mutex::new(State { backend: None, block_is_open: false }), instances_max: 1000 }
+    }
+
+    /// One of its replicas has at most this many instances, wherever they live; 1,000 if not said.
+    pub const fn instances_max(mut self, limit: usize) -> Self {
+        self.instances_max = limit;
+        self
     }
 
     /// The manager of replicas that name none.
@@ -98,7 +107,7 @@ impl Manager {
     /// Uses this backend for what is deployed from now on.
     pub fn configure(&self, config: Config) -> Result<(), ReplicaError> {
         let backend = config.open()?;
-        self.0.with(|state| state.backend = Some(backend));
+        self.state.with(|state| state.backend = Some(backend));
         Ok(())
     }
 
@@ -158,7 +167,11 @@ impl Manager {
     }
 
     pub(crate) fn backend(&self) -> Arc<dyn Backend> {
-        self.0.with(|state| state.backend.clone()).unwrap_or_else(|| Arc::new(Local))
+        self.state.with(|state| state.backend.clone()).unwrap_or_else(|| Arc::new(Local))
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.instances_max
     }
 }
 
@@ -204,52 +217,46 @@ pub async fn runtime<F: Future>(config: Config, work: F) -> Result<F::Output, Re
 struct Block {
     manager: &'static Manager,
     before: Option<Arc<dyn Backend>>,
-    closed: bool,
 }
 
 impl Block {
     fn open(manager: &'static Manager, backend: Arc<dyn Backend>) -> Result<Self, ReplicaError> {
-        let before = manager.0.with(|state| {
+        let before = manager.state.with(|state| {
             if std::mem::replace(&mut state.block_is_open, true) {
                 return Err(ReplicaError::BlockIsOpen);
             }
             Ok(state.backend.replace(backend))
         })?;
-        let block = Block { manager, before, closed: false };
+        let block = Block { manager, before };
         block.abandon();
         Ok(block)
     }
 
-    async fn close(mut self) {
+    async fn close(self) {
         // A server that is gone has no instances either; the work is done and its result counts.
         if let Err(error) = self.manager.shutdown_all().await {
             tracing::warn!(%error, "a replica could not be shut down");
         }
-        self.closed = true;
     }
 
-    /// Without waiting: local instances end here, others on a task of their own.
+    /// Without waiting: local instances end here, others on a task of their own, or before the pool is deployed again.
+    /// What is being deployed just now finds itself forgotten when it is done, and is deployed anew by the backend there
+    /// is by then.
     fn abandon(&self) {
         for pool in self.manager.replicas() {
-            let (Some(backend), Ok(handle)) = (pool.forget(), tokio::runtime::Handle::try_current()) else { continue };
-            handle.spawn(async move {
-                if let Err(error) = backend.shutdown(pool.spec()).await {
-                    tracing::warn!(%error, "a replica could not be shut down");
-                }
-            });
+            if let (true, Ok(handle)) = (pool.forget(), tokio::runtime::Handle::try_current()) {
+                handle.spawn(pool.end_forgotten());
+            }
         }
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if !self.closed {
-            self.abandon();
-        }
+        // In this order: whoever deploys from here on does so outside of the block, and no other block is hit.
         let before = self.before.take();
-        self.manager.0.with(|state| {
-            state.backend = before;
-            state.block_is_open = false;
-        });
+        self.manager.state.with(|state| state.backend = before);
+        self.abandon();
+        self.manager.state.with(|state| state.block_is_open = false);
     }
 }

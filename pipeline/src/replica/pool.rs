@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
-use serde_json::value::to_raw_value;
 
-use crate::replica::backend::{Backend, Data, Eventually, Instance};
+use crate::replica::backend::{self, Backend, Eventually, Instance};
+use crate::replica::data::Data;
 use crate::replica::error::ReplicaError;
 use crate::replica::manager::Manager;
 use crate::sync::Mutex;
@@ -56,8 +56,10 @@ struct Deployed {
     /// Of the constructor; kept over a shutdown.
     arguments: Option<Data>,
     instances: Vec<Arc<dyn Instance>>,
-    /// Where they live; they are ended there, whatever is configured by then.
+    /// Where they live; they are ended there, whatever is configured by then. None, too, while they are forgotten.
     backend: Option<Arc<dyn Backend>>,
+    /// Where instances are still to be ended that this pool has forgotten.
+    forgotten: Vec<Arc<dyn Backend>>,
 }
 
 /// How a declaration is found without a list of declarations.
@@ -72,7 +74,12 @@ impl Pool {
         Pool {
             spec,
             manager,
-            deployed: Mutex::new(Deployed { arguments: None, instances: Vec::new(), backend: None }),
+            deployed: Mutex::new(Deployed {
+                arguments: None,
+                instances: Vec::new(),
+                backend: None,
+                forgotten: Vec::new(),
+            }),
             change: tokio::sync::Mutex::const_new(()),
             turn: AtomicUsize::new(0),
         }
@@ -95,18 +102,22 @@ impl Pool {
 
     /// Remembers what instances are to be built from. Changes nothing that is deployed.
     pub fn remember(&self, arguments: &impl Serialize) -> Result<(), ReplicaError> {
-        let data = to_raw_value(arguments).map_err(|error| self.bad_arguments(error))?;
+        let data = backend::packed(self.spec.name, "new", arguments)?;
         self.deployed.with(|deployed| deployed.arguments = Some(data));
         Ok(())
     }
 
     /// Makes the instances from these arguments, and remembers them. If they are there already, nothing changes.
     pub async fn deploy(&'static self, arguments: &impl Serialize) -> Result<(), ReplicaError> {
+        self.deploy_data(backend::packed(self.spec.name, "new", arguments)?).await
+    }
+
+    pub(crate) async fn deploy_data(&'static self, arguments: Data) -> Result<(), ReplicaError> {
         let _change = self.change.lock().await;
         if self.deployed() > 0 {
             return Ok(());
         }
-        self.remember(arguments)?;
+        self.deployed.with(|deployed| deployed.arguments = Some(arguments));
         self.bring_to(self.spec.n).await
     }
 
@@ -116,7 +127,8 @@ impl Pool {
         if self.deployed() > 0 { Ok(()) } else { self.bring_to(self.spec.n).await }
     }
 
-    /// Makes more instances, or ends the last ones. The others keep their state.
+    /// Makes more instances, or ends the last ones. The others keep their state. One that is scaled away is handed to nobody
+    /// from then on, and ends when the last caller lets go of it.
     pub async fn scale(&'static self, n: usize) -> Result<(), ReplicaError> {
         if n == 0 {
             return Err(ReplicaError::NoInstances(self.spec.name.to_owned()));
@@ -128,10 +140,8 @@ impl Pool {
     /// Ends all instances; their arguments stay remembered. Each is dropped when the last call of it is over.
     pub async fn shutdown(&'static self) -> Result<(), ReplicaError> {
         let _change = self.change.lock().await;
-        match self.forget() {
-            Some(backend) => backend.shutdown(&self.spec).await,
-            None => Ok(()),
-        }
+        self.forget();
+        self.end().await
     }
 
     /// An instance; deploys first, if nobody did.
@@ -157,35 +167,83 @@ impl Pool {
         })
     }
 
-    /// Forgets the instances at once, and says where they are to be ended.
-    pub(crate) fn forget(&self) -> Option<Arc<dyn Backend>> {
+    /// Forgets the instances at once. Says whether there is something to be ended where they live: whoever changes this
+    /// pool next does so first.
+    pub(crate) fn forget(&self) -> bool {
         self.turn.store(0, Ordering::Relaxed);
-        let (instances, backend) =
-            self.deployed.with(|deployed| (std::mem::take(&mut deployed.instances), deployed.backend.take()));
+        let (instances, ending) = self.deployed.with(|deployed| {
+            deployed.forgotten.extend(deployed.backend.take());
+            (std::mem::take(&mut deployed.instances), !deployed.forgotten.is_empty())
+        });
         drop(instances); // not under the lock: their cleanup is not ours
-        backend
+        ending
+    }
+
+    /// Ends what was forgotten.
+    pub(crate) async fn end_forgotten(&'static self) {
+        let _change = self.change.lock().await;
+        self.end_or_say().await;
+    }
+
+    async fn end_or_say(&'static self) {
+        if let Err(error) = self.end().await {
+            tracing::warn!(%error, "a replica could not be shut down");
+        }
+    }
+
+    /// Only by who may change the pool: a late end must not meet what was deployed there since.
+    async fn end(&'static self) -> Result<(), ReplicaError> {
+        let mut result = Ok(());
+        // Taken out of the list when it is done: whoever is cancelled here leaves it to the next.
+        while let Some(backend) = self.deployed.with(|deployed| deployed.forgotten.first().cloned()) {
+            result = result.and(backend.shutdown(&self.spec).await);
+            self.deployed.with(|deployed| deployed.forgotten.retain(|other| !Arc::ptr_eq(other, &backend)));
+        }
+        result
     }
 
     async fn bring_to(&'static self, n: usize) -> Result<(), ReplicaError> {
-        let (arguments, existing, backend) = self.deployed.with(|deployed| {
+        let limit = self.manager().limit();
+        if n > limit {
+            return Err(ReplicaError::TooMany { replica: self.spec.name.to_owned(), n, limit });
+        }
+        while !self.try_bring_to(n).await? {}
+        Ok(())
+    }
+
+    /// Says no if what was built was forgotten meanwhile, with the backend it lives by.
+    async fn try_bring_to(&'static self, n: usize) -> Result<bool, ReplicaError> {
+        self.deployed.with(|deployed| {
+            // Begun by a backend that is not configured any more, and never finished.
+            let elsewhere = |begun: &mut Arc<dyn Backend>| !Arc::ptr_eq(begun, &self.manager().backend());
             if deployed.instances.is_empty() {
-                deployed.backend = None;
+                deployed.forgotten.extend(deployed.backend.take_if(elsewhere));
             }
-            // Noted before it is asked: whoever is cancelled here must still find where to shut down.
-            let backend = deployed.backend.get_or_insert_with(|| self.manager().backend());
-            let backend = backend.clone();
-            (deployed.arguments.clone(), deployed.instances.clone(), backend)
+        });
+        self.end_or_say().await;
+        let (arguments, existing, backend) = self.deployed.with(|deployed| {
+            // Noted before it is asked: whoever is cancelled here must still find where to shut down. And looked up under
+            // this lock: a block that begins replaces the backend first, and then has this pool forget what it notes.
+            let backend = deployed.backend.get_or_insert_with(|| self.manager().backend()).clone();
+            let existing = deployed.instances.clone();
+            deployed.instances.truncate(n); // `existing` has them still; but nobody is handed one that is about to end
+            (deployed.arguments.clone(), existing, backend)
         });
         let arguments = match arguments {
             Some(arguments) => arguments,
             // A constructor without parameters reads nothing out of this; another says what it lacks.
-            None => to_raw_value(&()).map_err(|error| self.bad_arguments(error))?,
+            None => backend::packed(self.spec.name, "new", &())?,
         };
         let built = backend.scale(&self.spec, &arguments, existing, n).await;
         let instances = built.map_err(|error| self.without_arguments(error))?;
-        let ended = self.deployed.with(|deployed| std::mem::replace(&mut deployed.instances, instances));
-        drop(ended);
-        Ok(())
+        let replaced = self.deployed.with(|deployed| match deployed.backend {
+            Some(_) => Ok(std::mem::replace(&mut deployed.instances, instances)),
+            None => {
+                deployed.forgotten.push(backend);
+                Err(instances)
+            }
+        });
+        Ok(replaced.is_ok()) // dropped here: not under the lock, their cleanup is not ours
     }
 
     /// Arguments that nobody gave cannot be wrong; they are missing.
@@ -197,10 +255,5 @@ impl Pool {
             }
             error => error,
         }
-    }
-
-    fn bad_arguments(&self, error: serde_json::Error) -> ReplicaError {
-        let replica = self.spec.name.to_owned();
-        ReplicaError::Arguments { replica, method: "new".to_owned(), text: error.to_string() }
     }
 }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use pipeline::{Config, Context, Data, Instance, Manager, Replica, ReplicaError, ReplicaServer, node, replica};
 use serde::de::DeserializeOwned;
-use serde_json::value::to_raw_value;
 use tokio::sync::{Mutex, oneshot};
 
 static REMOTE: Manager = Manager::new();
@@ -216,25 +215,25 @@ async fn t2_59_scaling_a_pool_elsewhere_keeps_what_stays() {
 }
 
 /// A server in this process, for what does not need another one.
-async fn server(server: ReplicaServer) -> String {
+pub(crate) async fn server(server: ReplicaServer) -> String {
     let server = server.bind("127.0.0.1:0").await.unwrap();
     let address = server.address().to_string();
     tokio::spawn(server.serve(std::future::pending()));
     address
 }
 
-fn at(address: &str) -> Config {
+pub(crate) fn at(address: &str) -> Config {
     Config::new("grpc").option("url", format!("http://{address}"))
 }
 
 /// Instances by hand, without a pool: as many clients as one likes.
 async fn deploy(config: Config, n: usize) -> Result<Vec<Arc<dyn Instance>>, ReplicaError> {
-    config.open()?.scale(Calculator::pool().spec(), &to_raw_value(&3).unwrap(), Vec::new(), n).await
+    config.open()?.scale(Calculator::pool().spec(), &Data::of(&3).unwrap(), Vec::new(), n).await
 }
 
 async fn ask<T: DeserializeOwned>(instance: &Arc<dyn Instance>, method: &str) -> Result<T, ReplicaError> {
-    let answer: Data = instance.clone().call(method.to_owned(), to_raw_value(&[(); 0]).unwrap()).await?;
-    Ok(serde_json::from_str(answer.get()).unwrap())
+    let answer: Data = instance.clone().call(method.to_owned(), Data::of(&[(); 0]).unwrap()).await?;
+    Ok(answer.read().unwrap())
 }
 
 #[tokio::test]
@@ -244,7 +243,7 @@ async fn two_clients_never_reset_each_others_instances() {
     assert_eq!(ask::<usize>(&one[0], "count").await, Ok(1));
     let config = at(&address).open().unwrap();
     let spec = Calculator::pool().spec();
-    let two = config.scale(spec, &to_raw_value(&5).unwrap(), Vec::new(), 2).await.unwrap();
+    let two = config.scale(spec, &Data::of(&5).unwrap(), Vec::new(), 2).await.unwrap();
     assert_eq!(ask::<usize>(&two[0], "count").await, Ok(1));
     assert_eq!(ask::<usize>(&one[0], "count").await, Ok(2));
     config.shutdown(spec).await.unwrap();
@@ -276,9 +275,9 @@ async fn t2_52_an_unknown_class_is_named() {
 async fn a_constructor_that_fails_fails_the_deployment() {
     let address = server(ReplicaServer::of(&REMOTE)).await;
     let backend = at(&address).open().unwrap();
-    let by_zero = backend.scale(Calculator::pool().spec(), &to_raw_value(&0).unwrap(), Vec::new(), 1).await;
+    let by_zero = backend.scale(Calculator::pool().spec(), &Data::of(&0).unwrap(), Vec::new(), 1).await;
     assert_eq!(by_zero.err().unwrap().to_string(), "`it::grpc::Calculator::new` failed: by zero");
-    let shape = backend.scale(Calculator::pool().spec(), &to_raw_value("x").unwrap(), Vec::new(), 1).await;
+    let shape = backend.scale(Calculator::pool().spec(), &Data::of("x").unwrap(), Vec::new(), 1).await;
     assert!(matches!(shape.err().unwrap(), ReplicaError::Arguments { method, .. } if method == "new"));
 }
 
@@ -287,12 +286,12 @@ async fn limits_end_what_takes_too_long_and_what_is_too_much() {
     let address = server(ReplicaServer::of(&REMOTE).instances_max(4)).await;
     let slow = deploy(at(&address).option("call_ms", 200), 1).await.unwrap();
     let begun = Instant::now();
-    let answer = slow[0].clone().call("sleep".to_owned(), to_raw_value(&[60_000]).unwrap()).await;
+    let answer = slow[0].clone().call("sleep".to_owned(), Data::of(&[60_000]).unwrap()).await;
     assert!(matches!(answer.unwrap_err(), ReplicaError::TimedOut { limit_ms: 200, .. }));
     assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!(ask::<usize>(&slow[0], "count").await, Ok(1), "and the next call works");
     let many = deploy(at(&address), 4).await.err().unwrap();
-    assert!(many.to_string().ends_with("cannot have 4 instances: this server holds 4 in all"), "{many}");
+    assert!(many.to_string().ends_with("cannot have 4 instances: the limit is 4, see `instances_max`"), "{many}");
 
     // Someone who accepts and says nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -3,6 +3,7 @@
 
 mod asking;
 mod building;
+mod compiling;
 mod examples;
 mod failing;
 mod fan_in;
@@ -11,6 +12,8 @@ mod hooks;
 mod model;
 mod once;
 mod replicas;
+mod results;
+mod scaling;
 mod sharing;
 
 /// `once.rs` takes its lock from here: the model checker's, see `once`.

@@ -345,13 +345,13 @@ impl Backend for Told {
     async fn scale(
         &self,
         spec: &'static Spec,
-        arguments: &serde_json::value::RawValue,
+        arguments: &Data,
         mut existing: Vec<Arc<dyn Instance>>,
         n: usize,
     ) -> Result<Vec<Arc<dyn Instance>>, ReplicaError> {
         existing.truncate(n);
         while existing.len() < n {
-            existing.push(Arc::new(Telling((spec.construct)(arguments.to_owned()).await?)));
+            existing.push(Arc::new(Telling((spec.construct)(arguments.clone()).await?)));
         }
         Ok(existing)
     }

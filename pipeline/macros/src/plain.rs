@@ -1,0 +1,114 @@
+//! Values of nodes are plain: what a signature must not have is refused here, by the name of the parameter and with the
+//! cure; what only the compiler can see is asked of it, with our words if it finds something.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Error, GenericArgument, PathArguments, Result, Type};
+
+/// A parameter whose argument cannot be kept.
+pub fn check_parameter(name: &Ident, ty: &Type) -> Result<()> {
+    let borrowed = match ty {
+        Type::Reference(reference) => &reference.elem,
+        owned => owned,
+    };
+    let text = match ty {
+        _ if matches!(borrowed, Type::ImplTrait(_)) => format!(
+            "the parameter `{name}` needs a type with a name, for a node keeps its arguments: a function pointer, \
+             as in `{name}: fn(i64) -> i64`, or a type parameter with `Clone + Send + Sync + Unpin + 'static`"
+        ),
+        Type::Reference(reference) if reference.mutability.is_some() => format!(
+            "the parameter `{name}` is shared by all who read it: take it by value, `mut {name}: {}`, and return it changed",
+            quote!(#borrowed)
+        ),
+        Type::Reference(reference)
+            if reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident == "static") =>
+        {
+            format!(
+                "the parameter `{name}` is lent for one call only, for a node keeps its arguments: write `{name}: &{0}`",
+                quote!(#borrowed)
+            )
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::new(ty.span(), text))
+}
+
+/// Asks the compiler whether a parameter holds contexts.
+pub fn parameter(name: &Ident, ty: &TokenStream, span: Span) -> TokenStream {
+    let message = format!("the parameter `{name}` of this node is, or holds, a pending `Context`");
+    let cure = "name the plain type: where a node takes a `T` it may be called with a `Context<T>`";
+    asked(quote!(#ty), &[], span, &message, cure)
+}
+
+/// Asks the compiler whether what is returned holds contexts: `ty` is the type, `value` that of its `Ok`.
+pub fn returned(ty: &Type, value: &TokenStream) -> TokenStream {
+    let message = "a node returns a plain value, and a pending `Context` is in this one";
+    let cure = "`.await` it in the body, and return what it holds";
+    let mut parts = Vec::new();
+    parts_of(ty, &mut parts);
+    asked(value.clone(), &parts, ty.span(), message, cure)
+}
+
+fn asked(whole: TokenStream, parts: &[&Type], span: Span, message: &str, cure: &str) -> TokenStream {
+    let parts =
+        parts.iter().map(|part| quote_spanned!(span=> __plain(&::pipeline::support::Probe::<#part>::new().pending());));
+    let whole = quote_spanned! { span=>
+        __plain(&(&::pipeline::support::Probe::<#whole>::new()).pinned());
+        __plain(&::pipeline::support::Probe::<#whole>::new().pending());
+    };
+    quote! {
+        {
+            #[diagnostic::on_unimplemented(message = #message, label = #cure)]
+            trait __Plain {}
+            impl __Plain for ::pipeline::support::NoContext {}
+            fn __plain(_: &impl __Plain) {}
+            #[allow(unused_imports)]
+            use ::pipeline::support::{Immovable as _, Movable as _, NotPending as _};
+            #whole
+            #(#parts)*
+        }
+    }
+}
+
+/// The types a type is made of, as far as it is written out.
+fn parts_of<'a>(ty: &'a Type, parts: &mut Vec<&'a Type>) {
+    match ty {
+        Type::Path(path) => {
+            let arguments = path.path.segments.iter().filter_map(|segment| match &segment.arguments {
+                PathArguments::AngleBracketed(arguments) => Some(&arguments.args),
+                _ => None,
+            });
+            for argument in arguments.flatten() {
+                if let GenericArgument::Type(part) = argument {
+                    parts.push(part);
+                    parts_of(part, parts);
+                }
+            }
+        }
+        Type::Tuple(tuple) => {
+            for part in &tuple.elems {
+                parts.push(part);
+                parts_of(part, parts);
+            }
+        }
+        Type::Array(array) => parts_of(&array.elem, parts),
+        Type::Slice(slice) => parts_of(&slice.elem, parts),
+        _ => {}
+    }
+}
+
+/// A type without parameters that nobody makes an alias of: no question is needed.
+pub fn surely(ty: &Type) -> bool {
+    const KNOWN: &[&str] = &[
+        "String", "str", "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32",
+        "u64", "u128", "usize",
+    ];
+    match ty {
+        Type::Path(path) => path.path.get_ident().is_some_and(|ident| KNOWN.iter().any(|known| ident == known)),
+        Type::Reference(reference) => surely(&reference.elem),
+        Type::Slice(slice) => surely(&slice.elem),
+        Type::Tuple(tuple) => tuple.elems.iter().all(surely),
+        _ => false,
+    }
+}

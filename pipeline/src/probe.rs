@@ -1,0 +1,203 @@
+//! What the attributes find out about a type that they only see the name of: whether it is a `Result`, data, a context.
+//!
+//! A method of the type itself comes before one of a trait, and that of a trait before one that needs a reference more.
+//! So the compiler takes the first answer that fits, without a bound on the type.
+
+use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::node::{Codec, Kind, Output};
+use crate::{Context, Value};
+
+/// What a function returned, as a `Result`. Which of the two it is says [`Probe`], by the type.
+pub trait Returned<const FALLIBLE: bool> {
+    /// What it is when all went well.
+    type Value;
+    /// What else it may be.
+    type Error;
+
+    /// The returned value.
+    fn result(self) -> Result<Self::Value, Self::Error>;
+}
+
+impl<T, E> Returned<true> for Result<T, E> {
+    type Value = T;
+    type Error = E;
+
+    fn result(self) -> Result<T, E> {
+        self
+    }
+}
+
+impl<T> Returned<false> for T {
+    type Value = T;
+    type Error = Infallible;
+
+    fn result(self) -> Result<T, Infallible> {
+        Ok(self)
+    }
+}
+
+/// Finds out about a type, without a bound on it. What is said of a `Result` here comes before what [`Infallibly`] says of
+/// all types; whether it can be recorded says `(&Probe::<T>::new()).kind()`, the first of two that fits.
+pub struct Probe<T: ?Sized>(PhantomData<T>);
+
+impl<T, E> Probe<Result<T, E>> {
+    /// It is a `Result`, under whatever name.
+    pub const FALLIBLE: bool = true;
+
+    /// The same for types that are not known yet.
+    pub fn fallible(&self) -> AliasOfResult {
+        AliasOfResult
+    }
+}
+
+/// It is anything else.
+pub trait Infallibly {
+    /// No.
+    const FALLIBLE: bool = false;
+
+    /// No.
+    fn fallible(&self) -> PlainValue {
+        PlainValue
+    }
+}
+
+impl<T: ?Sized> Infallibly for Probe<T> {}
+
+/// A `Result` by another name.
+pub struct AliasOfResult;
+
+/// No `Result`.
+pub struct PlainValue;
+
+/// What [`written_out`] takes.
+#[diagnostic::on_unimplemented(
+    message = "this type is a `Result` by another name, and depends on a type parameter of the node",
+    label = "write `Result<…, …>` out in the node's signature: only then is an `Err` a failure of the node"
+)]
+pub trait WrittenOut {}
+
+impl WrittenOut for PlainValue {}
+
+/// Refuses an alias of `Result` that the attribute could not see through.
+pub fn written_out(_: &impl WrittenOut) {}
+
+impl<T: ?Sized> Probe<T> {
+    /// A probe of `T`.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
+        Probe(PhantomData)
+    }
+}
+
+/// The type is data.
+pub trait Recordable {
+    /// With a codec.
+    fn kind(&self) -> Kind;
+}
+
+impl<T: Value + Serialize + DeserializeOwned> Recordable for Probe<T> {
+    fn kind(&self) -> Kind {
+        let encode = |output: &Output| serde_json::to_value(&*output.shared::<T>());
+        Kind::of::<T>(Some(Codec { encode, decode: |data| serde_json::from_value::<T>(data).map(Output::new) }))
+    }
+}
+
+/// The type is not data.
+pub trait Unrecordable {
+    /// Without a codec.
+    fn kind(&self) -> Kind;
+}
+
+// Wider than `Value`, that of a value that is none the compiler says only that.
+impl<T: Send + Sync + 'static> Unrecordable for &Probe<T> {
+    fn kind(&self) -> Kind {
+        Kind::of::<T>(None)
+    }
+}
+
+/// Nothing pending within.
+pub struct NoContext;
+
+/// A pending context, or what holds one.
+pub struct PendingContext;
+
+macro_rules! pending {
+    ($($held:ty),*) => { $(
+        impl<T> Probe<$held> {
+            /// It is, or holds, a pending context.
+            pub fn pending(&self) -> PendingContext {
+                PendingContext
+            }
+        }
+    )* };
+}
+
+// A pointer is `Unpin` whatever it points to, so `Value` does not keep these out.
+pending!(
+    Context<T>,
+    Box<Context<T>>,
+    Arc<Context<T>>,
+    Box<[Context<T>]>,
+    Arc<[Context<T>]>,
+    Box<Vec<Context<T>>>,
+    Arc<Vec<Context<T>>>,
+    Vec<Box<Context<T>>>,
+    Vec<Arc<Context<T>>>,
+    Option<Box<Context<T>>>,
+    Option<Arc<Context<T>>>
+);
+
+impl<K, T> Probe<HashMap<K, Arc<Context<T>>>> {
+    /// It holds pending contexts.
+    pub fn pending(&self) -> PendingContext {
+        PendingContext
+    }
+}
+
+impl<K, T> Probe<BTreeMap<K, Arc<Context<T>>>> {
+    /// It holds pending contexts.
+    pub fn pending(&self) -> PendingContext {
+        PendingContext
+    }
+}
+
+/// Any other type.
+pub trait NotPending {
+    /// No context, as far as its name says.
+    fn pending(&self) -> NoContext {
+        NoContext
+    }
+}
+
+impl<T: ?Sized> NotPending for Probe<T> {}
+
+/// The type is `Unpin`, as all are that hold no context by value.
+pub trait Movable {
+    /// No context by value.
+    fn pinned(&self) -> NoContext;
+}
+
+impl<T: Unpin + ?Sized> Movable for Probe<T> {
+    fn pinned(&self) -> NoContext {
+        NoContext
+    }
+}
+
+/// The type is not.
+pub trait Immovable {
+    /// A context by value, somewhere within.
+    fn pinned(&self) -> PendingContext;
+}
+
+impl<T: ?Sized> Immovable for &Probe<T> {
+    fn pinned(&self) -> PendingContext {
+        PendingContext
+    }
+}

@@ -1,0 +1,98 @@
+//! Arguments and answers as data: how they are written, and read again.
+
+use std::fmt;
+
+use rmp_serde::config::BytesMode;
+use serde::de::{DeserializeOwned, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::replica::reader;
+
+/// Arguments and answers on their way: data, never code.
+///
+/// MessagePack, with the names of fields. What has a readable form as text has it, as in JSON; but bytes are bytes
+/// (`Vec<u8>`, `&[u8]`, wherever they stand), floats stay what they are, and the keys of a map need not be strings.
+///
+/// ```
+/// use pipeline::Data;
+///
+/// let data = Data::of(&(vec![255_u8; 1000], f64::INFINITY)).unwrap();
+/// assert!(data.as_bytes().len() < 1020);
+/// let (bytes, float): (Vec<u8>, f64) = data.read().unwrap();
+/// assert_eq!((bytes.len(), float), (1000, f64::INFINITY));
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Data(Vec<u8>);
+
+/// Why a value is no data, or data is not the value that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DataError(String);
+
+impl Data {
+    /// A value as data.
+    pub fn of(value: &(impl Serialize + ?Sized)) -> Result<Self, DataError> {
+        let mut bytes = Vec::with_capacity(128);
+        let mut writer = rmp_serde::Serializer::new(&mut bytes)
+            .with_struct_map()
+            .with_human_readable()
+            .with_bytes(BytesMode::ForceAll);
+        value.serialize(&mut writer).map_err(|error| DataError(error.to_string()))?;
+        Ok(Data(bytes))
+    }
+
+    /// The value again.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, DataError> {
+        reader::read(&self.0)
+    }
+
+    #[cfg(feature = "grpc")]
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// As it travels.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl serde::de::Error for DataError {
+    fn custom<T: fmt::Display>(text: T) -> Self {
+        DataError(text.to_string())
+    }
+}
+
+/// Names its size: what it says is the caller's.
+impl fmt::Debug for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Data({} bytes)", self.0.len())
+    }
+}
+
+/// Within other data: as bytes that are not looked into.
+impl Serialize for Data {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Data {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+
+        impl<'de> Visitor<'de> for Bytes {
+            type Value = Data;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("bytes")
+            }
+
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Data, E> {
+                Ok(Data(bytes.to_owned()))
+            }
+        }
+
+        deserializer.deserialize_byte_buf(Bytes)
+    }
+}
