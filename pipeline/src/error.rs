@@ -96,6 +96,12 @@ pub enum Refusal {
          use the async form, `.data().await` or `.await`"
     )]
     WouldDeadlock,
+    /// A blocking read on a worker of a runtime that has no thread left to do the rest of its work.
+    #[error(
+        "as many threads of this async runtime are blocked as it may have, and nothing on it moves any more: \
+         read with the async form, `.data().await` or `.await`, or raise its `max_blocking_threads`"
+    )]
+    NoThread,
     /// No runtime to run on.
     #[error("there is no tokio runtime here: read with `blocking_data()`, or start one with `#[tokio::main]`")]
     NoRuntime,

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod asking;
+mod blocking;
 mod building;
 mod compiling;
 mod examples;
