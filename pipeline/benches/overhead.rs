@@ -28,6 +28,7 @@ fn main() {
         chain().await;
         fan_out().await;
         fan_in().await;
+        long_loop().await;
         local_call().await;
         grpc_call().await;
     });
@@ -162,6 +163,39 @@ async fn fan_in() {
         let goal = if heavy { "goal 1.3" } else { "no goal" };
         compare(&format!("fan-in of 1000 {each}"), goal, WIDTH as usize, ours, ("join_all by hand", by_hand)).await;
     }
+}
+
+#[node]
+async fn refine(draft: &[u8]) -> Vec<u8> {
+    let mut better = draft.to_vec();
+    better[0] = better[0].wrapping_add(1);
+    better
+}
+
+/// A loop that reads each round, over a value of ten kilobytes: what the process has grown by after the first thousand rounds.
+async fn long_loop() {
+    let mut draft = Context::new(vec![0_u8; 10_000]);
+    let mut at_first = 0;
+    for round in 1..=100_000 {
+        draft = refine(draft);
+        let _ = draft.run().await.unwrap();
+        if round == 1_000 {
+            at_first = resident();
+        }
+    }
+    let (now, each) = (resident(), 100_000 * 10_000_u64);
+    println!(
+        "loop of 100000 rounds: {} KiB after 1000 rounds, {} KiB at the end (goal: flat; the values were {} KiB)",
+        at_first / 1024,
+        now / 1024,
+        each / 1024
+    );
+}
+
+/// The memory of this process, where the system says it in a file.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
 }
 
 static BENCH: Manager = Manager::new();

@@ -9,8 +9,9 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 use crate::context::{Argument, Call, Context, HasContext};
-use crate::node::{Body, Kind, Node, Outcome, Output, Work};
+use crate::node::{Body, Kind, Node, Outcome, Output, Recipe};
 use crate::once::Once;
+use crate::past::Past;
 use crate::{Value, run};
 
 impl Call {
@@ -25,15 +26,14 @@ impl Call {
         kind: Kind,
         body: impl Fn(Vec<Output>) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
     ) -> Context<T> {
-        self.pending_by(kind, Body::Values(Box::new(body)))
+        self.pending_by(kind, Body::Values(Arc::new(body)))
     }
 
     pub(crate) fn pending_by<T: Value>(self, kind: Kind, body: Body) -> Context<T> {
         Context::of(Arc::new(Node {
-            name: self.name,
-            parents: self.parents,
-            work: Some(Work { body, kind }),
-            once: Once::empty(),
+            past: Past::of(self.name, false),
+            kind: Some(kind),
+            once: Once::pending(Recipe { parents: self.parents, body }),
             birth: run::birth(),
         }))
     }

@@ -112,7 +112,7 @@ impl<T: Value> Context<T> {
 impl<T> Context<T> {
     /// The name of the node this is the value of; `value` for one that was given.
     pub fn name(&self) -> &str {
-        &self.node.name
+        self.node.name()
     }
 
     /// Whether reading it would run something.
@@ -122,7 +122,7 @@ impl<T> Context<T> {
 
     /// The names of what reading it would run, parents first. Runs nothing.
     pub fn pending(&self) -> Vec<String> {
-        executor::pending(&self.node).order.iter().map(|node| node.name.to_string()).collect()
+        executor::pending(&self.node).order.iter().map(|node| node.name().to_owned()).collect()
     }
 
     /// How many nodes reading it would run. Runs nothing.
@@ -145,7 +145,7 @@ impl<T> Clone for Context<T> {
 /// Says what it is and runs nothing: a log line must not start work.
 impl<T> fmt::Debug for Context<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("node", &self.node.name).field("pending", &self.pending()).finish()
+        f.debug_struct("Context").field("node", &self.node.name()).field("pending", &self.pending()).finish()
     }
 }
 

@@ -13,7 +13,8 @@ use tracing::Instrument;
 
 use crate::error::{Cause, NodeExecutionError, Refusal, panicked};
 use crate::hook::{Call, Next};
-use crate::node::{Branches, Node, Outcome, Output, Walk};
+use crate::node::{Branches, Node, Outcome, Output, Walk, Walked};
+use crate::past::Past;
 use crate::run::{Birth, HERE, Here, Scope};
 
 /// How many node bodies may read from within each other on one stack; the next read runs on a task, with a fresh one.
@@ -41,8 +42,8 @@ pub(crate) async fn gather(parents: Vec<Arc<Node>>, branches: Branches) -> Outco
 }
 
 /// The pending nodes beneath and with `target`, every parent before its children, arguments in their order.
-pub(crate) fn pending(target: &Arc<Node>) -> Walk {
-    Walk::of(std::slice::from_ref(target), |node| &node.parents, Node::is_pending)
+pub(crate) fn pending(target: &Arc<Node>) -> Walk<Arc<Node>> {
+    Walk::of(std::slice::from_ref(target), |node, parents| node.parents(parents))
 }
 
 /// One materialisation: a plan and how far it has come.
@@ -54,7 +55,7 @@ struct Read {
     /// Whether a failure is that of its branch alone.
     to_the_end: bool,
     /// What is to be run; nothing, where another reader was quicker.
-    order: Vec<Arc<Node>>,
+    order: Vec<Planned>,
     /// How many parents each still waits for.
     waiting: Vec<usize>,
     children: Vec<Vec<usize>>,
@@ -69,19 +70,22 @@ struct Read {
 
 impl Read {
     fn of(targets: Vec<Arc<Node>>, at_once: usize, to_the_end: bool) -> Self {
-        let Walk { order, places } = Walk::of(&targets, Node::awaits, Node::is_pending);
+        let Walk { order, places } = Walk::of(&targets, |node, parents| node.awaited(parents));
         let mut waiting = vec![0; order.len()];
         let mut children = vec![Vec::new(); order.len()];
+        let mut awaited = Vec::new();
         for (child, node) in order.iter().enumerate() {
+            node.awaited(&mut awaited);
             // A parent without a place was done when the plan was made.
-            for parent in node.awaits().iter().filter_map(|parent| places.get(&Arc::as_ptr(parent))) {
+            for parent in awaited.drain(..).filter_map(|parent| places.get(&parent.key())) {
                 waiting[child] += 1;
                 children[*parent].push(child);
             }
         }
         let ready = (0..order.len()).rev().filter(|i| waiting[*i] == 0).collect();
         let (completed, failed, failure) = (Vec::new(), HashMap::new(), None);
-        let place = |target: Arc<Node>| (target.clone(), places.get(&Arc::as_ptr(&target)).copied());
+        let order = order.into_iter().map(Planned::Pending).collect();
+        let place = |target: Arc<Node>| (target.clone(), places.get(&target.key()).copied());
         let (here, targets) = (Here::now(), targets.into_iter().map(place).collect());
         Read { here, targets, at_once, to_the_end, order, waiting, children, ready, completed, failed, failure }
     }
@@ -92,12 +96,13 @@ impl Read {
             while tasks.len() < self.at_once
                 && let Some(i) = self.ready.pop()
             {
+                let Planned::Pending(node) = &self.order[i] else { continue };
                 if self.ready.is_empty() && tasks.is_empty() && self.here.depth < DEPTH_MAX {
                     coop::consume_budget().await; // a chain of ready values must let others run, too
-                    let outcome = execute(self.order[i].clone(), self.here.clone()).await;
+                    let outcome = execute(node.clone(), self.here.clone()).await;
                     self.note(i, outcome);
                 } else {
-                    let node = execute(self.order[i].clone(), Here { depth: 0, ..self.here.clone() });
+                    let node = execute(node.clone(), Here { depth: 0, ..self.here.clone() });
                     tasks.spawn(async move { (i, node.await) }.in_current_span());
                 }
             }
@@ -111,13 +116,15 @@ impl Read {
 
     fn note(&mut self, i: usize, outcome: Outcome) {
         match outcome {
-            Ok(_) if self.failure.is_none() => {
+            Ok(_) => {
                 self.completed.push(i);
-                self.release_children(i);
+                self.order[i].let_go();
+                if self.failure.is_none() {
+                    self.release_children(i);
+                }
             }
-            Ok(_) => self.completed.push(i),
             Err(cause) if self.to_the_end => {
-                self.lose(i, NodeExecutionError::of(&self.order[i].name, Vec::new(), cause))
+                self.lose(i, NodeExecutionError::of(self.order[i].name(), Vec::new(), cause))
             }
             Err(cause) => self.fail(i, cause),
         }
@@ -149,7 +156,7 @@ impl Read {
     /// The result of every target, by index.
     fn end(self) -> Result<Vec<Result<Output, NodeExecutionError>>, NodeExecutionError> {
         if let Some((i, cause)) = self.failure {
-            let name = |i: usize| self.order[i].name.to_string();
+            let name = |i: usize| self.order[i].name().to_owned();
             return Err(NodeExecutionError::of(&name(i), self.completed.iter().map(|i| name(*i)).collect(), cause));
         }
         let result = |(target, place): &(Arc<Node>, Option<usize>)| match target.once.get() {
@@ -163,6 +170,27 @@ impl Read {
     }
 }
 
+/// A node of a plan. A read keeps no value that nobody needs any more: of a node that is done, its name.
+enum Planned {
+    Pending(Arc<Node>),
+    Done(Arc<Past>),
+}
+
+impl Planned {
+    fn name(&self) -> &str {
+        match self {
+            Planned::Pending(node) => node.name(),
+            Planned::Done(past) => &past.name,
+        }
+    }
+
+    fn let_go(&mut self) {
+        if let Planned::Pending(node) = self {
+            *self = Planned::Done(node.past.clone());
+        }
+    }
+}
+
 /// The node's value; computed here, or by whoever computes it already.
 async fn execute(node: Arc<Node>, reader: Here) -> Outcome {
     node.once.get_or_compute(|| attempt(node.clone(), reader)).await
@@ -172,13 +200,22 @@ async fn execute(node: Arc<Node>, reader: Here) -> Outcome {
 async fn attempt(node: Arc<Node>, reader: Here) -> Outcome {
     let depth = reader.depth + 1;
     let scope = node.birth.as_ref().map(|birth| birth.scope.clone()).or(reader.scope);
-    let Some(scope) = scope else {
-        return HERE.scope(Here { scope: None, depth }, guarded(node.body())).await;
+    let outcome = match scope {
+        None => HERE.scope(Here { scope: None, depth }, guarded(node.body())).await,
+        Some(scope) => {
+            let place = node.birth.as_ref().and_then(Birth::place);
+            let within = scope.within(node.name(), place.clone());
+            let mut parents = Vec::new();
+            node.parents(&mut parents);
+            let parents = parents.into_iter().map(|parent| parent.past.clone()).collect();
+            let call = Call { run: scope.run.id().clone(), node: node.clone(), parents, place };
+            HERE.scope(Here { scope: Some(within), depth }, through_hooks(call, scope)).await
+        }
     };
-    let place = node.birth.as_ref().and_then(Birth::place);
-    let within = scope.within(&node.name, place.clone());
-    let hooked = through_hooks(Call { run: scope.run.id().clone(), node, place }, scope);
-    HERE.scope(Here { scope: Some(within), depth }, hooked).await
+    if outcome.is_ok() {
+        node.remember();
+    }
+    outcome
 }
 
 async fn through_hooks(call: Call, scope: Arc<Scope>) -> Outcome {
@@ -193,5 +230,5 @@ async fn guarded(work: impl Future<Output = Outcome>) -> Outcome {
 }
 
 fn refused(target: &Node, refusal: Refusal) -> NodeExecutionError {
-    NodeExecutionError::of(&target.name, Vec::new(), Arc::new(refusal))
+    NodeExecutionError::of(target.name(), Vec::new(), Arc::new(refusal))
 }

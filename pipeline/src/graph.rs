@@ -1,13 +1,18 @@
 //! What a context was made of, for people and programs to look at.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::node::{Node, Walk};
+use crate::node::{Node, Walk, Walked};
+use crate::past::Past;
 
 /// The nodes beneath a context, parents first, and which value goes where.
+///
+/// Of what is done only names are kept, and of a long loop only those of its end.
 ///
 /// ```
 /// use pipeline::{Context, node};
@@ -55,14 +60,19 @@ pub enum NodeState {
 
 impl Graph {
     pub(crate) fn of(target: &Arc<Node>) -> Self {
-        let Walk { order, places } = Walk::of(std::slice::from_ref(target), |node| &node.parents, |_| true);
-        let nodes = order.iter().enumerate();
+        // What a node was made of is looked at once: the next moment it may be done.
+        let found = RefCell::new(HashMap::new());
+        let before = |seen: &Seen, parents: &mut Vec<Seen>| {
+            seen.parents(parents);
+            found.borrow_mut().insert(seen.key(), parents.iter().map(Seen::key).collect::<Vec<_>>());
+            true
+        };
+        let Walk { order, places } = Walk::of(&[Seen::Node(target.clone())], before);
+        let parents = found.into_inner();
+        let edges = |(id, seen): (usize, &Seen)| parents[&seen.key()].iter().map(move |parent| (*parent, id));
         Graph {
-            nodes: nodes.clone().map(|(id, node)| GraphNode::of(id, node)).collect(),
-            edges: nodes
-                .flat_map(|(id, node)| node.parents.iter().map(move |parent| (Arc::as_ptr(parent), id)))
-                .map(|(parent, id)| (places[&parent], id))
-                .collect(),
+            nodes: order.iter().enumerate().map(|(id, seen)| seen.drawn(id)).collect(),
+            edges: order.iter().enumerate().flat_map(edges).map(|(parent, id)| (places[&parent], id)).collect(),
         }
     }
 
@@ -100,19 +110,49 @@ impl Graph {
     }
 }
 
-impl GraphNode {
-    fn of(id: usize, node: &Node) -> Self {
-        GraphNode { id, name: node.name.to_string(), state: NodeState::of(node) }
+/// A node, or what is remembered of one.
+#[derive(Clone)]
+enum Seen {
+    Node(Arc<Node>),
+    Past(Arc<Past>),
+}
+
+impl Walked for Seen {
+    fn key(&self) -> usize {
+        std::ptr::from_ref(self.past()).addr()
     }
 }
 
-impl NodeState {
-    fn of(node: &Node) -> Self {
-        match () {
-            () if node.work.is_none() => NodeState::Given,
-            () if !node.is_pending() => NodeState::Done,
-            () if node.once.is_running() => NodeState::Running,
-            () => NodeState::Pending,
+impl Seen {
+    fn past(&self) -> &Past {
+        match self {
+            Seen::Node(node) => &node.past,
+            Seen::Past(past) => past,
+        }
+    }
+
+    fn parents(&self, parents: &mut Vec<Seen>) {
+        let mut nodes = Vec::new();
+        if let Seen::Node(node) = self
+            && node.parents(&mut nodes)
+        {
+            parents.extend(nodes.into_iter().map(Seen::Node));
+        } else {
+            parents.extend(self.past().made_of().iter().cloned().map(Seen::Past));
+        }
+    }
+
+    fn drawn(&self, id: usize) -> GraphNode {
+        GraphNode { id, name: self.past().name.to_string(), state: self.state() }
+    }
+
+    fn state(&self) -> NodeState {
+        match self {
+            seen if seen.past().is_given => NodeState::Given,
+            Seen::Node(node) if !node.is_pending() => NodeState::Done,
+            Seen::Node(node) if node.once.is_running() => NodeState::Running,
+            Seen::Past(past) if past.is_made() => NodeState::Done,
+            _ => NodeState::Pending,
         }
     }
 }

@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value as Json;
 
 use crate::node::{Node, Outcome, Output};
+use crate::past::Past;
 
 /// Stands around each node: sees its name, its start and its end, and may answer in its stead.
 ///
@@ -65,6 +66,7 @@ impl<H: Hook + ?Sized> Hook for Arc<H> {
 /// One execution of a node, as a hook sees it.
 pub struct Call {
     pub(crate) node: Arc<Node>,
+    pub(crate) parents: Vec<Arc<Past>>,
     pub(crate) run: Arc<str>,
     pub(crate) place: Option<String>,
 }
@@ -72,7 +74,7 @@ pub struct Call {
 impl Call {
     /// The node's name.
     pub fn node(&self) -> &str {
-        &self.node.name
+        self.node.name()
     }
 
     /// The id of the run.
@@ -88,12 +90,12 @@ impl Call {
 
     /// The names of what its arguments come from.
     pub fn parents(&self) -> impl Iterator<Item = &str> {
-        self.node.parents.iter().map(|parent| &*parent.name)
+        self.parents.iter().map(|parent| &*parent.name)
     }
 
     /// Whether the node asked not to be recorded, by `#[node(transient)]`.
     pub fn is_transient(&self) -> bool {
-        self.node.work.as_ref().is_some_and(|work| work.kind.transient)
+        self.node.kind.is_some_and(|kind| kind.transient)
     }
 
     /// Whether its value has a form as data.
@@ -112,7 +114,7 @@ impl Call {
     }
 
     fn codec(&self) -> Option<crate::node::Codec> {
-        self.node.work.as_ref()?.kind.codec
+        self.node.kind?.codec
     }
 }
 

@@ -61,8 +61,9 @@
 //! - *Dropping a read cancels it.* What nobody else waits for stops; a later read begins that anew and no more.
 //! - *No depth is too deep*: chains of ten thousand nodes, nodes that read within nodes a thousand deep.
 //!
-//! A value is kept as long as a context needs it, and a node takes its own copy: wrap what is large in an
-//! [`Arc`](std::sync::Arc), or let the node borrow (`documents: &[String]`).
+//! A value is kept as long as a context of it is there, or a node that is still to be run on it: a done node lets go of its
+//! arguments. A node takes its own copy: wrap what is large in an [`Arc`](std::sync::Arc), or let the node borrow
+//! (`documents: &[String]`).
 //!
 //! # What is absent
 //!
@@ -83,6 +84,7 @@ mod hook;
 mod journal;
 mod node;
 mod once;
+mod past;
 mod probe;
 mod replica;
 mod run;

@@ -1,9 +1,8 @@
-//! One computation that may be pending: its name, its parents, how to compute it, what came of it.
+//! One computation that may be pending: what it is made of, how to compute it, what came of it.
 //!
 //! Nodes are untyped inside; [`Context`](crate::Context) puts the type on. So the executor is compiled once.
 
 use std::any::Any;
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use futures_util::future::BoxFuture;
 
 use crate::error::{Cause, NodeExecutionError};
 use crate::once::Once;
+use crate::past::Past;
 use crate::run::Birth;
 use crate::{Value, executor};
 
@@ -24,9 +24,10 @@ pub struct Output(Arc<dyn Any + Send + Sync>);
 pub type Outcome = Result<Output, Cause>;
 
 /// How a node's value is computed.
+#[derive(Clone)]
 pub(crate) enum Body {
     /// On the values of its parents, which are run before.
-    Values(Box<dyn Fn(Vec<Output>) -> BoxFuture<'static, Outcome> + Send + Sync>),
+    Values(Arc<dyn Fn(Vec<Output>) -> BoxFuture<'static, Outcome> + Send + Sync>),
     /// By reading its parents itself.
     Branches(Branches),
 }
@@ -64,19 +65,20 @@ impl Output {
 }
 
 pub(crate) struct Node {
-    pub(crate) name: Cow<'static, str>,
-    /// In the order of the arguments; a context given twice is here twice.
-    pub(crate) parents: Vec<Arc<Node>>,
-    pub(crate) work: Option<Work>,
-    pub(crate) once: Once<Output, Cause>,
+    /// Its name, and in the end what it was made of.
+    pub(crate) past: Arc<Past>,
+    /// Of a value that is computed.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) once: Once<Recipe, Output, Cause>,
     /// Where in a run it was called, if inside of one.
     pub(crate) birth: Option<Birth>,
 }
 
-/// What makes a node's value.
-pub(crate) struct Work {
+/// What makes a node's value. It is gone when the value is there: a done node lets go of what it was made of.
+pub(crate) struct Recipe {
+    /// In the order of the arguments; a context given twice is here twice.
+    pub(crate) parents: Vec<Arc<Node>>,
     pub(crate) body: Body,
-    pub(crate) kind: Kind,
 }
 
 /// What must be known of a value's type once the type is erased.
@@ -102,70 +104,91 @@ impl Kind {
 
 impl Node {
     pub(crate) fn root(value: Output) -> Arc<Self> {
-        Arc::new(Node {
-            name: Cow::Borrowed("value"),
-            parents: Vec::new(),
-            work: None,
-            once: Once::full(value),
-            birth: None,
-        })
+        Arc::new(Node { past: Past::of("value".into(), true), kind: None, once: Once::full(value), birth: None })
     }
 
     pub(crate) fn is_pending(&self) -> bool {
         !self.once.is_full()
     }
 
-    /// What must be done before this can be run.
-    pub(crate) fn awaits(&self) -> &[Arc<Node>] {
-        match &self.work {
-            Some(Work { body: Body::Branches(_), .. }) => &[],
-            _ => &self.parents,
-        }
+    pub(crate) fn name(&self) -> &str {
+        &self.past.name
+    }
+
+    /// Puts what must be done before this can be run behind what is there already. Whether this is pending at all.
+    pub(crate) fn awaited(&self, nodes: &mut Vec<Arc<Node>>) -> bool {
+        let add = |recipe: &mut Recipe| match recipe.body {
+            Body::Values(_) => nodes.extend_from_slice(&recipe.parents),
+            Body::Branches(_) => {}
+        };
+        self.once.recipe(add).is_some()
+    }
+
+    /// Like [`Self::awaited`], with the branches that it reads itself.
+    pub(crate) fn parents(&self, nodes: &mut Vec<Arc<Node>>) -> bool {
+        self.once.recipe(|recipe| nodes.extend_from_slice(&recipe.parents)).is_some()
     }
 
     /// The computation. Nothing of it runs until it is polled.
     pub(crate) fn body(&self) -> BoxFuture<'static, Outcome> {
-        let inputs = || self.parents.iter().map(|parent| parent.once.get()).collect::<Option<Vec<_>>>();
-        match self.work.as_ref().map(|work| &work.body) {
-            Some(Body::Values(body)) if let Some(inputs) = inputs() => body(inputs),
-            Some(Body::Branches(branches)) => executor::gather(self.parents.clone(), *branches).boxed(),
-            _ => unreachable!("only what is pending is run, and after its parents"),
+        let recipe = self.once.recipe(|recipe| (recipe.body.clone(), recipe.parents.clone()));
+        match recipe {
+            Some((Body::Values(body), parents)) => {
+                let inputs = parents.iter().map(|parent| parent.once.get()).collect::<Option<Vec<_>>>();
+                body(inputs.unwrap_or_else(|| unreachable!("a node is run after its parents")))
+            }
+            Some((Body::Branches(branches), parents)) => executor::gather(parents, branches).boxed(),
+            None => unreachable!("only what is pending is run"),
         }
+    }
+
+    /// Writes down what it was made of. To be done while that is still known.
+    pub(crate) fn remember(&self) {
+        self.once.recipe(|recipe| self.past.remember(&recipe.parents));
     }
 
     /// Whether this could be the node's value.
     pub(crate) fn accepts(&self, output: &Output) -> bool {
-        self.work.as_ref().is_none_or(|work| (work.kind.is)(output))
+        self.kind.is_none_or(|kind| (kind.is)(output))
     }
 }
 
-/// Some of the nodes beneath others, and themselves: every parent before its children, arguments in their order.
-pub(crate) struct Walk {
-    pub(crate) order: Vec<Arc<Node>>,
-    /// Where in that order each is.
-    pub(crate) places: HashMap<*const Node, usize>,
+/// Some of what is beneath others, and themselves: every parent before its children, arguments in their order.
+pub(crate) struct Walk<N> {
+    pub(crate) order: Vec<N>,
+    /// Where in that order each is, by its [key](Walked::key).
+    pub(crate) places: HashMap<usize, usize>,
 }
 
-impl Walk {
-    /// Goes back from the `targets`, by what `before` says must come before a node, as far as nodes are `wanted`.
-    pub(crate) fn of(
-        targets: &[Arc<Node>],
-        before: impl Fn(&Node) -> &[Arc<Node>],
-        wanted: impl Fn(&Node) -> bool,
-    ) -> Self {
+/// What a walk goes by.
+pub(crate) trait Walked: Clone {
+    /// The same for the same node.
+    fn key(&self) -> usize;
+}
+
+impl Walked for Arc<Node> {
+    fn key(&self) -> usize {
+        Arc::as_ptr(&self.past).addr()
+    }
+}
+
+impl<N: Walked> Walk<N> {
+    /// Goes back from the `targets`. `before` adds what comes before a node, and says whether the node is wanted.
+    pub(crate) fn of(targets: &[N], before: impl Fn(&N, &mut Vec<N>) -> bool) -> Self {
         let mut walk = Walk { order: Vec::new(), places: HashMap::new() };
         // By hand, for chains longer than a stack is deep: a node is met before its parents and once more after them.
-        let mut stack = targets.iter().rev().map(|target| (target, false)).collect::<Vec<_>>();
+        let mut stack = targets.iter().rev().map(|target| (target.clone(), false)).collect::<Vec<_>>();
+        let mut parents = Vec::new();
         while let Some((node, parents_done)) = stack.pop() {
             if parents_done {
-                walk.places.insert(Arc::as_ptr(node), walk.order.len());
-                walk.order.push(node.clone());
-            } else if wanted(node)
-                && let Entry::Vacant(new) = walk.places.entry(Arc::as_ptr(node))
+                walk.places.insert(node.key(), walk.order.len());
+                walk.order.push(node);
+            } else if let Entry::Vacant(new) = walk.places.entry(node.key())
+                && before(&node, &mut parents)
             {
                 new.insert(usize::MAX);
                 stack.push((node, true));
-                stack.extend(before(node).iter().rev().map(|parent| (parent, false)));
+                stack.extend(parents.drain(..).rev().map(|parent| (parent, false)));
             }
         }
         walk
@@ -175,11 +198,17 @@ impl Walk {
 /// A chain of ten thousand nodes must not end in ten thousand nested drops.
 impl Drop for Node {
     fn drop(&mut self) {
-        let mut falling = std::mem::take(&mut self.parents);
+        let mut falling = self.let_go();
         while let Some(parent) = falling.pop() {
-            if let Some(mut node) = Arc::into_inner(parent) {
-                falling.append(&mut node.parents);
+            if let Some(node) = Arc::into_inner(parent) {
+                falling.append(&mut node.let_go());
             }
         }
+    }
+}
+
+impl Node {
+    fn let_go(&self) -> Vec<Arc<Node>> {
+        self.once.recipe(|recipe| std::mem::take(&mut recipe.parents)).unwrap_or_default()
     }
 }

@@ -1,7 +1,8 @@
 //! A value computed once, whoever asks and however often.
 //!
-//! This file decides when a computation begins, who joins it and what is kept of it. It knows nothing of nodes; the
-//! lock comes from `crate::sync`, so that the tests can put a model checker's in its place.
+//! This file decides when a computation begins, who joins it, what is kept of it and how long that which it is made of is
+//! kept. It knows nothing of nodes; the lock comes from `crate::sync`, so that the tests can put a model checker's in its
+//! place.
 
 use std::future::Future;
 
@@ -17,21 +18,24 @@ type Attempt<T, E> = Shared<BoxFuture<'static, Result<T, E>>>;
 /// - Readers who come while it is being computed join that computation; it is driven by any of them.
 /// - When the last reader goes away, the computation is dropped; the next reader begins anew.
 /// - A failure goes to everyone who had joined and is not kept.
-pub struct Once<T, E> {
-    state: Mutex<State<T, E>>,
+/// - What the value is made of, the recipe, is kept until the value is there, and no longer.
+pub struct Once<R, T, E> {
+    state: Mutex<State<R, T, E>>,
 }
 
-enum State<T, E> {
-    Empty,
+enum State<R, T, E> {
     /// The attempt belongs to its readers: the cell must not keep alive what nobody waits for.
-    Running(WeakShared<BoxFuture<'static, Result<T, E>>>),
+    Pending {
+        recipe: R,
+        attempt: Option<WeakShared<BoxFuture<'static, Result<T, E>>>>,
+    },
     Full(T),
 }
 
-impl<T: Clone, E: Clone> Once<T, E> {
-    /// A cell to be computed.
-    pub fn empty() -> Self {
-        Once { state: Mutex::new(State::Empty) }
+impl<R, T: Clone, E: Clone> Once<R, T, E> {
+    /// A cell to be computed from this.
+    pub fn pending(recipe: R) -> Self {
+        Once { state: Mutex::new(State::Pending { recipe, attempt: None }) }
     }
 
     /// A cell that needs no computation.
@@ -43,7 +47,7 @@ impl<T: Clone, E: Clone> Once<T, E> {
     pub fn get(&self) -> Option<T> {
         self.state.with(|state| match state {
             State::Full(value) => Some(value.clone()),
-            _ => None,
+            State::Pending { .. } => None,
         })
     }
 
@@ -56,10 +60,18 @@ impl<T: Clone, E: Clone> Once<T, E> {
     pub fn is_running(&self) -> bool {
         // Upgraded here, dropped outside: it may be the last reader, and what it then drops is not ours.
         let attempt = self.state.with(|state| match state {
-            State::Running(attempt) => attempt.upgrade(),
-            _ => None,
+            State::Pending { attempt, .. } => attempt.as_ref().and_then(WeakShared::upgrade),
+            State::Full(_) => None,
         });
         attempt.is_some()
+    }
+
+    /// What the value is made of, if it is not there. Looked at under the lock: look, and do nothing else.
+    pub fn recipe<L>(&self, look: impl FnOnce(&mut R) -> L) -> Option<L> {
+        self.state.with(|state| match state {
+            State::Pending { recipe, .. } => Some(look(recipe)),
+            State::Full(_) => None,
+        })
     }
 
     /// The value; or joins the computation under way; or begins it. `compute` is called under the lock: it makes the
@@ -83,28 +95,32 @@ impl<T: Clone, E: Clone> Once<T, E> {
     where
         F: Future<Output = Result<T, E>> + Send + 'static,
     {
-        self.state.with(|state| {
-            let under_way = match state {
-                State::Full(value) => return Ok(value.clone()),
-                State::Running(attempt) => attempt.upgrade(),
-                State::Empty => None,
-            };
-            Err(under_way.unwrap_or_else(|| {
-                let attempt = compute().boxed().shared();
-                *state = attempt.downgrade().map_or(State::Empty, State::Running);
-                attempt
-            }))
+        self.state.with(|state| match state {
+            State::Full(value) => Ok(value.clone()),
+            State::Pending { attempt, .. } => {
+                Err(attempt.as_ref().and_then(WeakShared::upgrade).unwrap_or_else(|| {
+                    let begun = compute().boxed().shared();
+                    *attempt = begun.downgrade();
+                    begun
+                }))
+            }
         })
     }
 
-    /// Keeps a success; forgets a failure, unless someone has begun anew since.
+    /// Keeps a success, and lets go of what it was made of; forgets a failure, unless someone has begun anew since.
     fn settle(&self, attempt: &Attempt<T, E>, result: &Result<T, E>) {
-        self.state.with(|state| {
-            let State::Running(current) = &*state else { return };
+        // Dropped outside of the lock, both: whose drop that is, is not ours to know.
+        let _done_with = self.state.with(|state| {
+            let State::Pending { attempt: current, .. } = state else { return (None, None) };
             match result {
-                Ok(value) => *state = State::Full(value.clone()),
-                Err(_) if current.upgrade().is_some_and(|current| current.ptr_eq(attempt)) => *state = State::Empty,
-                Err(_) => {}
+                Ok(value) => (Some(std::mem::replace(state, State::Full(value.clone()))), None),
+                Err(_) => {
+                    let under_way = current.as_ref().and_then(WeakShared::upgrade);
+                    if under_way.as_ref().is_some_and(|under_way| under_way.ptr_eq(attempt)) {
+                        *current = None;
+                    }
+                    (None, under_way)
+                }
             }
         });
     }

@@ -10,6 +10,7 @@ mod failing;
 mod fan_in;
 mod grpc;
 mod hooks;
+mod keeping;
 mod model;
 mod once;
 mod replicas;

@@ -1,0 +1,63 @@
+//! What is remembered of a node when its value is there and what it was made of is gone: names, for the graph.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use crate::node::Node;
+
+/// How long a past may be, in arguments. Beyond, it begins anew: a loop of a million rounds has the memory of a short one.
+const PAST_MAX: usize = 1000;
+
+/// A node without its value.
+pub(crate) struct Past {
+    pub(crate) name: Cow<'static, str>,
+    /// Whether the value was given, not computed.
+    pub(crate) is_given: bool,
+    made: OnceLock<Made>,
+}
+
+/// How a value was made.
+struct Made {
+    of: Vec<Arc<Past>>,
+    /// How many arguments there were on the longest way to here.
+    length: usize,
+}
+
+impl Past {
+    pub(crate) fn of(name: Cow<'static, str>, is_given: bool) -> Arc<Self> {
+        Arc::new(Past { name, is_given, made: OnceLock::new() })
+    }
+
+    /// Whether the value was made.
+    pub(crate) fn is_made(&self) -> bool {
+        self.made.get().is_some()
+    }
+
+    /// What it was made of, as far as it is remembered.
+    pub(crate) fn made_of(&self) -> &[Arc<Past>] {
+        self.made.get().map_or(&[], |made| &made.of)
+    }
+
+    pub(crate) fn remember(&self, parents: &[Arc<Node>]) {
+        self.made.get_or_init(|| {
+            let before = parents.iter().filter_map(|parent| Some(parent.past.made.get()?.length)).max();
+            let length = before.unwrap_or(0) + parents.len();
+            match length {
+                0..=PAST_MAX => Made { of: parents.iter().map(|parent| parent.past.clone()).collect(), length },
+                _ => Made { of: Vec::new(), length: 0 },
+            }
+        });
+    }
+}
+
+/// Not by nested drops, like [`Node`].
+impl Drop for Past {
+    fn drop(&mut self) {
+        let mut falling = self.made.take().map_or(Vec::new(), |made| made.of);
+        while let Some(past) = falling.pop() {
+            if let Some(made) = Arc::into_inner(past).and_then(|mut past| past.made.take()) {
+                falling.extend(made.of);
+            }
+        }
+    }
+}
