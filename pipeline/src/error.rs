@@ -105,6 +105,9 @@ pub enum Refusal {
     /// No runtime to run on.
     #[error("there is no tokio runtime here: read with `blocking_data()`, or start one with `#[tokio::main]`")]
     NoRuntime,
+    /// A body took longer than its node says it may.
+    #[error("it took longer than the {} ms that `time_ms` gives it", .0.as_millis())]
+    OutOfTime(std::time::Duration),
     /// A hook answered with a value of another type than the node's.
     #[error("a hook answered with a value of another type than this node's")]
     WrongAnswer,

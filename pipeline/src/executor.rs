@@ -198,10 +198,10 @@ async fn execute(node: Arc<Node>, reader: Here) -> Outcome {
 
 /// One computation of a node, with the hooks of the run it was called in, else of the run it is read in.
 async fn attempt(node: Arc<Node>, reader: Here) -> Outcome {
-    let depth = reader.depth + 1;
-    let scope = node.birth.as_ref().map(|birth| birth.scope.clone()).or(reader.scope);
+    let reader = Here { depth: reader.depth + 1, ..reader };
+    let scope = node.birth.as_ref().map(|birth| birth.scope.clone()).or(reader.scope.clone());
     let outcome = match scope {
-        None => HERE.scope(Here { scope: None, depth }, guarded(node.body())).await,
+        None => HERE.scope(reader, run_body(node.clone())).await,
         Some(scope) => {
             let place = node.birth.as_ref().and_then(Birth::place);
             let within = scope.within(node.name(), place.clone());
@@ -209,7 +209,7 @@ async fn attempt(node: Arc<Node>, reader: Here) -> Outcome {
             node.parents(&mut parents);
             let parents = parents.into_iter().map(|parent| parent.past.clone()).collect();
             let call = Call { run: scope.run.id().clone(), node: node.clone(), parents, place };
-            HERE.scope(Here { scope: Some(within), depth }, through_hooks(call, scope)).await
+            HERE.scope(Here { scope: Some(within), ..reader }, through_hooks(call, scope)).await
         }
     };
     if outcome.is_ok() {
@@ -219,9 +219,27 @@ async fn attempt(node: Arc<Node>, reader: Here) -> Outcome {
 }
 
 async fn through_hooks(call: Call, scope: Arc<Scope>) -> Outcome {
-    let body = guarded(call.node.body()).boxed();
-    let output = guarded(Next { hooks: scope.run.hooks(), call: &call, body }.run()).await?;
+    let output = guarded(Next { hooks: scope.run.hooks(), call: &call }.run()).await?;
     if call.node.accepts(&output) { Ok(output) } else { Err(Arc::new(Refusal::WrongAnswer)) }
+}
+
+/// Runs the body, within the limits of its node.
+pub(crate) async fn run_body(node: Arc<Node>) -> Outcome {
+    match node.kind.and_then(|kind| kind.limits) {
+        None => try_body(&node).await,
+        Some(limits) => limits.keep(|| try_body(&node)).await,
+    }
+}
+
+async fn try_body(node: &Node) -> Outcome {
+    let here = Here::now();
+    match &here.scope {
+        None => guarded(node.body()).await,
+        Some(scope) => {
+            let scope = Some(scope.again());
+            HERE.scope(Here { scope, ..here }, guarded(node.body())).await
+        }
+    }
 }
 
 /// A panic is a failure of the node it happened in, and of nothing else.

@@ -5,9 +5,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value as Json;
 
+use crate::executor;
 use crate::node::{Node, Outcome, Output};
 use crate::past::Past;
 
@@ -39,7 +41,8 @@ use crate::past::Past;
 /// ```
 #[async_trait]
 pub trait Hook: Send + Sync {
-    /// Runs the node by `next.run()`, before, after or around what it does itself; or does not, and answers.
+    /// Runs the node by `next.run()`, before, after or around what it does itself; or again, if it failed; or does not, and
+    /// answers.
     async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
         let _ = call;
         next.run().await
@@ -122,15 +125,14 @@ impl Call {
 pub struct Next<'a> {
     pub(crate) hooks: &'a [Arc<dyn Hook>],
     pub(crate) call: &'a Call,
-    pub(crate) body: BoxFuture<'static, Outcome>,
 }
 
 impl<'a> Next<'a> {
-    /// Runs the node, or the hooks further in.
-    pub fn run(self) -> BoxFuture<'a, Outcome> {
+    /// Runs the node, or the hooks further in. Again, if it is called again.
+    pub fn run(&self) -> BoxFuture<'a, Outcome> {
         match self.hooks.split_first() {
-            Some((hook, hooks)) => hook.around(self.call, Next { hooks, ..self }),
-            None => self.body,
+            Some((hook, hooks)) => hook.around(self.call, Next { hooks, call: self.call }),
+            None => executor::run_body(self.call.node.clone()).boxed(),
         }
     }
 }

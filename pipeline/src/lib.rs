@@ -82,6 +82,7 @@ mod graph;
 mod grpc;
 mod hook;
 mod journal;
+mod limits;
 mod node;
 mod once;
 mod past;
@@ -113,6 +114,9 @@ pub use node::{Outcome, Output};
 ///
 /// - `#[node]` names the node as the function, `#[node(name = "…")]` as you say.
 /// - `#[node(transient)]` keeps its value out of journals.
+/// - `#[node(retry = 3)]` runs a body that fails up to three more times. `time_ms = 30_000` ends a try that takes longer, as
+///   a failure. `at_once = 8` has at most eight of its bodies run at the same time, of all its calls in the process; a body
+///   that reads its own node needs no second place. Hooks stand around all tries together, and may add tries of their own.
 ///
 /// On an `impl` block with one async method, the struct's settings configure the node, whose name is the struct's:
 ///
@@ -269,6 +273,7 @@ struct Readme;
 pub mod support {
     pub use crate::call::outcome;
     pub use crate::context::{Call, Given};
+    pub use crate::limits::Limits;
     pub use crate::node::{Kind, Output};
     pub use crate::probe::{
         Immovable, Infallibly, Movable, NoContext, NotPending, Probe, Recordable, Returned, Unrecordable, written_out,

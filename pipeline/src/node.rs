@@ -11,6 +11,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use crate::error::{Cause, NodeExecutionError};
+use crate::limits::Limits;
 use crate::once::Once;
 use crate::past::Past;
 use crate::run::Birth;
@@ -87,6 +88,7 @@ pub struct Kind {
     pub(crate) is: fn(&Output) -> bool,
     pub(crate) codec: Option<Codec>,
     pub(crate) transient: bool,
+    pub(crate) limits: Option<&'static Limits>,
 }
 
 /// How a value becomes data and returns.
@@ -98,7 +100,7 @@ pub struct Codec {
 
 impl Kind {
     pub(crate) fn of<T: Send + Sync + 'static>(codec: Option<Codec>) -> Self {
-        Kind { is: |output| output.get::<T>().is_some(), codec, transient: false }
+        Kind { is: |output| output.get::<T>().is_some(), codec, transient: false, limits: None }
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::hook::Hook;
+use crate::limits::Held;
 
 /// A named run with hooks around every node.
 ///
@@ -49,7 +50,7 @@ impl Run {
     pub async fn scope<F: Future>(self, pipeline: F) -> F::Output {
         let scope =
             Arc::new(Scope { run: Arc::new(self), node: None, place: Some(String::new()), next: AtomicUsize::new(1) });
-        HERE.scope(Here { scope: Some(scope), depth: 0 }, pipeline).await
+        HERE.scope(Here { scope: Some(scope), ..Here::now() }, pipeline).await
     }
 
     pub(crate) fn id(&self) -> &Arc<str> {
@@ -89,6 +90,12 @@ impl Birth {
 }
 
 impl Scope {
+    /// The same body, run again: its calls have the same places.
+    pub(crate) fn again(&self) -> Arc<Scope> {
+        let (run, node, place) = (self.run.clone(), self.node.clone(), self.place.clone());
+        Arc::new(Scope { run, node, place, next: AtomicUsize::new(1) })
+    }
+
     /// The body of a node in this scope's run.
     pub(crate) fn within(&self, node: &str, place: Option<String>) -> Arc<Scope> {
         Arc::new(Scope { run: self.run.clone(), node: Some(node.into()), place, next: AtomicUsize::new(1) })
@@ -101,6 +108,8 @@ pub(crate) struct Here {
     pub(crate) scope: Option<Arc<Scope>>,
     /// How many node bodies lie beneath on this stack.
     pub(crate) depth: usize,
+    /// What the bodies around hold of what there is a limited number of.
+    pub(crate) held: Option<Arc<Held>>,
 }
 
 tokio::task_local! {

@@ -2,10 +2,11 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
+use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, FnArg, Generics, Ident, ImplItem, ItemFn, ItemImpl, LitStr, Receiver, ReceiverKind, Result,
-    ReturnType, Signature, Type, parse_quote,
+    Attribute, Error, FnArg, Generics, Ident, ImplItem, ItemFn, ItemImpl, LitInt, LitStr, Receiver, ReceiverKind,
+    Result, ReturnType, Signature, Type, parse_quote,
 };
 
 use crate::plain;
@@ -14,6 +15,15 @@ use crate::returned::Returned;
 struct Settings {
     name: Option<LitStr>,
     transient: bool,
+    limits: Limits,
+}
+
+/// What its body may take. 0 is what was not said.
+#[derive(Clone, Copy, Default)]
+struct Limits {
+    retry: u64,
+    time_ms: u64,
+    at_once: u64,
 }
 
 pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
@@ -24,7 +34,7 @@ pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let function = syn::parse2::<ItemFn>(item)?;
     let name = settings.name(&function.sig.ident);
     let ItemFn { attrs, vis, sig, block, .. } = function;
-    let node = Node::of(sig, name, settings.transient, &Generics::default())?;
+    let node = Node::of(sig, name, &settings, &Generics::default())?;
     let (head, call) = (node.head(), node.call());
     let body = node.body_signature();
     let unused = unused(&attrs);
@@ -52,7 +62,7 @@ fn object(settings: &Settings, mut block: ItemImpl) -> Result<TokenStream> {
     let (Some(method), None) = (methods.next(), methods.next()) else {
         return Err(Error::new(block.self_ty.span(), "a node object has one async method: the node"));
     };
-    let node = Node::of(method.sig.clone(), name, settings.transient, &block.generics)?;
+    let node = Node::of(method.sig.clone(), name, settings, &block.generics)?;
     if !node.has_self {
         return Err(Error::new(method.sig.span(), "the method of a node object takes `&self`: its settings"));
     }
@@ -73,14 +83,22 @@ fn object(settings: &Settings, mut block: ItemImpl) -> Result<TokenStream> {
 
 impl Settings {
     fn parse(tokens: TokenStream) -> Result<Self> {
-        let mut settings = Settings { name: None, transient: false };
+        let mut settings = Settings { name: None, transient: false, limits: Limits::default() };
         let parser = syn::meta::parser(|meta| {
             if meta.path.is_ident("name") {
                 settings.name = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("transient") {
                 settings.transient = true;
+            } else if meta.path.is_ident("retry") {
+                settings.limits.retry = number(&meta, u64::from(u32::MAX))?;
+            } else if meta.path.is_ident("time_ms") {
+                settings.limits.time_ms = number(&meta, u64::MAX)?;
+            } else if meta.path.is_ident("at_once") {
+                settings.limits.at_once = number(&meta, u64::from(u32::MAX >> 3))?;
             } else {
-                return Err(meta.error("a node has `name = \"…\"` and `transient`"));
+                return Err(
+                    meta.error("a node has `name = \"…\"`, `transient`, `retry = …`, `time_ms = …` and `at_once = …`")
+                );
             }
             Ok(())
         });
@@ -93,11 +111,21 @@ impl Settings {
     }
 }
 
+/// A setting that is a number from one.
+fn number(meta: &ParseNestedMeta<'_>, most: u64) -> Result<u64> {
+    let literal = meta.value()?.parse::<LitInt>()?;
+    match literal.base10_parse::<u64>()? {
+        n if (1..=most).contains(&n) => Ok(n),
+        _ => Err(Error::new(literal.span(), format!("a number from 1 to {most}; leave it out for no limit"))),
+    }
+}
+
 /// A function that is to be a node.
 struct Node {
     signature: Signature,
     name: String,
     transient: bool,
+    limits: Limits,
     has_self: bool,
     parameters: Vec<Parameter>,
     returned: Returned,
@@ -116,7 +144,7 @@ struct Parameter {
 
 impl Node {
     /// `around` are the type parameters of the impl block, if it is in one.
-    fn of(signature: Signature, name: String, transient: bool, around: &Generics) -> Result<Self> {
+    fn of(signature: Signature, name: String, settings: &Settings, around: &Generics) -> Result<Self> {
         if signature.asyncness.is_none() {
             return Err(Error::new(signature.fn_token.span, "a node is an `async fn`"));
         }
@@ -128,7 +156,8 @@ impl Node {
             return Err(Error::new(signature.ident.span(), text));
         }
         let returned = Returned::of(&signature.output, &[&signature.generics, around]);
-        Ok(Node { signature, name, transient, has_self, parameters, returned })
+        let Settings { transient, limits, .. } = *settings;
+        Ok(Node { signature, name, transient, limits, has_self, parameters, returned })
     }
 
     /// The function as callers see it.
@@ -182,6 +211,7 @@ impl Node {
         let checks = self.parameters.iter().filter_map(|parameter| parameter.check.as_ref());
         let checks = checks.cloned().chain(self.returned.check()).chain(self.check_value());
         let transient = self.transient.then(|| quote!(.transient()));
+        let limited = self.limited();
         quote! {
             #[allow(unused_imports)]
             use ::pipeline::support::{Recordable as _, Unrecordable as _};
@@ -189,12 +219,25 @@ impl Node {
             let mut __call = ::pipeline::support::Call::new(#name);
             #(let #names = ::pipeline::Argument::give(#names, &mut __call);)*
             #keep_self
-            __call.pending((&::pipeline::support::Probe::<#value>::new()).kind()#transient, move |__parents| {
+            __call.pending((&::pipeline::support::Probe::<#value>::new()).kind()#transient #limited, move |__parents| {
                 #(let #names = #names.value(&__parents);)*
                 #clone_self
                 ::std::boxed::Box::pin(async move { ::pipeline::support::outcome(#result) })
             })
         }
+    }
+
+    /// The limits are one for all calls of the function.
+    fn limited(&self) -> Option<TokenStream> {
+        let Limits { retry, time_ms, at_once } = self.limits;
+        let (retry, at_once) = (retry as u32, at_once as usize);
+        (retry > 0 || time_ms > 0 || at_once > 0).then(|| {
+            quote!(.limited({
+                static __LIMITS: ::pipeline::support::Limits =
+                    ::pipeline::support::Limits::new(#retry, #time_ms, #at_once);
+                &__LIMITS
+            }))
+        })
     }
 
     fn check_value(&self) -> Option<TokenStream> {

@@ -11,6 +11,7 @@ mod fan_in;
 mod grpc;
 mod hooks;
 mod keeping;
+mod limits;
 mod model;
 mod once;
 mod replicas;
