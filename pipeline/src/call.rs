@@ -33,7 +33,7 @@ impl Call {
         Context::of(Arc::new(Node {
             past: Past::of(self.name, false),
             kind: Some(kind),
-            once: Once::pending(Recipe { parents: self.parents, body }),
+            once: Once::pending(Recipe { parents: self.parents, body, saying: None }),
             birth: run::birth(),
         }))
     }

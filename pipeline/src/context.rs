@@ -14,6 +14,7 @@ use crate::error::NodeExecutionError;
 use crate::executor;
 use crate::graph::Graph;
 use crate::node::{Node, Output};
+use crate::pieces::Pieces;
 
 /// What a node may take and return: any plain value that can be cloned and sent between threads.
 ///
@@ -110,6 +111,11 @@ impl<T: Value> Context<T> {
 }
 
 impl<T> Context<T> {
+    /// The pieces of this value that its node [says](crate::say) while it is computed. Runs nothing.
+    pub fn pieces<P: Value>(&self) -> Pieces<P> {
+        Pieces::of(self.node.saying())
+    }
+
     /// The name of the node this is the value of; `value` for one that was given.
     pub fn name(&self) -> &str {
         self.node.name()

@@ -198,7 +198,8 @@ async fn execute(node: Arc<Node>, reader: Here) -> Outcome {
 
 /// One computation of a node, with the hooks of the run it was called in, else of the run it is read in.
 async fn attempt(node: Arc<Node>, reader: Here) -> Outcome {
-    let reader = Here { depth: reader.depth + 1, ..reader };
+    let reader = Here { depth: reader.depth + 1, node: Some(node.clone()), ..reader };
+    let given_up = GivenUp(Some(node.clone()));
     let scope = node.birth.as_ref().map(|birth| birth.scope.clone()).or(reader.scope.clone());
     let outcome = match scope {
         None => HERE.scope(reader, run_body(node.clone())).await,
@@ -214,8 +215,26 @@ async fn attempt(node: Arc<Node>, reader: Here) -> Outcome {
     };
     if outcome.is_ok() {
         node.remember();
+        given_up.not();
     }
     outcome
+}
+
+/// Says to whoever looks at a node's pieces that no more come: it failed, or nobody waits for it.
+struct GivenUp(Option<Arc<Node>>);
+
+impl GivenUp {
+    fn not(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        if let Some(node) = &self.0 {
+            node.end_saying();
+        }
+    }
 }
 
 async fn through_hooks(call: Call, scope: Arc<Scope>) -> Outcome {

@@ -42,6 +42,7 @@
 //!   a function over contexts, with `if`, `while`, helpers and recursion; [`repeat_until`] is such a function.
 //! - *Fan-in.* A node with a `Vec<T>` takes a `Vec<Context<T>>`; [`all`] and [`outcomes`] make one context of many, and
 //!   [`at_once`] limits how many of them run at the same time.
+//! - *Looking.* A body [says](say) pieces of its value, tokens for one, to whoever looks by [`Context::pieces`] meanwhile.
 //! - *Reading.* [`Context::data`], [`Context::run`] and `.await`; [`block_on`] and the blocking forms from sync code.
 //!   A failure is a [`NodeExecutionError`].
 //! - *Runs.* A [`Run`] is a region of code with a name; every node called in it is seen by the run's [hooks](Hook).
@@ -86,6 +87,7 @@ mod limits;
 mod node;
 mod once;
 mod past;
+mod pieces;
 mod probe;
 mod replica;
 mod run;
@@ -106,6 +108,7 @@ pub use grpc::server::{BoundServer, ReplicaServer};
 pub use hook::{Call, Hook, Next};
 pub use journal::{FileStore, Journal, JournalError, JournalStore, MemoryStore, Record};
 pub use node::{Outcome, Output};
+pub use pieces::{Piece, Pieces, say};
 /// Makes an async function a node: called with contexts, it returns a pending `Context` at once.
 ///
 /// The body is an ordinary async function over plain values. A parameter `T` takes a `T`, a `Context<T>` or a

@@ -14,6 +14,7 @@ use crate::error::{Cause, NodeExecutionError};
 use crate::limits::Limits;
 use crate::once::Once;
 use crate::past::Past;
+use crate::pieces::{self, Saying};
 use crate::run::Birth;
 use crate::{Value, executor};
 
@@ -80,6 +81,8 @@ pub(crate) struct Recipe {
     /// In the order of the arguments; a context given twice is here twice.
     pub(crate) parents: Vec<Arc<Node>>,
     pub(crate) body: Body,
+    /// What is said of the value while it is made, as soon as somebody says or looks.
+    pub(crate) saying: Option<Saying>,
 }
 
 /// What must be known of a value's type once the type is erased.
@@ -133,14 +136,29 @@ impl Node {
 
     /// The computation. Nothing of it runs until it is polled.
     pub(crate) fn body(&self) -> BoxFuture<'static, Outcome> {
-        let recipe = self.once.recipe(|recipe| (recipe.body.clone(), recipe.parents.clone()));
+        let recipe = self.once.recipe(|recipe| (recipe.body.clone(), recipe.parents.clone(), recipe.saying.clone()));
+        if let Some((_, _, Some(saying))) = &recipe {
+            pieces::begin(saying);
+        }
         match recipe {
-            Some((Body::Values(body), parents)) => {
+            Some((Body::Values(body), parents, _)) => {
                 let inputs = parents.iter().map(|parent| parent.once.get()).collect::<Option<Vec<_>>>();
                 body(inputs.unwrap_or_else(|| unreachable!("a node is run after its parents")))
             }
-            Some((Body::Branches(branches), parents)) => executor::gather(parents, branches).boxed(),
+            Some((Body::Branches(branches), parents, _)) => executor::gather(parents, branches).boxed(),
             None => unreachable!("only what is pending is run"),
+        }
+    }
+
+    /// Where its pieces are said, until the value is there.
+    pub(crate) fn saying(&self) -> Option<Saying> {
+        self.once.recipe(|recipe| recipe.saying.get_or_insert_with(pieces::nothing).clone())
+    }
+
+    /// Says that there is no computation of it any more.
+    pub(crate) fn end_saying(&self) {
+        if let Some(Some(saying)) = self.once.recipe(|recipe| recipe.saying.clone()) {
+            pieces::end(&saying);
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::hook::Hook;
 use crate::limits::Held;
+use crate::node::Node;
 
 /// A named run with hooks around every node.
 ///
@@ -110,6 +111,8 @@ pub(crate) struct Here {
     pub(crate) depth: usize,
     /// What the bodies around hold of what there is a limited number of.
     pub(crate) held: Option<Arc<Held>>,
+    /// Whose body runs.
+    pub(crate) node: Option<Arc<Node>>,
 }
 
 tokio::task_local! {

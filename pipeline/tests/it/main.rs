@@ -14,6 +14,7 @@ mod keeping;
 mod limits;
 mod model;
 mod once;
+mod pieces;
 mod replicas;
 mod results;
 mod scaling;

@@ -1,0 +1,135 @@
+//! Pieces of a value that is still being made, tokens for one: its body says them, whoever looks has them.
+
+use std::marker::PhantomData;
+
+use tokio::sync::watch;
+
+use crate::Value;
+use crate::node::Output;
+use crate::run::HERE;
+
+/// What was said of a value until now. It belongs to the recipe: when the value is there, it goes.
+pub(crate) struct Said {
+    /// Which try this is; none has begun at 0.
+    attempt: usize,
+    is_over: bool,
+    pieces: Vec<Output>,
+}
+
+pub(crate) type Saying = watch::Sender<Said>;
+
+pub(crate) fn nothing() -> Saying {
+    watch::Sender::new(Said { attempt: 0, is_over: false, pieces: Vec::new() })
+}
+
+/// Says a piece of the value that the node's body around is making, to whoever [looks](Context::pieces). Nobody has to; outside
+/// of a body, and where the body's code runs on a task of its own, nobody can, and nothing is said.
+///
+/// A piece is of any type. It is gone when the value is there: what should last belongs into the value.
+///
+/// ```
+/// use pipeline::{Context, Piece, node, say};
+///
+/// #[node]
+/// async fn answer(question: String) -> String {
+///     let mut text = String::new();
+///     for token in ["Because", " it", " is."] {
+///         say(token.to_owned());
+///         text += token;
+///     }
+///     text
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), pipeline::NodeExecutionError> {
+/// let answer = answer(Context::new("why?".to_owned()));
+/// let mut pieces = answer.pieces::<String>();
+/// let look = async {
+///     let mut seen = String::new();
+///     while let Some(piece) = pieces.next().await {
+///         match piece {
+///             Piece::Next(token) => seen += &token,
+///             Piece::Again => seen.clear(),
+///         }
+///     }
+///     seen
+/// };
+/// let (seen, value) = tokio::join!(look, answer.data());
+/// assert_eq!(seen, value?);
+/// # Ok(())
+/// # }
+/// ```
+pub fn say<P: Value>(piece: P) {
+    let saying = HERE.try_with(|here| here.node.as_ref()?.saying()).ok().flatten();
+    if let Some(saying) = saying {
+        saying.send_modify(|said| {
+            said.attempt = said.attempt.max(1);
+            said.pieces.push(Output::new(piece));
+        });
+    }
+}
+
+/// A try begins: what an earlier one said does not count.
+pub(crate) fn begin(saying: &Saying) {
+    saying.send_modify(|said| *said = Said { attempt: said.attempt + 1, is_over: false, pieces: Vec::new() });
+}
+
+/// Nobody computes the value any more, and it is not there.
+pub(crate) fn end(saying: &Saying) {
+    saying.send_modify(|said| {
+        *said = Said { attempt: said.attempt.max(1), is_over: true, pieces: std::mem::take(&mut said.pieces) }
+    });
+}
+
+/// A piece of a value, or that it begins anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece<P> {
+    /// The next piece.
+    Next(P),
+    /// The try whose pieces these were has failed, and another one has begun: forget them.
+    Again,
+}
+
+/// The pieces of one value, from the first to the last, whenever one began to look. From
+/// [`Context::pieces`](crate::Context::pieces).
+pub struct Pieces<P> {
+    /// None: the value is there already.
+    said: Option<watch::Receiver<Said>>,
+    attempt: usize,
+    seen: usize,
+    piece: PhantomData<fn() -> P>,
+}
+
+impl<P: Value> Pieces<P> {
+    pub(crate) fn of(saying: Option<Saying>) -> Self {
+        let said = saying.map(|saying| saying.subscribe());
+        // What was over before is not looked for, but what comes next.
+        let attempt = said.as_ref().map_or(0, |said| {
+            let said = said.borrow();
+            if said.is_over { said.attempt + 1 } else { said.attempt.max(1) }
+        });
+        Pieces { said, attempt, seen: 0, piece: PhantomData }
+    }
+
+    /// The next piece of this type, as soon as it is said; none when the value is there, or its computation has failed or was
+    /// given up. Looking runs nothing: somebody must read the value meanwhile.
+    pub async fn next(&mut self) -> Option<Piece<P>> {
+        loop {
+            let (attempt, seen) = (self.attempt, self.seen);
+            let is_new = |said: &Said| said.attempt == attempt && (said.pieces.len() > seen || said.is_over);
+            let said = self.said.as_mut()?.wait_for(|said| said.attempt > attempt || is_new(said)).await.ok()?;
+            if said.attempt > attempt {
+                (self.attempt, self.seen) = (said.attempt, 0);
+                if seen > 0 {
+                    return Some(Piece::Again);
+                }
+                continue;
+            }
+            let piece = said.pieces.get(seen)?.get::<P>().cloned();
+            self.seen += 1;
+            if let Some(piece) = piece {
+                return Some(Piece::Next(piece));
+            }
+        }
+    }
+}
