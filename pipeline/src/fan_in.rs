@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::Value;
 use crate::context::{Argument, Call, Context, Given, Pending};
 use crate::error::NodeExecutionError;
-use crate::node::{Body, Branches, Kind, Output};
+use crate::node::{Body, Branches, Gather, Kind, Output};
 
 /// All of these, by index: the form of "map over N and reduce".
 ///
@@ -119,7 +119,7 @@ impl AtOnce {
         name: &'static str,
         contexts: impl IntoIterator<Item = Context<T>>,
         to_the_end: bool,
-        gather: fn(Vec<Result<Output, NodeExecutionError>>) -> Result<Output, NodeExecutionError>,
+        gather: Gather,
     ) -> Context<U> {
         let mut call = Call::new(name);
         let _ = many(contexts, &mut call);

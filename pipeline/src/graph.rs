@@ -26,6 +26,7 @@ use crate::past::Past;
 /// assert_eq!(sum.graph().to_mermaid(), "flowchart TD\n    0[\"value\"]\n    1[\"value\"]\n    2([\"add\"])\n    0 --> 2\n    1 --> 2\n");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Graph {
     /// Parents before children; the context itself is last.
     pub nodes: Vec<GraphNode>,
@@ -35,6 +36,7 @@ pub struct Graph {
 
 /// One node of a [`Graph`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct GraphNode {
     /// Its place in [`Graph::nodes`].
     pub id: usize,
@@ -47,6 +49,7 @@ pub struct GraphNode {
 /// How far a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum NodeState {
     /// Given by the caller; there is nothing to run.
     Given,

@@ -121,6 +121,8 @@ pub use pieces::{Piece, Pieces, say};
 ///   a failure. `at_once = 8` has at most eight of its bodies run at the same time, of all its calls in the process; a body
 ///   that reads its own node needs no second place. Hooks stand around all tries together, and may add tries of their own.
 ///
+/// - `#[node(crate = lazy)]`, for `#[replica]` too: in a program that knows this library as `lazy`.
+///
 /// On an `impl` block with one async method, the struct's settings configure the node, whose name is the struct's:
 ///
 /// ```

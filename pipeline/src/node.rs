@@ -34,6 +34,9 @@ pub(crate) enum Body {
     Branches(Branches),
 }
 
+/// Makes one value of what came of branches.
+pub(crate) type Gather = fn(Vec<Result<Output, NodeExecutionError>>) -> Result<Output, NodeExecutionError>;
+
 /// A fan-in that reads its branches itself: what it runs of them at once, and what a failure means, is its own affair.
 #[derive(Clone, Copy)]
 pub(crate) struct Branches {
@@ -41,7 +44,7 @@ pub(crate) struct Branches {
     /// Whether a branch that fails leaves the others running, and is a result like theirs.
     pub(crate) to_the_end: bool,
     /// The value, of the results of the branches: that of the parent `i` at `i`.
-    pub(crate) gather: fn(Vec<Result<Output, NodeExecutionError>>) -> Result<Output, NodeExecutionError>,
+    pub(crate) gather: Gather,
 }
 
 impl Output {

@@ -22,6 +22,7 @@ struct Counts {
 
 /// What is known of the nodes of one name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NodeStats {
     /// How often such a node was run.
     pub executions: u64,

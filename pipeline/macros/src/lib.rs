@@ -1,20 +1,38 @@
 //! The attributes of the crate `pipeline`. This crate reads and writes Rust; what it writes is explained there.
 
+mod naming;
 mod node;
 mod plain;
 mod replica;
 mod returned;
 
-use proc_macro::TokenStream;
+use proc_macro2::TokenStream;
+use syn::{Error, Result};
 
 /// See `pipeline::node`, where the examples are.
 #[proc_macro_attribute]
-pub fn node(settings: TokenStream, item: TokenStream) -> TokenStream {
-    node::expand(settings.into(), item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
+pub fn node(settings: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    written(node::expand, settings.into(), item.into()).into()
 }
 
 /// See `pipeline::replica`, where the examples are.
 #[proc_macro_attribute]
-pub fn replica(settings: TokenStream, item: TokenStream) -> TokenStream {
-    replica::expand(settings.into(), item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
+pub fn replica(settings: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    written(replica::expand, settings.into(), item.into()).into()
+}
+
+fn written(
+    expand: fn(TokenStream, TokenStream) -> Result<TokenStream>,
+    settings: TokenStream,
+    item: TokenStream,
+) -> TokenStream {
+    let (settings, library) = match naming::split(settings) {
+        Ok(split) => split,
+        Err(error) => return error.to_compile_error(),
+    };
+    let written = expand(settings, item).unwrap_or_else(Error::into_compile_error);
+    match library {
+        Some(library) => naming::renamed(written, &library),
+        None => written,
+    }
 }

@@ -306,10 +306,11 @@ pub fn owned(borrowed: &Type) -> TokenStream {
 }
 
 pub fn type_ident(ty: &Type) -> Result<&Ident> {
-    match ty {
-        Type::Path(path) if let Some(last) = path.path.segments.last() => Ok(&last.ident),
-        other => Err(Error::new(other.span(), "a struct is expected here")),
-    }
+    let last = match ty {
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    };
+    last.map(|last| &last.ident).ok_or_else(|| Error::new(ty.span(), "a struct is expected here"))
 }
 
 fn unraw(ident: &Ident) -> String {

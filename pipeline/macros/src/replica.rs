@@ -131,13 +131,13 @@ impl Service {
                 }
 
                 static __POOL: ::pipeline::Pool = ::pipeline::Pool::new(
-                    ::pipeline::Spec {
-                        name: __SPEC_NAME,
-                        n: #n,
-                        pick: ::pipeline::Pick::#pick,
-                        methods: &[#(#methods),*],
-                        construct: __construct,
-                    },
+                    ::pipeline::Spec::of(
+                        __SPEC_NAME,
+                        #n,
+                        ::pipeline::Pick::#pick,
+                        &[#(#methods),*],
+                        __construct,
+                    ),
                     || #manager,
                 );
 

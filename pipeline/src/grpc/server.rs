@@ -240,7 +240,8 @@ impl Desk {
         let built = built.into_iter().zip(places).map(|(instance, _place)| Held { instance, _place });
         self.in_session(session, |session| {
             let held = session.instances.entry(spec.name).or_default();
-            let ended = held.extract_if(.., |id, _| !wanted.contains(id)).map(|(_, held)| held).collect::<Vec<_>>();
+            let gone = held.keys().copied().filter(|id| !wanted.contains(id)).collect::<Vec<_>>();
+            let ended = gone.iter().filter_map(|id| held.remove(id)).collect::<Vec<_>>();
             // The same may have been asked twice, after a time-out: who was first is called already, and stays.
             let late = missing.into_iter().zip(built).filter_map(|(id, new)| match held.contains_key(&id) {
                 true => Some(new),

@@ -26,6 +26,7 @@ use crate::sync::Mutex;
 /// assert_eq!(config, pipeline::Config::default());
 /// ```
 #[derive(Clone, PartialEq, Deserialize)]
+#[non_exhaustive]
 pub struct Config {
     /// `local`, `grpc`, or what was registered.
     #[serde(default = "local")]

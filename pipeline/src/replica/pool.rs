@@ -12,6 +12,7 @@ use crate::replica::manager::Manager;
 use crate::sync::Mutex;
 
 /// What a declaration says of a replica.
+#[non_exhaustive]
 pub struct Spec {
     /// The full path of the type.
     pub name: &'static str,
@@ -27,6 +28,7 @@ pub struct Spec {
 
 /// Which instance a caller gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Pick {
     /// One after the other.
     RoundRobin,
@@ -35,6 +37,17 @@ pub enum Pick {
 }
 
 impl Spec {
+    #[doc(hidden)]
+    pub const fn of(
+        name: &'static str,
+        n: usize,
+        pick: Pick,
+        methods: &'static [&'static str],
+        construct: fn(Data) -> Eventually<Arc<dyn Instance>>,
+    ) -> Self {
+        Spec { name, n, pick, methods, construct }
+    }
+
     /// The type's own name, without the path.
     pub fn short_name(&self) -> &'static str {
         self.name.rsplit("::").next().unwrap_or(self.name)

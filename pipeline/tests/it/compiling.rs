@@ -17,6 +17,11 @@ fn library(folder: &Path, name: &str) -> PathBuf {
 
 /// What the compiler says of this program: nothing, or its errors and warnings.
 fn said_of(program: &str) -> String {
+    said_as("pipeline", program)
+}
+
+/// The same where the program knows the library by another name.
+fn said_as(library_name: &str, program: &str) -> String {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let name = format!("pipeline-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::SeqCst));
     let folder = std::env::temp_dir().join(name);
@@ -24,10 +29,10 @@ fn said_of(program: &str) -> String {
     let source = folder.join("program.rs");
     std::fs::write(&source, format!("#![allow(dead_code)]\n{program}")).unwrap();
     let libraries = Path::new(&std::env::current_exe().unwrap()).parent().unwrap().to_owned();
-    let external = |name: &str| format!("{name}={}", library(&libraries, name).display());
+    let ours = format!("{library_name}={}", library(&libraries, "pipeline").display());
     let said = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
         .args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--color", "never"])
-        .args(["--extern", &external("pipeline"), "--extern", &external("serde_json")])
+        .args(["--extern", &ours])
         .arg("-L")
         .arg(format!("dependency={}", libraries.display()))
         .arg("--out-dir")
@@ -226,4 +231,34 @@ fn an_alias_of_result_that_depends_on_a_type_parameter_is_to_be_written_out() {
     };
     accepted(&program("Result<T, String>"));
     refused(&program("ApiResult<T>"), &["a `Result` by another name", "write `Result<…, …>` out"]);
+}
+
+/// Under the name `lazy`, as `lazy = { package = "…" }` has it, or from within another library.
+#[test]
+fn the_library_may_have_another_name() {
+    let program = |library: &str, path: &str| {
+        format!(
+            "{library}
+            use {path}::{{Context, Replica, Value}};
+            struct Tool;
+            #[{path}::replica(crate = {path}, n = 2)]
+            impl Tool {{
+                pub fn new() -> Self {{ Tool }}
+                pub fn shout(&self, text: &str) -> Result<String, String> {{ Ok(text.to_uppercase()) }}
+            }}
+            #[{path}::node(name = \"shouted\", crate = {path})]
+            async fn shout(text: String) -> Result<String, {path}::ReplicaError> {{
+                fn within<T: Value>(value: T) -> T {{ value }}
+                Tool::get().await?.shout(&within(text)).await
+            }}
+            #[derive(Clone)]
+            struct Add(i64);
+            #[{path}::node(crate = {path})]
+            impl Add {{ async fn to(&self, n: i64) -> i64 {{ n + self.0 }} }}
+            pub fn flow() -> (Context<String>, Context<i64>) {{ (shout(Context::new(String::new())), Add(1).to(Context::new(1))) }}"
+        )
+    };
+    assert_eq!(said_as("lazy", &program("", "lazy")), "");
+    assert_eq!(said_as("lazy", &program("mod within { pub use lazy as ours; }", "crate::within::ours")), "");
+    assert!(said_as("lazy", "#[lazy::node] async fn f(n: i64) -> i64 { n }").contains("could not find `pipeline`"));
 }
