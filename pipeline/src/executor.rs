@@ -13,7 +13,7 @@ use tracing::Instrument;
 
 use crate::error::{Cause, NodeExecutionError, Refusal, panicked};
 use crate::hook::{Call, Next};
-use crate::node::{Branches, Node, Outcome, Output, Walk, Walked};
+use crate::node::{Branch, Branches, Node, Outcome, Output, Walk, Walked};
 use crate::past::Past;
 use crate::run::{Birth, HERE, Here, Scope};
 
@@ -90,7 +90,7 @@ impl Read {
         Read { here, targets, at_once, to_the_end, order, waiting, children, ready, completed, failed, failure }
     }
 
-    async fn run(mut self) -> Result<Vec<Result<Output, NodeExecutionError>>, NodeExecutionError> {
+    async fn run(mut self) -> Result<Vec<Branch>, NodeExecutionError> {
         let mut tasks = JoinSet::new();
         loop {
             while tasks.len() < self.at_once
@@ -154,7 +154,7 @@ impl Read {
     }
 
     /// The result of every target, by index.
-    fn end(self) -> Result<Vec<Result<Output, NodeExecutionError>>, NodeExecutionError> {
+    fn end(self) -> Result<Vec<Branch>, NodeExecutionError> {
         if let Some((i, cause)) = self.failure {
             let name = |i: usize| self.order[i].name().to_owned();
             return Err(NodeExecutionError::of(&name(i), self.completed.iter().map(|i| name(*i)).collect(), cause));
@@ -198,11 +198,11 @@ async fn execute(node: Arc<Node>, reader: Here) -> Outcome {
 
 /// One computation of a node, with the hooks of the run it was called in, else of the run it is read in.
 async fn attempt(node: Arc<Node>, reader: Here) -> Outcome {
-    let reader = Here { depth: reader.depth + 1, node: Some(node.clone()), ..reader };
-    let given_up = GivenUp(Some(node.clone()));
-    let scope = node.birth.as_ref().map(|birth| birth.scope.clone()).or(reader.scope.clone());
+    let scope = node.birth.as_ref().map(|birth| birth.scope.clone()).or(reader.scope);
+    let here = Here { scope: None, depth: reader.depth + 1, held: reader.held, node: Some(node.clone()) };
+    let given_up = GivenUp(&node);
     let outcome = match scope {
-        None => HERE.scope(reader, run_body(node.clone())).await,
+        None => HERE.scope(here, run_body(&node)).await,
         Some(scope) => {
             let place = node.birth.as_ref().and_then(Birth::place);
             let within = scope.within(node.name(), place.clone());
@@ -210,30 +210,22 @@ async fn attempt(node: Arc<Node>, reader: Here) -> Outcome {
             node.parents(&mut parents);
             let parents = parents.into_iter().map(|parent| parent.past.clone()).collect();
             let call = Call { run: scope.run.id().clone(), node: node.clone(), parents, place };
-            HERE.scope(Here { scope: Some(within), ..reader }, through_hooks(call, scope)).await
+            HERE.scope(Here { scope: Some(within), ..here }, through_hooks(call, scope)).await
         }
     };
     if outcome.is_ok() {
         node.remember();
-        given_up.not();
+        std::mem::forget(given_up);
     }
     outcome
 }
 
 /// Says to whoever looks at a node's pieces that no more come: it failed, or nobody waits for it.
-struct GivenUp(Option<Arc<Node>>);
+struct GivenUp<'a>(&'a Node);
 
-impl GivenUp {
-    fn not(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for GivenUp {
+impl Drop for GivenUp<'_> {
     fn drop(&mut self) {
-        if let Some(node) = &self.0 {
-            node.end_saying();
-        }
+        self.0.end_saying();
     }
 }
 
@@ -243,21 +235,17 @@ async fn through_hooks(call: Call, scope: Arc<Scope>) -> Outcome {
 }
 
 /// Runs the body, within the limits of its node.
-pub(crate) async fn run_body(node: Arc<Node>) -> Outcome {
+pub(crate) async fn run_body(node: &Node) -> Outcome {
     match node.kind.and_then(|kind| kind.limits) {
-        None => try_body(&node).await,
-        Some(limits) => limits.keep(|| try_body(&node)).await,
+        None => try_body(node).await,
+        Some(limits) => limits.keep(|| try_body(node)).await,
     }
 }
 
 async fn try_body(node: &Node) -> Outcome {
-    let here = Here::now();
-    match &here.scope {
+    match HERE.try_with(|here| here.scope.as_ref().map(|scope| scope.again())).ok().flatten() {
         None => guarded(node.body()).await,
-        Some(scope) => {
-            let scope = Some(scope.again());
-            HERE.scope(Here { scope, ..here }, guarded(node.body())).await
-        }
+        scope => HERE.scope(Here { scope, ..Here::now() }, guarded(node.body())).await,
     }
 }
 

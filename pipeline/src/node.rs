@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -34,8 +35,11 @@ pub(crate) enum Body {
     Branches(Branches),
 }
 
+/// What came of a branch that was read.
+pub(crate) type Branch = Result<Output, NodeExecutionError>;
+
 /// Makes one value of what came of branches.
-pub(crate) type Gather = fn(Vec<Result<Output, NodeExecutionError>>) -> Result<Output, NodeExecutionError>;
+pub(crate) type Gather = fn(Vec<Branch>) -> Branch;
 
 /// A fan-in that reads its branches itself: what it runs of them at once, and what a failure means, is its own affair.
 #[derive(Clone, Copy)]
@@ -180,13 +184,31 @@ impl Node {
 pub(crate) struct Walk<N> {
     pub(crate) order: Vec<N>,
     /// Where in that order each is, by its [key](Walked::key).
-    pub(crate) places: HashMap<usize, usize>,
+    pub(crate) places: HashMap<usize, usize, BuildHasherDefault<Spread>>,
 }
 
 /// What a walk goes by.
 pub(crate) trait Walked: Clone {
     /// The same for the same node.
     fn key(&self) -> usize;
+}
+
+/// Hashes an address: nobody chooses it, so nothing slower is needed.
+#[derive(Default)]
+pub(crate) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_usize(usize::from(*byte)));
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.0 = (self.0 ^ n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
 }
 
 impl Walked for Arc<Node> {
@@ -198,7 +220,7 @@ impl Walked for Arc<Node> {
 impl<N: Walked> Walk<N> {
     /// Goes back from the `targets`. `before` adds what comes before a node, and says whether the node is wanted.
     pub(crate) fn of(targets: &[N], before: impl Fn(&N, &mut Vec<N>) -> bool) -> Self {
-        let mut walk = Walk { order: Vec::new(), places: HashMap::new() };
+        let mut walk = Walk { order: Vec::new(), places: HashMap::default() };
         // By hand, for chains longer than a stack is deep: a node is met before its parents and once more after them.
         let mut stack = targets.iter().rev().map(|target| (target.clone(), false)).collect::<Vec<_>>();
         let mut parents = Vec::new();

@@ -29,7 +29,7 @@ async fn once_open(n: u64, mut gate: watch::Receiver<bool>) -> Result<u64, Strin
 
 /// Does this on a thread of its own, and fails where it would hang.
 fn within_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    let (ended, end) = mpsc::channel();
+    let (ended, end) = mpsc::sync_channel(1);
     std::thread::spawn(move || ended.send(work()));
     end.recv_timeout(FOR_EVER).expect("it hangs, or panicked")
 }

@@ -250,7 +250,7 @@ fn fan_ins_beneath_each_other_are_as_deep_as_chains() -> Result<(), NodeExecutio
     let deep = |levels: u64, round: fn([Context<u64>; 2]) -> Context<u64>| {
         (0..levels).fold(Context::new(0), |n, _| round([n, Context::new(1)]))
     };
-    assert_eq!(deep(100_000, |both| sum(both)).blocking_data()?, 100_000);
+    assert_eq!(deep(100_000, sum).blocking_data()?, 100_000);
     assert_eq!(deep(2_000, |both| sum(at_once(2).all(both))).blocking_data()?, 2_000);
     drop(deep(100_000, |both| sum(at_once(2).all(both))));
     Ok(())
