@@ -1,4 +1,5 @@
-//! Random graphs against a naive reference executor: same results, each node once, failures named.
+//! Random graphs, fan-ins of every form among them, against a naive reference executor: same results, each node once, failures
+//! named. `PIPELINE_MODEL_CASES` says how many cases.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -138,8 +139,14 @@ fn beneath(plan: &Plan, place: usize, found: &mut BTreeSet<usize>) {
     }
 }
 
+fn cases() -> u32 {
+    let cases = std::env::var("PIPELINE_MODEL_CASES").map_or(2000, |cases| cases.parse().expect("a number"));
+    println!("{cases} graphs");
+    cases
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_graph_read_by_many_gives_what_a_naive_executor_gives(plan in plan()) {
