@@ -9,7 +9,8 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 use crate::context::{Argument, Call, Context, HasContext};
-use crate::node::{Body, Kind, Node, Outcome, Output, Recipe};
+use crate::data::Gathering;
+use crate::node::{Body, Function, Kind, Node, Outcome, Output, Recipe};
 use crate::once::Once;
 use crate::past::Past;
 use crate::{Value, run};
@@ -20,22 +21,46 @@ impl Call {
         Call { name: name.into(), parents: Vec::new() }
     }
 
-    /// The pending value of this call.
-    pub fn pending<T: Value>(
+    /// The pending value of this call: `run` of what was `given`, and of the parents' values; `gather` says the same
+    /// arguments as data.
+    pub fn pending<T: Value, G: Send + Sync + 'static>(
         self,
         kind: Kind,
-        body: impl Fn(Vec<Output>) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
+        given: G,
+        run: impl Fn(&G, Vec<Output>) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
+        gather: impl Fn(&G, &[Output], &mut Gathering) + Send + Sync + 'static,
     ) -> Context<T> {
-        self.pending_by(kind, Body::Values(Arc::new(body)))
+        self.pending_by(kind, Body::Values(Arc::new(Called { given, run, gather })))
     }
 
     pub(crate) fn pending_by<T: Value>(self, kind: Kind, body: Body) -> Context<T> {
         Context::of(Arc::new(Node {
             past: Past::of(self.name, false),
             kind: Some(kind),
+            birth: run::birth(&self.parents),
             once: Once::pending(Recipe { parents: self.parents, body, saying: None }),
-            birth: run::birth(),
         }))
+    }
+}
+
+struct Called<G, R, A> {
+    given: G,
+    run: R,
+    gather: A,
+}
+
+impl<G, R, A> Function for Called<G, R, A>
+where
+    G: Send + Sync,
+    R: Fn(&G, Vec<Output>) -> BoxFuture<'static, Outcome> + Send + Sync,
+    A: Fn(&G, &[Output], &mut Gathering) + Send + Sync,
+{
+    fn run(&self, parents: Vec<Output>) -> BoxFuture<'static, Outcome> {
+        (self.run)(&self.given, parents)
+    }
+
+    fn gather(&self, parents: &[Output], into: &mut Gathering) {
+        (self.gather)(&self.given, parents, into);
     }
 }
 
@@ -48,6 +73,11 @@ impl Kind {
     /// Not to be recorded, though perhaps it could.
     pub fn transient(self) -> Self {
         Kind { transient: true, ..self }
+    }
+
+    /// Of this version of the node's body.
+    pub fn version(self, version: u32) -> Self {
+        Kind { version, ..self }
     }
 }
 
@@ -92,12 +122,17 @@ impl<F, A: Value> Wrapped<F, A> {
         (G::Kind, ()): HasContext,
     {
         let mut call = Call::new(self.name.clone());
-        let argument = Arc::new(argument.give(&mut call));
-        let function = self.function.clone();
-        call.pending(Kind::of::<T>(None).transient(), move |parents| {
-            let (argument, function) = (Arc::unwrap_or_clone(argument.value(&parents)), function.clone());
-            Box::pin(async move { outcome(function(argument).await) })
-        })
+        let given = (self.function.clone(), argument.give(&mut call));
+        call.pending(
+            Kind::of::<T>(None).transient(),
+            given,
+            |(function, argument), parents| {
+                let (argument, function) = (Arc::unwrap_or_clone(argument.value(&parents)), function.clone());
+                Box::pin(async move { outcome(function(argument).await) })
+            },
+            // The type is not known to be data where a closure is wrapped.
+            |_, _, into| into.add("argument", None),
+        )
     }
 }
 

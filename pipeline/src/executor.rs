@@ -28,6 +28,7 @@ pub(crate) async fn materialise(target: &Arc<Node>) -> Result<Output, NodeExecut
         Some(value) => Ok(value),
         None if Handle::try_current().is_err() => Err(refused(target, Refusal::NoRuntime)),
         None => {
+            let _reading = Here::now().reading();
             // In a box, for who reads in a recursion has the future of each read on the stack.
             let mut results = Read::of(vec![target.clone()], usize::MAX, false).run().boxed().await?;
             results.pop().unwrap_or_else(|| unreachable!("one target has one result"))
@@ -205,7 +206,7 @@ async fn attempt(node: Arc<Node>, reader: Here) -> Outcome {
         None => HERE.scope(here, run_body(&node)).await,
         Some(scope) => {
             let place = node.birth.as_ref().and_then(Birth::place);
-            let within = scope.within(node.name(), place.clone());
+            let within = scope.within(&node, place.clone());
             let mut parents = Vec::new();
             node.parents(&mut parents);
             let parents = parents.into_iter().map(|parent| parent.past.clone()).collect();

@@ -38,10 +38,15 @@ use crate::node::{Body, Branches, Gather, Kind, Output};
 pub fn all<T: Value>(contexts: impl IntoIterator<Item = Context<T>>) -> Context<Vec<T>> {
     let mut call = Call::new("all");
     let values = many(contexts, &mut call);
-    call.pending(Kind::of::<Vec<T>>(None).transient(), move |parents| {
-        let all = values.value(&parents);
-        Box::pin(async move { Ok(Output::new(Arc::unwrap_or_clone(all))) })
-    })
+    call.pending(
+        Kind::of::<Vec<T>>(None).transient(),
+        values,
+        |values, parents| {
+            let all = values.value(&parents);
+            Box::pin(async move { Ok(Output::new(Arc::unwrap_or_clone(all))) })
+        },
+        |_, _, into| into.add("contexts", None),
+    )
 }
 
 /// What became of each of these, by index: its value, or its failure. One that fails stops no other.

@@ -9,9 +9,11 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value as Json;
 
+use crate::data::{ArgumentError, Arguments};
 use crate::executor;
 use crate::node::{Node, Outcome, Output};
 use crate::past::Past;
+use crate::run::Run;
 
 /// Stands around each node: sees its name, its start and its end, and may answer in its stead.
 ///
@@ -85,10 +87,21 @@ impl Call {
         &self.run
     }
 
-    /// Where in the run the node was called: `2` for the second call of the run, `2.1` for the first in its body.
-    /// The same in every run that takes the same way. None if it was called outside of the run.
+    /// Where in the run the node was called: `2` for the second call of the run, `2.1` for the first in its body,
+    /// `/apples.1` for the first in the [branch](crate::Run::branch) `apples`. The same in every run that takes the same
+    /// way, whatever the timing. None if it was called outside of the run.
     pub fn place(&self) -> Option<&str> {
         self.place.as_deref()
+    }
+
+    /// The run in which it was called, or one of its arguments was made.
+    pub(crate) fn home(&self) -> Option<&Run> {
+        self.node.birth.as_ref().map(|birth| &*birth.scope.run)
+    }
+
+    /// Whether it was called while another flow of the same scope was reading: its place is then a matter of timing.
+    pub(crate) fn is_raced(&self) -> bool {
+        self.node.birth.as_ref().is_some_and(|birth| birth.raced)
     }
 
     /// The names of what its arguments come from.
@@ -99,6 +112,17 @@ impl Call {
     /// Whether the node asked not to be recorded, by `#[node(transient)]`.
     pub fn is_transient(&self) -> bool {
         self.node.kind.is_some_and(|kind| kind.transient)
+    }
+
+    /// Which version of the node's body this is, by `#[node(version = 2)]`; the first if not said.
+    pub fn version(&self) -> u32 {
+        self.node.kind.map_or(1, |kind| kind.version)
+    }
+
+    /// What it was called with, contexts by their values, as far as `#[node(ignore(…))]` does not leave it out. Known before
+    /// the node has run.
+    pub fn arguments(&self) -> Result<Arguments, ArgumentError> {
+        self.node.arguments()
     }
 
     /// Whether its value has a form as data.

@@ -1,17 +1,18 @@
 //! A journal of a run: what a node gave is kept by its place in the run, and answers in its stead the next time.
 //!
-//! The journal is a hook; where it keeps its records is a trait, with a store in memory and one in a file here.
+//! The journal is a hook; where it keeps its records is a trait, with a store in memory here and one in a [`file`].
+
+pub(crate) mod file;
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::data::{ArgumentError, Arguments};
 use crate::error::Cause;
 use crate::hook::{Call, Hook, Next};
 use crate::node::Outcome;
@@ -23,10 +24,6 @@ use crate::sync::Mutex;
 /// where it was: recorded nodes answer at once, the rest run. A node that was cut off in the middle runs again. Failures
 /// are not recorded.
 ///
-/// Places count calls, so call nodes from one flow of control: branches may run side by side, their *calls* should not
-/// race. A node whose value is not data (`Serialize` and `Deserialize`) fails under a journal, unless it is
-/// `#[node(transient)]`.
-///
 /// ```
 /// use pipeline::{Context, Journal, MemoryStore, Run, node};
 ///
@@ -36,25 +33,57 @@ use crate::sync::Mutex;
 /// }
 ///
 /// let store = MemoryStore::default();
-/// let play = || Run::new("game-1").hook(Journal::new(store.clone())).scope(async { roll(Context::new(6)).await });
-/// let first = pipeline::block_on(play()).unwrap().unwrap();
-/// let again = pipeline::block_on(play()).unwrap().unwrap();
+/// let play = |sides| Run::new("game-1").hook(Journal::new(store.clone())).scope(async move { roll(Context::new(sides)).await });
+/// let first = pipeline::block_on(play(6)).unwrap().unwrap();
+/// let again = pipeline::block_on(play(6)).unwrap().unwrap();
 /// assert_eq!(first, again);
+///
+/// let other = pipeline::block_on(play(20)).unwrap().unwrap_err();
+/// assert!(other.to_string().contains("at 1 `roll` is recorded with another `sides`"));
 /// ```
+///
+/// # A value is the right one, or there is none
+///
+/// A record says of which node it is, of which [version](Call::version) of it, and by a hash what each
+/// [argument](Call::arguments) was: a context's is its value, so that a change upstream is seen downstream. Where a node
+/// is called that is not the one recorded at its place, it fails and says what differs.
+///
+/// Values and arguments are therefore data: `Serialize` and `Deserialize`, `Serialize` alone for arguments. A node of
+/// which one is not fails under a journal, unless it is `#[node(transient)]` (then it is run each time) or the argument
+/// is left out by `#[node(ignore(…))]`. What is the same must be the same as data: a `HashSet` is in another order in each
+/// process, so take a `BTreeSet`.
+///
+/// Places count the calls of one flow of control. Contexts that were made beforehand may be read side by side; *flows* side
+/// by side, that call nodes as they go, have names: [`Run::branch`], [`Run::spawn`]. Of flows without names a call that is
+/// made while another flow reads fails and says so, on the first run already. Not seen are flows without names that never
+/// read at the same time: where they make equal calls, each may get the other's value.
+///
+/// What decides which way the run takes, a clock or a random number, belongs into a node; the same way is what the
+/// journal counts on.
 pub struct Journal<S>(S);
 
 /// What a journal keeps of one node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Where in the run: `2.1` is the first call in the body of the run's second.
+    /// Where in the run: `2.1` is the first call in the body of the run's second, `/a.1` the first in the branch `a`.
     pub place: String,
     /// The node's name. Another one at the same place means that the run took another way.
     pub node: String,
+    /// What it was called with. None in records of before arguments were recorded, which are refused.
+    #[serde(default)]
+    pub arguments: Option<Arguments>,
+    /// Which version of the node's body it was.
+    #[serde(default = "first")]
+    pub version: u32,
     /// What it gave.
     pub value: Json,
 }
 
-/// Where records are kept. When [`keep`](Self::keep) returns, the record must survive.
+fn first() -> u32 {
+    1
+}
+
+/// Where records are kept. When [`keep`](Self::keep) or [`forget`](Self::forget) returns, that must survive.
 #[async_trait]
 pub trait JournalStore: Send + Sync {
     /// The record of this place in this run.
@@ -62,6 +91,9 @@ pub trait JournalStore: Send + Sync {
 
     /// Keeps a record.
     async fn keep(&self, run: &str, record: Record) -> io::Result<()>;
+
+    /// Removes all records of a run, if there are any: its id is free.
+    async fn forget(&self, run: &str) -> io::Result<()>;
 }
 
 /// Why a node failed by its journal.
@@ -69,11 +101,28 @@ pub trait JournalStore: Send + Sync {
 #[non_exhaustive]
 pub enum JournalError {
     /// Places are counted within a run.
-    #[error("the node was called outside of the run: call it inside of `Run::scope`, that it has a place there")]
+    #[error(
+        "the node was called outside of the run: call it inside of `Run::scope`, or in a task of `Run::spawn`, that it \
+         has a place there"
+    )]
     OutsideTheRun,
+    /// Two flows of control that have no names.
+    #[error(
+        "`{node}` was called while another flow of the same scope was reading, so that timing decides that its place is \
+         {place}: give each flow a name of its own, `Run::branch(\"…\", …)`"
+    )]
+    NoName {
+        /// Where it would be.
+        place: String,
+        /// Which node.
+        node: String,
+    },
     /// The type has no form as data.
     #[error("its value cannot be recorded: derive Serialize and Deserialize for it, or say #[node(transient)]")]
     NotData,
+    /// An argument has no form as data.
+    #[error("the call cannot be recorded: {0}")]
+    Argument(#[from] ArgumentError),
     /// The code has changed since, or the way depends on something that is not recorded.
     #[error("the run took another way: at {place} `{recorded}` is recorded, and now it is `{now}`")]
     AnotherWay {
@@ -84,6 +133,46 @@ pub enum JournalError {
         /// Which node is there now.
         now: String,
     },
+    /// The run was begun with another input, or the way depends on something that is not recorded.
+    #[error(
+        "the run took another way: at {place} `{node}` is recorded with another `{}`; what is new begins under a new id, \
+         or after `JournalStore::forget`",
+        arguments.join("`, `")
+    )]
+    OtherArguments {
+        /// Where.
+        place: String,
+        /// Which node.
+        node: String,
+        /// The arguments that differ.
+        arguments: Vec<String>,
+    },
+    /// The node's body means something else since, as its author says.
+    #[error("at {place} `{node}` is recorded in version {recorded}, and now it is of version {now}")]
+    OtherVersion {
+        /// Where.
+        place: String,
+        /// Which node.
+        node: String,
+        /// The version then.
+        recorded: u32,
+        /// The version now.
+        now: u32,
+    },
+    /// Kept by an earlier version of this library.
+    #[error(
+        "the record of `{node}` at {place} is of the old form, which does not say what the node was called with: let the \
+         run begin anew, under a new id or after `JournalStore::forget`"
+    )]
+    OldForm {
+        /// Where.
+        place: String,
+        /// Which node.
+        node: String,
+    },
+    /// The run took another way before this call: where it is now, places mean nothing.
+    #[error("the journal has stopped this run: {0}")]
+    Stopped(Arc<JournalError>),
     /// The value does not become data, or the data no value.
     #[error("the record at {place} cannot be written or read: {source}")]
     Data {
@@ -97,30 +186,90 @@ pub enum JournalError {
     Store(#[from] io::Error),
 }
 
+/// A call that can be recorded.
+struct Entry<'a> {
+    call: &'a Call,
+    place: &'a str,
+    arguments: Arguments,
+}
+
+impl<'a> Entry<'a> {
+    fn of(call: &'a Call) -> Result<Self, JournalError> {
+        let place = call.place().ok_or(JournalError::OutsideTheRun)?;
+        if call.is_raced() {
+            return Err(JournalError::NoName { place: place.to_owned(), node: call.node().to_owned() });
+        }
+        if !call.is_data() {
+            return Err(JournalError::NotData);
+        }
+        Ok(Entry { call, place, arguments: call.arguments()? })
+    }
+
+    /// Fails once a call of the run was refused: those after it may be at the places of others.
+    fn goes_on(&self) -> Result<(), JournalError> {
+        match self.call.home().and_then(|run| run.astray.get()) {
+            Some(why) => Err(JournalError::Stopped(why.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a record found at this place is one of this call.
+    fn check(&self, record: &Record) -> Result<(), JournalError> {
+        let (place, node) = (self.place.to_owned(), self.call.node().to_owned());
+        if record.node != node {
+            return Err(JournalError::AnotherWay { place, recorded: record.node.clone(), now: node });
+        }
+        let Some(arguments) = &record.arguments else { return Err(JournalError::OldForm { place, node }) };
+        let (recorded, now) = (record.version, self.call.version());
+        if recorded != now {
+            return Err(JournalError::OtherVersion { place, node, recorded, now });
+        }
+        match arguments.differing(&self.arguments) {
+            names if names.is_empty() => Ok(()),
+            names => {
+                let arguments = names.into_iter().map(str::to_owned).collect();
+                Err(JournalError::OtherArguments { place, node, arguments })
+            }
+        }
+    }
+
+    fn unfit(&self, source: serde_json::Error) -> JournalError {
+        JournalError::Data { place: self.place.to_owned(), source }
+    }
+
+    fn value(&self, data: Json) -> Result<crate::Output, JournalError> {
+        let output = self.call.decode(data).ok_or(JournalError::NotData)?;
+        output.map_err(|source| self.unfit(source))
+    }
+
+    fn record(self, output: &crate::Output) -> Result<Record, JournalError> {
+        let data = self.call.encode(output).ok_or(JournalError::NotData)?;
+        let value = data.map_err(|source| self.unfit(source))?;
+        // What could not be read again fails now, not when the run is taken up.
+        self.value(value.clone())?;
+        let (place, node) = (self.place.to_owned(), self.call.node().to_owned());
+        Ok(Record { place, node, arguments: Some(self.arguments), version: self.call.version(), value })
+    }
+}
+
 impl<S: JournalStore> Journal<S> {
     /// A journal that keeps its records here.
     pub fn new(store: S) -> Self {
         Journal(store)
     }
 
-    async fn answer(&self, call: &Call, place: &str) -> Result<Option<crate::Output>, JournalError> {
-        let Some(record) = self.0.find(call.run(), place).await? else { return Ok(None) };
-        if record.node != call.node() {
-            let now = call.node().to_owned();
-            return Err(JournalError::AnotherWay { place: record.place, recorded: record.node, now });
-        }
-        let output = call.decode(record.value).ok_or(JournalError::NotData)?;
-        output.map(Some).map_err(|source| JournalError::Data { place: place.to_owned(), source })
+    async fn answer(&self, entry: &Entry<'_>) -> Result<Option<crate::Output>, JournalError> {
+        let record = self.0.find(entry.call.run(), entry.place).await?;
+        entry.goes_on()?;
+        let Some(record) = record else { return Ok(None) };
+        entry.check(&record)?;
+        entry.value(record.value).map(Some)
     }
 
-    async fn record(&self, call: &Call, place: &str, output: &crate::Output) -> Result<(), JournalError> {
-        let data = call.encode(output).ok_or(JournalError::NotData)?;
-        let unfit = |source| JournalError::Data { place: place.to_owned(), source };
-        let value = data.map_err(unfit)?;
-        // What could not be read again (a NaN, say, is null as JSON) fails now, not when the run is taken up.
-        call.decode(value.clone()).ok_or(JournalError::NotData)?.map_err(unfit)?;
-        let record = Record { place: place.to_owned(), node: call.node().to_owned(), value };
-        Ok(self.0.keep(call.run(), record).await?)
+    async fn record(&self, entry: Entry<'_>, output: &crate::Output) -> Result<(), JournalError> {
+        entry.goes_on()?;
+        let run = entry.call.run();
+        Ok(self.0.keep(run, entry.record(output)?).await?)
     }
 }
 
@@ -130,24 +279,39 @@ impl<S: JournalStore> Hook for Journal<S> {
         if call.is_transient() {
             return next.run().await;
         }
-        let place = call.place().ok_or_else(|| refused(JournalError::OutsideTheRun))?;
-        if !call.is_data() {
-            return Err(refused(JournalError::NotData));
-        }
-        if let Some(recorded) = self.answer(call, place).await.map_err(refused)? {
+        let refused = |error| refused(call, error);
+        let entry = Entry::of(call).map_err(refused)?;
+        if let Some(recorded) = self.answer(&entry).await.map_err(refused)? {
             return Ok(recorded);
         }
         let output = next.run().await?;
-        self.record(call, place, &output).await.map_err(refused)?;
+        self.record(entry, &output).await.map_err(refused)?;
         Ok(output)
     }
 }
 
-fn refused(error: JournalError) -> Cause {
-    Arc::new(error)
+fn refused(call: &Call, error: JournalError) -> Cause {
+    let error = Arc::new(error);
+    if let Some(run) = call.home().filter(|_| error.is_another_way()) {
+        let _ = run.astray.set(error.clone()); // the first one counts
+    }
+    error
 }
 
-type Records = HashMap<(String, String), Record>;
+impl JournalError {
+    /// Whether it is about which call this is.
+    fn is_another_way(&self) -> bool {
+        use JournalError::{AnotherWay, NoName, OldForm, OtherArguments, OtherVersion};
+        matches!(self, AnotherWay { .. } | NoName { .. } | OldForm { .. } | OtherArguments { .. } | OtherVersion { .. })
+    }
+}
+
+/// By run, by place.
+type Records = HashMap<String, HashMap<String, Record>>;
+
+fn found(records: &Records, run: &str, place: &str) -> Option<Record> {
+    records.get(run)?.get(place).cloned()
+}
 
 /// Records in memory: for tests, and for runs that are tried again within one process. Clones share them.
 #[derive(Clone)]
@@ -162,90 +326,16 @@ impl Default for MemoryStore {
 #[async_trait]
 impl JournalStore for MemoryStore {
     async fn find(&self, run: &str, place: &str) -> io::Result<Option<Record>> {
-        Ok(self.0.with(|records| records.get(&(run.to_owned(), place.to_owned())).cloned()))
+        Ok(self.0.with(|records| found(records, run, place)))
     }
 
     async fn keep(&self, run: &str, record: Record) -> io::Result<()> {
-        self.0.with(|records| records.insert((run.to_owned(), record.place.clone()), record));
+        self.0.with(|records| records.entry(run.to_owned()).or_default().insert(record.place.clone(), record));
         Ok(())
     }
-}
 
-/// Records in a file, one line of JSON each, on disk before the node's value is handed on. Clones share the file.
-///
-/// What a crash left half-written at the end is cut off when the file is opened. The file is locked: one process has it.
-#[derive(Clone)]
-pub struct FileStore(Arc<OpenFile>);
-
-/// Two locks: whoever looks something up must not wait for the disk.
-struct OpenFile {
-    file: Mutex<File>,
-    records: Mutex<Records>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Line {
-    run: String,
-    #[serde(flatten)]
-    record: Record,
-}
-
-impl FileStore {
-    /// Opens the file, or makes it.
-    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path.as_ref())?;
-        file.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => {
-                io::Error::new(io::ErrorKind::ResourceBusy, "another process has this journal open")
-            }
-            TryLockError::Error(error) => error,
-        })?;
-        let mut text = Vec::new();
-        file.read_to_end(&mut text)?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let records =
-            text[..whole].split_inclusive(|byte| *byte == b'\n').enumerate().map(read).collect::<Result<_, _>>()?;
-        file.set_len(whole as u64)?;
-        file.seek(SeekFrom::End(0))?;
-        Ok(FileStore(Arc::new(OpenFile { file: Mutex::new(file), records: Mutex::new(records) })))
-    }
-}
-
-fn read((number, line): (usize, &[u8])) -> io::Result<((String, String), Record)> {
-    let Line { run, record } = serde_json::from_slice(line).map_err(|error| {
-        io::Error::new(io::ErrorKind::InvalidData, format!("line {} of the journal: {error}", number + 1))
-    })?;
-    Ok(((run, record.place.clone()), record))
-}
-
-impl OpenFile {
-    fn append(&self, line: Line) -> io::Result<()> {
-        let text = serde_json::to_string(&line)? + "\n";
-        self.file.with(|file| append(file, text.as_bytes()))?;
-        self.records.with(|records| records.insert((line.run, line.record.place.clone()), line.record));
+    async fn forget(&self, run: &str) -> io::Result<()> {
+        self.0.with(|records| records.remove(run));
         Ok(())
-    }
-}
-
-fn append(file: &mut File, text: &[u8]) -> io::Result<()> {
-    let end = file.stream_position()?;
-    file.write_all(text).and_then(|()| file.sync_data()).or_else(|error| {
-        // Half a line must not have the next one behind it.
-        file.set_len(end)?;
-        file.seek(SeekFrom::Start(end))?;
-        Err(error)
-    })
-}
-
-#[async_trait]
-impl JournalStore for FileStore {
-    async fn find(&self, run: &str, place: &str) -> io::Result<Option<Record>> {
-        Ok(self.0.records.with(|records| records.get(&(run.to_owned(), place.to_owned())).cloned()))
-    }
-
-    async fn keep(&self, run: &str, record: Record) -> io::Result<()> {
-        let (open, line) = (self.0.clone(), Line { run: run.to_owned(), record });
-        // A disk may take its time; the thread must not.
-        tokio::task::spawn_blocking(move || open.append(line)).await?
     }
 }

@@ -75,6 +75,7 @@ mod blocking;
 mod call;
 mod context;
 mod control;
+mod data;
 mod error;
 mod executor;
 mod fan_in;
@@ -100,13 +101,15 @@ pub use blocking::block_on;
 pub use call::{Wrapped, describe, wrap};
 pub use context::{Argument, Context, HasContext, Pending, Plain, Value};
 pub use control::repeat_until;
+pub use data::{ArgumentError, Arguments};
 pub use error::{Cause, NodeExecutionError, Refusal};
 pub use fan_in::{AtOnce, all, at_once, outcomes};
 pub use graph::{Graph, GraphNode, NodeState};
 #[cfg(feature = "grpc")]
 pub use grpc::server::{BoundServer, ReplicaServer};
 pub use hook::{Call, Hook, Next};
-pub use journal::{FileStore, Journal, JournalError, JournalStore, MemoryStore, Record};
+pub use journal::file::FileStore;
+pub use journal::{Journal, JournalError, JournalStore, MemoryStore, Record};
 pub use node::{Outcome, Output};
 pub use pieces::{Piece, Pieces, say};
 /// Makes an async function a node: called with contexts, it returns a pending `Context` at once.
@@ -120,6 +123,10 @@ pub use pieces::{Piece, Pieces, say};
 /// - `#[node(retry = 3)]` runs a body that fails up to three more times. `time_ms = 30_000` ends a try that takes longer, as
 ///   a failure. `at_once = 8` has at most eight of its bodies run at the same time, of all its calls in the process; a body
 ///   that reads its own node needs no second place. Hooks stand around all tries together, and may add tries of their own.
+/// - `#[node(ignore(connection))]` leaves an argument out of what a journal compares: one that is not data, or does not
+///   matter. `ignore(self)` leaves out the settings of a struct.
+/// - `#[node(version = 2)]` says that the body means something else now: a value that a journal has of another version
+///   is refused.
 ///
 /// - `#[node(crate = lazy)]`, for `#[replica]` too: in a program that knows this library as `lazy`.
 ///
@@ -265,7 +272,7 @@ pub use replica::error::{OwnError, ReplicaError};
 pub use replica::manager::{Config, Manager, runtime};
 pub use replica::pool::{Pick, Pool, Spec};
 pub use replica::{Proxy, Replica};
-pub use run::Run;
+pub use run::{Branch, Run, Task};
 pub use spans::Spans;
 pub use stats::{NodeStats, Stats};
 
@@ -281,7 +288,8 @@ pub mod support {
     pub use crate::limits::Limits;
     pub use crate::node::{Kind, Output};
     pub use crate::probe::{
-        Immovable, Infallibly, Movable, NoContext, NotPending, Probe, Recordable, Returned, Unrecordable, written_out,
+        Immovable, Infallibly, Movable, NoContext, NotPending, Probe, Recordable, Returned, Unrecordable, Unwritten,
+        Written, written_out,
     };
     pub use crate::replica::backend::{answer, arguments, unknown_method};
     pub use crate::replica::failed;

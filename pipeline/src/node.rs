@@ -11,12 +11,13 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
+use crate::data::{ArgumentError, Arguments, Gathering};
 use crate::error::{Cause, NodeExecutionError};
 use crate::limits::Limits;
 use crate::once::Once;
 use crate::past::Past;
 use crate::pieces::{self, Saying};
-use crate::run::Birth;
+use crate::run::{self, Birth};
 use crate::{Value, executor};
 
 /// The value of a node, shared by all who read it.
@@ -30,9 +31,18 @@ pub type Outcome = Result<Output, Cause>;
 #[derive(Clone)]
 pub(crate) enum Body {
     /// On the values of its parents, which are run before.
-    Values(Arc<dyn Fn(Vec<Output>) -> BoxFuture<'static, Outcome> + Send + Sync>),
+    Values(Arc<dyn Function>),
     /// By reading its parents itself.
     Branches(Branches),
+}
+
+/// A node's function, with the arguments it was called with.
+pub(crate) trait Function: Send + Sync {
+    /// Calls the function. `parents` are the values of those that were pending.
+    fn run(&self, parents: Vec<Output>) -> BoxFuture<'static, Outcome>;
+
+    /// The same arguments as data.
+    fn gather(&self, parents: &[Output], into: &mut Gathering);
 }
 
 /// What came of a branch that was read.
@@ -98,6 +108,8 @@ pub struct Kind {
     pub(crate) is: fn(&Output) -> bool,
     pub(crate) codec: Option<Codec>,
     pub(crate) transient: bool,
+    /// Of the body, as its author counts.
+    pub(crate) version: u32,
     pub(crate) limits: Option<&'static Limits>,
 }
 
@@ -110,13 +122,13 @@ pub struct Codec {
 
 impl Kind {
     pub(crate) fn of<T: Send + Sync + 'static>(codec: Option<Codec>) -> Self {
-        Kind { is: |output| output.get::<T>().is_some(), codec, transient: false, limits: None }
+        Kind { is: |output| output.get::<T>().is_some(), codec, transient: false, version: 1, limits: None }
     }
 }
 
 impl Node {
     pub(crate) fn root(value: Output) -> Arc<Self> {
-        Arc::new(Node { past: Past::of("value".into(), true), kind: None, once: Once::full(value), birth: None })
+        Arc::new(Node { past: Past::of("value".into(), true), kind: None, once: Once::full(value), birth: run::home() })
     }
 
     pub(crate) fn is_pending(&self) -> bool {
@@ -148,10 +160,7 @@ impl Node {
             pieces::begin(saying);
         }
         match recipe {
-            Some((Body::Values(body), parents, _)) => {
-                let inputs = parents.iter().map(|parent| parent.once.get()).collect::<Option<Vec<_>>>();
-                body(inputs.unwrap_or_else(|| unreachable!("a node is run after its parents")))
-            }
+            Some((Body::Values(function), parents, _)) => function.run(values(&parents)),
             Some((Body::Branches(branches), parents, _)) => executor::gather(parents, branches).boxed(),
             None => unreachable!("only what is pending is run"),
         }
@@ -169,6 +178,18 @@ impl Node {
         }
     }
 
+    /// What it is called with, as long as it is pending and once its parents are done.
+    pub(crate) fn arguments(&self) -> Result<Arguments, ArgumentError> {
+        match self.once.recipe(|recipe| (recipe.body.clone(), recipe.parents.clone())) {
+            Some((Body::Values(function), parents)) => {
+                let mut gathering = Gathering::new();
+                function.gather(&values(&parents), &mut gathering);
+                gathering.end()
+            }
+            _ => Err(ArgumentError::NotData("contexts".to_owned())),
+        }
+    }
+
     /// Writes down what it was made of. To be done while that is still known.
     pub(crate) fn remember(&self) {
         self.once.recipe(|recipe| self.past.remember(&recipe.parents));
@@ -178,6 +199,11 @@ impl Node {
     pub(crate) fn accepts(&self, output: &Output) -> bool {
         self.kind.is_none_or(|kind| (kind.is)(output))
     }
+}
+
+fn values(parents: &[Arc<Node>]) -> Vec<Output> {
+    let values = parents.iter().map(|parent| parent.once.get()).collect::<Option<_>>();
+    values.unwrap_or_else(|| unreachable!("a node is run after its parents"))
 }
 
 /// Some of what is beneath others, and themselves: every parent before its children, arguments in their order.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::node::{Codec, Kind, Output};
-use crate::{Context, Value};
+use crate::{Context, Value, data};
 
 /// What a function returned, as a `Result`. Which of the two it is says [`Probe`], by the type.
 pub trait Returned<const FALLIBLE: bool> {
@@ -104,7 +104,7 @@ pub trait Recordable {
 
 impl<T: Value + Serialize + DeserializeOwned> Recordable for Probe<T> {
     fn kind(&self) -> Kind {
-        let encode = |output: &Output| serde_json::to_value(&*output.shared::<T>());
+        let encode = |output: &Output| data::of(&*output.shared::<T>());
         Kind::of::<T>(Some(Codec { encode, decode: |data| serde_json::from_value::<T>(data).map(Output::new) }))
     }
 }
@@ -119,6 +119,30 @@ pub trait Unrecordable {
 impl<T: Send + Sync + 'static> Unrecordable for &Probe<T> {
     fn kind(&self) -> Kind {
         Kind::of::<T>(None)
+    }
+}
+
+/// The argument is data.
+pub trait Written<T> {
+    /// As data.
+    fn data(&self, value: &T) -> Option<serde_json::Result<serde_json::Value>>;
+}
+
+impl<T: Serialize> Written<T> for Probe<T> {
+    fn data(&self, value: &T) -> Option<serde_json::Result<serde_json::Value>> {
+        Some(data::of(value))
+    }
+}
+
+/// The argument is not data.
+pub trait Unwritten<T> {
+    /// None.
+    fn data(&self, value: &T) -> Option<serde_json::Result<serde_json::Value>>;
+}
+
+impl<T> Unwritten<T> for &Probe<T> {
+    fn data(&self, _: &T) -> Option<serde_json::Result<serde_json::Value>> {
+        None
     }
 }
 

@@ -133,14 +133,19 @@ impl RunKey {
         draft.payload("node", node).payload("place", place)
     }
 
-    /// A node has its value. None: it asked not to be recorded.
-    pub fn node_finished(&self, node: &str, place: &str, value: Option<Held>) -> Draft {
+    /// A node has its value; `arguments` and `version` are what a record is compared by.
+    pub fn node_recorded(&self, node: &str, place: &str, arguments: Value, version: u32, value: Held) -> Draft {
+        self.node_finished(node, place).payload("arguments", arguments).payload("version", version).held("value", value)
+    }
+
+    /// A node that asked not to be recorded has its value.
+    pub fn node_passed(&self, node: &str, place: &str) -> Draft {
+        self.node_finished(node, place).payload("transient", true)
+    }
+
+    fn node_finished(&self, node: &str, place: &str) -> Draft {
         let draft = self.draft(Source::Internal, [tag::NODE, tag::FINISHED], format!("{node} finished"));
-        let draft = draft.payload("node", node).payload("place", place);
-        match value {
-            Some(value) => draft.held("value", value),
-            None => draft.payload("transient", true),
-        }
+        draft.payload("node", node).payload("place", place)
     }
 
     /// A node failed.

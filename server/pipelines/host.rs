@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Serialize, Serializer};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -20,6 +21,13 @@ use crate::text::Text;
 /// The server, for the nodes of one run. Cheap to clone; given to nodes as an argument.
 #[derive(Clone)]
 pub struct Host(Arc<Parts>);
+
+/// The same for all nodes of a run: nothing that a journal would have to compare.
+impl Serialize for Host {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
+}
 
 struct Parts {
     caller: Arc<Caller>,

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use async_trait::async_trait;
-use pipeline::{Call, Hook, Journal, JournalStore, Next, NodeExecutionError, Outcome, Record, Run};
+use pipeline::{Arguments, Call, Hook, Journal, JournalStore, Next, NodeExecutionError, Outcome, Record, Run};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -170,9 +171,12 @@ impl JournalStore for Ledger {
         let event = self.found(values.store.event(&values.space, id).await).await;
         let Some(event) = event else { return Ok(None) };
         let node = event.payload.get("node").and_then(Value::as_str).unwrap_or_default().to_owned();
+        // Events of before arguments were recorded have none: the journal refuses them by name.
+        let arguments = event.payload.get("arguments").map(Arguments::deserialize).transpose()?;
+        let version = event.payload.get("version").and_then(Value::as_u64).and_then(|version| version.try_into().ok());
         let held = Held::of(&event.payload, "value").unwrap_or(Held::Here(Value::Null));
         let value = self.found(values.load(held).await).await;
-        Ok(Some(Record { place: place.to_owned(), node, value }))
+        Ok(Some(Record { place: place.to_owned(), node, arguments, version: version.unwrap_or(1), value }))
     }
 
     async fn keep(&self, _: &str, record: Record) -> io::Result<()> {
@@ -181,10 +185,15 @@ impl JournalStore for Ledger {
             Err(NotKept::Unfit(why)) => return Err(io::Error::other(why)),
             Err(NotKept::Store(error)) => self.lose(Lost::Store(error)).await,
         };
-        let id = id::fresh();
-        self.write(self.0.run.node_finished(&record.node, &record.place, Some(held)).with_id(id)).await;
-        self.records().insert(record.place, id);
+        let (id, arguments) = (id::fresh(), serde_json::to_value(&record.arguments)?);
+        let Record { place, node, version, .. } = record;
+        self.write(self.0.run.node_recorded(&node, &place, arguments, version, held).with_id(id)).await;
+        self.records().insert(place, id);
         Ok(())
+    }
+
+    async fn forget(&self, _: &str) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "the records of a run are its log, which is kept"))
     }
 }
 
@@ -220,7 +229,7 @@ impl Hook for Starts {
         let outcome = next.run().await;
         // What is to be recorded is said to be finished by its record.
         if outcome.is_ok() && call.is_transient() {
-            book.write(book.0.run.node_finished(&node, place, None)).await;
+            book.write(book.0.run.node_passed(&node, place)).await;
         }
         outcome
     }

@@ -26,7 +26,7 @@ const WHOLE: Lengths = Lengths { event_chars: usize::MAX, entry_bytes: usize::MA
 const GROUP: usize = 8;
 
 /// What to sum up.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     /// The thread.

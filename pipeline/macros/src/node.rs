@@ -12,9 +12,13 @@ use syn::{
 use crate::plain;
 use crate::returned::Returned;
 
+#[derive(Clone, Default)]
 struct Settings {
     name: Option<LitStr>,
     transient: bool,
+    /// Parameters that are no part of what the node's record is compared by.
+    ignore: Vec<Ident>,
+    version: Option<u32>,
     limits: Limits,
 }
 
@@ -83,7 +87,7 @@ fn object(settings: &Settings, mut block: ItemImpl) -> Result<TokenStream> {
 
 impl Settings {
     fn parse(tokens: TokenStream) -> Result<Self> {
-        let mut settings = Settings { name: None, transient: false, limits: Limits::default() };
+        let mut settings = Settings::default();
         let parser = syn::meta::parser(|meta| {
             if meta.path.is_ident("name") {
                 settings.name = Some(meta.value()?.parse()?);
@@ -95,10 +99,18 @@ impl Settings {
                 settings.limits.time_ms = number(&meta, u64::MAX)?;
             } else if meta.path.is_ident("at_once") {
                 settings.limits.at_once = number(&meta, u64::from(u32::MAX >> 3))?;
+            } else if meta.path.is_ident("ignore") {
+                meta.parse_nested_meta(|parameter| {
+                    settings.ignore.push(parameter.path.require_ident()?.clone());
+                    Ok(())
+                })?;
+            } else if meta.path.is_ident("version") {
+                settings.version = Some(number(&meta, u64::from(u32::MAX))? as u32);
             } else {
-                return Err(
-                    meta.error("a node has `name = \"…\"`, `transient`, `retry = …`, `time_ms = …` and `at_once = …`")
-                );
+                return Err(meta.error(
+                    "a node has `name = \"…\"`, `transient`, `ignore(…)`, `version = …`, `retry = …`, `time_ms = …` and \
+                     `at_once = …`",
+                ));
             }
             Ok(())
         });
@@ -125,6 +137,8 @@ struct Node {
     signature: Signature,
     name: String,
     transient: bool,
+    ignore: Vec<Ident>,
+    version: Option<u32>,
     limits: Limits,
     has_self: bool,
     parameters: Vec<Parameter>,
@@ -156,8 +170,13 @@ impl Node {
             return Err(Error::new(signature.ident.span(), text));
         }
         let returned = Returned::of(&signature.output, &[&signature.generics, around]);
-        let Settings { transient, limits, .. } = *settings;
-        Ok(Node { signature, name, transient, limits, has_self, parameters, returned })
+        for ignored in &settings.ignore {
+            if !(ignored == "self" && has_self) && !parameters.iter().any(|parameter| parameter.name == *ignored) {
+                return Err(Error::new(ignored.span(), format!("this node has no parameter `{ignored}`")));
+            }
+        }
+        let Settings { transient, ignore, version, limits, .. } = settings.clone();
+        Ok(Node { signature, name, transient, ignore, version, limits, has_self, parameters, returned })
     }
 
     /// The function as callers see it.
@@ -199,32 +218,60 @@ impl Node {
             false => quote!(::std::sync::Arc::unwrap_or_clone(#name)),
         });
         let turbofish = self.turbofish();
-        let (keep_self, clone_self, body) = match self.has_self {
+        let (keep_self, this, clone_self, body) = match self.has_self {
             true => (
-                quote!(let __this = ::std::clone::Clone::clone(self);),
-                quote!(let __this = ::std::clone::Clone::clone(&__this);),
+                quote!(::std::clone::Clone::clone(self),),
+                quote!(__this,),
+                quote!(let __this = ::std::clone::Clone::clone(__this);),
                 quote!(__this.#body #turbofish),
             ),
-            false => (quote!(), quote!(), quote!(#body #turbofish)),
+            false => (quote!(), quote!(), quote!(), quote!(#body #turbofish)),
         };
         let result = self.returned.result(quote!(#body(#(#passed),*).await));
         let checks = self.parameters.iter().filter_map(|parameter| parameter.check.as_ref());
         let checks = checks.cloned().chain(self.returned.check()).chain(self.check_value());
         let transient = self.transient.then(|| quote!(.transient()));
+        let version = self.version.iter().map(|version| quote!(.version(#version)));
         let limited = self.limited();
+        let gathered = self.gathered();
         quote! {
             #[allow(unused_imports)]
-            use ::pipeline::support::{Recordable as _, Unrecordable as _};
+            use ::pipeline::support::{Recordable as _, Unrecordable as _, Unwritten as _, Written as _};
             #(#checks)*
             let mut __call = ::pipeline::support::Call::new(#name);
             #(let #names = ::pipeline::Argument::give(#names, &mut __call);)*
-            #keep_self
-            __call.pending((&::pipeline::support::Probe::<#value>::new()).kind()#transient #limited, move |__parents| {
-                #(let #names = #names.value(&__parents);)*
-                #clone_self
-                ::std::boxed::Box::pin(async move { ::pipeline::support::outcome(#result) })
-            })
+            __call.pending(
+                (&::pipeline::support::Probe::<#value>::new()).kind()#transient #(#version)* #limited,
+                (#keep_self #(#names,)*),
+                |__given, __parents| {
+                    let (#this #(#names,)*) = __given;
+                    #(let #names = #names.value(&__parents);)*
+                    #clone_self
+                    ::std::boxed::Box::pin(async move { ::pipeline::support::outcome(#result) })
+                },
+                #[allow(unused_variables)]
+                |__given, __parents, __into| {
+                    let (#this #(#names,)*) = __given;
+                    #gathered
+                },
+            )
         }
+    }
+
+    /// Says of each argument what it is as data.
+    fn gathered(&self) -> TokenStream {
+        let wanted = |name: &Ident| !self.ignore.contains(name);
+        let this = self
+            .has_self
+            .then(|| format_ident!("self"))
+            .filter(wanted)
+            .map(|_| quote!(__into.add("self", (&::pipeline::support::Probe::<Self>::new()).data(__this));));
+        let arguments = self.parameters.iter().filter(|parameter| wanted(&parameter.name)).map(|parameter| {
+            let Parameter { name, value, .. } = parameter;
+            let said = unraw(name);
+            quote!(__into.add(#said, (&::pipeline::support::Probe::<#value>::new()).data(&*#name.value(__parents)));)
+        });
+        quote!(#this #(#arguments)*)
     }
 
     /// The limits are one for all calls of the function.

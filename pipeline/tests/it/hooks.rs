@@ -150,7 +150,7 @@ async fn t2_62_statistics_count_and_are_reset() {
     assert!(stats.nodes().is_empty() && stats.external_calls().is_empty());
 }
 
-#[node]
+#[node(ignore(counter))]
 async fn counted(n: i64, counter: Counter) -> Result<i64, String> {
     let before = counter.0.fetch_add(1, Ordering::SeqCst);
     if counter.1.is_some_and(|limit| before >= limit) { Err("cut off".to_owned()) } else { Ok(n + 1) }
@@ -235,7 +235,7 @@ async fn connect(_n: i64) -> NotData {
     NotData
 }
 
-#[node]
+#[node(ignore(_connection))]
 async fn uses(_connection: NotData) -> i64 {
     1
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pipeline::{Context, NodeExecutionError, node};
+use pipeline::{Context, NodeExecutionError, Run, node};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,6 +40,7 @@ fn all() -> Pipelines {
         .with("odd", "Does what is not usually done.", odd)
         .with("long", "Gives a text of so many bytes.", long)
         .with("pause", "Takes so many milliseconds.", pause)
+        .with("race", "Two branches, of which each decides on what it found.", race)
 }
 
 #[node]
@@ -67,6 +68,31 @@ async fn wide(count: Context<usize>, host: Host) -> Result<Context<Vec<String>>,
 }
 
 #[node]
+async fn found(topic: String, host: Host) -> Result<String, Failure> {
+    host.ask(Tier::Low, "You count.", &format!("look at {topic}")).await
+}
+
+#[node]
+async fn thought(about: String, host: Host) -> Result<String, Failure> {
+    host.ask(Tier::Low, "You count.", &format!("think of {about}")).await
+}
+
+/// Decides on a partial result. What it asks first is the same in every branch.
+async fn ponder(topic: String, host: Host) -> Result<String, NodeExecutionError> {
+    let draw = found(Context::new("the draw".to_owned()), host.clone()).await?;
+    let about = found(Context::new(topic.clone()), host.clone()).await?;
+    Ok(format!("{topic}: {draw}, {}", thought(Context::new(about), host).await?))
+}
+
+async fn race(topics: Context<Vec<String>>, host: Host) -> Result<Context<Vec<String>>, NodeExecutionError> {
+    let topics = topics.data().await?;
+    let flows = topics.into_iter().map(|topic| Run::spawn(topic.clone(), ponder(topic, host.clone())));
+    let flows = futures_util::future::join_all(flows.collect::<Vec<_>>()).await;
+    // A task that does not end itself is ended by nobody here.
+    Ok(Context::new(flows.into_iter().map(Result::unwrap).collect::<Result<_, _>>()?))
+}
+
+#[node]
 async fn of_length(bytes: usize) -> String {
     "x".repeat(bytes)
 }
@@ -85,7 +111,7 @@ async fn pause(time: Context<u64>, _: Host) -> Result<Context<u64>, NodeExecutio
     Ok(sleep(time))
 }
 
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Oddity {
     /// Builds nodes and reads none.

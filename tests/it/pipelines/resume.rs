@@ -107,6 +107,69 @@ on_both!(branches_that_were_recorded_are_not_asked_again_after_a_kill, |medium| 
     assert_eq!(asked(&stub), all.map(|(part, times)| (part.to_owned(), times)).into());
 });
 
+/// What a branch asks for, and what it is to be told: `the draw` differs each time it is asked for.
+fn racing(request: &Request) -> bool {
+    request.module == "pipeline:race"
+}
+
+// Each branch begins with the same question, whose answer is another each time: whoever mixes them up is seen.
+on_both!(racing_branches_keep_what_is_theirs_over_kills, |medium| {
+    let stub = Stub::start().await;
+    let draws = std::sync::atomic::AtomicU32::new(0);
+    stub.on_each(racing, move |r| {
+        let (what, slow) = (step(r), ms(r.index as u64 * 7 % 23));
+        let answer = match what.as_str() {
+            "look at the draw" => format!("draw {}", draws.fetch_add(1, std::sync::atomic::Ordering::Relaxed)),
+            what => what.rsplit(' ').next().unwrap_or_default().to_owned(),
+        };
+        text(&answer).after(slow)
+    });
+    let mut app = own::setup(medium, &stub).start().await;
+    let mut killed_in_the_middle = 0;
+    for round in 0..3_u64 {
+        let path = begin(&app, "race", json!(["apples", "pears"])).await;
+        let mut recorded = Vec::new();
+        for kill in 0..3_u64 {
+            // Three questions in the first life are two answers and more; in the later ones some are on their way.
+            let enough = stub.count(racing) + 3 - usize::try_from(kill).unwrap();
+            while stub.count(racing) < enough && app.get(&path).await.expect(200)["status"] == "running" {
+                tokio::time::sleep(ms(2)).await;
+            }
+            tokio::time::sleep(ms((round * 11 + kill * 17) % 13)).await;
+            app.restart().await;
+            let run = app.get(&path).await.expect(200);
+            recorded.push(values(&events_of(&app, &run).await));
+        }
+        let run = ended(&app, &path).await;
+        assert_eq!(run["status"], "done", "{run}");
+        let last = values(&events_of(&app, &run).await);
+        // What was recorded once stayed as it was, at the place it was recorded at.
+        for before in &recorded {
+            assert!(before.iter().all(|(place, value)| last[place] == *value), "{before:?} {last:?}");
+            killed_in_the_middle += usize::from(!before.is_empty() && before.len() < last.len());
+        }
+        for (n, topic) in ["apples", "pears"].into_iter().enumerate() {
+            let draw = last[&format!("/{topic}.1")].as_str().unwrap();
+            assert_eq!(run["output"][n], json!(format!("{topic}: {draw}, {topic}")), "{last:?}");
+        }
+        assert_ne!(last["/apples.1"], last["/pears.1"]);
+    }
+    println!("{killed_in_the_middle} of 9 kills in the middle of two branches");
+    assert!(killed_in_the_middle > 1, "no kill fell between the records of a run");
+    envelope::check_log(&app.log().await);
+});
+
+/// What is recorded, by place.
+fn values(events: &[Value]) -> BTreeMap<String, Value> {
+    let finished = with(events, &["node", "finished"]);
+    let record =
+        |event: &&Value| (event["payload"]["place"].as_str().unwrap().to_owned(), event["payload"]["value"].clone());
+    let all: Vec<_> = finished.iter().map(record).collect();
+    let by_place: BTreeMap<_, _> = all.iter().cloned().collect();
+    assert_eq!(by_place.len(), all.len(), "a place has one record: {all:?}");
+    by_place
+}
+
 on_both!(a_run_that_a_shutdown_cuts_off_goes_on_at_the_next_start, |medium| {
     let stub = Stub::start().await;
     stub.script(|r| counting(r) && step(r) == "step 2", [text("never").never()]);

@@ -1,0 +1,236 @@
+//! Values as data: as JSON from which they can be read again, and as a hash by which a journal compares arguments.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::ser::{self, Error as _, Serialize, Serializer};
+use serde_json::{Error, Value as Json};
+use sha2::{Digest, Sha256};
+
+/// What a node was called with: of each argument its name, and a hash of its value.
+///
+/// The hash is of the value as JSON, the keys of every object in order, so it is the same in every process.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Arguments(BTreeMap<String, String>);
+
+/// Why the arguments of a call cannot be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArgumentError {
+    /// The argument's type has no form as data.
+    #[error("its argument `{0}` is not data: derive Serialize for its type, or leave it out by #[node(ignore({0}))]")]
+    NotData(String),
+    /// This value of it has none.
+    #[error("its argument `{name}` cannot be written as data: {source}")]
+    Data {
+        /// Which argument.
+        name: String,
+        /// What is wrong with it.
+        source: Error,
+    },
+}
+
+impl Arguments {
+    /// The names of the arguments in which these two differ, or that only one of them has.
+    pub fn differing<'a>(&'a self, other: &'a Arguments) -> Vec<&'a str> {
+        let differs = |name: &&String| self.0.get(*name) != other.0.get(*name);
+        let names: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
+        names.into_iter().filter(differs).map(String::as_str).collect()
+    }
+}
+
+/// The arguments of a call while they are gathered; the first that is no data is remembered.
+#[doc(hidden)]
+pub struct Gathering(Result<Arguments, ArgumentError>);
+
+impl Gathering {
+    pub(crate) fn new() -> Self {
+        Gathering(Ok(Arguments::default()))
+    }
+
+    /// One more; `data` is none where the type is no data.
+    pub fn add(&mut self, name: &str, data: Option<serde_json::Result<Json>>) {
+        let Ok(arguments) = &mut self.0 else { return };
+        let name = name.to_owned();
+        match data {
+            Some(Ok(data)) => drop(arguments.0.insert(name, hash(data))),
+            Some(Err(source)) => self.0 = Err(ArgumentError::Data { name, source }),
+            None => self.0 = Err(ArgumentError::NotData(name)),
+        }
+    }
+
+    pub(crate) fn end(self) -> Result<Arguments, ArgumentError> {
+        self.0
+    }
+}
+
+/// 128 bits of SHA-256: none meets another by chance, and records stay short.
+fn hash(mut data: Json) -> String {
+    data.sort_all_objects();
+    let hash = Sha256::digest(data.to_string());
+    hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A value as JSON, if nothing of it is lost: as JSON, infinity and what is not a number are `null`.
+pub(crate) fn of<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Json> {
+    value.serialize(Finite)?;
+    serde_json::to_value(value)
+}
+
+/// Walks through a value and refuses floats that JSON has no form for.
+struct Finite;
+
+macro_rules! fine {
+    ($($method:ident($type:ty)),*) => { $(fn $method(self, _: $type) -> Result<(), Error> { Ok(()) })* };
+}
+
+macro_rules! compound {
+    ($($trait:ident::$method:ident),*) => { $(
+        impl ser::$trait for Finite {
+            type Ok = ();
+            type Error = Error;
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> { value.serialize(Finite) }
+            fn end(self) -> Result<(), Error> { Ok(()) }
+        }
+    )* };
+}
+
+compound!(
+    SerializeSeq::serialize_element,
+    SerializeTuple::serialize_element,
+    SerializeTupleStruct::serialize_field,
+    SerializeTupleVariant::serialize_field
+);
+
+impl ser::SerializeMap for Finite {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, _: &T) -> Result<(), Error> {
+        Ok(()) // what no key can be, the serializer of JSON refuses
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        value.serialize(Finite)
+    }
+
+    fn end(self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+macro_rules! fields {
+    ($($trait:ident),*) => { $(
+        impl ser::$trait for Finite {
+            type Ok = ();
+            type Error = Error;
+            fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, value: &T) -> Result<(), Error> {
+                value.serialize(Finite)
+            }
+            fn end(self) -> Result<(), Error> { Ok(()) }
+        }
+    )* };
+}
+
+fields!(SerializeStruct, SerializeStructVariant);
+
+impl Serializer for Finite {
+    type Ok = ();
+    type Error = Error;
+    type SerializeSeq = Self;
+    type SerializeTuple = Self;
+    type SerializeTupleStruct = Self;
+    type SerializeTupleVariant = Self;
+    type SerializeMap = Self;
+    type SerializeStruct = Self;
+    type SerializeStructVariant = Self;
+
+    fine!(
+        serialize_bool(bool),
+        serialize_i8(i8),
+        serialize_i16(i16),
+        serialize_i32(i32),
+        serialize_i64(i64),
+        serialize_i128(i128),
+        serialize_u8(u8),
+        serialize_u16(u16),
+        serialize_u32(u32),
+        serialize_u64(u64),
+        serialize_u128(u128),
+        serialize_char(char),
+        serialize_str(&str),
+        serialize_bytes(&[u8]),
+        serialize_unit_struct(&'static str)
+    );
+
+    fn serialize_f32(self, value: f32) -> Result<(), Error> {
+        self.serialize_f64(value.into())
+    }
+
+    fn serialize_f64(self, value: f64) -> Result<(), Error> {
+        if value.is_finite() { Ok(()) } else { Err(Error::custom(format!("JSON has no form for the float {value}"))) }
+    }
+
+    fn serialize_none(self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Error> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), Error> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
+        value.serialize(self)
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    fn serialize_tuple_variant(self, _: &'static str, _: u32, _: &'static str, _: usize) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    fn serialize_struct_variant(self, _: &'static str, _: u32, _: &'static str, _: usize) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    fn collect_str<T: fmt::Display + ?Sized>(self, _: &T) -> Result<(), Error> {
+        Ok(())
+    }
+}
