@@ -53,6 +53,7 @@ pub(super) fn router() -> Router<Arc<Edge>> {
         .route("/state/{*key}", get(state::one))
         .route("/pipelines", get(pipelines::list))
         .route("/pipelines/{name}", post(pipelines::start))
+        .route("/pipelines/{name}/runs", get(pipelines::runs))
         .route("/pipelines/{name}/runs/{run}", get(pipelines::one))
         .route("/pipelines/{name}/runs/{run}/cancel", post(pipelines::cancel))
         .route("/blobs", post(blobs::upload))

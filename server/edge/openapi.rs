@@ -18,7 +18,7 @@ mod bounds;
         messages::list, messages::post,
         threads::list, threads::create, threads::one, threads::cancel, threads::end,
         submodules::list, submodules::create, submodules::change, submodules::remove,
-        state::list, state::one, pipelines::list, pipelines::start, pipelines::one, pipelines::cancel, blobs::upload, blobs::one,
+        state::list, state::one, pipelines::list, pipelines::start, pipelines::runs, pipelines::one, pipelines::cancel, blobs::upload, blobs::one,
         server::livez, server::readyz, server::metrics, server::metadata,
     ),
     components(schemas(Problem, Pointed, stream::Sent)),

@@ -1,6 +1,7 @@
 //! Runs of pipelines. A run is a thread whose only turn is the pipeline: the same lease, the same search for what waits, so it is
 //! taken up again after a crash by one server, and there does not repeat what its log has.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use super::runner::{Looked, TRIES, looked};
 use super::{Active, Refused, Runtime, lock};
 use crate::event::{Condition, Event, Held, RunKey, RunOutcome, tag};
 use crate::failure::{Failure, FailureKind};
-use crate::id::{self, Key, Name, Space, ThreadId};
+use crate::id::{self, Key, Name, Seq, Space, ThreadId};
 use crate::pipelines::ledger::{self, Ledger, NotKept, Values};
 use crate::pipelines::past::Past;
 use crate::pipelines::{Host, Pipeline, Worked};
@@ -25,6 +26,9 @@ use crate::turn::driver::{Mind, Stop, Why};
 
 /// How often a run is taken up again: one that ends its server each time must not do so for ever.
 const RESUMES_MAX: u64 = 16;
+/// How many events are looked at at once, and how often, for one page of runs: others' runs stand between them.
+const SCAN: u32 = 500;
+const SCANS_MAX: usize = 20;
 
 /// A run to be.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,7 +98,47 @@ impl Runtime {
         Ok(Run { key, started, ended })
     }
 
-    /// Cancels a run, wherever it runs: that is an event, which its server heeds.
+    /// Runs of this pipeline, the newest first, from before a position; and where the next ones would begin, if there are
+    /// any.
+    pub async fn runs(
+        &self,
+        space: &Space,
+        pipeline: &Name,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<(Vec<Run>, Option<Seq>), Refused> {
+        let (mut ended, mut runs) = (HashMap::new(), Vec::new());
+        let mut query = Query { tags: vec![tag::RUN.to_owned()], before, limit: SCAN, ..Query::default() };
+        for _ in 0..SCANS_MAX {
+            let events = self.0.store.events(space, &query).await?;
+            let full = events.len() == SCAN as usize;
+            for event in events {
+                query.before = Some(event.seq);
+                if event.has(tag::ENDED) {
+                    ended.insert(event.thread.clone(), event);
+                } else if let Some(key) = RunKey::begun_by(&event).filter(|key| key.pipeline == *pipeline) {
+                    runs.push(Run { ended: ended.remove(&key.thread()), key, started: event });
+                    if runs.len() == limit {
+                        return Ok((self.with_ends(space, runs).await?, query.before));
+                    }
+                }
+            }
+            if !full {
+                return Ok((self.with_ends(space, runs).await?, None));
+            }
+        }
+        Ok((self.with_ends(space, runs).await?, query.before))
+    }
+
+    /// Ends that came after the page began.
+    async fn with_ends(&self, space: &Space, mut runs: Vec<Run>) -> Result<Vec<Run>, store::Error> {
+        for run in runs.iter_mut().filter(|run| run.ended.is_none()) {
+            run.ended = self.last(space, &run.key.thread(), tag::ENDED).await?;
+        }
+        Ok(runs)
+    }
+
+    /// Cancels a run, wherever it runs: that is an event, which its server heeds. One that has ended stays as it is.
     pub async fn cancel_run(&self, space: &Space, thread: &ThreadId, user: Option<&str>) -> Result<(), Refused> {
         let row = self.known_thread(space, thread).await?;
         if row.status.is_final() {

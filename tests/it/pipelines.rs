@@ -243,8 +243,10 @@ on_both!(a_run_is_cancelled_down_to_the_connection, |medium| {
         assert_eq!(run["status"], "cancelled", "{how}: {run}");
         asked.closed().await;
         assert_eq!(app.get(&format!("/threads/{thread}")).await.expect(200)["status"], "stopped");
-        // What has ended is not ended again.
-        app.post(&format!("{path}/cancel"), json!({})).await.expect_problem(409, "thread-ended");
+        // What has ended stays as it is, however often it is cancelled.
+        let events = events_of(&app, &run).await.len();
+        assert_eq!(app.post(&format!("{path}/cancel"), json!({})).await.expect(200), run, "{how}");
+        assert_eq!(events_of(&app, &run).await.len(), events);
         // The call that was stopped has its record.
         within("the record", async {
             loop {
@@ -260,6 +262,54 @@ on_both!(a_run_is_cancelled_down_to_the_connection, |medium| {
     let log = app.log().await;
     assert_eq!(with(&log, &["node", "failed"]).len(), 0, "{}", story(&log));
     envelope::check_log(&log);
+});
+
+on_both!(runs_are_listed_the_newest_first_and_paged, |medium| {
+    let stub = stub().await;
+    let app = own::setup(medium, &stub).start().await;
+    assert_eq!(app.get("/pipelines/steps/runs").await.expect(200), json!({ "items": [], "next": null }));
+    let mut runs = Vec::new();
+    for count in 1..=5 {
+        runs.insert(0, perform(&app, "steps", json!(count)).await);
+        // Of another pipeline.
+        perform(&app, "long", json!(count)).await;
+    }
+    assert_eq!(app.pages("/pipelines/steps/runs?").await, runs);
+    assert_eq!(app.get("/pipelines/steps/runs").await.expect(200)["next"], Value::Null);
+    let first = app.get("/pipelines/steps/runs?limit=2").await.expect(200);
+    assert_eq!(first["items"], json!(runs[..2]));
+    // What begins meanwhile does not move the pages; what has not ended is there, and one that fails.
+    stub.on(counting, text("never").never());
+    let path = begin(&app, "steps", json!(1)).await;
+    let next = first["next"].as_str().unwrap();
+    let second = app.get(&format!("/pipelines/steps/runs?limit=2&cursor={next}")).await.expect(200);
+    assert_eq!(second["items"], json!(runs[2..4]));
+    let newest = app.get("/pipelines/steps/runs?limit=1").await.expect(200)["items"][0].clone();
+    assert_eq!(
+        (&newest["status"], format!("/pipelines/steps/runs/{}", newest["id"].as_str().unwrap())),
+        (&json!("running"), path.clone())
+    );
+    app.post(&format!("{path}/cancel"), json!({})).await.expect(202);
+    let cancelled = ended(&app, &path).await;
+    assert_eq!(app.get("/pipelines/steps/runs?limit=1").await.expect(200)["items"], json!([cancelled]));
+    let failed = perform(&app, "odd", json!("fail")).await;
+    assert_eq!(app.pages("/pipelines/odd/runs?").await, [failed]);
+    app.get(&format!("/pipelines/odd/runs?cursor={next}")).await.expect_problem(400, "invalid-cursor");
+    app.get("/pipelines/steps/runs?limit=0").await.expect_problem(400, "invalid-parameter");
+    app.get("/pipelines/steps/runs?status=done").await.expect_problem(400, "invalid-parameter");
+    app.get("/pipelines/nothing/runs").await.expect_problem(404, "not-found");
+    app.get("/pipelines/No%20Name/runs").await.expect_problem(400, "invalid-id");
+});
+
+on_both!(the_same_run_id_with_another_input_is_a_conflict, |medium| {
+    let stub = stub().await;
+    let app = own::setup(medium, &stub).start().await;
+    let id = thinkd::id::fresh().to_string();
+    let start =
+        async |count: u32| app.post("/pipelines/steps?wait=15", json!({ "input": count, "event_id": id })).await;
+    let first = start(2).await.expect(200);
+    assert_eq!(start(2).await.expect(200), first);
+    start(3).await.expect_problem(409, "event-conflict");
 });
 
 #[tokio::test]

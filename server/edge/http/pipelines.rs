@@ -238,10 +238,39 @@ pub async fn one(
     Ok(axum::Json(edge.runtime.run(&who.space, &name, id).await?.into()))
 }
 
-/// Cancels a run; its end follows, wherever it runs.
+/// The runs of a pipeline, the newest first.
+#[utoipa::path(get, path = "/pipelines/{name}/runs", operation_id = "list_runs", tag = "pipelines",
+    params(("name" = String, Path, description = "the pipeline's name"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before; a page may be short and have one"),),
+    responses((status = 200, body = Page<Run>)))]
+pub async fn runs(
+    State(edge): State<Arc<Edge>>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+    mut params: Params,
+) -> Result<axum::Json<Page<Run>>, Problem> {
+    let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
+    params.end()?;
+    let name = Name::parse(&name)?;
+    let question = format!("runs {name}");
+    let before = at.map(|at| cursor::read(&question, &at)).transpose()?.and_then(|at| at.parse().ok());
+    let (runs, next) = edge.runtime.runs(&who.space, &name, before, limit).await?;
+    if runs.is_empty() && next.is_none() {
+        // One that is registered no longer has its runs all the same.
+        edge.runtime.pipeline(&name)?;
+    }
+    let next = next.map(|seq| cursor::write(&question, &seq.to_string()));
+    Ok(axum::Json(Page { items: runs.into_iter().map(Run::from).collect(), next }))
+}
+
+/// Cancels a run; its end follows, wherever it runs. One that has ended stays as it is.
 #[utoipa::path(post, path = "/pipelines/{name}/runs/{run}/cancel", operation_id = "cancel_run", tag = "pipelines",
     params(("name" = String, Path, description = "the pipeline's name"), ("run" = String, Path, description = "the run's id")),
-    responses((status = 202, body = Run, description = "it is told to end")))]
+    responses(
+        (status = 200, body = Run, description = "it has ended already"),
+        (status = 202, body = Run, description = "it is told to end"),
+    ))]
 pub async fn cancel(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
@@ -251,7 +280,11 @@ pub async fn cancel(
     params.end()?;
     let (name, id) = parse(&name, &run)?;
     let run = edge.runtime.run(&who.space, &name, id).await?;
-    edge.runtime.cancel_run(&who.space, &run.key.thread(), who.user.as_deref()).await?;
+    let status = match edge.runtime.cancel_run(&who.space, &run.key.thread(), who.user.as_deref()).await {
+        Ok(()) => StatusCode::ACCEPTED,
+        Err(runtime::Refused::Ended(_)) => StatusCode::OK,
+        Err(refused) => return Err(refused.into()),
+    };
     let run = edge.runtime.run(&who.space, &name, id).await?;
-    Ok((StatusCode::ACCEPTED, axum::Json(Run::from(run))).into_response())
+    Ok((status, axum::Json(Run::from(run))).into_response())
 }
