@@ -46,7 +46,7 @@
 //! - *Reading.* [`Context::data`], [`Context::run`] and `.await`; [`block_on`] and the blocking forms from sync code.
 //!   A failure is a [`NodeExecutionError`].
 //! - *Runs.* A [`Run`] is a region of code with a name; every node called in it is seen by the run's [hooks](Hook).
-//!   [`Spans`], [`Stats`] and the [`Journal`] are hooks. By the journal a run that was cut off goes on where it was.
+//!   [`Spans`], [`Stats`], the [`Cache`] and the [`Journal`] are hooks. By the journal a run that was cut off goes on where it was.
 //! - *Replicas.* [`macro@replica`] declares a service. [`Replica::get`] hands out its instances in turn; [`runtime`] has all
 //!   of them ready for a block of code; [`Config`] says where they live: in this process, or (feature `grpc`) with a
 //!   `ReplicaServer` in another. Pipelines do not notice.
@@ -72,6 +72,7 @@
 //! read walks back from it. A cycle cannot be written: a context exists only after those it is made from.
 
 mod blocking;
+mod cache;
 mod call;
 mod context;
 mod control;
@@ -98,6 +99,7 @@ mod sync;
 
 pub use async_trait::async_trait;
 pub use blocking::block_on;
+pub use cache::Cache;
 pub use call::{Wrapped, describe, wrap};
 pub use context::{Argument, Context, HasContext, Pending, Plain, Value};
 pub use control::repeat_until;

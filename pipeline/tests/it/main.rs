@@ -4,6 +4,7 @@
 mod asking;
 mod blocking;
 mod building;
+mod cache;
 mod compiling;
 mod cuts;
 mod examples;
