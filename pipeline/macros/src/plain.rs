@@ -6,28 +6,37 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, GenericArgument, PathArguments, Result, Type};
 
-/// A parameter whose argument cannot be kept.
+/// A parameter of a node, which keeps its arguments and lends them to its body.
 pub fn check_parameter(name: &Ident, ty: &Type) -> Result<()> {
+    let cure = format!(
+        "a node keeps its arguments: a function pointer, as in `{name}: fn(i64) -> i64`, or a type parameter with \
+         `Clone + Send + Sync + Unpin + 'static`"
+    );
+    check(name, ty, &cure)
+}
+
+/// A parameter of a replica's method, or of its constructor, which may be called from another process.
+pub fn check_data(name: &Ident, ty: &Type) -> Result<()> {
+    check(name, ty, "arguments of a replica are data: a type that is `Serialize` and `Deserialize`")
+}
+
+fn check(name: &Ident, ty: &Type, cure: &str) -> Result<()> {
     let borrowed = match ty {
         Type::Reference(reference) => &reference.elem,
         owned => owned,
     };
+    let plain = quote!(#borrowed);
     let text = match ty {
-        _ if matches!(borrowed, Type::ImplTrait(_)) => format!(
-            "the parameter `{name}` needs a type with a name, for a node keeps its arguments: a function pointer, \
-             as in `{name}: fn(i64) -> i64`, or a type parameter with `Clone + Send + Sync + Unpin + 'static`"
-        ),
+        _ if matches!(borrowed, Type::ImplTrait(_)) => {
+            format!("the parameter `{name}` needs a type with a name, for {cure}")
+        }
         Type::Reference(reference) if reference.mutability.is_some() => format!(
-            "the parameter `{name}` is shared by all who read it: take it by value, `mut {name}: {}`, and return it changed",
-            quote!(#borrowed)
+            "the parameter `{name}` is not the caller's own: take it by value, `mut {name}: {plain}`, and return it changed"
         ),
         Type::Reference(reference)
             if reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident == "static") =>
         {
-            format!(
-                "the parameter `{name}` is lent for one call only, for a node keeps its arguments: write `{name}: &{0}`",
-                quote!(#borrowed)
-            )
+            format!("the parameter `{name}` is lent for one call only: write `{name}: &{plain}`")
         }
         _ => return Ok(()),
     };

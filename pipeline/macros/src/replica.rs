@@ -9,6 +9,7 @@ use syn::{
 };
 
 use crate::node::{named, owned, type_ident};
+use crate::plain;
 use crate::returned::Returned;
 
 struct Settings {
@@ -259,8 +260,12 @@ impl Method {
             FnArg::Typed(argument) => Some(argument),
             FnArg::Receiver(_) => None,
         });
-        let parameters =
-            parameters.enumerate().map(|(i, argument)| (named(&argument.pat, i), (*argument.ty).clone())).collect();
+        let parameters = parameters.enumerate().map(|(i, argument)| {
+            let name = named(&argument.pat, i);
+            plain::check_data(&name, &argument.ty)?;
+            Ok((name, (*argument.ty).clone()))
+        });
+        let parameters = parameters.collect::<Result<_>>()?;
         let returned = Returned::of(&signature.output, &[]);
         let documentation = method.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
         Ok(Method { documentation, signature, parameters, returned })

@@ -295,7 +295,7 @@ impl Backend for Grpc {
             let fleet = deployed.entry(spec.name).or_insert_with(none);
             fleet.arguments = arguments.clone();
             fleet.alive.extend(new.clone());
-            fleet.told = fleet.alive.len();
+            (fleet.told, fleet.telling) = (fleet.alive.len(), false);
         });
         let remote = |instance| -> Arc<dyn Instance> { Arc::new(Remote { link: self.0.clone(), spec, instance }) };
         Ok(existing.into_iter().chain(new.map(remote)).collect())

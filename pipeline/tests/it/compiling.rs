@@ -191,7 +191,7 @@ fn a_parameter_that_cannot_be_one_is_named_with_the_cure() {
     );
     refused(
         "#[pipeline::node] async fn push(list: &mut Vec<i64>) { list.push(1) }",
-        &["the parameter `list` is shared", "`mut list: Vec"],
+        &["the parameter `list` is not the caller's own", "`mut list: Vec"],
     );
     refused(
         "use pipeline::*;
@@ -204,6 +204,17 @@ fn a_parameter_that_cannot_be_one_is_named_with_the_cure() {
         type Many = Vec<Context<i64>>;
         #[node] async fn split(n: i64) -> Many { vec![Context::new(n)] }",
         &["a pending `Context` is in this one", "`.await` it in the body"],
+    );
+    let replica = |method: &str| {
+        format!("struct Tool; #[pipeline::replica] impl Tool {{ pub fn new() -> Self {{ Tool }} {method} }}")
+    };
+    refused(
+        &replica("pub fn map(&self, change: impl Fn(i64) -> i64) -> i64 { change(1) }"),
+        &["the parameter `change` needs a type with a name", "`Serialize` and `Deserialize`"],
+    );
+    refused(
+        &replica("pub fn greet(&self, name: &'static str) -> String { name.to_owned() }"),
+        &["the parameter `name` is lent for one call only", "write `name: &str`"],
     );
     // The cures work.
     accepted(
