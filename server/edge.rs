@@ -353,8 +353,10 @@ async fn authenticate(State(edge): State<Arc<Edge>>, mut request: Request, next:
     if let Err(problem) = edge.admit(&principal, connection.as_deref()).await {
         return problem.into_response();
     }
+    let processors = edge.runtime.processors().clone();
+    let space = principal.space.clone();
     request.extensions_mut().insert(principal);
-    next.run(request).await
+    processors.of(&space, next.run(request)).await
 }
 
 /// Makes a problem of refusals that the framework words in its own way.

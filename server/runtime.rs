@@ -22,7 +22,7 @@ use crate::model::Model;
 use crate::pipelines::{self, Pipelines};
 use crate::prompt::Prompts;
 use crate::quota::Quotas;
-use crate::share::{Place, Places, SPACE_SHARE};
+use crate::share::{Place, Places, Processors, SPACE_SHARE};
 use crate::store::feed::Hint;
 use crate::store::{self, Append, Appended, Fence, Placed, Query, Show, Status, Store, ThreadRow, Work};
 use crate::supervisor::Supervisor;
@@ -292,6 +292,7 @@ impl Inner {
             tool_limits: options.tool_limits,
             budget: Arc::new(options.budget.clone()),
             told,
+            processors: Processors::new(threads(), options.space_share),
             tally: Arc::default(),
             beside: tasks.clone(),
         };
@@ -311,6 +312,11 @@ impl Inner {
             draining: AtomicBool::new(false),
         }
     }
+}
+
+/// The threads of the runtime this runs in.
+fn threads() -> usize {
+    tokio::runtime::Handle::current().metrics().num_workers()
 }
 
 impl Runtime {
@@ -340,6 +346,11 @@ impl Runtime {
         runtime.0.tasks.spawn(watch.watch("the renewal of leases", runtime.clone().renew()));
         runtime.0.tasks.spawn(watch.watch("the timers", runtime.clone().fire_timers()));
         runtime
+    }
+
+    /// The processors, which spaces share.
+    pub fn processors(&self) -> &Processors {
+        &self.0.mind.processors
     }
 
     /// Sees to it that what an event asks for happens: that a thread it wakes is looked after, a timer it sets is waited for.

@@ -10,6 +10,10 @@ use tokio::sync::oneshot;
 
 use crate::id::Space;
 
+mod processors;
+
+pub use processors::{Processors, Work};
+
 /// How much of what is there one space may hold: above 0, at most 1.
 pub const SPACE_SHARE: f64 = 0.75;
 

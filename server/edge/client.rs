@@ -24,7 +24,7 @@ use super::problem::{Problem, Slug};
 use super::socket::{Came, End, Socket};
 use super::ws::Entrance;
 use crate::event::Draft;
-use crate::id::{Seq, ThreadId};
+use crate::id::{Seq, Space, ThreadId};
 use crate::store::{Append, Query};
 
 /// Answers that may wait to be written before no more frames are read. Until then a client may send on without reading.
@@ -96,6 +96,11 @@ impl Client {
             next_failure: now,
             edge,
         }
+    }
+
+    /// The space it is in.
+    pub fn space(&self) -> &Space {
+        &self.principal.space
     }
 
     /// Serves it to its end.

@@ -150,7 +150,8 @@ async fn serve(edge: Arc<Edge>, mut socket: Socket, who: Who) {
     let (end, client) = match enter(&edge, &mut socket, who).await {
         Ok((entrance, seat)) => {
             let mut client = Client::new(edge.clone(), socket, entrance);
-            let end = client.run().await;
+            let space = client.space().clone();
+            let end = edge.runtime.processors().of(&space, client.run()).await;
             let principal;
             (socket, principal) = client.leave();
             // The seat is free as soon as nothing more is read, however long the goodbye takes.

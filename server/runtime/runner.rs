@@ -123,7 +123,8 @@ impl Runtime {
         }
         active.insert(key.clone(), new);
         drop(active);
-        self.0.tasks.spawn(self.clone().look_after(key));
+        let processors = &self.0.mind.processors;
+        self.0.tasks.spawn(processors.of(&key.0.clone(), self.clone().look_after(key)));
     }
 
     /// Runs a thread's turns until it has nothing to do.
@@ -377,7 +378,7 @@ impl Runtime {
             stop,
             status: Status::Idle,
         };
-        let ended = match tokio::spawn(driver.run()).await {
+        let ended = match tokio::spawn(self.0.mind.processors.of(&place.space, driver.run())).await {
             Ok(ended) => ended,
             Err(broke) => self.broke(&scribe, &place, upto, &broke.to_string()).await,
         };

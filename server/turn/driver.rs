@@ -24,6 +24,7 @@ use crate::history;
 use crate::id::{Name, Space, ThreadId};
 use crate::model::Tier;
 use crate::scribe::{Lost, Scribe};
+use crate::share::Processors;
 use crate::store::feed::DeltaOutcome;
 use crate::store::{self, Shown, Status, SubmoduleRow};
 use crate::submodule::{self, Hearing, Occasion, Spoken, Tally, Voice, removed, speak};
@@ -52,6 +53,8 @@ pub struct Mind {
     pub tool_limits: Limits,
     /// What may be used up.
     pub budget: Arc<Budget>,
+    /// The processors, which spaces share.
+    pub processors: Processors,
     /// What became of the voices that were asked.
     pub tally: Arc<Tally>,
     /// Where late voices and follow-ups run on after their turn.
@@ -187,7 +190,7 @@ impl Driver {
         let late = self.mind.options.late_timeout_ms.max(self.mind.options.submodule_timeout_ms);
         let occasion = Occasion::New { batch: self.turn.batch().to_vec() };
         let hearing = self.hearing(occasion, Until::ms(late)).await?;
-        let mut asked = Voices::default();
+        let mut asked = Voices::new(self.mind.processors.clone(), self.place.space.clone());
         let mut gone = Vec::new();
         for name in names {
             match self.voice(&name) {
@@ -205,7 +208,8 @@ impl Driver {
                 () = tokio::time::sleep_until(deadline) => {
                     let silent = asked.silent().map(|name| self.too_late(name)).collect();
                     self.write(silent).await?;
-                    self.mind.beside.spawn(late_voices(asked, self.scribe.clone(), self.place.clone(), self.turn.number(), self.mind.tally.clone()));
+                    let late = late_voices(asked, self.scribe.clone(), self.place.clone(), self.turn.number(), self.mind.tally.clone());
+                    self.mind.beside.spawn(self.mind.processors.of(&self.place.space, late));
                     return Ok(None);
                 }
             };
@@ -229,7 +233,7 @@ impl Driver {
     async fn answer(&mut self, name: &Name, question: i64) -> Result<Option<TurnOutcome>, Lost> {
         let until = Until::ms(self.mind.options.submodule_timeout_ms);
         let hearing = self.hearing(Occasion::Asked { question }, until).await?;
-        let mut asked = Voices::default();
+        let mut asked = Voices::new(self.mind.processors.clone(), self.place.space.clone());
         let Some(voice) = self.voice(name) else {
             // `ask` checked that it is there: it was removed this very moment. The fold needs an end to the question.
             let record = json!({ "purpose": "answer", "last": true, "outcome": "refused" });
@@ -412,7 +416,8 @@ impl Driver {
         let hearing = self.hearing_with(occasion, until);
         let tally = self.mind.tally.clone();
         let scope = submodule::scope(self.turn.batch());
-        self.mind.beside.spawn(async move {
+        let (processors, space) = (self.mind.processors.clone(), place.space.clone());
+        let follow_up = async move {
             let look = match caller.look(&place, scope).await {
                 Ok(look) => Arc::new(look),
                 Err(error) => return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out"),
@@ -421,7 +426,7 @@ impl Driver {
                 Ok(there) => there,
                 Err(error) => return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out"),
             };
-            let mut asked = Voices::default();
+            let mut asked = Voices::new(processors, place.space.clone());
             let voices = voices.into_iter().filter(|voice| there.iter().any(|row| row.name == voice.name));
             voices.for_each(|voice| asked.ask(hearing(look.clone()), voice, When::FollowUp));
             while let Some(spoken) = asked.next().await {
@@ -432,7 +437,8 @@ impl Driver {
                 let drafts = submodule::dated(&caller, &place.space, drafts).await;
                 write_beside(&scribe, drafts).await;
             }
-        });
+        };
+        self.mind.beside.spawn(self.mind.processors.of(&space, follow_up));
     }
 
     /// Ends the turn as it was stopped.
@@ -513,16 +519,21 @@ impl Driver {
 }
 
 /// Voices that were asked and have not spoken yet.
-#[derive(Default)]
 struct Voices {
+    processors: Processors,
+    space: Space,
     tasks: JoinSet<Spoken>,
     names: HashMap<Id, Name>,
 }
 
 impl Voices {
+    fn new(processors: Processors, space: Space) -> Self {
+        Self { processors, space, tasks: JoinSet::new(), names: HashMap::new() }
+    }
+
     fn ask(&mut self, hearing: Hearing, voice: Voice, when: When) {
         let name = voice.name.clone();
-        let task = self.tasks.spawn(speak(hearing, voice, when));
+        let task = self.tasks.spawn(self.processors.of(&self.space, speak(hearing, voice, when)));
         self.names.insert(task.id(), name);
     }
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+mod processors;
 mod reads;
 mod timers;
 mod turns;

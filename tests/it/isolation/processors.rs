@@ -1,0 +1,205 @@
+//! Processors are shared: what a space has to do does not stand before what another one has to do.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Waker};
+
+use proptest::prelude::{ProptestConfig, Strategy, prop, proptest};
+use thinkd::id::Space;
+use thinkd::share::Processors;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::{JoinSet, yield_now};
+
+use super::*;
+
+fn space(name: &str) -> Space {
+    Space::parse(name).unwrap()
+}
+
+fn runtime(threads: usize) -> Runtime {
+    Builder::new_multi_thread().worker_threads(threads).enable_all().build().unwrap()
+}
+
+/// Work that a processor has to do before it can do anything else.
+fn spin() {
+    (0..200).for_each(|n| _ = std::hint::black_box(n));
+}
+
+/// How often the thousand tasks of A are polled for each time that the one of B is.
+fn crowding(processors: &Processors) -> usize {
+    const TIMES: usize = 100;
+    runtime(2).block_on(async {
+        let (polls, over) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let mut crowd = JoinSet::new();
+        for _ in 0..1000 {
+            let (polls, over) = (polls.clone(), over.clone());
+            crowd.spawn(processors.of(&space("a"), async move {
+                while !over.load(Ordering::Relaxed) {
+                    polls.fetch_add(1, Ordering::Relaxed);
+                    spin();
+                    yield_now().await;
+                }
+            }));
+        }
+        let begun = polls.clone();
+        let one = tokio::spawn(processors.of(&space("b"), async move {
+            let before = begun.load(Ordering::Relaxed);
+            for _ in 0..TIMES {
+                yield_now().await;
+            }
+            begun.load(Ordering::Relaxed) - before
+        }));
+        let between = within("the one task of B", one).await.unwrap();
+        over.store(true, Ordering::Relaxed);
+        within("the tasks of A", crowd.join_all()).await;
+        between / TIMES
+    })
+}
+
+#[test]
+fn the_thousand_tasks_of_one_space_do_not_stand_before_the_one_of_another() {
+    let (shared, control) = (crowding(&Processors::new(2, 0.75)), crowding(&Processors::new(2, 1.0)));
+    assert!(shared < 50, "{shared} polls of A for each of B");
+    assert!(control > 200, "without shares there are only {control}: this test could not fail");
+}
+
+#[test]
+fn no_space_is_worked_by_more_processors_than_its_share() {
+    let most = |processors: Processors| {
+        runtime(4).block_on(async {
+            let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+            let mut tasks = JoinSet::new();
+            for _ in 0..200 {
+                let (now, most) = (now.clone(), most.clone());
+                tasks.spawn(processors.of(&space("a"), async move {
+                    for _ in 0..50 {
+                        most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                        spin();
+                        // On two processors, too, four threads are in here at a time.
+                        std::thread::yield_now();
+                        now.fetch_sub(1, Ordering::SeqCst);
+                        yield_now().await;
+                    }
+                }));
+            }
+            within("all tasks", tasks.join_all()).await;
+            most.load(Ordering::SeqCst)
+        })
+    };
+    assert!(most(Processors::new(4, 0.5)) <= 2);
+    assert_eq!(most(Processors::new(4, 0.01)), 1, "every space has one at least");
+    assert_eq!(most(Processors::new(4, 1.0)), 4, "where one space is all there is, it has all of them");
+}
+
+/// A task: which space it is of, how often it yields, whether it is aborted after how many yields of the test.
+fn task() -> impl Strategy<Value = (usize, usize, Option<usize>)> {
+    (0..3_usize, 0..20_usize, prop::option::of(0..4_usize))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Tasks come, wait, work within others, and are aborted anywhere: each that is left comes to its end, and none takes a processor with it.
+    #[test]
+    fn no_task_waits_for_ever_whichever_others_are_aborted(tasks in prop::collection::vec(task(), 1..80), share in 0.1..0.9_f64) {
+        let processors = Processors::new(3, share);
+        runtime(3).block_on(async {
+            let mut left = JoinSet::new();
+            for (of, yields, aborted) in tasks {
+                let (inner, space) = (processors.clone(), space(["a", "b", "c"][of]));
+                let within_it = space.clone();
+                let work = processors.of(&space, async move {
+                    for _ in 0..yields {
+                        inner.of(&within_it, yield_now()).await;
+                        spin();
+                    }
+                });
+                match aborted {
+                    None => drop(left.spawn(work)),
+                    Some(after) => {
+                        let task = tokio::spawn(work);
+                        for _ in 0..after {
+                            yield_now().await;
+                        }
+                        task.abort();
+                    }
+                }
+            }
+            within("the tasks that are left", left.join_all()).await;
+            for name in ["a", "b", "c"] {
+                within("a task that comes last", tokio::spawn(processors.of(&space(name), yield_now()))).await.unwrap();
+            }
+        });
+    }
+}
+
+/// Whether a task of A that stands behind one that has gone, before or after the processor was given to it, is worked.
+fn is_worked_behind_one_that_has_gone(is_granted: bool) -> bool {
+    let (processors, space) = (Processors::new(2, 0.5), space("a"));
+    let mut context = Context::from_waker(Waker::noop());
+    let mut poll = |work: &mut Pin<Box<dyn Future<Output = ()>>>| work.as_mut().poll(&mut context).is_ready();
+    let waiting = || -> Pin<Box<dyn Future<Output = ()>>> { Box::pin(processors.of(&space, async {})) };
+    let (mut gone, mut next, begun) = (waiting(), waiting(), std::sync::Barrier::new(2));
+    std::thread::scope(|scope| {
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let begun = &begun;
+        let holding = processors.of(&space, async move {
+            begun.wait();
+            // The other thread drops its end.
+            let _ = ended.recv();
+        });
+        let holding = scope.spawn(move || futures_util::FutureExt::now_or_never(holding));
+        begun.wait();
+        assert!(!poll(&mut gone) && !poll(&mut next), "the space has one processor, which is taken");
+        let first = (!is_granted).then(|| drop(std::mem::replace(&mut gone, waiting())));
+        drop(end);
+        holding.join().unwrap();
+        drop((first, gone));
+    });
+    poll(&mut next)
+}
+
+#[test]
+fn a_task_that_has_gone_takes_no_processor_with_it() {
+    for is_granted in [false, true] {
+        assert!(is_worked_behind_one_that_has_gone(is_granted), "granted before it had gone: {is_granted}");
+    }
+}
+
+/// What of a space waited for a processor, as the operator sees it.
+async fn waited(app: &App) -> bool {
+    app.request("GET", "/metrics")
+        .bearer_auth("the-key-of-c-0123456789")
+        .send()
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap()
+        .contains(r#"thinkd_limit_total{limit="processors"}"#)
+}
+
+/// A has two hundred threads that are answered at once; whether some of that had to wait for a processor.
+async fn crowd(medium: Medium, share: f64) -> bool {
+    let stub = Stub::start().await;
+    let app = tenants(medium, &stub).env("THINKD_LIMITS__SPACE_SHARE", share).start_bare().await;
+    let a = a(&app);
+    for round in 0..5 {
+        let threads = (0..40).map(|n| async move { a.say(&format!("thread-{round}-{n}"), "hello").await });
+        futures_util::future::join_all(threads).await;
+    }
+    stub.some(200, any).await;
+    assert_eq!(b(&app).chat("are you there?").await, "ok: are you there?");
+    waited(&app).await
+}
+
+on_both!(turns_and_requests_of_a_space_take_turns_at_the_processors, |medium| {
+    assert!(crowd(medium, 0.5).await);
+});
+
+/// Control: where a space may have everything, nothing of it waits.
+#[tokio::test]
+async fn without_a_share_nothing_waits_for_a_processor() {
+    assert!(!crowd(Medium::sqlite(), 1.0).await);
+}
