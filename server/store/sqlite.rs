@@ -110,6 +110,7 @@ impl Sqlite {
             known: known.clone(),
             uploads: uploads.clone(),
             writing: Vec::new(),
+            beside: 0,
         };
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let mut tasks = JoinSet::new();

@@ -221,6 +221,17 @@ on_both!(a_large_blob_is_whole_in_a_backup_and_what_is_restored_from_it, |medium
     store.close().await;
 });
 
+/// A commit that would copy many megabytes from the journal into the file keeps everybody waiting for that long.
+#[tokio::test]
+async fn a_large_blob_is_copied_into_the_file_little_by_little() {
+    let medium = Medium::sqlite();
+    let store = open(&medium).await;
+    store.put_blob(&space("a"), large(8, 1)).await.unwrap();
+    let journal = medium.folder().join("thinkd.db-wal").metadata().unwrap().len();
+    assert!(journal < 4 << 20, "{journal} bytes of eight million wait to be copied");
+    store.close().await;
+}
+
 on_both!(a_tenant_is_acknowledged_while_another_floods, |medium| {
     let store = open(&medium).await;
     let (one, other) = (space("a"), space("b"));
