@@ -51,7 +51,9 @@ pub fn all<T: Value>(contexts: impl IntoIterator<Item = Context<T>>) -> Context<
 
 /// What became of each of these, by index: its value, or its failure. One that fails stops no other.
 ///
-/// A failure is part of this value, and like every value it is kept; to run a failed branch again, read the branch.
+/// A failure is part of this value, and like every value it is kept; to run a failed branch again, read the branch. A journal
+/// keeps no failures: a run that is taken up again tries such a branch anew. What is to be made of failures for good is for
+/// the branch to say, by a value: an `Option`, for one.
 ///
 /// ```
 /// use pipeline::{Context, node, outcomes};

@@ -10,7 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::{BoxFuture, join_all};
-use pipeline::{Context, Journal, JournalError, JournalStore, MemoryStore, NodeExecutionError, Record, Run, node};
+use pipeline::{
+    Context, Journal, JournalError, JournalStore, MemoryStore, NodeExecutionError, Record, Run, all, at_once, node,
+    outcomes,
+};
 use serde::Serialize;
 use tokio::sync::Notify;
 
@@ -51,6 +54,8 @@ enum Step {
     Join(u64),
     /// Contexts made beforehand, read side by side.
     Fan(u64),
+    /// The same, gathered in one of four ways.
+    Gather(u64, u64),
     /// A node that runs these.
     Nested(Vec<Step>),
     /// This way or that, by the last value.
@@ -69,7 +74,8 @@ fn step(random: &mut Random, depth: u64) -> Step {
         0 | 1 => Step::Draw(random.below(2)),
         2 => Step::Mix,
         3 => Step::Join(random.below(2)),
-        4 => Step::Fan(1 + random.below(3)),
+        4 if random.below(2) == 0 => Step::Fan(1 + random.below(3)),
+        4 => Step::Gather(1 + random.below(4), random.below(4)),
         5 => Step::Nested(steps(random, depth - 1)),
         6 => Step::Decide(steps(random, depth - 1), steps(random, depth - 1)),
         7 => Step::Again(1 + random.below(2) as usize, steps(random, depth - 1)),
@@ -138,6 +144,14 @@ async fn mix(a: u64, b: u64, who: Who) -> u64 {
 }
 
 #[node(ignore(who))]
+async fn tally(values: Vec<u64>, who: Who) -> u64 {
+    who.0.ran.fetch_add(1, Ordering::Relaxed);
+    who.0.pause().await;
+    let dice = who.0.random.lock().unwrap().next();
+    values.into_iter().fold(dice, |sum, value| sum.rotate_left(7) ^ value)
+}
+
+#[node(ignore(who))]
 async fn nested(start: u64, steps: Vec<Step>, who: Who) -> Result<u64, NodeExecutionError> {
     flow(who.0, who.1, start, steps).await
 }
@@ -175,6 +189,24 @@ fn flow(
                         sum = sum.wrapping_add(world.give(&format!("{at}f{k}"), value?));
                     }
                     sum
+                }
+                Step::Gather(n, how) => {
+                    let kind = |k: u64| if world.bare { world.start(&format!("{at}g{k}")) } else { k % 2 };
+                    let made = (0..n).map(|k| draw(Context::new(kind(k)), who(""))).collect::<Vec<_>>();
+                    let tally = match how {
+                        0 => tally(&made, who("")),
+                        1 => tally(all(made.clone()), who("")),
+                        2 => tally(at_once(2).all(made.clone()), who("")),
+                        _ => {
+                            let found = outcomes(made.clone()).await?.into_iter().collect::<Result<Vec<_>, _>>();
+                            tally(Context::new(found?), who(""))
+                        }
+                    };
+                    let tally = world.give(&at, tally.await?);
+                    for (k, made) in made.iter().enumerate() {
+                        world.give(&format!("{at}g{k}"), made.data().await?);
+                    }
+                    tally
                 }
                 Step::Nested(steps) => world.give(&at, nested(Context::new(last), steps, who("n")).await?),
                 Step::Decide(even, _) if last % 2 == 0 => flow(world.clone(), format!("{at}e"), last, even).await?,
