@@ -171,7 +171,8 @@ impl Node {
         }
         let returned = Returned::of(&signature.output, &[&signature.generics, around]);
         for ignored in &settings.ignore {
-            if !(ignored == "self" && has_self) && !parameters.iter().any(|parameter| parameter.name == *ignored) {
+            let is_self = has_self && ignored == "self";
+            if !is_self && parameters.iter().all(|parameter| parameter.name != *ignored) {
                 return Err(Error::new(ignored.span(), format!("this node has no parameter `{ignored}`")));
             }
         }

@@ -209,7 +209,9 @@ fn flow(
                     tally
                 }
                 Step::Nested(steps) => world.give(&at, nested(Context::new(last), steps, who("n")).await?),
-                Step::Decide(even, _) if last % 2 == 0 => flow(world.clone(), format!("{at}e"), last, even).await?,
+                Step::Decide(even, _) if last.is_multiple_of(2) => {
+                    flow(world.clone(), format!("{at}e"), last, even).await?
+                }
                 Step::Decide(_, odd) => flow(world.clone(), format!("{at}o"), last, odd).await?,
                 Step::Again(times, steps) => {
                     for k in 0..times {
@@ -384,6 +386,7 @@ fn case(number: u64, bare: bool, mixes_up: bool, tally: &mut Tally) {
     tally.wrong.extend(wrong.into_iter().map(|wrong| format!("case {number}: {wrong}")));
 }
 
+#[allow(clippy::print_stdout, reason = "the figures are what is asked for")]
 fn cases(bare: bool, mixes_up: bool, most: u64) -> Tally {
     let mut tally = Tally::default();
     (0..most).for_each(|number| case(number, bare, mixes_up, &mut tally));

@@ -369,7 +369,7 @@ async fn a_branch_counts_its_calls_by_itself_wherever_it_is() {
             let odd = Run::branch("a/b.c~%", async { add_one(Context::new(0)).await });
             let last = add_one(Context::new(0));
             let spawned = Run::spawn("far", async { Run::branch("x", async { add_one(Context::new(0)).await }).await });
-            (last.await.unwrap(), odd.await.unwrap(), one.await.unwrap(), first.await.unwrap());
+            let _ = (last.await.unwrap(), odd.await.unwrap(), one.await.unwrap(), first.await.unwrap());
             spawned.await.unwrap().unwrap();
             for _ in 0..2 {
                 Run::branch("round", async { add_one(Context::new(0)).await }).await.unwrap();

@@ -139,6 +139,7 @@ fn beneath(plan: &Plan, place: usize, found: &mut BTreeSet<usize>) {
     }
 }
 
+#[allow(clippy::print_stdout, reason = "how many there were is asked for")]
 fn cases() -> u32 {
     let cases = std::env::var("PIPELINE_MODEL_CASES").map_or(2000, |cases| cases.parse().expect("a number"));
     println!("{cases} graphs");
