@@ -54,7 +54,7 @@ use crate::sync::Mutex;
 /// process, so take a `BTreeSet`.
 ///
 /// Places count the calls of one flow of control. Contexts that were made beforehand may be read side by side; *flows* side
-/// by side, that call nodes as they go, have names: [`Run::branch`], [`Run::spawn`]. Of flows without names a call that is
+/// by side, that call nodes as they go, have names: [`Run::branch`](crate::Run::branch), [`Run::spawn`](crate::Run::spawn). Of flows without names a call that is
 /// made while another flow reads fails and says so, on the first run already. Not seen are flows without names that never
 /// read at the same time: where they make equal calls, each may get the other's value.
 ///

@@ -22,7 +22,7 @@ pub(crate) fn nothing() -> Saying {
     watch::Sender::new(Said { attempt: 0, is_over: false, pieces: Vec::new() })
 }
 
-/// Says a piece of the value that the node's body around is making, to whoever [looks](Context::pieces). Nobody has to; outside
+/// Says a piece of the value that the node's body around is making, to whoever [looks](crate::Context::pieces). Nobody has to; outside
 /// of a body, and where the body's code runs on a task of its own, nobody can, and nothing is said.
 ///
 /// A piece is of any type. It is gone when the value is there: what should last belongs into the value.
