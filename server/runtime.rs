@@ -12,30 +12,30 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::action;
-use crate::budget::Budget;
 use crate::call::Caller;
-use crate::event::{Condition, Draft, Event, InputKind, Part, Payload, tag};
+use crate::event::{Condition, Draft, Event, tag};
 use crate::history;
-use crate::id::{self, Key, Name, Seq, Space, ThreadId};
+use crate::id::{Name, Seq, Space, ThreadId};
 use crate::model::Model;
-use crate::pipelines::{self, Pipelines};
 use crate::prompt::Prompts;
 use crate::quota::Quotas;
-use crate::share::{Place, Places, Processors, SPACE_SHARE};
+use crate::share::{Place, Places, Processors};
 use crate::store::feed::Hint;
-use crate::store::{self, Append, Appended, Fence, Placed, Query, Show, Status, Store, ThreadRow, Work};
-use crate::supervisor::Supervisor;
+use crate::store::{self, Append, Fence, Query, Show, Status, Store, ThreadRow, Work};
 use crate::thread::Settings;
 use crate::tools;
-use crate::turn;
-use crate::turn::driver::{Mind, Stop, Told, Why};
+use crate::turn::driver::{Mind, Told};
+use crate::turn::stop::{Stop, Why};
 
 pub use crate::thread::Policy;
 
+mod batch;
 mod ending;
+mod failing;
 mod heed;
+mod input;
 mod operate;
+mod options;
 mod runner;
 mod runs;
 mod schedule;
@@ -43,45 +43,11 @@ mod settling;
 mod timers;
 mod waiting;
 
-use operate::too_many_threads;
+pub use input::{Input, InputContent, Received};
+pub use options::Options;
 pub use runs::{NewRun, Run};
 pub use schedule::Order as Scheduling;
 use schedule::Schedule;
-
-/// Something from outside for a thread.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Input {
-    /// The space, from the credential.
-    pub space: Space,
-    /// The thread.
-    pub thread: ThreadId,
-    /// Who says it, as far as known.
-    pub user: Option<String>,
-    /// The client's idempotency key: the id of the last (or only) event.
-    pub event_id: Option<Key>,
-    /// What it is.
-    pub content: InputContent,
-}
-
-/// What an input consists of.
-#[derive(Debug, Clone, PartialEq)]
-pub enum InputContent {
-    /// Something said or perceived; at least one part; media are stored as blobs already.
-    Parts(InputKind, Vec<Part>),
-    /// A named trigger.
-    Trigger(Name, Payload),
-}
-
-/// What became of an input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Received {
-    /// A turn begins with it.
-    Started,
-    /// It waits for the next turn.
-    Queued,
-    /// It was there already.
-    Duplicate,
-}
 
 /// Why something was refused. Nothing was stored.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -150,66 +116,6 @@ pub struct NewThread {
     pub contacts: Vec<NewContact>,
     /// Everything else.
     pub settings: Settings,
-}
-
-/// How threads are run.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// How turns go.
-    pub turn: turn::Options,
-    /// What they may use up.
-    pub budget: Budget,
-    /// The tools of a conversation's decision; `None`: the usual ones.
-    pub tools: Option<Vec<Name>>,
-    /// The tools of a process; `None`: all there are.
-    pub process_tools: Option<Vec<Name>>,
-    /// Most turns that run at a time.
-    pub workers: u32,
-    /// Who goes before whom when more are to run.
-    pub scheduling: Scheduling,
-    /// How much of the places for turns and runs one space may hold.
-    pub space_share: f64,
-    /// What one tool call may take.
-    pub tool_limits: action::Limits,
-    /// Most inputs that may wait for one thread.
-    pub queue_max: u32,
-    /// Most submodules in a space.
-    pub submodules_max: u32,
-    /// Whether a new space begins with the voices of `prompts/submodules`.
-    pub default_submodules: bool,
-    /// The pipelines there are.
-    pub pipelines: Pipelines,
-    /// What a run of one may use up.
-    pub pipeline_limits: pipelines::Limits,
-    /// How long a lease on a thread lasts unless it is renewed.
-    pub lease: Duration,
-    /// How often to look for threads that wait and nobody runs.
-    pub scan: Duration,
-    /// Who watches the runtime's tasks.
-    pub supervisor: Supervisor,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            turn: turn::Options::default(),
-            budget: Budget::default(),
-            tools: None,
-            process_tools: None,
-            workers: 1024,
-            scheduling: Scheduling::default(),
-            space_share: SPACE_SHARE,
-            tool_limits: action::Limits::default(),
-            queue_max: 100,
-            submodules_max: 32,
-            default_submodules: true,
-            pipelines: Pipelines::default(),
-            pipeline_limits: pipelines::Limits::default(),
-            lease: Duration::from_secs(10),
-            scan: Duration::from_secs(3),
-            supervisor: Supervisor::default(),
-        }
-    }
 }
 
 /// A handle on the running minds; cheap to clone.
@@ -372,108 +278,6 @@ impl Runtime {
                 }
             });
         }
-    }
-
-    /// Appends an input and wakes its thread. Returns after the commit; never waits for a model.
-    pub async fn submit(&self, input: Input) -> Result<(Received, Vec<Placed>), Refused> {
-        let Input { space, thread, user, event_id, content } = input;
-        let event_id = event_id.map(Key::id);
-        self.open(&space).await?;
-        let row = self.0.store.thread(&space, &thread).await?;
-        // As the log says: who has seen a turn end is not told that it still runs.
-        let busy = row.as_ref().is_some_and(|row| row.woken > row.handled);
-        let settings = row.as_ref().map(|row| Settings::of(&row.settings)).unwrap_or_default();
-        let policy = settings.policy.unwrap_or(self.0.options.turn.policy);
-        if let Err(refused) = self.admit(&space, &thread, row.as_ref(), busy, policy).await {
-            // A repeated input is answered as the first time, whatever the thread has come to since.
-            let known = match event_id {
-                Some(id) => self.0.store.event(&space, id).await?.is_some(),
-                None => false,
-            };
-            if !known {
-                return Err(refused);
-            }
-        }
-        let id = event_id.unwrap_or_else(id::fresh);
-        let mut drafts = match content {
-            InputContent::Parts(kind, parts) => Draft::input(&thread, kind, parts, user.as_deref(), id),
-            InputContent::Trigger(name, payload) => {
-                vec![Draft::trigger(&thread, &name, payload, user.as_deref()).with_id(id)]
-            }
-        };
-        if event_id.is_none() {
-            // Nobody asked for these ids, so the store need not look whether it has them.
-            drafts.iter_mut().for_each(|draft| draft.event_id = None);
-        }
-        if row.is_none() {
-            // It begins with this.
-            drafts[0].conditions.push(self.room_in_space());
-        }
-        let placed = match self.0.store.append(Append::free(&space, drafts)).await {
-            Ok(Appended::Stored(placed)) => placed,
-            Ok(Appended::Stale) => return Err(Refused::Unprocessable("the input was dropped by the store".into())),
-            Err(store::Error::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
-            Err(error) => return Err(error.into()),
-        };
-        if placed.iter().all(|placed| placed.duplicate) {
-            // Stored by a commit whose outcome nobody heard, perhaps: then nobody woke the thread.
-            let handled = row.as_ref().map_or(0, |row| row.handled);
-            if placed.iter().any(|placed| placed.shown.event.seq > handled) {
-                self.wake(space, thread);
-            }
-            return Ok((Received::Duplicate, placed));
-        }
-        if busy && policy == Policy::Interrupt {
-            self.stop_turn(&space, &thread, Why::Interrupt);
-        }
-        self.wake(space, thread);
-        Ok((if busy { Received::Queued } else { Received::Started }, placed))
-    }
-
-    async fn admit(
-        &self,
-        space: &Space,
-        thread: &ThreadId,
-        row: Option<&ThreadRow>,
-        busy: bool,
-        policy: Policy,
-    ) -> Result<(), Refused> {
-        if thread.is_of_runs() {
-            return Err(Refused::Unprocessable(format!(
-                "{thread} is kept for runs of pipelines, which take no messages"
-            )));
-        }
-        let Some(row) = row else {
-            // A conversation of its own is created by its first message; below another thread, that one must exist.
-            return match thread.parent() {
-                Some(parent) if self.0.store.thread(space, &parent).await?.is_none() => {
-                    Err(Refused::NotFound(format!("thread {parent}")))
-                }
-                _ => Ok(()),
-            };
-        };
-        if row.status.is_final() {
-            return Err(Refused::Ended(thread.clone()));
-        }
-        if busy && policy == Policy::Reject {
-            return Err(Refused::Busy(thread.clone()));
-        }
-        let max = self.0.options.queue_max;
-        if self.queued(space, row, max).await? >= max {
-            return Err(Refused::QueueFull(max));
-        }
-        Ok(())
-    }
-
-    /// How many messages wait for a thread's next turn, counted up to `limit`. What the turn that runs is about waits no
-    /// longer; as long as nothing of that turn is in the log, this is known at the server that runs it only.
-    pub async fn queued(&self, space: &Space, row: &ThreadRow, limit: u32) -> Result<u32, store::Error> {
-        let active = lock(&self.0.active).get(&(space.clone(), row.thread.clone())).map_or(0, |active| active.taken);
-        let after = row.handled.max(row.standing.taken).max(active);
-        if row.woken <= after {
-            return Ok(0);
-        }
-        self.0.store.queued(space, &row.thread, after, limit).await
     }
 
     /// Cancels the turn that runs in a thread, or is about to, down to the provider's connection; where another server may

@@ -20,6 +20,8 @@ mod closing;
 mod dependents;
 pub mod driver;
 pub mod step;
+pub mod stop;
+mod voices;
 
 pub use dependents::{Below, PARENT_ENDED, dismissed, ending, ending_below, out_of_reach, stuck, taken};
 

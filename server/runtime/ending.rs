@@ -1,7 +1,7 @@
 //! The end of a thread from outside, and of those below one that ended: in as many appends as that takes, each of them short, so that
 //! others' come in between.
 
-use super::runner::PAGE;
+use super::batch::PAGE;
 use super::{Refused, Runtime};
 use crate::event::{Condition, ENDING, Ending};
 use crate::id::{Space, ThreadId};

@@ -11,7 +11,7 @@ use crate::id::{Seq, Space};
 use crate::store::feed::{Follower, Tail};
 use crate::store::{self, Order, Query, Show, Shown, ThreadRow};
 use crate::thread::Settings;
-use crate::turn::driver::{Stop, Why};
+use crate::turn::stop::{Stop, Why};
 
 /// Events looked at, or read, at a time.
 const STEP: u32 = 64;

@@ -6,24 +6,23 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use serde_json::json;
 use tokio::time::timeout;
 
+use super::batch::{PAGE, is_unused, opening, root};
 use super::settling::Settled;
 use super::{Active, Runtime, lock};
 use crate::call::Place;
-use crate::event::{Draft, Event, TurnOutcome, WAIT, Waiting, tag};
+use crate::event::{Draft, Event, TurnOutcome};
 use crate::failure::{Failure, FailureKind, Who};
-use crate::history;
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::scribe::{Lost, Scribe};
 use crate::store::feed::Hint;
-use crate::store::{self, Append, Fence, Order, Query, Show, Status, SubmoduleRow, ThreadRow};
+use crate::store::{self, Append, Fence, Status, SubmoduleRow, ThreadRow};
 use crate::supervisor;
 use crate::thread::Settings;
-use crate::turn::driver::{Driver, Stop, Why};
-use crate::turn::step::Step;
-use crate::turn::{Turn, stuck};
+use crate::turn::Turn;
+use crate::turn::driver::Driver;
+use crate::turn::stop::{Stop, Why};
 
 /// What looking after a thread came to.
 pub(super) enum Looked {
@@ -58,52 +57,10 @@ pub(super) fn looked(ended: Result<Status, Lost>) -> Result<Looked, store::Error
     }
 }
 
-/// The beginning of a turn. In sub-steps it has the state of the step, with nothing decided; a turn that ends a wait ends
-/// its time limit, too.
-fn opening(row: &ThreadRow, settings: &Settings, number: u64, batch: &[Seq], voices: &[Name]) -> Draft {
-    let started = Draft::turn_started(&row.thread, number, batch, voices);
-    let started = match settings.substeps {
-        true => started.with("step", serde_json::to_value(Step::default()).unwrap_or_default()),
-        false => started,
-    };
-    match row.standing.waiting.as_ref().and_then(|waiting| waiting.until) {
-        Some(_) => started.with("waited", WAIT),
-        None => started,
-    }
-}
-
 /// Whether something waits that the thread can be woken for.
 pub(super) fn has_work(row: &ThreadRow) -> bool {
     row.woken > row.handled && row.status != Status::Waiting && !row.status.is_final()
 }
-
-/// The event from outside that a batch goes back to: the last one, in the batch or behind what is in it. Where nothing says so,
-/// what wakes the thread is as good as from outside.
-fn root(row: &ThreadRow, batch: &[Event]) -> Option<Seq> {
-    let own = row.standing.root;
-    batch.iter().filter_map(|event| event.root().or(own)).max().or(own).or_else(|| Some(batch.last()?.seq))
-}
-
-/// Whether nobody has drawn on a root yet: it is in this batch, and no turn went back to it that left its mailbox as it was. As long as
-/// an event waits, turns go back to it or to later ones.
-fn is_unused(row: &ThreadRow, root: Option<Seq>, batch: &[Seq]) -> bool {
-    root > row.standing.root && root.is_some_and(|root| batch.contains(&root))
-}
-
-/// What a turn is to be about.
-#[derive(Default)]
-pub(super) struct Batch {
-    /// The events, oldest first.
-    pub events: Vec<Event>,
-    /// It is cancelled before it has begun.
-    cancel: Option<Event>,
-    /// More waits than a view can show.
-    pub is_cut: bool,
-}
-
-/// Most events read at once to find a batch or take up a turn, and most such pages.
-pub(super) const PAGE: u32 = 500;
-const PAGES_MAX: usize = 200;
 
 impl Runtime {
     /// Sees to it that somebody looks after a thread.
@@ -409,161 +366,6 @@ impl Runtime {
             stored.iter().for_each(|shown| self.told(&place.space, &shown.event));
         }
         looked(stored.map(|_| status))
-    }
-
-    /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
-    async fn broke(&self, scribe: &Scribe, place: &Place, upto: Seq, why: &str) -> Result<Option<Status>, Lost> {
-        let failure = Failure::new(FailureKind::Internal, format!("the turn broke down: {why}"));
-        self.fall_silent(scribe, place, upto, &failure, Vec::new()).await.map(Some)
-    }
-
-    fn talks_to_itself(&self, row: &ThreadRow, batch: &[Event]) -> bool {
-        batch.iter().all(Event::is_from_itself) && u64::from(row.self_messages) > self.0.options.budget.self_messages
-    }
-
-    /// Ends a chain of messages to itself, visibly.
-    async fn silence(&self, scribe: &Scribe, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
-        let limit = self.0.options.budget.self_messages;
-        let text = format!(
-            "the thread has sent itself more than {limit} messages in a row (budget.self_messages); it waits for something from outside"
-        );
-        let failure =
-            Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }));
-        self.fail(scribe, place, upto, &failure).await
-    }
-
-    /// Ends a turn that the store does not take, visibly.
-    async fn give_up(&self, scribe: &Scribe, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
-        let text =
-            "the turn is given up: the log did not take what it led to, and would not if models were asked again";
-        self.fail(scribe, place, upto, &Failure::new(FailureKind::Store, text)).await
-    }
-
-    async fn fail(&self, scribe: &Scribe, place: &Place, upto: Seq, failure: &Failure) -> Result<Looked, store::Error> {
-        looked(self.fall_silent(scribe, place, upto, failure, Vec::new()).await)
-    }
-
-    /// The turn fails, and the thread waits for whoever comes: it would only fail again. Those who depend on it are told.
-    async fn fall_silent(
-        &self,
-        scribe: &Scribe,
-        place: &Place,
-        upto: Seq,
-        failure: &Failure,
-        mut drafts: Vec<Draft>,
-    ) -> Result<Status, Lost> {
-        let Place { space, thread, turn, .. } = place;
-        drafts.push(Draft::failure(thread, Some(*turn), &Who::Core, failure));
-        drafts.extend(stuck(&self.0.store, space, thread, &failure.text).await?);
-        let waiting = Waiting { reason: Some(failure.text.clone()), ..Waiting::for_anybody() };
-        let ended = Draft::turn_ended(thread, *turn, TurnOutcome::Failed, upto);
-        drafts.push(ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()));
-        let stored = scribe.close(drafts).await?;
-        stored.iter().for_each(|shown| self.told(space, &shown.event));
-        Ok(Status::Waiting)
-    }
-
-    /// The turn that was begun and not ended, as far as it came.
-    async fn open_turn(
-        &self,
-        space: &Space,
-        row: &ThreadRow,
-        settings: &Settings,
-    ) -> Result<Option<Turn>, store::Error> {
-        if row.status != Status::Thinking {
-            return Ok(None);
-        }
-        let mut turn: Option<Turn> = None;
-        let number = row.turn;
-        self.each_after(space, row, Show::All, |event| {
-            match &mut turn {
-                Some(turn) => turn.apply(&event),
-                None => {
-                    let begun = Turn::begun_by(&event, &self.0.options.turn, &self.0.options.budget);
-                    turn = begun.filter(|turn| turn.number() == number).map(|turn| turn.of(settings));
-                }
-            }
-            true
-        })
-        .await?;
-        Ok(turn)
-    }
-
-    /// What waits in the mailbox: everything that wakes, with the parts that came with it; the oldest of it, where that is more
-    /// than a view can show: what is not shown waits for the next turn. And the wish, if another server
-    /// stored one, that the turn about to begin be cancelled.
-    async fn batch(&self, space: &Space, row: &ThreadRow, turn: u64) -> Result<Batch, store::Error> {
-        let caller = &self.0.mind.caller;
-        let mut batch = Batch::default();
-        // What lies between them is shown, too.
-        let (mut shown, mut least) = (0, 0);
-        // So many of them are inputs with all of their parts, and fit.
-        let mut whole = 0;
-        let show = if self.0.store.is_shared() { Show::Public } else { Show::Visible };
-        self.each_after(space, row, show, |event| {
-            if event.cancels(turn) {
-                batch.cancel = Some(event);
-                return true;
-            }
-            let is_new = event.wakes() || event.has(tag::INPUT) || event.part().is_some();
-            if !batch.is_cut && (is_new || !batch.events.is_empty()) {
-                if event.is_visible() {
-                    shown += 1;
-                    least += caller.least(&event);
-                }
-                let fits = shown <= history::BATCH_MAX && least <= caller.batch_bytes();
-                let ends = is_new && (event.wakes() || !event.has(tag::INPUT));
-                batch.events.extend(is_new.then_some(event));
-                whole = if fits && ends { batch.events.len() } else { whole };
-                batch.is_cut = !fits && (whole > 0 || ends);
-            }
-            // A cancel may stand behind it.
-            !batch.is_cut || show == Show::Public
-        })
-        .await?;
-        if batch.is_cut && whole > 0 {
-            batch.events.truncate(whole);
-        }
-        // What belongs to something that is still to come waits for it.
-        while batch.events.last().is_some_and(|event: &Event| !event.wakes() && event.seq > row.woken) {
-            batch.events.pop();
-        }
-        Ok(batch)
-    }
-
-    /// Reads the thread's events after `handled`, up to its head: what has come since the row was read may be missing in what models
-    /// are shown, and waits for the next turn.
-    pub(super) async fn each_after(
-        &self,
-        space: &Space,
-        row: &ThreadRow,
-        show: Show,
-        mut take: impl FnMut(Event) -> bool,
-    ) -> Result<(), store::Error> {
-        let mut after = row.handled;
-        for _ in 0..PAGES_MAX {
-            let query = Query {
-                thread: Some(row.thread.clone()),
-                after: Some(after),
-                before: Some(row.head + 1),
-                show,
-                order: Order::Ascending,
-                limit: PAGE,
-                ..Query::default()
-            };
-            let events = self.0.store.events(space, &query).await?;
-            let full = events.len() == PAGE as usize;
-            for event in events {
-                after = event.seq;
-                if !take(event) {
-                    return Ok(());
-                }
-            }
-            if !full {
-                return Ok(());
-            }
-        }
-        Ok(())
     }
 
     /// Looks for threads that wait and nobody runs: after a start, and when another server has died.

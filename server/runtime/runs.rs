@@ -22,7 +22,8 @@ use crate::pipelines::{Host, Pipeline, Worked};
 use crate::scribe::{Lost, Scribe};
 use crate::share::Place;
 use crate::store::{self, Append, Appended, Fence, Query, Show, Status, ThreadRow};
-use crate::turn::driver::{Mind, Stop, Why};
+use crate::turn::driver::Mind;
+use crate::turn::stop::{Stop, Why};
 
 /// How often a run is taken up again: one that ends its server each time must not do so for ever.
 const RESUMES_MAX: u64 = 16;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Runtime;
-use super::runner::Batch;
+use super::batch::Batch;
 use crate::event::{Draft, Event, Feedback, GATHER, Gather, tag};
 use crate::failure::{Failure, Who};
 use crate::id::{Seq, Space};

@@ -8,7 +8,8 @@ use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::Runtime;
-use super::runner::{Looked, PAGE, looked};
+use super::batch::PAGE;
+use super::runner::{Looked, looked};
 use crate::event::{Draft, Ending, ErrorCode, Gather};
 use crate::id::{Space, ThreadId};
 use crate::scribe::Scribe;

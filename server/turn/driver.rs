@@ -1,24 +1,23 @@
 //! Does what the turn machine says, and writes down what came of it. Dull on purpose: every choice is the machine's.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::task::{Id, JoinError, JoinSet};
+use tokio::task::JoinError;
 use tokio::time::{Instant, timeout_at};
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::closing::Closing;
 use super::dependents::{Below, ending};
+use super::stop::{Stop, Why};
+use super::voices::{Voices, drafts_of, late_voices, write_beside};
 use super::{Next, Options, Turn};
 use crate::action::{self, Limits};
 use crate::budget::Budget;
 use crate::call::{Caller, Ended, Place, Until};
 use crate::decision::{Deciding, Manner, Streamed, decide};
-use crate::event::{Draft, Ending, Event, TurnOutcome, Waiting, When, described, tag};
+use crate::event::{Draft, Ending, Event, TurnOutcome, Waiting, When, described};
 use crate::failure::{Failure, FailureKind, Who};
 use crate::history;
 use crate::id::{Name, Space, ThreadId};
@@ -27,7 +26,7 @@ use crate::scribe::{Lost, Scribe};
 use crate::share::Processors;
 use crate::store::feed::DeltaOutcome;
 use crate::store::{self, Shown, Status, SubmoduleRow};
-use crate::submodule::{self, Hearing, Occasion, Spoken, Tally, Voice, removed, speak};
+use crate::submodule::{self, Hearing, Occasion, Spoken, Tally, Voice, removed};
 use crate::thread::{Language, Settings};
 use crate::tool::Toolbox;
 
@@ -65,58 +64,6 @@ pub struct Mind {
 
 /// Is told of events that a turn stored.
 pub type Told = Arc<dyn Fn(&Space, &Event) + Send + Sync>;
-
-/// Why a turn is stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// Somebody asked for it.
-    Cancel,
-    /// Newer input replaces it.
-    Interrupt,
-    /// The server goes, or has lost the thread's lease: the turn is left for whoever takes it up.
-    Leave,
-}
-
-/// Stops a turn, once, for a reason.
-#[derive(Debug)]
-pub struct Stop {
-    token: CancellationToken,
-    why: OnceLock<Why>,
-    over: AtomicBool,
-}
-
-impl Stop {
-    /// A stop below `all`: when that is cancelled, the turn is left.
-    pub fn new(all: &CancellationToken) -> Self {
-        Self { token: all.child_token(), why: OnceLock::new(), over: AtomicBool::new(false) }
-    }
-
-    /// Stops the turn. The first reason counts. A turn that is over cannot be stopped, nor what goes on beside it: its
-    /// lease is given back with its end, and must not be taken for lost.
-    pub fn stop(&self, why: Why) {
-        if self.over.load(Ordering::Acquire) {
-            return;
-        }
-        // A second reason changes nothing.
-        let _ = self.why.set(why);
-        self.token.cancel();
-    }
-
-    /// Waits until it is stopped.
-    pub async fn stopped(&self) -> Why {
-        self.token.cancelled().await;
-        self.why().unwrap_or(Why::Leave)
-    }
-
-    /// Cancelled when it is stopped.
-    pub fn token(&self) -> &CancellationToken {
-        &self.token
-    }
-
-    fn why(&self) -> Option<Why> {
-        self.token.is_cancelled().then(|| self.why.get().copied().unwrap_or(Why::Leave))
-    }
-}
 
 /// One turn under way.
 pub struct Driver {
@@ -275,7 +222,7 @@ impl Driver {
             prompt: self.settings.prompt.clone(),
             tier: if self.settings.high_tier { Tier::High } else { Tier::Low },
             until: Until::ms(self.mind.options.decision_timeout_ms),
-            stop: self.stop.token.clone(),
+            stop: self.stop.token().clone(),
         };
         let mut streamed = Streamed::default();
         let (ready, ended) = decide(&deciding, &mut streamed).await.map_err(Lost::Store)?;
@@ -360,7 +307,7 @@ impl Driver {
             Some(waiting) => ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()),
             None => ended,
         });
-        self.stop.over.store(true, Ordering::Release);
+        self.stop.end();
         let stored = self.scribe.close(drafts).await?;
         self.stored(&stored);
         metrics::counter!("thinkd_turns_total", "outcome" => outcome.as_str()).increment(1);
@@ -466,7 +413,7 @@ impl Driver {
         until: Until,
     ) -> impl Fn(Arc<crate::call::Look>) -> Hearing + Send + use<> {
         let (mind, scribe, place) = (self.mind.clone(), self.scribe.clone(), self.place.clone());
-        let stop = self.stop.token.clone();
+        let stop = self.stop.token().clone();
         move |look| Hearing {
             caller: mind.caller.clone(),
             tools: mind.voice_tools.clone(),
@@ -515,76 +462,6 @@ impl Driver {
             self.mind.tally.count(&self.place.space, spoken, false);
         }
         drafts_of(spoken, &self.place, self.turn.number(), When::InTime)
-    }
-}
-
-/// Voices that were asked and have not spoken yet.
-struct Voices {
-    processors: Processors,
-    space: Space,
-    tasks: JoinSet<Spoken>,
-    names: HashMap<Id, Name>,
-}
-
-impl Voices {
-    fn new(processors: Processors, space: Space) -> Self {
-        Self { processors, space, tasks: JoinSet::new(), names: HashMap::new() }
-    }
-
-    fn ask(&mut self, hearing: Hearing, voice: Voice, when: When) {
-        let name = voice.name.clone();
-        let task = self.tasks.spawn(self.processors.of(&self.space, speak(hearing, voice, when)));
-        self.names.insert(task.id(), name);
-    }
-
-    /// The next to have spoken; a voice whose task died is named. Cancel safe.
-    async fn next(&mut self) -> Option<Result<Spoken, (Name, JoinError)>> {
-        let joined = self.tasks.join_next_with_id().await?;
-        self.joined(joined)
-    }
-
-    fn joined(&mut self, joined: Result<(Id, Spoken), JoinError>) -> Option<Result<Spoken, (Name, JoinError)>> {
-        match joined {
-            Ok((id, spoken)) => {
-                self.names.remove(&id);
-                Some(Ok(spoken))
-            }
-            Err(error) => Some(Err((self.names.remove(&error.id())?, error))),
-        }
-    }
-
-    fn silent(&self) -> impl Iterator<Item = &Name> {
-        self.names.values()
-    }
-}
-
-/// What comes after the deadline is appended as late.
-async fn late_voices(mut asked: Voices, scribe: Arc<Scribe>, place: Place, turn: u64, tally: Arc<Tally>) {
-    while let Some(spoken) = asked.next().await {
-        if let Ok(spoken) = &spoken {
-            tally.count(&place.space, spoken, true);
-        }
-        let drafts = drafts_of(spoken, &place, turn, When::InTime).into_iter();
-        // That it was not heard in time stands in the log already; that it never came is in the record of its call.
-        let drafts = drafts.filter(|draft| !(draft.has(tag::FAILURE) && draft.has("timeout")));
-        let late = |draft: Draft| if draft.has(tag::DEBUG) { draft } else { draft.when(When::Late) };
-        write_beside(&scribe, drafts.map(late).collect()).await;
-    }
-}
-
-async fn write_beside(scribe: &Scribe, drafts: Vec<Draft>) {
-    if let Err(error) = scribe.write_beside(drafts).await {
-        tracing::warn!(%error, "what a voice said beside its turn is lost");
-    }
-}
-
-fn drafts_of(spoken: Result<Spoken, (Name, JoinError)>, place: &Place, turn: u64, when: When) -> Vec<Draft> {
-    match spoken {
-        Ok(spoken) => spoken.drafts,
-        Err((name, error)) => {
-            let failure = Failure::new(FailureKind::Internal, format!("the voice {name} broke down: {error}"));
-            vec![Draft::failure(&place.thread, Some(turn), &Who::Submodule(name), &failure).when(when)]
-        }
     }
 }
 

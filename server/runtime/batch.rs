@@ -1,0 +1,157 @@
+//! What a turn is about: what waits in the mailbox, the event from outside it goes back to, and how the turn begins, or goes on.
+
+use super::Runtime;
+use crate::event::{Draft, Event, WAIT, tag};
+use crate::history;
+use crate::id::{Name, Seq, Space};
+use crate::store::{self, Order, Query, Show, Status, ThreadRow};
+use crate::thread::Settings;
+use crate::turn::Turn;
+use crate::turn::step::Step;
+
+/// The beginning of a turn. In sub-steps it has the state of the step, with nothing decided; a turn that ends a wait ends
+/// its time limit, too.
+pub(super) fn opening(row: &ThreadRow, settings: &Settings, number: u64, batch: &[Seq], voices: &[Name]) -> Draft {
+    let started = Draft::turn_started(&row.thread, number, batch, voices);
+    let started = match settings.substeps {
+        true => started.with("step", serde_json::to_value(Step::default()).unwrap_or_default()),
+        false => started,
+    };
+    match row.standing.waiting.as_ref().and_then(|waiting| waiting.until) {
+        Some(_) => started.with("waited", WAIT),
+        None => started,
+    }
+}
+
+/// The event from outside that a batch goes back to: the last one, in the batch or behind what is in it. Where nothing says so,
+/// what wakes the thread is as good as from outside.
+pub(super) fn root(row: &ThreadRow, batch: &[Event]) -> Option<Seq> {
+    let own = row.standing.root;
+    batch.iter().filter_map(|event| event.root().or(own)).max().or(own).or_else(|| Some(batch.last()?.seq))
+}
+
+/// Whether nobody has drawn on a root yet: it is in this batch, and no turn went back to it that left its mailbox as it was. As long as
+/// an event waits, turns go back to it or to later ones.
+pub(super) fn is_unused(row: &ThreadRow, root: Option<Seq>, batch: &[Seq]) -> bool {
+    root > row.standing.root && root.is_some_and(|root| batch.contains(&root))
+}
+
+/// What a turn is to be about.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// The events, oldest first.
+    pub events: Vec<Event>,
+    /// It is cancelled before it has begun.
+    pub cancel: Option<Event>,
+    /// More waits than a view can show.
+    pub is_cut: bool,
+}
+
+/// Most events read at once to find a batch or take up a turn, and most such pages.
+pub(super) const PAGE: u32 = 500;
+const PAGES_MAX: usize = 200;
+
+impl Runtime {
+    /// The turn that was begun and not ended, as far as it came.
+    pub(super) async fn open_turn(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        settings: &Settings,
+    ) -> Result<Option<Turn>, store::Error> {
+        if row.status != Status::Thinking {
+            return Ok(None);
+        }
+        let mut turn: Option<Turn> = None;
+        let number = row.turn;
+        self.each_after(space, row, Show::All, |event| {
+            match &mut turn {
+                Some(turn) => turn.apply(&event),
+                None => {
+                    let begun = Turn::begun_by(&event, &self.0.options.turn, &self.0.options.budget);
+                    turn = begun.filter(|turn| turn.number() == number).map(|turn| turn.of(settings));
+                }
+            }
+            true
+        })
+        .await?;
+        Ok(turn)
+    }
+
+    /// What waits in the mailbox: everything that wakes, with the parts that came with it; the oldest of it, where that is more
+    /// than a view can show: what is not shown waits for the next turn. And the wish, if another server
+    /// stored one, that the turn about to begin be cancelled.
+    pub(super) async fn batch(&self, space: &Space, row: &ThreadRow, turn: u64) -> Result<Batch, store::Error> {
+        let caller = &self.0.mind.caller;
+        let mut batch = Batch::default();
+        // What lies between them is shown, too.
+        let (mut shown, mut least) = (0, 0);
+        // So many of them are inputs with all of their parts, and fit.
+        let mut whole = 0;
+        let show = if self.0.store.is_shared() { Show::Public } else { Show::Visible };
+        self.each_after(space, row, show, |event| {
+            if event.cancels(turn) {
+                batch.cancel = Some(event);
+                return true;
+            }
+            let is_new = event.wakes() || event.has(tag::INPUT) || event.part().is_some();
+            if !batch.is_cut && (is_new || !batch.events.is_empty()) {
+                if event.is_visible() {
+                    shown += 1;
+                    least += caller.least(&event);
+                }
+                let fits = shown <= history::BATCH_MAX && least <= caller.batch_bytes();
+                let ends = is_new && (event.wakes() || !event.has(tag::INPUT));
+                batch.events.extend(is_new.then_some(event));
+                whole = if fits && ends { batch.events.len() } else { whole };
+                batch.is_cut = !fits && (whole > 0 || ends);
+            }
+            // A cancel may stand behind it.
+            !batch.is_cut || show == Show::Public
+        })
+        .await?;
+        if batch.is_cut && whole > 0 {
+            batch.events.truncate(whole);
+        }
+        // What belongs to something that is still to come waits for it.
+        while batch.events.last().is_some_and(|event: &Event| !event.wakes() && event.seq > row.woken) {
+            batch.events.pop();
+        }
+        Ok(batch)
+    }
+
+    /// Reads the thread's events after `handled`, up to its head: what has come since the row was read may be missing in what models
+    /// are shown, and waits for the next turn.
+    pub(super) async fn each_after(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        show: Show,
+        mut take: impl FnMut(Event) -> bool,
+    ) -> Result<(), store::Error> {
+        let mut after = row.handled;
+        for _ in 0..PAGES_MAX {
+            let query = Query {
+                thread: Some(row.thread.clone()),
+                after: Some(after),
+                before: Some(row.head + 1),
+                show,
+                order: Order::Ascending,
+                limit: PAGE,
+                ..Query::default()
+            };
+            let events = self.0.store.events(space, &query).await?;
+            let full = events.len() == PAGE as usize;
+            for event in events {
+                after = event.seq;
+                if !take(event) {
+                    return Ok(());
+                }
+            }
+            if !full {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}

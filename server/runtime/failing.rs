@@ -1,0 +1,79 @@
+//! Turns that fail: visibly, and so that the thread waits, instead of failing again.
+
+use serde_json::json;
+
+use super::Runtime;
+use super::runner::{Looked, looked};
+use crate::call::Place;
+use crate::event::{Draft, Event, TurnOutcome, Waiting};
+use crate::failure::{Failure, FailureKind, Who};
+use crate::id::Seq;
+use crate::scribe::{Lost, Scribe};
+use crate::store::{self, Status, ThreadRow};
+use crate::turn::stuck;
+
+impl Runtime {
+    /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
+    pub(super) async fn broke(
+        &self,
+        scribe: &Scribe,
+        place: &Place,
+        upto: Seq,
+        why: &str,
+    ) -> Result<Option<Status>, Lost> {
+        let failure = Failure::new(FailureKind::Internal, format!("the turn broke down: {why}"));
+        self.fall_silent(scribe, place, upto, &failure, Vec::new()).await.map(Some)
+    }
+
+    pub(super) fn talks_to_itself(&self, row: &ThreadRow, batch: &[Event]) -> bool {
+        batch.iter().all(Event::is_from_itself) && u64::from(row.self_messages) > self.0.options.budget.self_messages
+    }
+
+    /// Ends a chain of messages to itself, visibly.
+    pub(super) async fn silence(&self, scribe: &Scribe, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
+        let limit = self.0.options.budget.self_messages;
+        let text = format!(
+            "the thread has sent itself more than {limit} messages in a row (budget.self_messages); it waits for something from outside"
+        );
+        let failure =
+            Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }));
+        self.fail(scribe, place, upto, &failure).await
+    }
+
+    /// Ends a turn that the store does not take, visibly.
+    pub(super) async fn give_up(&self, scribe: &Scribe, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
+        let text =
+            "the turn is given up: the log did not take what it led to, and would not if models were asked again";
+        self.fail(scribe, place, upto, &Failure::new(FailureKind::Store, text)).await
+    }
+
+    pub(super) async fn fail(
+        &self,
+        scribe: &Scribe,
+        place: &Place,
+        upto: Seq,
+        failure: &Failure,
+    ) -> Result<Looked, store::Error> {
+        looked(self.fall_silent(scribe, place, upto, failure, Vec::new()).await)
+    }
+
+    /// The turn fails, and the thread waits for whoever comes: it would only fail again. Those who depend on it are told.
+    pub(super) async fn fall_silent(
+        &self,
+        scribe: &Scribe,
+        place: &Place,
+        upto: Seq,
+        failure: &Failure,
+        mut drafts: Vec<Draft>,
+    ) -> Result<Status, Lost> {
+        let Place { space, thread, turn, .. } = place;
+        drafts.push(Draft::failure(thread, Some(*turn), &Who::Core, failure));
+        drafts.extend(stuck(&self.0.store, space, thread, &failure.text).await?);
+        let waiting = Waiting { reason: Some(failure.text.clone()), ..Waiting::for_anybody() };
+        let ended = Draft::turn_ended(thread, *turn, TurnOutcome::Failed, upto);
+        drafts.push(ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()));
+        let stored = scribe.close(drafts).await?;
+        stored.iter().for_each(|shown| self.told(space, &shown.event));
+        Ok(Status::Waiting)
+    }
+}

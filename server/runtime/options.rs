@@ -1,0 +1,72 @@
+//! How threads are run: what the runtime is told when it starts.
+
+use std::time::Duration;
+
+use super::Scheduling;
+use crate::action;
+use crate::budget::Budget;
+use crate::id::Name;
+use crate::pipelines::{self, Pipelines};
+use crate::share::SPACE_SHARE;
+use crate::supervisor::Supervisor;
+use crate::turn;
+
+/// How threads are run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How turns go.
+    pub turn: turn::Options,
+    /// What they may use up.
+    pub budget: Budget,
+    /// The tools of a conversation's decision; `None`: the usual ones.
+    pub tools: Option<Vec<Name>>,
+    /// The tools of a process; `None`: all there are.
+    pub process_tools: Option<Vec<Name>>,
+    /// Most turns that run at a time.
+    pub workers: u32,
+    /// Who goes before whom when more are to run.
+    pub scheduling: Scheduling,
+    /// How much of the places for turns and runs one space may hold.
+    pub space_share: f64,
+    /// What one tool call may take.
+    pub tool_limits: action::Limits,
+    /// Most inputs that may wait for one thread.
+    pub queue_max: u32,
+    /// Most submodules in a space.
+    pub submodules_max: u32,
+    /// Whether a new space begins with the voices of `prompts/submodules`.
+    pub default_submodules: bool,
+    /// The pipelines there are.
+    pub pipelines: Pipelines,
+    /// What a run of one may use up.
+    pub pipeline_limits: pipelines::Limits,
+    /// How long a lease on a thread lasts unless it is renewed.
+    pub lease: Duration,
+    /// How often to look for threads that wait and nobody runs.
+    pub scan: Duration,
+    /// Who watches the runtime's tasks.
+    pub supervisor: Supervisor,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            turn: turn::Options::default(),
+            budget: Budget::default(),
+            tools: None,
+            process_tools: None,
+            workers: 1024,
+            scheduling: Scheduling::default(),
+            space_share: SPACE_SHARE,
+            tool_limits: action::Limits::default(),
+            queue_max: 100,
+            submodules_max: 32,
+            default_submodules: true,
+            pipelines: Pipelines::default(),
+            pipeline_limits: pipelines::Limits::default(),
+            lease: Duration::from_secs(10),
+            scan: Duration::from_secs(3),
+            supervisor: Supervisor::default(),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Stops a turn that runs: for which reason, and who is told of it.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio_util::sync::CancellationToken;
+
+/// Why a turn is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Somebody asked for it.
+    Cancel,
+    /// Newer input replaces it.
+    Interrupt,
+    /// The server goes, or has lost the thread's lease: the turn is left for whoever takes it up.
+    Leave,
+}
+
+/// Stops a turn, once, for a reason.
+#[derive(Debug)]
+pub struct Stop {
+    token: CancellationToken,
+    why: OnceLock<Why>,
+    over: AtomicBool,
+}
+
+impl Stop {
+    /// A stop below `all`: when that is cancelled, the turn is left.
+    pub fn new(all: &CancellationToken) -> Self {
+        Self { token: all.child_token(), why: OnceLock::new(), over: AtomicBool::new(false) }
+    }
+
+    /// Stops the turn. The first reason counts. A turn that is over cannot be stopped, nor what goes on beside it: its
+    /// lease is given back with its end, and must not be taken for lost.
+    pub fn stop(&self, why: Why) {
+        if self.over.load(Ordering::Acquire) {
+            return;
+        }
+        // A second reason changes nothing.
+        let _ = self.why.set(why);
+        self.token.cancel();
+    }
+
+    /// The turn is over: nothing stops it any more.
+    pub fn end(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    /// Waits until it is stopped.
+    pub async fn stopped(&self) -> Why {
+        self.token.cancelled().await;
+        self.why().unwrap_or(Why::Leave)
+    }
+
+    /// Cancelled when it is stopped.
+    pub fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+
+    /// Why it was stopped, if it was.
+    pub fn why(&self) -> Option<Why> {
+        self.token.is_cancelled().then(|| self.why.get().copied().unwrap_or(Why::Leave))
+    }
+}
