@@ -46,6 +46,7 @@
 //! - *Reading.* [`Context::data`], [`Context::run`] and `.await`; [`block_on`] and the blocking forms from sync code.
 //!   A failure is a [`NodeExecutionError`].
 //! - *Runs.* A [`Run`] is a region of code with a name; every node called in it is seen by the run's [hooks](Hook).
+//!   [`Run::branch`] and [`Run::spawn`] give flows side by side names of their own.
 //!   [`Spans`], [`Stats`], the [`Cache`] and the [`Journal`] are hooks. By the journal a run that was cut off goes on where it was.
 //! - *Replicas.* [`macro@replica`] declares a service. [`Replica::get`] hands out its instances in turn; [`runtime`] has all
 //!   of them ready for a block of code; [`Config`] says where they live: in this process, or (feature `grpc`) with a

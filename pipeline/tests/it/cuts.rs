@@ -5,7 +5,7 @@
 //! ever after. Nodes give random numbers, so that a mix-up shows. `PIPELINE_JOURNAL_CASES` says how many cases.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -386,16 +386,18 @@ fn case(number: u64, bare: bool, mixes_up: bool, tally: &mut Tally) {
     tally.wrong.extend(wrong.into_iter().map(|wrong| format!("case {number}: {wrong}")));
 }
 
-#[allow(clippy::print_stdout, reason = "the figures are what is asked for")]
-fn cases(bare: bool, mixes_up: bool, most: u64) -> Tally {
+fn cases(title: &str, bare: bool, mixes_up: bool, most: u64) -> Tally {
     let mut tally = Tally::default();
     (0..most).for_each(|number| case(number, bare, mixes_up, &mut tally));
     let Tally { cases, lives, cuts, ran, replayed, refused, wrong } = &tally;
-    println!(
-        "{cases} pipelines in {lives} lives, {cuts} of them cut off: {ran} nodes ran, {replayed} values were given again, \
+    // Past the test's own output, which nobody sees of a test that passes.
+    let said = writeln!(
+        std::io::stderr(),
+        "{title}: {cases} pipelines in {lives} lives, {cuts} of them cut off: {ran} nodes ran, {replayed} values were given again, \
          {refused} runs refused, {} wrong values",
         wrong.len()
     );
+    said.unwrap();
     tally
 }
 
@@ -406,14 +408,14 @@ fn many() -> u64 {
 
 #[test]
 fn no_call_gets_another_ones_value_wherever_the_run_was_cut_off() {
-    let tally = cases(false, false, many());
+    let tally = cases("named branches", false, false, many());
     assert!(tally.wrong.is_empty(), "{:#?}", &tally.wrong[..tally.wrong.len().min(5)]);
     assert!(tally.cuts > tally.cases && tally.replayed > tally.cases, "too little was cut off: {tally:?}");
 }
 
 #[test]
 fn flows_without_names_get_no_wrong_value_either_but_may_be_refused() {
-    let tally = cases(true, false, many());
+    let tally = cases("flows without names", true, false, many());
     assert!(tally.wrong.is_empty(), "{:#?}", &tally.wrong[..tally.wrong.len().min(5)]);
     assert!(tally.refused > 0 && tally.refused < tally.cases, "{tally:?}");
 }
@@ -421,6 +423,6 @@ fn flows_without_names_get_no_wrong_value_either_but_may_be_refused() {
 // Control: this test finds what it looks for.
 #[test]
 fn a_journal_that_knew_no_branches_is_found_out() {
-    let tally = cases(false, true, 300);
+    let tally = cases("control, names forgotten", false, true, 300);
     assert!(!tally.wrong.is_empty(), "{tally:?}");
 }
