@@ -1,8 +1,8 @@
 //! thinkd with a pipeline of one's own: `curl -d '{"input":"hello"}' -H content-type:application/json
 //! 'localhost:2953/pipelines/shout?wait=5'`.
 
-use pipeline::{Context, NodeExecutionError, node};
 use thinkd::pipelines::{self, Host};
+use unhurried::{Context, NodeExecutionError, node};
 
 #[node]
 async fn louder(text: String) -> String {

@@ -1,4 +1,4 @@
-//! Pipelines by name: plain functions over `pipeline::Context` that the server runs on a JSON input. Here is which there are;
+//! Pipelines by name: plain functions over `unhurried::Context` that the server runs on a JSON input. Here is which there are;
 //! what one has to work with is `pipelines/host.rs`, what it leaves in the log `pipelines/ledger.rs`. Running them is the runtime's.
 
 use std::collections::BTreeMap;
@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pipeline::Context;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use unhurried::Context;
 
 use crate::decode::{Wrong, decode};
 use crate::id::Name;
@@ -66,7 +66,7 @@ impl Pipeline {
         (self.check)(input)
     }
 
-    /// Builds and reads it. To be awaited inside of a `pipeline::Run`.
+    /// Builds and reads it. To be awaited inside of a `unhurried::Run`.
     pub fn start(&self, input: Value, host: Host) -> BoxFuture<'static, Worked> {
         (self.start)(input, host)
     }
@@ -100,8 +100,8 @@ impl Pipelines {
         pipeline: impl Fn(Context<I>, Host) -> R + Send + Sync + 'static,
     ) -> Self
     where
-        I: pipeline::Value + DeserializeOwned + JsonSchema,
-        O: pipeline::Value + Serialize,
+        I: unhurried::Value + DeserializeOwned + JsonSchema,
+        O: unhurried::Value + Serialize,
         E: Into<Box<dyn Error + Send + Sync>>,
         R: Future<Output = Result<Context<O>, E>> + Send + 'static,
     {

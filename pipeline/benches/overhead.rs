@@ -1,4 +1,4 @@
-//! What the library costs, beside what one would have written by hand: `cargo bench -p pipeline`.
+//! What the library costs, beside what one would have written by hand: `cargo bench -p unhurried`.
 //!
 //! Each pair is measured in turns within one run, and the medians are compared: on a shared machine only ratios mean
 //! anything.
@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use bytes::{Buf, BufMut, Bytes};
 use futures_util::future::{BoxFuture, join_all};
-use pipeline::{Config, Context, Manager, Replica, ReplicaServer, node, replica};
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::{Service, http};
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status};
+use unhurried::{Config, Context, Manager, Replica, ReplicaServer, node, replica};
 
 /// Many short ones: on a shared machine a block should fit between two interruptions.
 const ROUNDS: usize = 101;

@@ -1,9 +1,9 @@
 //! A decision on what is there so far: rerank only if there is something to choose from.
 //!
-//!     cargo run -p pipeline --example conditional
+//!     cargo run -p unhurried --example conditional
 #![allow(missing_docs, clippy::print_stdout, reason = "an example")]
 
-use pipeline::{Context, NodeExecutionError, node};
+use unhurried::{Context, NodeExecutionError, node};
 
 #[node]
 async fn retrieve(documents: usize) -> Vec<String> {

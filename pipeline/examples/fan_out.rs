@@ -1,11 +1,11 @@
 //! Two branches over one ancestor, run at the same time; the ancestor once.
 //!
-//!     cargo run -p pipeline --example fan_out
+//!     cargo run -p unhurried --example fan_out
 #![allow(missing_docs, clippy::print_stdout, reason = "an example")]
 
 use std::time::{Duration, Instant};
 
-use pipeline::{Context, NodeExecutionError, Run, Stats, node};
+use unhurried::{Context, NodeExecutionError, Run, Stats, node};
 
 #[node]
 async fn fetch(topic: String) -> String {

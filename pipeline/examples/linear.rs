@@ -1,9 +1,9 @@
 //! One step after the other: `generate(rerank(retrieve(x)))`.
 //!
-//!     cargo run -p pipeline --example linear
+//!     cargo run -p unhurried --example linear
 #![allow(missing_docs, clippy::print_stdout, reason = "an example")]
 
-use pipeline::{Context, NodeExecutionError, node};
+use unhurried::{Context, NodeExecutionError, node};
 
 #[derive(Clone, Default)]
 pub struct State {

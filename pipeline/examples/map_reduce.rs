@@ -1,9 +1,9 @@
 //! Map over many and reduce: every page by itself, three at a time, and one answer from all of them.
 //!
-//!     cargo run -p pipeline --example map_reduce
+//!     cargo run -p unhurried --example map_reduce
 #![allow(missing_docs, clippy::print_stdout, reason = "an example")]
 
-use pipeline::{Context, NodeExecutionError, at_once, node};
+use unhurried::{Context, NodeExecutionError, at_once, node};
 
 #[node]
 async fn fetch(address: String) -> Result<String, String> {

@@ -1,14 +1,14 @@
 //! A node that calls a replica: in this process, or in another by configuration alone.
 //!
-//!     cargo run -p pipeline --example replica
-//!     cargo run -p pipeline --example replica -- serve
-//!     cargo run -p pipeline --example replica -- '{"backend": "grpc", "url": "http://127.0.0.1:7433"}'
+//!     cargo run -p unhurried --example replica
+//!     cargo run -p unhurried --example replica -- serve
+//!     cargo run -p unhurried --example replica -- '{"backend": "grpc", "url": "http://127.0.0.1:7433"}'
 #![allow(missing_docs, clippy::print_stdout, reason = "an example")]
 
 use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pipeline::{
+use unhurried::{
     Config, Context, Manager, NodeExecutionError, Replica, ReplicaError, ReplicaServer, node, replica, runtime,
 };
 

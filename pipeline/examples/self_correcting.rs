@@ -1,9 +1,9 @@
 //! A loop that goes on until the result is good enough, by hand and with a helper.
 //!
-//!     cargo run -p pipeline --example self_correcting
+//!     cargo run -p unhurried --example self_correcting
 #![allow(missing_docs, clippy::print_stdout, reason = "an example")]
 
-use pipeline::{Context, NodeExecutionError, node, repeat_until};
+use unhurried::{Context, NodeExecutionError, node, repeat_until};
 
 #[derive(Clone)]
 pub struct Draft {

@@ -33,10 +33,10 @@ const OWN_THREADS: usize = 1 << 14;
 /// | the thread of a current-thread runtime | [`Refusal::WouldDeadlock`], which names the async form |
 ///
 /// ```
-/// use pipeline::Context;
+/// use unhurried::Context;
 ///
 /// let pipeline = async { Context::new(20).data().await };
-/// assert_eq!(pipeline::block_on(pipeline).unwrap().unwrap(), 20);
+/// assert_eq!(unhurried::block_on(pipeline).unwrap().unwrap(), 20);
 /// ```
 pub fn block_on<F: Future>(future: F) -> Result<F::Output, Refusal> {
     let Ok(around) = Handle::try_current() else { return Ok(own_runtime()?.block_on(future)) };
@@ -101,7 +101,7 @@ fn own_runtime() -> Result<&'static Runtime, Refusal> {
     static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
     let start = || {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
-        builder.enable_all().thread_name("pipeline").max_blocking_threads(OWN_THREADS).build().ok()
+        builder.enable_all().thread_name("unhurried").max_blocking_threads(OWN_THREADS).build().ok()
     };
     RUNTIME.get_or_init(start).as_ref().ok_or(Refusal::NoRuntime)
 }

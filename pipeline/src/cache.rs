@@ -20,7 +20,7 @@ const AT_MOST: usize = 10_000;
 /// are; failures are not kept. A journal belongs around a cache: `run.hook(journal).hook(cache)`.
 ///
 /// ```
-/// use pipeline::{Cache, Context, Run, Stats, node};
+/// use unhurried::{Cache, Context, Run, Stats, node};
 ///
 /// #[node]
 /// async fn embed(text: String) -> Vec<f32> {
@@ -30,7 +30,7 @@ const AT_MOST: usize = 10_000;
 /// let (cache, ran) = (Cache::of(["embed"]), Stats::default());
 /// for run in ["monday", "tuesday"] {
 ///     let run = Run::new(run).hook(cache.clone()).hook(ran.clone());
-///     let vector = pipeline::block_on(run.scope(async { embed(Context::new("hi".to_owned())).await }));
+///     let vector = unhurried::block_on(run.scope(async { embed(Context::new("hi".to_owned())).await }));
 ///     assert_eq!(vector.unwrap().unwrap(), [104.0, 105.0]);
 /// }
 /// assert_eq!(ran.node("embed").executions, 1);

@@ -92,7 +92,7 @@ pub struct Wrapped<F, A> {
 /// is not recorded by journals.
 ///
 /// ```
-/// use pipeline::{Context, wrap};
+/// use unhurried::{Context, wrap};
 ///
 /// let bonus = 3;
 /// let add_bonus = wrap("add bonus", move |n: i64| async move { Ok::<_, String>(n + bonus) });

@@ -22,7 +22,7 @@ use crate::pieces::Pieces;
 /// a context in it. A node that forgets to await is therefore refused by the compiler.
 ///
 /// ```compile_fail
-/// use pipeline::{Context, node};
+/// use unhurried::{Context, node};
 ///
 /// type Later = Context<i64>; // the attribute would see a `Context` by name; the type sees through an alias, too
 ///
@@ -45,7 +45,7 @@ impl<T: Clone + Send + Sync + Unpin + 'static> Value for T {}
 /// [`run`](Self::run), `.await` or their blocking forms. What has been computed stays; clones share it.
 ///
 /// ```
-/// use pipeline::{Context, node};
+/// use unhurried::{Context, node};
 ///
 /// #[node]
 /// async fn add_one(n: i64) -> i64 {
@@ -53,7 +53,7 @@ impl<T: Clone + Send + Sync + Unpin + 'static> Value for T {}
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), pipeline::NodeExecutionError> {
+/// # async fn main() -> Result<(), unhurried::NodeExecutionError> {
 /// let six = add_one(Context::new(5));
 /// assert!(six.is_pending());
 /// assert_eq!(six.data().await?, 6);

@@ -8,14 +8,14 @@ use crate::{Context, Value};
 /// Applies `step` until `done` says so of the value, at most `at_most` times.
 ///
 /// ```
-/// use pipeline::{Context, node, repeat_until};
+/// use unhurried::{Context, node, repeat_until};
 ///
 /// #[node]
 /// async fn refine(quality: f64) -> f64 {
 ///     quality + 0.2
 /// }
 ///
-/// let good = pipeline::block_on(repeat_until(Context::new(0.3), refine, |quality| *quality >= 0.85, 10));
+/// let good = unhurried::block_on(repeat_until(Context::new(0.3), refine, |quality| *quality >= 0.85, 10));
 /// assert!(good.unwrap().unwrap().blocking_data().unwrap() >= 0.85);
 /// ```
 pub async fn repeat_until<T: Value>(

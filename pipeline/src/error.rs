@@ -12,7 +12,7 @@ pub type Cause = Arc<dyn Error + Send + Sync>;
 /// A failure that comes out of a pipeline inside a node is handed on as it is: it names the innermost node, once.
 ///
 /// ```
-/// use pipeline::{Context, node};
+/// use unhurried::{Context, node};
 ///
 /// #[node]
 /// async fn parse(text: String) -> Result<i64, std::num::ParseIntError> {

@@ -17,7 +17,7 @@ use crate::node::{Body, Branches, Gather, Kind, Output};
 /// [`at_once`] limits how much runs, [`outcomes`] has every error.
 ///
 /// ```
-/// use pipeline::{Context, all, node};
+/// use unhurried::{Context, all, node};
 ///
 /// #[node]
 /// async fn count(page: String) -> usize {
@@ -56,7 +56,7 @@ pub fn all<T: Value>(contexts: impl IntoIterator<Item = Context<T>>) -> Context<
 /// the branch to say, by a value: an `Option`, for one.
 ///
 /// ```
-/// use pipeline::{Context, node, outcomes};
+/// use unhurried::{Context, node, outcomes};
 ///
 /// #[node]
 /// async fn parse(text: String) -> Result<i64, std::num::ParseIntError> {
@@ -81,7 +81,7 @@ pub fn outcomes<T: Value>(
 /// limit of its own counts as one. The limit is this fan-in's: what is read from elsewhere is not held up by it.
 ///
 /// ```
-/// use pipeline::{Context, at_once, node};
+/// use unhurried::{Context, at_once, node};
 ///
 /// #[node]
 /// async fn fetch(page: u32) -> String {

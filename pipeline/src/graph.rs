@@ -15,7 +15,7 @@ use crate::past::Past;
 /// Of what is done only names are kept, and of a long loop only those of its end.
 ///
 /// ```
-/// use pipeline::{Context, node};
+/// use unhurried::{Context, node};
 ///
 /// #[node]
 /// async fn add(a: i64, b: i64) -> i64 {

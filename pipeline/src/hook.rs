@@ -18,7 +18,7 @@ use crate::run::Run;
 /// Stands around each node: sees its name, its start and its end, and may answer in its stead.
 ///
 /// ```
-/// use pipeline::{Call, Context, Hook, Next, Outcome, Output, Run, node};
+/// use unhurried::{Call, Context, Hook, Next, Outcome, Output, Run, node};
 ///
 /// #[node]
 /// async fn ask_a_model(question: String) -> String {
@@ -27,7 +27,7 @@ use crate::run::Run;
 ///
 /// struct Scripted;
 ///
-/// #[pipeline::async_trait]
+/// #[unhurried::async_trait]
 /// impl Hook for Scripted {
 ///     async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
 ///         match call.node() {
@@ -38,7 +38,7 @@ use crate::run::Run;
 /// }
 ///
 /// let run = Run::new("test").hook(Scripted);
-/// let answer = pipeline::block_on(run.scope(async { ask_a_model(Context::new("Why?".to_owned())).await }));
+/// let answer = unhurried::block_on(run.scope(async { ask_a_model(Context::new("Why?".to_owned())).await }));
 /// assert_eq!(answer.unwrap().unwrap(), "42");
 /// ```
 #[async_trait]

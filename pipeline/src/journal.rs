@@ -25,7 +25,7 @@ use crate::sync::Mutex;
 /// are not recorded.
 ///
 /// ```
-/// use pipeline::{Context, Journal, MemoryStore, Run, node};
+/// use unhurried::{Context, Journal, MemoryStore, Run, node};
 ///
 /// #[node]
 /// async fn roll(sides: u64) -> u64 {
@@ -34,11 +34,11 @@ use crate::sync::Mutex;
 ///
 /// let store = MemoryStore::default();
 /// let play = |sides| Run::new("game-1").hook(Journal::new(store.clone())).scope(async move { roll(Context::new(sides)).await });
-/// let first = pipeline::block_on(play(6)).unwrap().unwrap();
-/// let again = pipeline::block_on(play(6)).unwrap().unwrap();
+/// let first = unhurried::block_on(play(6)).unwrap().unwrap();
+/// let again = unhurried::block_on(play(6)).unwrap().unwrap();
 /// assert_eq!(first, again);
 ///
-/// let other = pipeline::block_on(play(20)).unwrap().unwrap_err();
+/// let other = unhurried::block_on(play(20)).unwrap().unwrap_err();
 /// assert!(other.to_string().contains("at 1 `roll` is recorded with another `sides`"));
 /// ```
 ///

@@ -5,7 +5,7 @@
 //! same time, each node once.
 //!
 //! ```
-//! use pipeline::{Context, node};
+//! use unhurried::{Context, node};
 //!
 //! #[node]
 //! async fn retrieve(query: String) -> Vec<String> {
@@ -23,7 +23,7 @@
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), pipeline::NodeExecutionError> {
+//! # async fn main() -> Result<(), unhurried::NodeExecutionError> {
 //! let documents = retrieve(Context::new("laziness".to_owned())); // pending
 //! let short = match documents.data().await?.len() {              // runs `retrieve`
 //!     0 | 1 => documents,
@@ -115,6 +115,15 @@ pub use journal::file::FileStore;
 pub use journal::{Journal, JournalError, JournalStore, MemoryStore, Record};
 pub use node::{Outcome, Output};
 pub use pieces::{Piece, Pieces, say};
+pub use replica::backend::{Backend, Eventually, Factory, Instance, register_backend};
+pub use replica::data::{Data, DataError};
+pub use replica::error::{OwnError, ReplicaError};
+pub use replica::manager::{Config, Manager, runtime};
+pub use replica::pool::{Pick, Pool, Spec};
+pub use replica::{Proxy, Replica};
+pub use run::{Branch, Run, Task};
+pub use spans::Spans;
+pub use stats::{NodeStats, Stats};
 /// Makes an async function a node: called with contexts, it returns a pending `Context` at once.
 ///
 /// The body is an ordinary async function over plain values. A parameter `T` takes a `T`, a `Context<T>` or a
@@ -136,7 +145,7 @@ pub use pieces::{Piece, Pieces, say};
 /// On an `impl` block with one async method, the struct's settings configure the node, whose name is the struct's:
 ///
 /// ```
-/// use pipeline::{Context, node};
+/// use unhurried::{Context, node};
 ///
 /// #[derive(Clone, PartialEq, Eq, Hash)]
 /// struct Add {
@@ -159,7 +168,7 @@ pub use pieces::{Piece, Pieces, say};
 /// What is not a node is refused by the compiler: plain values only,
 ///
 /// ```compile_fail
-/// # use pipeline::{Context, node};
+/// # use unhurried::{Context, node};
 /// #[node]
 /// async fn double(n: i64) -> i64 { n * 2 }
 ///
@@ -169,7 +178,7 @@ pub use pieces::{Piece, Pieces, say};
 /// an argument of another type,
 ///
 /// ```compile_fail
-/// # use pipeline::{Context, node};
+/// # use unhurried::{Context, node};
 /// # #[node]
 /// # async fn double(n: i64) -> i64 { n * 2 }
 /// let _ = double(Context::new("five".to_owned()));
@@ -178,7 +187,7 @@ pub use pieces::{Piece, Pieces, say};
 /// a pending context returned,
 ///
 /// ```compile_fail
-/// # use pipeline::{Context, node};
+/// # use unhurried::{Context, node};
 /// # #[node]
 /// # async fn double(n: i64) -> i64 { n * 2 }
 /// #[node]
@@ -188,7 +197,7 @@ pub use pieces::{Piece, Pieces, say};
 /// or one behind a pointer, in what the signature shows (in a field of a struct of yours the compiler cannot see it),
 ///
 /// ```compile_fail,E0277
-/// # use pipeline::{Context, node};
+/// # use unhurried::{Context, node};
 /// # #[node]
 /// # async fn double(n: i64) -> i64 { n * 2 }
 /// #[node]
@@ -198,11 +207,11 @@ pub use pieces::{Piece, Pieces, say};
 /// a node without parameters, and a function that is not async.
 ///
 /// ```compile_fail
-/// # use pipeline::node;
+/// # use unhurried::node;
 /// #[node]
 /// async fn nothing() -> i64 { 1 }
 /// ```
-pub use pipeline_macros::node;
+pub use unhurried_macros::node;
 /// Declares a service: a struct whose instances are shared, wherever they live.
 ///
 /// The public methods with `&self` are what callers can do; `new` builds an instance, and a method marked `#[init]`, with
@@ -221,7 +230,7 @@ pub use pipeline_macros::node;
 /// - `manager = &MINE`: registers with an explicit manager instead of the standard one.
 ///
 /// ```
-/// use pipeline::{Replica, replica};
+/// use unhurried::{Replica, replica};
 ///
 /// struct Calculator {
 ///     multiplier: i64,
@@ -239,7 +248,7 @@ pub use pipeline_macros::node;
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), pipeline::ReplicaError> {
+/// # async fn main() -> Result<(), unhurried::ReplicaError> {
 /// Calculator::deploy(3).await?;
 /// assert_eq!(Calculator::get().await?.multiply(10).await?, 30);
 /// Calculator::shutdown().await?;
@@ -251,7 +260,7 @@ pub use pipeline_macros::node;
 ///
 /// ```compile_fail
 /// # struct Nothing;
-/// #[pipeline::replica(n = 0)]
+/// #[unhurried::replica(n = 0)]
 /// impl Nothing {
 ///     pub fn new() -> Self { Nothing }
 /// }
@@ -259,7 +268,7 @@ pub use pipeline_macros::node;
 ///
 /// ```compile_fail
 /// # struct Counter(u64);
-/// #[pipeline::replica]
+/// #[unhurried::replica]
 /// impl Counter {
 ///     pub fn new() -> Self { Counter(0) }
 ///     pub fn count(&mut self) -> u64 { self.0 += 1; self.0 }
@@ -268,16 +277,7 @@ pub use pipeline_macros::node;
 ///
 /// A method that does not exist is the compiler's business, too; by [name](Proxy::call) it is an error that lists what
 /// there is.
-pub use pipeline_macros::replica;
-pub use replica::backend::{Backend, Eventually, Factory, Instance, register_backend};
-pub use replica::data::{Data, DataError};
-pub use replica::error::{OwnError, ReplicaError};
-pub use replica::manager::{Config, Manager, runtime};
-pub use replica::pool::{Pick, Pool, Spec};
-pub use replica::{Proxy, Replica};
-pub use run::{Branch, Run, Task};
-pub use spans::Spans;
-pub use stats::{NodeStats, Stats};
+pub use unhurried_macros::replica;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -28,7 +28,7 @@ pub(crate) fn nothing() -> Saying {
 /// A piece is of any type. It is gone when the value is there: what should last belongs into the value.
 ///
 /// ```
-/// use pipeline::{Context, Piece, node, say};
+/// use unhurried::{Context, Piece, node, say};
 ///
 /// #[node]
 /// async fn answer(question: String) -> String {
@@ -41,7 +41,7 @@ pub(crate) fn nothing() -> Saying {
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), pipeline::NodeExecutionError> {
+/// # async fn main() -> Result<(), unhurried::NodeExecutionError> {
 /// let answer = answer(Context::new("why?".to_owned()));
 /// let mut pieces = answer.pieces::<String>();
 /// let look = async {

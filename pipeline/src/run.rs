@@ -23,7 +23,7 @@ use crate::sync::Mutex;
 /// A named run with hooks around every node.
 ///
 /// ```
-/// use pipeline::{Context, Run, Stats, node};
+/// use unhurried::{Context, Run, Stats, node};
 ///
 /// #[node]
 /// async fn double(n: i64) -> i64 {
@@ -31,7 +31,7 @@ use crate::sync::Mutex;
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), pipeline::NodeExecutionError> {
+/// # async fn main() -> Result<(), unhurried::NodeExecutionError> {
 /// let stats = Stats::default();
 /// let run = Run::new("order-17").hook(stats.clone());
 /// let twelve = run.scope(async { double(double(Context::new(3))).await }).await?;
@@ -76,7 +76,7 @@ impl Run {
     /// `flow` and no more.
     ///
     /// ```
-    /// use pipeline::{Context, Journal, MemoryStore, NodeExecutionError, Run, node};
+    /// use unhurried::{Context, Journal, MemoryStore, NodeExecutionError, Run, node};
     ///
     /// #[node]
     /// async fn think(about: String) -> String {

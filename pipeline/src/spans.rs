@@ -9,7 +9,7 @@ use crate::node::Outcome;
 /// Puts a span `node` (fields `name`, `run`, `place`) around every node, and says in it how it ended and how long it took.
 ///
 /// ```
-/// use pipeline::{Run, Spans};
+/// use unhurried::{Run, Spans};
 ///
 /// let run = Run::new("order-17").hook(Spans);
 /// # drop(run);

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use async_trait::async_trait;
-use pipeline::{Arguments, Call, Hook, Journal, JournalStore, Next, NodeExecutionError, Outcome, Record, Run};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use unhurried::{Arguments, Call, Hook, Journal, JournalStore, Next, NodeExecutionError, Outcome, Record, Run};
 use uuid::Uuid;
 
 use super::Limits;

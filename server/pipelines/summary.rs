@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use pipeline::{Context, NodeExecutionError, node};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use unhurried::{Context, NodeExecutionError, node};
 
 use super::Host;
 use crate::event::Event;

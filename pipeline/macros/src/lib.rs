@@ -9,13 +9,13 @@ mod returned;
 use proc_macro2::TokenStream;
 use syn::{Error, Result};
 
-/// See `pipeline::node`, where the examples are.
+/// See `unhurried::node`, where the examples are.
 #[proc_macro_attribute]
 pub fn node(settings: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     written(node::expand, settings.into(), item.into()).into()
 }
 
-/// See `pipeline::replica`, where the examples are.
+/// See `unhurried::replica`, where the examples are.
 #[proc_macro_attribute]
 pub fn replica(settings: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     written(replica::expand, settings.into(), item.into()).into()
@@ -30,9 +30,5 @@ fn written(
         Ok(split) => split,
         Err(error) => return error.to_compile_error(),
     };
-    let written = expand(settings, item).unwrap_or_else(Error::into_compile_error);
-    match library {
-        Some(library) => naming::renamed(written, &library),
-        None => written,
-    }
+    naming::named(expand(settings, item).unwrap_or_else(Error::into_compile_error), &library)
 }

@@ -186,17 +186,17 @@ impl Node {
         let mut generics = generics.clone();
         let mut kinds = quote!(());
         for Parameter { generic, value, .. } in self.parameters.iter().rev() {
-            kinds = quote!((<#generic as ::pipeline::Argument<#value>>::Kind, #kinds));
+            kinds = quote!((<#generic as __library::Argument<#value>>::Kind, #kinds));
         }
         for Parameter { generic, value, .. } in &self.parameters {
-            generics.params.push(parse_quote!(#generic: ::pipeline::Argument<#value>));
+            generics.params.push(parse_quote!(#generic: __library::Argument<#value>));
         }
-        generics.make_where_clause().predicates.push(parse_quote!(#kinds: ::pipeline::HasContext));
+        generics.make_where_clause().predicates.push(parse_quote!(#kinds: __library::HasContext));
         let (parameters, bounds) = (&generics.params, &generics.where_clause);
         let this = self.has_self.then(|| quote!(&self,));
         let arguments = self.parameters.iter().map(|Parameter { name, generic, .. }| quote!(#name: #generic));
         let value = self.returned.value();
-        quote!(fn #ident<#parameters>(#this #(#arguments),*) -> ::pipeline::Context<#value> #bounds)
+        quote!(fn #ident<#parameters>(#this #(#arguments),*) -> __library::Context<#value> #bounds)
     }
 
     /// The function as it was written, under the name of [`Self::body_name`].
@@ -237,18 +237,18 @@ impl Node {
         let gathered = self.gathered();
         quote! {
             #[allow(unused_imports)]
-            use ::pipeline::support::{Recordable as _, Unrecordable as _, Unwritten as _, Written as _};
+            use __library::support::{Recordable as _, Unrecordable as _, Unwritten as _, Written as _};
             #(#checks)*
-            let mut __call = ::pipeline::support::Call::new(#name);
-            #(let #names = ::pipeline::Argument::give(#names, &mut __call);)*
+            let mut __call = __library::support::Call::new(#name);
+            #(let #names = __library::Argument::give(#names, &mut __call);)*
             __call.pending(
-                (&::pipeline::support::Probe::<#value>::new()).kind()#transient #(#version)* #limited,
+                (&__library::support::Probe::<#value>::new()).kind()#transient #(#version)* #limited,
                 (#keep_self #(#names,)*),
                 |__given, __parents| {
                     let (#this #(#names,)*) = __given;
                     #(let #names = #names.value(&__parents);)*
                     #clone_self
-                    ::std::boxed::Box::pin(async move { ::pipeline::support::outcome(#result) })
+                    ::std::boxed::Box::pin(async move { __library::support::outcome(#result) })
                 },
                 #[allow(unused_variables)]
                 |__given, __parents, __into| {
@@ -266,11 +266,11 @@ impl Node {
             .has_self
             .then(|| format_ident!("self"))
             .filter(wanted)
-            .map(|_| quote!(__into.add("self", (&::pipeline::support::Probe::<Self>::new()).data(__this));));
+            .map(|_| quote!(__into.add("self", (&__library::support::Probe::<Self>::new()).data(__this));));
         let arguments = self.parameters.iter().filter(|parameter| wanted(&parameter.name)).map(|parameter| {
             let Parameter { name, value, .. } = parameter;
             let said = unraw(name);
-            quote!(__into.add(#said, (&::pipeline::support::Probe::<#value>::new()).data(&*#name.value(__parents)));)
+            quote!(__into.add(#said, (&__library::support::Probe::<#value>::new()).data(&*#name.value(__parents)));)
         });
         quote!(#this #(#arguments)*)
     }
@@ -281,8 +281,8 @@ impl Node {
         let (retry, at_once) = (retry as u32, at_once as usize);
         (retry > 0 || time_ms > 0 || at_once > 0).then(|| {
             quote!(.limited({
-                static __LIMITS: ::pipeline::support::Limits =
-                    ::pipeline::support::Limits::new(#retry, #time_ms, #at_once);
+                static __LIMITS: __library::support::Limits =
+                    __library::support::Limits::new(#retry, #time_ms, #at_once);
                 &__LIMITS
             }))
         })

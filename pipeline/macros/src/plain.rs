@@ -61,19 +61,19 @@ pub fn returned(ty: &Type, value: &TokenStream) -> TokenStream {
 
 fn asked(whole: TokenStream, parts: &[&Type], span: Span, message: &str, cure: &str) -> TokenStream {
     let parts =
-        parts.iter().map(|part| quote_spanned!(span=> __plain(&::pipeline::support::Probe::<#part>::new().pending());));
+        parts.iter().map(|part| quote_spanned!(span=> __plain(&__library::support::Probe::<#part>::new().pending());));
     let whole = quote_spanned! { span=>
-        __plain(&(&::pipeline::support::Probe::<#whole>::new()).pinned());
-        __plain(&::pipeline::support::Probe::<#whole>::new().pending());
+        __plain(&(&__library::support::Probe::<#whole>::new()).pinned());
+        __plain(&__library::support::Probe::<#whole>::new().pending());
     };
     quote! {
         {
             #[diagnostic::on_unimplemented(message = #message, label = #cure)]
             trait __Plain {}
-            impl __Plain for ::pipeline::support::NoContext {}
+            impl __Plain for __library::support::NoContext {}
             fn __plain(_: &impl __Plain) {}
             #[allow(unused_imports)]
-            use ::pipeline::support::{Immovable as _, Movable as _, NotPending as _};
+            use __library::support::{Immovable as _, Movable as _, NotPending as _};
             #whole
             #(#parts)*
         }

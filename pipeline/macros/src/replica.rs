@@ -103,7 +103,7 @@ impl Service {
         let pick = if settings.least_busy { quote!(LeastBusy) } else { quote!(RoundRobin) };
         let manager = match &settings.manager {
             Some(manager) => quote!(#manager),
-            None => quote!(::pipeline::Manager::standard()),
+            None => quote!(__library::Manager::standard()),
         };
         let methods = self.methods.iter().map(|method| method.signature.ident.to_string());
         let types = self.constructor.owned_types();
@@ -118,41 +118,41 @@ impl Service {
                 const __SPEC_NAME: &str = ::std::concat!(::std::module_path!(), "::", ::std::stringify!(#name));
 
                 fn __construct(
-                    __data: ::pipeline::Data,
-                ) -> ::pipeline::Eventually<::std::sync::Arc<dyn ::pipeline::Instance>> {
+                    __data: __library::Data,
+                ) -> __library::Eventually<::std::sync::Arc<dyn __library::Instance>> {
                     ::std::boxed::Box::pin(async move {
                         #[allow(unused_parens)]
-                        let #decoded: #arguments = ::pipeline::support::arguments(__SPEC_NAME, "new", &__data)?;
+                        let #decoded: #arguments = __library::support::arguments(__SPEC_NAME, "new", &__data)?;
                         #[allow(unused_mut)]
                         let mut __instance: #name = #built;
                         #initialise
-                        let __instance: ::std::sync::Arc<dyn ::pipeline::Instance> = ::std::sync::Arc::new(__instance);
+                        let __instance: ::std::sync::Arc<dyn __library::Instance> = ::std::sync::Arc::new(__instance);
                         ::std::result::Result::Ok(__instance)
                     })
                 }
 
-                static __POOL: ::pipeline::Pool = ::pipeline::Pool::new(
-                    ::pipeline::Spec::of(
+                static __POOL: __library::Pool = __library::Pool::new(
+                    __library::Spec::of(
                         __SPEC_NAME,
                         #n,
-                        ::pipeline::Pick::#pick,
+                        __library::Pick::#pick,
                         &[#(#methods),*],
                         __construct,
                     ),
                     || #manager,
                 );
 
-                impl ::pipeline::Replica for #name {
+                impl __library::Replica for #name {
                     #[allow(unused_parens)]
                     type Arguments = #arguments;
                     type Proxy = #proxy;
 
-                    fn pool() -> &'static ::pipeline::Pool {
+                    fn pool() -> &'static __library::Pool {
                         &__POOL
                     }
                 }
 
-                ::pipeline::support::inventory::submit! { ::pipeline::support::Declared(|| &__POOL) }
+                __library::support::inventory::submit! { __library::support::Declared(|| &__POOL) }
             };
         }
     }
@@ -172,25 +172,25 @@ impl Service {
             };
             quote! {
                 #text => {
-                    let #pattern: #shape = ::pipeline::support::arguments(__replica, #text, &__arguments)?;
+                    let #pattern: #shape = __library::support::arguments(__replica, #text, &__arguments)?;
                     let __answer = #answer;
-                    ::pipeline::support::answer(__replica, #text, &__answer)
+                    __library::support::answer(__replica, #text, &__answer)
                 }
             }
         });
         quote! {
-            impl ::pipeline::Instance for #name {
+            impl __library::Instance for #name {
                 fn call(
                     self: ::std::sync::Arc<Self>,
                     __method: ::std::string::String,
-                    __arguments: ::pipeline::Data,
-                ) -> ::pipeline::Eventually<::pipeline::Data> {
+                    __arguments: __library::Data,
+                ) -> __library::Eventually<__library::Data> {
                     ::std::boxed::Box::pin(async move {
-                        let __spec = <Self as ::pipeline::Replica>::pool().spec();
+                        let __spec = <Self as __library::Replica>::pool().spec();
                         let __replica = __spec.name;
                         match __method.as_str() {
                             #(#arms)*
-                            _ => ::std::result::Result::Err(::pipeline::support::unknown_method(__spec, __method)),
+                            _ => ::std::result::Result::Err(__library::support::unknown_method(__spec, __method)),
                         }
                     })
                 }
@@ -211,11 +211,11 @@ impl Service {
         };
         let call = quote! {
             /// Calls a method by name; the arguments are a tuple, or a list.
-            pub async fn call<__T: ::pipeline::support::DeserializeOwned>(
+            pub async fn call<__T: __library::support::DeserializeOwned>(
                 &self,
                 method: &str,
-                arguments: &impl ::pipeline::support::Serialize,
-            ) -> ::std::result::Result<__T, ::pipeline::ReplicaError> {
+                arguments: &impl __library::support::Serialize,
+            ) -> ::std::result::Result<__T, __library::ReplicaError> {
                 self.0.call(method, arguments).await
             }
         };
@@ -223,10 +223,10 @@ impl Service {
         quote! {
             #[doc = #documentation]
             #[allow(private_interfaces, unreachable_pub)]
-            pub struct #proxy(::pipeline::Proxy<#name>);
+            pub struct #proxy(__library::Proxy<#name>);
 
-            impl ::std::convert::From<::pipeline::Proxy<#name>> for #proxy {
-                fn from(proxy: ::pipeline::Proxy<#name>) -> Self {
+            impl ::std::convert::From<__library::Proxy<#name>> for #proxy {
+                fn from(proxy: __library::Proxy<#name>) -> Self {
                     Self(proxy)
                 }
             }
@@ -298,7 +298,7 @@ impl Method {
 
     fn or_failed(&self, returned: TokenStream, replica: TokenStream, method: &str) -> TokenStream {
         let result = self.returned.result(returned);
-        quote!(#result.map_err(|error| ::pipeline::support::failed(#replica, #method, error))?)
+        quote!(#result.map_err(|error| __library::support::failed(#replica, #method, error))?)
     }
 
     fn through_proxy(&self, replica: &Ident) -> TokenStream {
@@ -314,7 +314,7 @@ impl Method {
         let list = if names.is_empty() { quote!([(); 0]) } else { quote!((#(#names,)*)) };
         quote! {
             #(#documentation)*
-            pub async fn #name(&self, #(#names: #types),*) -> ::std::result::Result<#value, ::pipeline::ReplicaError> {
+            pub async fn #name(&self, #(#names: #types),*) -> ::std::result::Result<#value, __library::ReplicaError> {
                 match self.0.begin(#text) {
                     ::std::option::Option::Some(__here) => #here,
                     ::std::option::Option::None => self.0.call(#text, &#list).await,

@@ -56,11 +56,11 @@ impl Returned {
             How::ByName { fallible } => quote!(#fallible),
             How::ByType => quote!({
                 #[allow(unused_imports)]
-                use ::pipeline::support::Infallibly as _;
-                ::pipeline::support::Probe::<#ty>::FALLIBLE
+                use __library::support::Infallibly as _;
+                __library::support::Probe::<#ty>::FALLIBLE
             }),
         };
-        quote!(#ty as ::pipeline::support::Returned<#fallible>)
+        quote!(#ty as __library::support::Returned<#fallible>)
     }
 
     /// Refuses, in the body of the function, what the name hides: there the compiler knows.
@@ -70,8 +70,8 @@ impl Returned {
         Some(quote! {
             {
                 #[allow(unused_imports)]
-                use ::pipeline::support::Infallibly as _;
-                ::pipeline::support::written_out(&::pipeline::support::Probe::<#ty>::new().fallible());
+                use __library::support::Infallibly as _;
+                __library::support::written_out(&__library::support::Probe::<#ty>::new().fallible());
             }
         })
     }

@@ -38,10 +38,10 @@ const SWEEP_EVERY: Duration = Duration::from_secs(10);
 /// A server for the replicas of this program: those of a manager, built here, for whoever configures the backend `grpc`.
 ///
 /// ```no_run
-/// use pipeline::{Manager, ReplicaServer};
+/// use unhurried::{Manager, ReplicaServer};
 ///
 /// # struct Tooling;
-/// #[pipeline::replica]
+/// #[unhurried::replica]
 /// impl Tooling {
 ///     pub fn new() -> Self {
 ///         Tooling

@@ -13,7 +13,7 @@ use crate::replica::error::ReplicaError;
 use crate::replica::reader::read;
 
 /// The one method.
-pub(crate) const PATH: &str = "/pipeline.Replicas/Ask";
+pub(crate) const PATH: &str = "/unhurried.Replicas/Ask";
 
 /// No call or answer is larger, if nothing is said.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 64 << 20;

@@ -14,7 +14,7 @@ use crate::replica::reader;
 /// (`Vec<u8>`, `&[u8]`, wherever they stand), floats stay what they are, and the keys of a map need not be strings.
 ///
 /// ```
-/// use pipeline::Data;
+/// use unhurried::Data;
 ///
 /// let data = Data::of(&(vec![255_u8; 1000], f64::INFINITY)).unwrap();
 /// assert!(data.as_bytes().len() < 1020);

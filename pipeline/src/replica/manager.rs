@@ -22,8 +22,8 @@ use crate::sync::Mutex;
 /// | `connect_ms`, `call_ms` | how long a connection (5,000) and a call (60,000) may take |
 ///
 /// ```
-/// let config: pipeline::Config = serde_json::from_str(r#"{"backend": "local"}"#).unwrap();
-/// assert_eq!(config, pipeline::Config::default());
+/// let config: unhurried::Config = serde_json::from_str(r#"{"backend": "local"}"#).unwrap();
+/// assert_eq!(config, unhurried::Config::default());
 /// ```
 #[derive(Clone, PartialEq, Deserialize)]
 #[non_exhaustive]
@@ -186,7 +186,7 @@ fn names(pools: &[&Pool]) -> Vec<String> {
 /// that inside everything is where `config` says.
 ///
 /// ```standalone_crate
-/// use pipeline::{Config, Context, Replica, ReplicaError, node, replica, runtime};
+/// use unhurried::{Config, Context, Replica, ReplicaError, node, replica, runtime};
 ///
 /// struct Greeter;
 ///
@@ -207,7 +207,7 @@ fn names(pools: &[&Pool]) -> Vec<String> {
 /// }
 ///
 /// let config = Config::default(); // or `Config::new("grpc").option("url", …)`: nothing else changes
-/// let told = pipeline::block_on(runtime(config, async { welcome(Context::new("Ada".to_owned())).await }));
+/// let told = unhurried::block_on(runtime(config, async { welcome(Context::new("Ada".to_owned())).await }));
 /// assert_eq!(told.unwrap().unwrap().unwrap(), "Hello Ada");
 /// ```
 pub async fn runtime<F: Future>(config: Config, work: F) -> Result<F::Output, ReplicaError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pipeline::{Context, NodeExecutionError, Refusal, block_on, node, repeat_until};
+use unhurried::{Context, NodeExecutionError, Refusal, block_on, node, repeat_until};
 
 #[node]
 async fn add_one(n: i64) -> i64 {

@@ -3,10 +3,10 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use pipeline::{Context, NodeExecutionError, Refusal, node};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::LocalSet;
+use unhurried::{Context, NodeExecutionError, Refusal, node};
 
 /// Far longer than any of these takes on a busy machine.
 const FOR_EVER: Duration = Duration::from_secs(60);

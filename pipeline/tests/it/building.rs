@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pipeline::{Context, NodeState, node, wrap};
 use serde::{Deserialize, Serialize};
+use unhurried::{Context, NodeState, node, wrap};
 
 static RAN: AtomicUsize = AtomicUsize::new(0);
 
@@ -186,7 +186,7 @@ fn t2_24_node_objects_are_equal_and_hash_by_their_settings() {
 
 #[test]
 fn t2_25_a_node_object_is_written_as_its_name_and_its_settings() {
-    let written = pipeline::describe(&Adder { amount: 3 }).unwrap();
+    let written = unhurried::describe(&Adder { amount: 3 }).unwrap();
     assert_eq!(written, serde_json::json!({"type": "Adder", "settings": {"amount": 3}}));
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pipeline::{Cache, Context, Journal, JournalStore, MemoryStore, NodeExecutionError, Run, Stats, all, node, wrap};
+use unhurried::{Cache, Context, Journal, JournalStore, MemoryStore, NodeExecutionError, Run, Stats, all, node, wrap};
 
 #[node]
 async fn embed(text: String, size: usize) -> Vec<u8> {
@@ -28,7 +28,7 @@ fn text(text: &str) -> Context<String> {
 }
 
 /// Reads in a run of its own, and says how often nodes of this name ran meanwhile.
-async fn ran<T: pipeline::Value>(cache: &Cache, name: &str, make: impl FnOnce() -> Context<T>) -> (T, u64) {
+async fn ran<T: unhurried::Value>(cache: &Cache, name: &str, make: impl FnOnce() -> Context<T>) -> (T, u64) {
     let stats = Stats::default();
     let run = Run::new("run").hook(cache.clone()).hook(stats.clone());
     let value = run.scope(async { make().await }).await.unwrap();

@@ -17,7 +17,7 @@ fn library(folder: &Path, name: &str) -> PathBuf {
 
 /// What the compiler says of this program: nothing, or its errors and warnings.
 fn said_of(program: &str) -> String {
-    said_as("pipeline", program)
+    said_as("unhurried", program)
 }
 
 /// The same where the program knows the library by another name.
@@ -29,7 +29,7 @@ fn said_as(library_name: &str, program: &str) -> String {
     let source = folder.join("program.rs");
     std::fs::write(&source, format!("#![allow(dead_code)]\n{program}")).unwrap();
     let libraries = Path::new(&std::env::current_exe().unwrap()).parent().unwrap().to_owned();
-    let ours = format!("{library_name}={}", library(&libraries, "pipeline").display());
+    let ours = format!("{library_name}={}", library(&libraries, "unhurried").display());
     let said = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
         .args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--color", "never"])
         .args(["--extern", &ours])
@@ -61,7 +61,7 @@ fn refused(program: &str, words: &[&str]) {
 #[test]
 fn methods_may_be_called_call_and_clone() {
     accepted(
-        "use pipeline::*;
+        "use unhurried::*;
         #[derive(Clone)]
         struct Add(i64);
         #[node]
@@ -92,7 +92,7 @@ fn methods_may_be_called_call_and_clone() {
 #[test]
 fn a_type_of_ones_own_may_be_called_context() {
     accepted(
-        "use pipeline::node;
+        "use unhurried::node;
         #[derive(Clone)]
         pub struct Context { pub user: String }
         #[node]
@@ -101,7 +101,7 @@ fn a_type_of_ones_own_may_be_called_context() {
         pub async fn known(context: Context, list: Vec<Context>) -> Result<Option<Context>, String> {
             Ok(list.into_iter().find(|other| other.user == context.user))
         }
-        pub fn flow(user: pipeline::Context<String>) -> pipeline::Context<Option<Context>> {
+        pub fn flow(user: unhurried::Context<String>) -> unhurried::Context<Option<Context>> {
             known(login(user), Vec::<Context>::new())
         }",
     );
@@ -111,7 +111,7 @@ fn a_type_of_ones_own_may_be_called_context() {
 fn a_run_may_be_dropped_and_a_call_that_is_dropped_is_warned_of() {
     let program = |last: &str| {
         format!(
-            "use pipeline::*;
+            "use unhurried::*;
             #[node]
             async fn double(n: i64) -> i64 {{ n * 2 }}
             pub async fn flow() -> Result<(), NodeExecutionError> {{
@@ -132,7 +132,7 @@ fn a_run_may_be_dropped_and_a_call_that_is_dropped_is_warned_of() {
 fn a_pending_context_behind_a_pointer_is_refused() {
     let program = |ty: &str, value: &str| {
         format!(
-            "use pipeline::*; use std::sync::Arc;
+            "use unhurried::*; use std::sync::Arc;
             type Later = Context<i64>;
             type Shared = Arc<Context<i64>>;
             #[node]
@@ -168,7 +168,7 @@ fn a_pending_context_behind_a_pointer_is_refused() {
 #[test]
 fn what_is_lent_may_be_given_where_a_reference_is_taken() {
     accepted(
-        "use pipeline::*;
+        "use unhurried::*;
         #[node]
         async fn greet(name: &str, others: &[String], times: &usize) -> String {
             format!(\"{name} {others:?} {times}\")
@@ -182,31 +182,31 @@ fn what_is_lent_may_be_given_where_a_reference_is_taken() {
 #[test]
 fn a_parameter_that_cannot_be_one_is_named_with_the_cure() {
     refused(
-        "#[pipeline::node] async fn map(n: i64, change: impl Fn(i64) -> i64) -> i64 { change(n) }",
+        "#[unhurried::node] async fn map(n: i64, change: impl Fn(i64) -> i64) -> i64 { change(n) }",
         &["the parameter `change` needs a type with a name", "`change: fn(i64) -> i64`", "a type parameter with"],
     );
     refused(
-        "#[pipeline::node] async fn greet(name: &'static str) -> String { name.to_owned() }",
+        "#[unhurried::node] async fn greet(name: &'static str) -> String { name.to_owned() }",
         &["the parameter `name` is lent for one call only", "write `name: &str`"],
     );
     refused(
-        "#[pipeline::node] async fn push(list: &mut Vec<i64>) { list.push(1) }",
+        "#[unhurried::node] async fn push(list: &mut Vec<i64>) { list.push(1) }",
         &["the parameter `list` is not the caller's own", "`mut list: Vec"],
     );
     refused(
-        "use pipeline::*;
+        "use unhurried::*;
         type Many = Vec<Context<i64>>;
         #[node] async fn sum(parts: Many) -> usize { parts.len() }",
         &["the parameter `parts` of this node is, or holds, a pending `Context`", "name the plain type", "parts: Many"],
     );
     refused(
-        "use pipeline::*;
+        "use unhurried::*;
         type Many = Vec<Context<i64>>;
         #[node] async fn split(n: i64) -> Many { vec![Context::new(n)] }",
         &["a pending `Context` is in this one", "`.await` it in the body"],
     );
     let replica = |method: &str| {
-        format!("struct Tool; #[pipeline::replica] impl Tool {{ pub fn new() -> Self {{ Tool }} {method} }}")
+        format!("struct Tool; #[unhurried::replica] impl Tool {{ pub fn new() -> Self {{ Tool }} {method} }}")
     };
     refused(
         &replica("pub fn map(&self, change: impl Fn(i64) -> i64) -> i64 { change(1) }"),
@@ -218,7 +218,7 @@ fn a_parameter_that_cannot_be_one_is_named_with_the_cure() {
     );
     // The cures work.
     accepted(
-        "use pipeline::*;
+        "use unhurried::*;
         #[node] async fn by_pointer(n: i64, change: fn(i64) -> i64) -> i64 { change(n) }
         #[node] async fn by_parameter<F: Fn(i64) -> i64 + Clone + Send + Sync + Unpin + 'static>(n: i64, change: F) -> i64 {
             change(n)
@@ -234,7 +234,7 @@ fn a_parameter_that_cannot_be_one_is_named_with_the_cure() {
 fn an_alias_of_result_that_depends_on_a_type_parameter_is_to_be_written_out() {
     let program = |returned: &str| {
         format!(
-            "use pipeline::*;
+            "use unhurried::*;
             type ApiResult<T> = Result<T, String>;
             #[node]
             async fn first<T: Value>(list: Vec<T>) -> {returned} {{ list.into_iter().next().ok_or(String::new()) }}"
@@ -271,5 +271,5 @@ fn the_library_may_have_another_name() {
     };
     assert_eq!(said_as("lazy", &program("", "lazy")), "");
     assert_eq!(said_as("lazy", &program("mod within { pub use lazy as ours; }", "crate::within::ours")), "");
-    assert!(said_as("lazy", "#[lazy::node] async fn f(n: i64) -> i64 { n }").contains("could not find `pipeline`"));
+    assert!(said_as("lazy", "#[lazy::node] async fn f(n: i64) -> i64 { n }").contains("could not find `unhurried`"));
 }

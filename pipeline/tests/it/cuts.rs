@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::{BoxFuture, join_all};
-use pipeline::{
+use serde::Serialize;
+use tokio::sync::Notify;
+use unhurried::{
     Context, Journal, JournalError, JournalStore, MemoryStore, NodeExecutionError, Record, Run, all, at_once, node,
     outcomes,
 };
-use serde::Serialize;
-use tokio::sync::Notify;
 
 /// How many lives a run has at most before it is left in peace.
 const LIVES: usize = 6;
@@ -270,7 +270,7 @@ impl Store {
     }
 }
 
-#[pipeline::async_trait]
+#[unhurried::async_trait]
 impl JournalStore for Store {
     async fn find(&self, run: &str, place: &str) -> io::Result<Option<Record>> {
         self.world.pause().await;

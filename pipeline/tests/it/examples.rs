@@ -1,6 +1,6 @@
 //! The six patterns, as the examples have them, from async and from blocking code.
 
-use pipeline::{Config, Context, block_on, runtime};
+use unhurried::{Config, Context, block_on, runtime};
 
 #[allow(dead_code)]
 #[path = "../../examples/conditional.rs"]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use pipeline::{Context, NodeExecutionError, Refusal, node, wrap};
+use unhurried::{Context, NodeExecutionError, Refusal, node, wrap};
 
 #[node]
 async fn add_one(n: i64) -> i64 {

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pipeline::{Context, Journal, JournalStore, MemoryStore, NodeExecutionError, Run, all, at_once, node, outcomes};
 use tokio::sync::{Barrier, Semaphore};
 use tokio::time::timeout;
+use unhurried::{Context, Journal, JournalStore, MemoryStore, NodeExecutionError, Run, all, at_once, node, outcomes};
 
 #[node]
 async fn double(n: u64) -> u64 {
@@ -207,7 +207,7 @@ async fn a_cancelled_read_of_a_fan_in_is_completed_by_a_later_one() {
     let gate = Arc::new(Semaphore::new(0));
     let gated = |n: u64| {
         let gate = gate.clone();
-        let wait = pipeline::wrap("gated", move |n: u64| {
+        let wait = unhurried::wrap("gated", move |n: u64| {
             let gate = gate.clone();
             async move {
                 gate.acquire().await.map_err(|error| error.to_string())?.forget();

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use pipeline::{Config, Context, Data, Instance, Manager, Replica, ReplicaError, ReplicaServer, node, replica};
 use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex, oneshot};
+use unhurried::{Config, Context, Data, Instance, Manager, Replica, ReplicaError, ReplicaServer, node, replica};
 
 static REMOTE: Manager = Manager::new();
 
@@ -153,7 +153,7 @@ async fn t2_51_t2_53_d2_12_d2_47_d2_49_the_same_pipeline_over_the_network() {
 
 #[test]
 fn t2_51_from_blocking_code() {
-    pipeline::block_on(async {
+    unhurried::block_on(async {
         let _alone = ALONE.lock().await;
         let other = Other::start("127.0.0.1:0");
         Calculator::remember(4).unwrap();
@@ -252,11 +252,11 @@ async fn two_clients_never_reset_each_others_instances() {
 }
 
 mod unregistered {
-    pub static NOT_OFFERED: pipeline::Manager = pipeline::Manager::new();
+    pub static NOT_OFFERED: unhurried::Manager = unhurried::Manager::new();
 
     pub struct Stranger;
 
-    #[pipeline::replica(manager = &NOT_OFFERED)]
+    #[unhurried::replica(manager = &NOT_OFFERED)]
     impl Stranger {
         pub fn new() -> Self {
             Stranger

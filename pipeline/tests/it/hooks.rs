@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pipeline::{
+use unhurried::{
     Call, Context, FileStore, Hook, Journal, JournalError, JournalStore, MemoryStore, Next, NodeExecutionError,
     Outcome, Output, Refusal, Run, Spans, Stats, node,
 };
@@ -32,7 +32,7 @@ async fn nested(n: i64) -> Result<i64, NodeExecutionError> {
 #[derive(Clone, Default)]
 struct Watch(Arc<Mutex<Vec<String>>>);
 
-#[pipeline::async_trait]
+#[unhurried::async_trait]
 impl Hook for Watch {
     async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
         let parents = call.parents().collect::<Vec<_>>().join("+");
@@ -97,7 +97,7 @@ async fn a_node_called_in_a_run_belongs_to_it_wherever_it_is_read() {
 /// Answers for one node.
 struct Instead(&'static str, Output);
 
-#[pipeline::async_trait]
+#[unhurried::async_trait]
 impl Hook for Instead {
     async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
         if call.node() == self.0 { Ok(self.1.clone()) } else { next.run().await }
@@ -115,7 +115,7 @@ async fn t2_63_a_hook_may_answer_instead_of_the_body() {
 
 struct Panics;
 
-#[pipeline::async_trait]
+#[unhurried::async_trait]
 impl Hook for Panics {
     async fn around(&self, call: &Call, _: Next<'_>) -> Outcome {
         panic!("at {}", call.node())

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pipeline::{
+use serde::Serialize;
+use unhurried::{
     Call, Context, FileStore, Hook, Journal, JournalError, JournalStore, MemoryStore, Next, NodeExecutionError,
     Outcome, Record, Run, node,
 };
-use serde::Serialize;
 
 type Answer<T> = Result<T, NodeExecutionError>;
 
@@ -52,7 +52,7 @@ fn times(apples: u64, pears: u64) -> Times {
 /// Keeps so many records, then holds on to the next for ever.
 struct Cut(MemoryStore, AtomicUsize);
 
-#[pipeline::async_trait]
+#[unhurried::async_trait]
 impl JournalStore for Cut {
     async fn find(&self, run: &str, place: &str) -> io::Result<Option<Record>> {
         self.0.find(run, place).await
@@ -281,14 +281,14 @@ async fn divided(a: i32, b: i32) -> Option<f64> {
 }
 
 mod first {
-    #[pipeline::node]
+    #[unhurried::node]
     pub async fn greet(name: String) -> String {
         format!("Good day, {name}")
     }
 }
 
 mod second {
-    #[pipeline::node(version = 2)]
+    #[unhurried::node(version = 2)]
     pub async fn greet(name: String) -> String {
         format!("Hello {name}")
     }
@@ -332,7 +332,7 @@ async fn a_record_of_the_old_form_is_refused_by_name_and_only_that_run() {
 #[derive(Clone, Default)]
 struct Places(Arc<Mutex<Vec<String>>>);
 
-#[pipeline::async_trait]
+#[unhurried::async_trait]
 impl Hook for Places {
     async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
         self.0.lock().unwrap().push(format!("{} {}", call.place().unwrap_or("?"), call.node()));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pipeline::{Context, NodeState, all, at_once, node, outcomes};
+use unhurried::{Context, NodeState, all, at_once, node, outcomes};
 
 /// How many there are.
 #[derive(Clone, Default)]
@@ -70,7 +70,7 @@ async fn one_read_of_a_long_chain_keeps_no_value_that_is_used_up() {
     let alive = Alive::default();
     let most = Arc::new(AtomicUsize::new(0));
     let seen = most.clone();
-    let counting = pipeline::wrap("counting", move |value: Arc<Value>| {
+    let counting = unhurried::wrap("counting", move |value: Arc<Value>| {
         seen.fetch_max(value.alive.count(), Ordering::SeqCst);
         let made = Arc::new(value.alive.make(value.n + 1));
         async move { Ok::<_, String>(made) }

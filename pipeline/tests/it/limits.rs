@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pipeline::{
+use tokio::time::timeout;
+use unhurried::{
     Call, Context, Hook, Journal, MemoryStore, Next, NodeExecutionError, Outcome, Refusal, Run, Stats, all, node,
 };
-use tokio::time::timeout;
 
 type Count = Arc<AtomicUsize>;
 
@@ -130,7 +130,7 @@ async fn a_node_object_has_limits_too() {
 #[derive(Clone, Default)]
 struct Again(Count);
 
-#[pipeline::async_trait]
+#[unhurried::async_trait]
 impl Hook for Again {
     async fn around(&self, _: &Call, next: Next<'_>) -> Outcome {
         loop {

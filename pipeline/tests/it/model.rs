@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use pipeline::{Context, NodeExecutionError, all, at_once, block_on, node};
 use proptest::prelude::*;
+use unhurried::{Context, NodeExecutionError, all, at_once, block_on, node};
 
 /// A node by its parents, which come before it, and how it takes them; whether it fails; whether it gives way while it runs.
 #[derive(Debug, Clone)]

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use pipeline::{Context, NodeExecutionError, Piece, Pieces, Run, Stats, node, say};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use unhurried::{Context, NodeExecutionError, Piece, Pieces, Run, Stats, node, say};
 
 const TOKENS: [&str; 3] = ["lazy", " is", " good"];
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use pipeline::{
+use unhurried::{
     Backend, Config, Context, Data, Eventually, Instance, Manager, NodeExecutionError, Replica, ReplicaError, Run,
     Spec, Stats, node, register_backend, replica,
 };
@@ -141,7 +141,7 @@ async fn t2_57_d2_48_calls_by_name_know_what_there_is() {
 mod elsewhere {
     pub struct Twin;
 
-    #[pipeline::replica(manager = &super::CALLING)]
+    #[unhurried::replica(manager = &super::CALLING)]
     impl Twin {
         pub fn new() -> Self {
             Twin

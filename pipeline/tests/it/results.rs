@@ -4,8 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pipeline::{Context, Journal, Manager, MemoryStore, Replica, ReplicaError, Run, node, replica};
 use serde::{Deserialize, Serialize};
+use unhurried::{Context, Journal, Manager, MemoryStore, Replica, ReplicaError, Run, node, replica};
 
 type ApiResult<T> = Result<T, String>;
 type Verdict = ApiResult<i64>;

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pipeline::{
+use tokio::sync::Semaphore;
+use unhurried::{
     Backend, Config, Data, Eventually, Instance, Manager, Replica, ReplicaError, ReplicaServer, Spec, register_backend,
     replica,
 };
-use tokio::sync::Semaphore;
 
 use crate::grpc::{at, server};
 

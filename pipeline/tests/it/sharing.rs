@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use pipeline::{Context, node};
 use tokio::sync::{Barrier, Notify, Semaphore};
 use tokio::time::timeout;
+use unhurried::{Context, node};
 
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
@@ -161,7 +161,7 @@ async fn a_cancelled_read_stops_branches_that_nobody_else_waits_for() {
     let stopped = Arc::new(Notify::new());
     let branch = {
         let stopped = stopped.clone();
-        pipeline::wrap("for ever", move |_: i64| {
+        unhurried::wrap("for ever", move |_: i64| {
             let guard = Dropped(stopped.clone());
             async move {
                 let _guard = guard;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use pipeline::{Context, NodeExecutionError, Run, node};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,6 +10,7 @@ use thinkd::failure::Failure;
 use thinkd::model::Tier;
 use thinkd::pipelines::{self, Host, Pipelines};
 use thinkd::settings::{Flags, Settings, environment};
+use unhurried::{Context, NodeExecutionError, Run, node};
 
 use crate::support::*;
 
