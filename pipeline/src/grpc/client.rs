@@ -287,7 +287,9 @@ impl Backend for Grpc {
         existing.truncate(n); // those that nobody holds are let go of here, and so are not in the list that follows
         let new = *next..next.saturating_add((n - existing.len()) as u64);
         let alive = deployed.with(|deployed| deployed.get(spec.name).map_or(Vec::new(), Fleet::ranges));
-        let instances = alive.into_iter().chain((!new.is_empty()).then(|| new.clone())).collect();
+        let instances = alive.into_iter().chain((!new.is_empty()).then(|| new.clone())).collect::<Vec<_>>();
+        // Counted before it is sent: what is let go of during the exchange is still there, and the server is yet to be told.
+        let told = instances.iter().map(|range| (range.end - range.start) as usize).sum();
         self.0.have(spec, arguments.clone(), instances).await?;
         *next = new.end;
         deployed.with(|deployed| {
@@ -295,7 +297,7 @@ impl Backend for Grpc {
             let fleet = deployed.entry(spec.name).or_insert_with(none);
             fleet.arguments = arguments.clone();
             fleet.alive.extend(new.clone());
-            (fleet.told, fleet.telling) = (fleet.alive.len(), false);
+            (fleet.told, fleet.telling) = (told, false);
         });
         let remote = |instance| -> Arc<dyn Instance> { Arc::new(Remote { link: self.0.clone(), spec, instance }) };
         Ok(existing.into_iter().chain(new.map(remote)).collect())

@@ -89,9 +89,9 @@ impl Worker {
 /// The pool of a type is one for the whole process; who deploys it has it alone.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Waits for something that happens soon, on another task.
+/// Waits for something that happens soon, on another task; longer than any machine needs for it, however busy it is.
 async fn soon(what: impl Fn() -> bool) -> bool {
-    for _ in 0..500 {
+    for _ in 0..3000 {
         if what() {
             return true;
         }
@@ -162,6 +162,48 @@ async fn an_instance_elsewhere_that_was_scaled_away_serves_who_holds_it_and_ends
     };
     FAR.runtime(at(&address), story).await.unwrap();
     assert!(soon(|| ALIVE.load(Ordering::SeqCst) == 0).await);
+}
+
+static HALL: Manager = Manager::new();
+static LET_IN: Semaphore = Semaphore::const_new(2);
+static KNOCKED: Semaphore = Semaphore::const_new(0);
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
+
+/// In a server of this process, built when it is let in.
+struct Guest;
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        INSIDE.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[replica(n = 2, manager = &HALL)]
+impl Guest {
+    pub async fn new() -> Self {
+        KNOCKED.add_permits(1);
+        LET_IN.acquire().await.unwrap().forget();
+        INSIDE.fetch_add(1, Ordering::SeqCst);
+        Guest
+    }
+}
+
+#[tokio::test]
+async fn an_instance_elsewhere_that_is_let_go_of_while_others_are_built_ends() {
+    let address = server(ReplicaServer::of(&HALL)).await;
+    let story = async {
+        let (_first, second) = (Guest::get().await.unwrap(), Guest::get().await.unwrap());
+        Guest::scale(1).await.unwrap();
+        let letting_go = async {
+            KNOCKED.acquire_many(3).await.unwrap().forget(); // the server knows of three, and builds the third
+            drop(second);
+            LET_IN.add_permits(1);
+        };
+        let (scaled, ()) = tokio::join!(Guest::scale(2), letting_go);
+        scaled.unwrap();
+        assert!(soon(|| INSIDE.load(Ordering::SeqCst) == 2).await, "{INSIDE:?}");
+    };
+    HALL.runtime(at(&address), story).await.unwrap();
 }
 
 /// Instances by hand, without a pool and its limit.
