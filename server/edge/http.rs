@@ -111,7 +111,7 @@ impl<T: Body> FromRequest<Arc<Edge>> for Json<T> {
 /// The members of a JSON body, and what is wrong with their text.
 pub async fn json_body(request: Request, edge: &Edge) -> Result<(serde_json::Map<String, Value>, Wrongs), Problem> {
     check_json(request.headers())?;
-    let bytes = body(request, edge.limits.body_bytes, edge.limits.body_ms).await?;
+    let bytes = body(request, edge.limits.body_bytes, edge.limits.body_ms, edge.limits.body_ms).await?;
     let text = std::str::from_utf8(&bytes).map_err(|_| Problem::new(Slug::MalformedJson, "not JSON: not UTF-8"))?;
     let mut wrongs = Wrongs::default();
     let members = json::members(text, &edge.limits, &mut wrongs)?;
@@ -139,8 +139,8 @@ pub fn plain_encoding(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// A body of at most `limit` bytes that arrives within `limit_ms`.
-pub async fn body(request: Request, limit: usize, limit_ms: u64) -> Result<Bytes, Problem> {
+/// A body of at most `limit` bytes that arrives within `limit_ms`, and of which something arrives every `stall_ms`.
+pub async fn body(request: Request, limit: usize, limit_ms: u64, stall_ms: u64) -> Result<Bytes, Problem> {
     let too_large = || {
         metrics::counter!("thinkd_limit_total", "limit" => "body_bytes").increment(1);
         Problem::new(Slug::TooLarge, format!("a body has at most {limit} bytes here"))
@@ -155,7 +155,8 @@ pub async fn body(request: Request, limit: usize, limit_ms: u64) -> Result<Bytes
     let mut stream = request.into_body().into_data_stream();
     let read = async {
         let mut bytes = Vec::with_capacity(room);
-        while let Some(chunk) = stream.next().await {
+        let stalled = |_| Problem::new(Slug::RequestTimeout, format!("nothing of the body arrived for {stall_ms} ms"));
+        while let Some(chunk) = tokio::time::timeout(ms(stall_ms), stream.next()).await.map_err(stalled)? {
             let chunk = chunk.map_err(|_| Problem::new(Slug::InvalidParameter, "the body broke off"))?;
             if bytes.len() + chunk.len() > limit {
                 return Err(too_large());

@@ -298,6 +298,17 @@ async fn bodies_that_are_wrong_are_refused_and_store_nothing() {
     assert!(stub.requests().is_empty());
 }
 
+/// A blob may take long, but not stand still: it would keep a place from those that move.
+#[tokio::test]
+async fn a_blob_of_which_nothing_more_comes_is_given_up() {
+    let stub = Stub::start().await;
+    let app = Setup::new(Medium::sqlite(), &stub).env("THINKD_LIMITS__BODY_MS", 300).start().await;
+    let head = "POST /blobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: image/png\r\nConnection: close\r\n";
+    let answer = raw(&app, &format!("{head}Content-Length: 1000\r\n\r\nab")).await;
+    assert_eq!((answer.status, answer.slug.as_str()), (408, "request-timeout"));
+    assert!(answer.text.contains("nothing of the body arrived for 300 ms"), "{}", answer.text);
+}
+
 #[tokio::test]
 async fn other_resources_refuse_wrong_bodies() {
     let stub = Stub::start().await;

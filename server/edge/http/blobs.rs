@@ -43,7 +43,8 @@ pub async fn upload(
     let declared = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let declared = declared.filter(|kind| *kind != "application/octet-stream").map(str::to_owned);
     let _place = edge.uploads.take(&who.space).await;
-    let bytes = body(request, edge.limits.blob_bytes, edge.limits.body_ms.saturating_mul(10)).await?;
+    let bytes =
+        body(request, edge.limits.blob_bytes, edge.limits.body_ms.saturating_mul(10), edge.limits.body_ms).await?;
     if bytes.is_empty() {
         return Err(Problem::new(Slug::EmptyInput, "the body is empty"));
     }
