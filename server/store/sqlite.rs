@@ -92,11 +92,13 @@ impl Sqlite {
             uploads::clear(&mut connection).await?;
             Ok::<_, Error>((connection, begun, opened))
         };
-        let (connection, begun, (epoch, incarnation)) = match opening.await {
+        let (mut connection, begun, (epoch, incarnation)) = match opening.await {
             Ok(opened) => opened,
             Err(error) => return Err(check::located(&reading(url)?, error).await),
         };
-        let index = IndexFile::open(begun, path, broken.clone()).await?;
+        let (index, renewed) = IndexFile::open(begun, path, broken.clone(), &mut connection).await?;
+        let epoch = renewed.unwrap_or(epoch);
+        let names = file::Names::of(path)?;
         let readers = Arc::new(Readers::new(reading(url)?, settings));
         let leases = Arc::new(Leases::new(incarnation << 32));
         let feed = Arc::new(Feed::default());
@@ -106,6 +108,7 @@ impl Sqlite {
         let backend = Log {
             connection,
             broken: broken.clone(),
+            names,
             leases: leases.clone(),
             known: known.clone(),
             uploads: uploads.clone(),

@@ -214,3 +214,36 @@ on_both!(d4_57_a_server_that_refuses_messages_is_not_ready, |medium| {
     app.post("/threads/main/messages", json!({ "text": large })).await.expect(202);
     assert_eq!(ready(&app).await, 200);
 });
+
+/// Somebody tidies up under a server that runs: SQLite would go on writing to what nobody finds any more.
+#[tokio::test]
+async fn a_file_that_goes_while_it_is_in_use_stops_appends_and_nothing_is_lost() {
+    for (gone, moved) in [("thinkd.db-wal", false), ("thinkd.db", true)] {
+        let stub = Stub::start().await;
+        let mut app = App::start(Medium::sqlite(), &stub).await;
+        app.tell("one").await;
+        let (file, aside) = (app.folder().join(gone), app.folder().join("aside"));
+        if moved {
+            std::fs::rename(&file, &aside).unwrap();
+        } else {
+            std::fs::remove_file(&file).unwrap();
+        }
+        let refused = app.post("/threads/main/messages", json!({ "text": "two" })).await;
+        assert_eq!(refused.status, 503, "{gone}: it is not acknowledged");
+        assert_eq!(ready(&app).await, 503, "{gone}");
+        within("the reason in the log", async {
+            while !app.output().contains(&format!("{gone} was removed, moved or replaced")) {
+                tokio::time::sleep(ms(10)).await;
+            }
+        })
+        .await;
+        app.stop().await;
+        if moved {
+            std::fs::rename(&aside, &file).unwrap();
+        }
+        app.start_again().await;
+        let said: Vec<String> = app.log().await.iter().map(|event| event["payload"]["text"].to_string()).collect();
+        assert!(said.contains(&"\"one\"".to_owned()), "{gone}: {said:?}");
+        app.tell("three").await;
+    }
+}

@@ -1,7 +1,7 @@
 //! The file: its options, its lock, its tables, and what makes a backup of it. Nothing here reads or writes events.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -87,6 +87,37 @@ pub(in crate::store) struct Lock {
 pub(super) fn lock(path: &Path) -> Result<Lock, Error> {
     let taken = || unavailable(path, "another thinkd has this database open".into());
     try_lock(path)?.ok_or_else(taken)
+}
+
+/// The files of a database, to be found where they were opened: SQLite goes on writing to one that was removed, moved or replaced, and
+/// nobody finds what it wrote.
+pub(super) struct Names([(PathBuf, Option<(u64, u64)>); 2]);
+
+impl Names {
+    /// The file and its journal, which is there as long as it is open.
+    pub fn of(path: &Path) -> Result<Self, Error> {
+        // Relative names are those of where the process is now.
+        let path = path.canonicalize().map_err(|error| unavailable(path, error.to_string()))?;
+        let mut journal = path.clone().into_os_string();
+        journal.push("-wal");
+        Ok(Self([path, journal.into()].map(|path| (path.clone(), identity(&path)))))
+    }
+
+    /// The reason, where one of them is another one.
+    pub fn check(&self) -> Result<(), String> {
+        let other = self.0.iter().find(|(path, opened)| identity(path) != *opened);
+        other.map_or(Ok(()), |(path, _)| {
+            Err(format!(
+                "{} was removed, moved or replaced while it is in use; stop the server in order (SIGTERM, not SIGKILL): it then writes all \
+                 it has acknowledged into the database that it opened",
+                path.display()
+            ))
+        })
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 /// Whether somebody has locked the file of a URL. One that is not there is nobody's.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions};
+use uuid::Uuid;
 
 use super::file::named;
 use super::log::Broken;
@@ -144,19 +145,39 @@ pub(super) async fn begin(log: &Path) -> Result<Begun, Error> {
 }
 
 impl IndexFile {
-    /// The index of a log that is open now, as it is or new.
-    pub async fn open(begun: Begun, log: &Path, broken: Broken) -> Result<Self, Error> {
+    /// The index of a log that is open now, as it is or new; and the log's new epoch, if it has lost what this index has found in it: who
+    /// has seen that must not take other events under the same seqs for what comes next.
+    pub async fn open(
+        begun: Begun,
+        log: &Path,
+        broken: Broken,
+        writing: &mut SqliteConnection,
+    ) -> Result<(Self, Option<Uuid>), Error> {
+        let mut epoch = None;
         let mut connection = match begun {
             Begun::Made(connection) => connection,
             Begun::Missing => make(log).await?,
             Begun::Found(mut connection) => {
-                let fits = fits(&mut connection, log).await;
-                if matches!(fits, Ok(true)) {
-                    return Ok(Self { connection, broken });
+                let fit = fit(&mut connection, log).await;
+                if matches!(fit, Ok(Fit::Whole)) {
+                    return Ok((Self { connection, broken }, None));
                 }
-                let why =
-                    fits.err().map_or("it is not of this log, or not finished".to_owned(), |error| error.to_string());
+                let why = match &fit {
+                    Ok(_) => "it is not of this log, or not finished".to_owned(),
+                    Err(error) => error.to_string(),
+                };
                 tracing::warn!(why, file = %beside(log).display(), "the index is made anew");
+                if matches!(fit, Ok(Fit::Ahead)) {
+                    let new = crate::id::fresh();
+                    let renewed = sqlx::query("update log set epoch = $1").bind(new).execute(writing).await;
+                    renewed.map_err(sql::error)?;
+                    epoch = Some(new);
+                    tracing::error!(
+                        file = %log.display(),
+                        "the log has lost events that its index has found in it, or an older copy was put in its place; it has a new \
+                         epoch, so that clients read it from its beginning"
+                    );
+                }
                 // Before another file gets its name: whoever closes last removes the journal of that name.
                 connection.close().await.map_err(sql::error)?;
                 make(log).await?
@@ -164,7 +185,7 @@ impl IndexFile {
         };
         attach_as(&mut connection, log, "source").await?;
         adopt(&mut connection).await?;
-        Ok(Self { connection, broken })
+        Ok((Self { connection, broken }, epoch))
     }
 
     async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
@@ -199,14 +220,30 @@ async fn add(connection: &mut SqliteConnection, space: &Space, left: &mut Left) 
     Ok(Added { upto: events.last().map_or(done, |event| event.seq), more })
 }
 
-/// Whether an index is of this log as it went: somebody may have put an older copy in its place, or one that went another way. Ids
-/// of events are clients', who may send the same to both; that both stored one at the same microsecond they cannot bring about.
-async fn fits(connection: &mut SqliteConnection, log: &Path) -> Result<bool, Error> {
+/// How an index stands to a log.
+enum Fit {
+    /// It is of this log as it went.
+    Whole,
+    /// It is of this log, and has found what is not in it any more.
+    Ahead,
+    /// It is of another one, or of none.
+    Not,
+}
+
+/// Somebody may have put an older copy in the log's place, or one that went another way. Ids of events are clients', who may send the same
+/// to both; that both stored one at the same microsecond they cannot bring about.
+async fn fit(connection: &mut SqliteConnection, log: &Path) -> Result<Fit, Error> {
     attach_as(connection, log, "source").await?;
-    let text = "select exists (select 1 from made_of m join log l on l.epoch = m.epoch where m.version = $1) \
-         and not exists (select 1 from indexed i where i.seq > 0 and not exists (select 1 from events e \
+    let text = "select exists (select 1 from made_of m join log l on l.epoch = m.epoch where m.version = $1), \
+         exists (select 1 from indexed i where i.seq > 0 and not exists (select 1 from events e \
          where e.space = i.space and e.seq = i.seq and e.event_id = i.event_id and e.ts = i.ts))";
-    sqlx::query_scalar(text).bind(VERSION).fetch_one(connection).await.map_err(sql::error)
+    let (is_of, is_ahead): (bool, bool) =
+        sqlx::query_as(text).bind(VERSION).fetch_one(connection).await.map_err(sql::error)?;
+    Ok(match (is_of, is_ahead) {
+        (true, false) => Fit::Whole,
+        (true, true) => Fit::Ahead,
+        (false, _) => Fit::Not,
+    })
 }
 
 impl Indexing for IndexFile {

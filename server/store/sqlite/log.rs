@@ -9,6 +9,7 @@ use sqlx::sqlite::SqliteConnection;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::file::Names;
 use super::uploads::{self, Upload, Uploads};
 use super::{bulk, json, sql, stored};
 use crate::event::Event;
@@ -26,8 +27,8 @@ const COPIED: usize = 1 << 20;
 /// How long what is under way may take to end.
 const ROLLBACK: Duration = Duration::from_secs(1);
 
-/// Set when the disk did not confirm a write: nobody knows what it holds then, and asking again may be answered wrongly.
-/// Nothing more is appended until the process starts anew and reads what there is.
+/// Set when the disk did not confirm a write: nobody knows what it holds then, and asking again may be answered wrongly. And when a file
+/// is not any more where it was opened: the next start would not find what is written. Nothing more is appended until the process starts anew.
 #[derive(Clone, Default)]
 pub(super) struct Broken(Arc<OnceLock<String>>);
 
@@ -35,9 +36,7 @@ impl Broken {
     pub fn check(&self) -> Result<(), Error> {
         match self.0.get() {
             None => Ok(()),
-            Some(why) => {
-                Err(Error::Broken(format!("the disk did not confirm a write ({why}); check it and start anew")))
-            }
+            Some(why) => Err(Error::Broken(why.clone())),
         }
     }
 
@@ -45,13 +44,13 @@ impl Broken {
     pub fn note(&self, error: &sqlx::Error) {
         let code = error.as_database_error().and_then(|cause| cause.code());
         if matches!(code.as_deref(), Some("1034" | "1290")) {
-            self.set(&error.to_string());
+            self.set(format!("the disk did not confirm a write ({error}); check it and start anew"));
         }
     }
 
-    fn set(&self, why: &str) {
-        if self.0.set(why.to_owned()).is_ok() {
-            tracing::error!(why, "the disk did not confirm a write; nothing more is appended");
+    fn set(&self, why: String) {
+        if self.0.set(why.clone()).is_ok() {
+            tracing::error!(why, "nothing more is appended");
         }
     }
 }
@@ -60,6 +59,8 @@ impl Broken {
 pub(super) struct Log {
     pub connection: SqliteConnection,
     pub broken: Broken,
+    /// The files it was opened as.
+    pub names: Names,
     pub leases: Arc<Leases>,
     pub known: Known,
     /// What is to be written beside the appends, and what of it is being written.
@@ -70,6 +71,14 @@ pub(super) struct Log {
 }
 
 impl Log {
+    /// Whether what is written now is kept, and found again.
+    fn sound(&self) -> Result<(), Error> {
+        if let Err(why) = self.names.check() {
+            self.broken.set(why);
+        }
+        self.broken.check()
+    }
+
     async fn run(&mut self, text: &'static str) -> Result<(), Error> {
         let result = sqlx::query(text).execute(&mut self.connection).await;
         result.map(|_| ()).inspect_err(|error| self.broken.note(error)).map_err(sql::error)
@@ -92,7 +101,7 @@ impl Log {
 impl Backend for Log {
     async fn begin(&mut self) -> Result<(), Error> {
         // What is read needs no transaction, since nobody else writes; what is written has one (`put_alone`).
-        self.broken.check()
+        self.sound()
     }
 
     async fn held(&mut self, fences: &[Fence]) -> Result<HashSet<Fence>, Error> {
@@ -186,7 +195,7 @@ impl Backend for Log {
     }
 
     async fn write_aside(&mut self) -> Result<(), Error> {
-        self.broken.check()?;
+        self.sound()?;
         self.run("begin immediate").await?;
         for upload in &mut self.writing {
             uploads::write(&mut self.connection, upload).await?;
@@ -212,7 +221,7 @@ impl Backend for Log {
     }
 
     async fn touch(&mut self, bytes: usize) -> Result<(), Error> {
-        self.broken.check()?;
+        self.sound()?;
         // A count that nobody reads while the store is open; the same value again would not be written.
         let text = "update log set incarnation = incarnation + 1, probe = zeroblob($1)";
         let written = sqlx::query(text).bind(stored(bytes as u64)).execute(&mut self.connection).await;

@@ -142,7 +142,7 @@ fn is_worked_behind_one_that_has_gone(is_granted: bool) -> bool {
     let waiting = || -> Pin<Box<dyn Future<Output = ()>>> { Box::pin(processors.of(&space, async {})) };
     let (mut gone, mut next, begun) = (waiting(), waiting(), std::sync::Barrier::new(2));
     std::thread::scope(|scope| {
-        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let (end, ended) = std::sync::mpsc::sync_channel::<()>(0);
         let begun = &begun;
         let holding = processors.of(&space, async move {
             begun.wait();

@@ -128,6 +128,29 @@ async fn an_index_that_does_not_fit_is_made_anew() {
     assert_eq!(inode(&index), before);
 }
 
+/// A log whose end is gone would give other events the seqs that somebody has seen: it gets another epoch, by which clients know.
+#[tokio::test]
+async fn a_log_that_has_lost_its_end_has_another_epoch() {
+    let medium = Medium::sqlite();
+    let (file, copy) = (medium.folder().join("thinkd.db"), medium.folder().join("copy.db"));
+    let epoch = async || {
+        let store = open(&medium).await;
+        let epoch = store.head(&space()).await.unwrap().epoch;
+        store.close().await;
+        epoch
+    };
+    finds(&medium, "one", &["one"]).await;
+    std::fs::copy(&file, &copy).unwrap();
+    finds(&medium, "two", &["one", "two"]).await;
+    let first = epoch().await;
+    assert_eq!(epoch().await, first, "the control: a start changes nothing");
+    std::fs::copy(&copy, &file).unwrap();
+    let second = epoch().await;
+    assert_ne!(second, first);
+    assert_eq!(epoch().await, second, "it is another one once");
+    finds(&medium, "another two", &["one", "another two"]).await;
+}
+
 /// Two copies of a log that went different ways, with events of the same ids under the same seqs: what the one has found is not
 /// true of the other.
 #[tokio::test]
