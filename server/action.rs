@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::event::{Call, DEPTH_MAX, Draft, is_within_depth};
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, Who};
 use crate::model::ToolCall;
 use crate::store::Blob;
 use crate::tool::{self, Desk, Effect, Output, Toolbox};
@@ -160,6 +160,24 @@ pub fn decision(turn: u64) -> String {
 /// The id of the `index`-th call of a round.
 pub fn call_id(who: &str, round: u64, index: usize) -> String {
     format!("{who}.{round}.{index}")
+}
+
+/// How many of an answer's calls are taken, where `left` more may run: those, and the first beyond, whose result refuses it. The
+/// rest leaves no event of its own, for a model may make tens of thousands at once.
+pub fn taken(made: usize, left: u64) -> usize {
+    made.min(usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1))
+}
+
+/// What is told of the calls that were not taken; nothing where all were. It is no failure of who made them: they go on.
+pub fn left_out(who: &Who, made: usize, taken: usize, limit: u64) -> Option<Failure> {
+    let left_out = made.checked_sub(taken).filter(|count| *count > 0)?;
+    let text = format!(
+        "{who} made {made} tool calls in one answer, and {left_out} of them were left out, neither run nor stored: it may make \
+         {limit} (turn.max_tool_calls)"
+    );
+    let detail =
+        json!({ "module": who.to_string(), "left_out": left_out, "limit": limit, "key": "turn.max_tool_calls" });
+    Some(Failure::new(FailureKind::Budget, text).with(detail))
 }
 
 /// An output small enough for an event: too large a one becomes a blob, and its beginning says so.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::action::{Asked, Limits};
+use crate::action::{self, Asked, Limits};
 use crate::budget::Budget;
 use crate::call::{Caller, Ended, Look, Place, Question, Scope, Until};
 use crate::event::{Draft, Event, When, tag};
@@ -95,6 +95,8 @@ pub struct Hearing {
     pub budget: Arc<Budget>,
     /// Most calls one voice may make.
     pub rounds_max: u64,
+    /// Most tool calls one voice may make.
+    pub calls_max: u64,
     /// Ends everything.
     pub stop: CancellationToken,
 }
@@ -141,13 +143,22 @@ async fn ask(
     let (ready, ended) = asked.map_err(unstored)?;
     hearing.look = look;
     let Hearing { place, .. } = &*hearing;
-    let calls = match &ended {
-        Ended::Answered(answer) => calls(answer, hearing, voice),
-        Ended::Failed(_) | Ended::Stopped => Vec::new(),
+    let left = hearing.calls_max.saturating_sub(calls_made(voice));
+    let (calls, made) = match &ended {
+        Ended::Answered(answer) => (calls(answer, hearing, voice, left), answer.calls.len()),
+        Ended::Failed(_) | Ended::Stopped => (Vec::new(), 0),
     };
     let is_gone = !calls.is_empty() && !is_there(hearing, &voice.name).await.map_err(unstored)?;
     let last = calls.is_empty() || is_gone || voice.rounds + 1 >= hearing.rounds_max;
-    said.extend(ready.records(place, &ended, json!({ "last": last, "calls": calls.len() })));
+    let mut record = json!({ "last": last, "calls": calls.len() });
+    let left_out = action::left_out(who, made, calls.len(), hearing.calls_max);
+    if left_out.is_some() {
+        record["calls_made"] = made.into();
+    }
+    said.extend(ready.records(place, &ended, record));
+    // Not as the voice's own failure: it has not come to its end by that.
+    let told = |failure: &Failure| Draft::failure(&place.thread, Some(place.turn), &Who::Core, failure).when(when);
+    said.extend(left_out.as_ref().map(told));
     match ended {
         Ended::Stopped => Ok(None),
         Ended::Failed(failure) => Err(failure),
@@ -162,7 +173,8 @@ async fn ask(
             if is_gone {
                 return Err(removed());
             }
-            let own = act(hearing, who, &calls, std::mem::take(said)).await.map_err(lost)?;
+            let allowed = Allowed { left, beyond: beyond(hearing.calls_max, left_out) };
+            let own = act(hearing, who, &calls, &allowed, std::mem::take(said)).await.map_err(lost)?;
             if last {
                 let text = format!("{who} was still calling tools after {} calls to its model", hearing.rounds_max);
                 return Err(Failure::new(FailureKind::Budget, text));
@@ -198,7 +210,25 @@ fn question(hearing: &Hearing, voice: &Voice, who: &Who) -> Question {
     }
 }
 
-fn calls(answer: &Answer, hearing: &Hearing, voice: &Voice) -> Vec<Asked> {
+/// How many of a voice's calls run, and what is the result of one beyond.
+struct Allowed {
+    left: u64,
+    beyond: Failure,
+}
+
+/// A voice is shown only what itself did in the turn, so that the result says how many were left out after it, too.
+fn beyond(limit: u64, left_out: Option<Failure>) -> Failure {
+    let text = format!("not run: all {limit} tool calls are used up (turn.max_tool_calls)");
+    let more = left_out.map(|failure| format!("; {}", failure.text)).unwrap_or_default();
+    Failure::new(FailureKind::Budget, text + &more)
+}
+
+/// How many calls a voice has made since it was asked, from what is in the log.
+fn calls_made(voice: &Voice) -> u64 {
+    voice.own.iter().filter(|event| event.has(tag::ACTION)).count() as u64
+}
+
+fn calls(answer: &Answer, hearing: &Hearing, voice: &Voice, left: u64) -> Vec<Asked> {
     let (name, turn) = (&voice.name, hearing.place.turn);
     // A voice may be asked about several things in a turn.
     let who = match &hearing.occasion {
@@ -206,15 +236,22 @@ fn calls(answer: &Answer, hearing: &Hearing, voice: &Voice) -> Vec<Asked> {
         Occasion::FollowUp { .. } => format!("{name}-{turn}-after"),
         Occasion::Asked { question } => format!("{name}-{turn}-q{question}"),
     };
-    answer.calls.iter().enumerate().map(|(index, call)| Asked::new(call, &who, voice.rounds, index)).collect()
+    let taken = &answer.calls[..action::taken(answer.calls.len(), left)];
+    taken.iter().enumerate().map(|(index, call)| Asked::new(call, &who, voice.rounds, index)).collect()
 }
 
 /// Runs the calls in order and appends what they leave, after `before`. Returns the actions and results.
-async fn act(hearing: &Hearing, who: &Who, calls: &[Asked], before: Vec<Draft>) -> Result<Vec<Event>, Lost> {
+async fn act(
+    hearing: &Hearing,
+    who: &Who,
+    calls: &[Asked],
+    allowed: &Allowed,
+    before: Vec<Draft>,
+) -> Result<Vec<Event>, Lost> {
     let Hearing { place, tools, .. } = hearing;
     let mut drafts = before;
     let mut own = Vec::new();
-    for call in calls {
+    for (number, call) in (0..).zip(calls) {
         let desk = Desk {
             space: place.space.clone(),
             thread: place.thread.clone(),
@@ -235,7 +272,11 @@ async fn act(hearing: &Hearing, who: &Who, calls: &[Asked], before: Vec<Draft>) 
             store: hearing.caller.store().clone(),
         };
         drafts.extend(call.action(tools, &desk));
-        drafts.extend(call.run(tools, &desk, hearing.tool_limits).await);
+        if number < allowed.left {
+            drafts.extend(call.run(tools, &desk, hearing.tool_limits).await);
+        } else {
+            drafts.push(call.refused(&desk, &allowed.beyond));
+        }
         let drafts = std::mem::take(&mut drafts);
         let stored = hearing.scribe.write_beside(drafts).await?;
         own.extend(stored.iter().map(|shown| &shown.event).filter(|event| is_own(event, who)).cloned());

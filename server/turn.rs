@@ -38,7 +38,8 @@ pub struct Options {
     /// Most answers of the decision in one turn; also most answers of one voice. A step in sub-steps, where each answer decides
     /// one thing, has as many as its budget of calls allows.
     pub max_rounds: u64,
-    /// Most tool calls of the decision in one turn; in sub-steps at least as many as calls to the model.
+    /// Most tool calls of the decision in one turn; in sub-steps at least as many as calls to the model. Also most tool calls of a
+    /// voice each time it is asked.
     pub max_tool_calls: u64,
     /// What new client input does to a running turn.
     pub policy: Policy,

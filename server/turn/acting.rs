@@ -52,9 +52,19 @@ impl Driver {
         let reading = self.read(answer);
         let written = if answer.calls.is_empty() { &reading.calls } else { &answer.calls };
         let who = action::decision(self.turn.number());
+        let left = self.turn.calls_max().saturating_sub(self.turn.calls_made());
+        let taken = action::taken(written.len(), left);
         let calls: Vec<Asked> =
-            written.iter().enumerate().map(|(index, call)| Asked::new(call, &who, round, index)).collect();
-        let mut drafts = ready.records(&self.place, ended, json!({ "calls": self.recorded(&calls) }));
+            written[..taken].iter().enumerate().map(|(index, call)| Asked::new(call, &who, round, index)).collect();
+        let mut record = json!({ "calls": self.recorded(&calls) });
+        if taken < written.len() {
+            record["calls_made"] = written.len().into();
+        }
+        let mut drafts = ready.records(&self.place, ended, record);
+        // With the record: whatever stops the server in between, this is told once.
+        if let Some(failure) = action::left_out(&Who::Decision, written.len(), taken, self.turn.calls_max()) {
+            drafts.push(self.failure(&Who::Core, &failure));
+        }
         if !answer.text.trim().is_empty() {
             drafts.push(Draft::decision_said(&self.place.thread, self.turn.number(), answer.text.trim()));
         }

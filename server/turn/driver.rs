@@ -425,6 +425,7 @@ impl Driver {
             tool_limits: mind.tool_limits,
             budget: mind.budget.clone(),
             rounds_max: mind.options.max_rounds.max(1),
+            calls_max: mind.options.max_tool_calls,
             stop: stop.clone(),
         }
     }

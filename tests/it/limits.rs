@@ -159,3 +159,74 @@ on_both!(the_limit_of_threads_of_a_space_holds_at_every_door, |medium| {
     app.post("/threads/new/messages", json!({ "text": "hi" })).await.expect(202);
     app.post("/threads/newer/messages", json!({ "text": "hi" })).await.expect_problem(422, "unprocessable");
 });
+
+/// An answer with so many calls of one tool, in one piece: in small ones it would take the stub half a minute to send.
+fn flood(calls: usize) -> Answer {
+    let look = |n: usize| json!({ "key": format!("k{n}") }).to_string();
+    let function = |n: usize| json!({ "name": "state_get", "arguments": look(n) });
+    let call = |n: usize| json!({ "id": format!("call_{n}"), "type": "function", "function": function(n) });
+    let message = json!({ "role": "assistant", "content": null, "tool_calls": Vec::from_iter((0..calls).map(call)) });
+    let choice = json!({ "index": 0, "message": message, "finish_reason": "tool_calls" });
+    raw(json!({ "id": "flood", "object": "chat.completion", "created": 1, "choices": [choice] })
+        .to_string()
+        .into_bytes())
+}
+
+// What one answer leaves in the log is bounded by what the turn may do, not by what the model writes.
+on_both!(of_an_answer_with_thousands_of_tool_calls_only_those_the_turn_may_make_are_stored, |medium| {
+    let stub = Stub::start().await;
+    stub.script(decision, [flood(5_000), reply("I shall be brief.")]);
+    let app = App::start(medium, &stub).await;
+    app.tell("go").await;
+    let log = app.log().await;
+    assert!(log.len() < 100, "{} events", log.len());
+    let results = with(&log, &["result", "tool:state_get"]);
+    let refused: Vec<bool> = results.iter().map(|event| said(event).contains("turn.max_tool_calls")).collect();
+    assert_eq!(refused, [[false; 32].as_slice(), &[true]].concat(), "as many as may run, and the first that may not");
+    let told = one(&log, &["failure", "budget", "core"]);
+    assert!(said(told).contains("5000 tool calls") && said(told).contains("4967 of them were left out"), "{told}");
+    assert!(said(told).contains("turn.max_tool_calls"), "{told}");
+    let record = one(&log, &["call:decision"]);
+    assert_eq!(
+        (record["payload"]["calls"].as_array().unwrap().len(), &record["payload"]["calls_made"]),
+        (33, &json!(5_000))
+    );
+    assert_eq!(one(&log, &["turn", "ended"])["payload"]["outcome"], "failed");
+    // The next turn is as any other, and its model reads what became of the calls.
+    assert_eq!(said(&app.tell("go on").await[0]), "I shall be brief.");
+    assert!(stub.nth(1, decision).await.says("4967 of them were left out"));
+    // Control: what stays within the limit is neither cut nor told of.
+    stub.script(decision, [flood(32)]);
+    let before = app.log().await.len();
+    app.tell("as many as there may be").await;
+    let log = app.log().await.split_off(before);
+    assert_eq!(with(&log, &["result", "tool:state_get"]).len(), 32);
+    assert!(with(&log, &["failure", "core"]).is_empty(), "{}", story(&log));
+    envelope::check_log(&app.log().await);
+});
+
+on_both!(of_a_voices_answer_with_thousands_of_tool_calls_only_those_it_may_make_are_stored, |medium| {
+    let stub = Stub::start().await;
+    stub.script(voice("a"), [flood(3), flood(5_000), text("That was too much.")]);
+    let app = Setup::new(medium, &stub).voices(&["a"]).env("THINKD_TURN__SUBMODULE_TIMEOUT_MS", 60_000).start().await;
+    assert_eq!(said(&app.tell("go").await[0]), "ok: go");
+    let log = app.log().await;
+    assert!(log.len() < 110, "{} events", log.len());
+    let results = with(&log, &["result", "tool:state_get", "submodule:a"]);
+    let refused: Vec<bool> = results.iter().map(|event| said(event).contains("turn.max_tool_calls")).collect();
+    assert_eq!(refused, [[false; 32].as_slice(), &[true]].concat(), "three of its first answer, and 29 of the second");
+    let told = one(&log, &["failure", "budget", "core"]);
+    assert!(said(told).contains("submodule:a made 5000 tool calls"), "{told}");
+    assert!(said(told).contains("4970 of them were left out") && said(told).contains("turn.max_tool_calls"), "{told}");
+    // It is told, and may still speak.
+    assert!(stub.nth(2, voice("a")).await.says("4970 of them were left out"));
+    assert!(
+        log.iter().any(|event| has(event, "submodule:a") && said(event) == "That was too much."),
+        "{}",
+        story(&log)
+    );
+    let records = with(&log, &["call:submodule:a"]);
+    let made: Vec<_> = records.iter().map(|r| (&r["payload"]["calls"], &r["payload"]["calls_made"])).collect();
+    assert_eq!(made[..3], [(&json!(3), &Value::Null), (&json!(30), &json!(5_000)), (&json!(0), &Value::Null)]);
+    envelope::check_log(&log);
+});

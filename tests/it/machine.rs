@@ -255,3 +255,22 @@ fn what_belongs_to_another_turn_changes_nothing() {
     play.turn.apply(&Draft::submodule_said(&play.thread, 1, &name, When::FollowUp, "later").preview());
     assert_eq!(play.turn.next(), before);
 }
+
+#[test]
+fn a_turn_that_is_taken_up_after_its_calls_were_cut_runs_those_recorded_and_no_more() {
+    let (options, budget) = limits();
+    let mut play = Play::new(0, &options, &budget);
+    let calls: Vec<Value> = (0..8).map(|n| json!({ "id": format!("c0.{n}"), "tool": "query_events" })).collect();
+    let record = play.record(&Who::Decision, "decide", json!({ "calls": calls, "calls_made": 5_000 }));
+    let told = thinkd::action::left_out(&Who::Decision, 5_000, 8, 7).unwrap();
+    play.append(vec![record, Draft::failure(&play.thread, Some(1), &Who::Core, &told)]);
+    let call = |id: &'static str| Call { turn: 1, by: &Who::Decision, tool: "query_events", call_id: id };
+    play.append(vec![Draft::result(&play.thread, &call("c0.0"), json!([]), 0)]);
+    let Next::Act(pending) = play.resumed(3, &options, &budget).next() else { panic!("the rest is to be run") };
+    assert_eq!(pending.iter().map(|call| call.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(play.resumed(3, &options, &budget).calls_made(), 8);
+    for id in ["c0.1", "c0.2", "c0.3", "c0.4", "c0.5", "c0.6", "c0.7"] {
+        play.append(vec![Draft::result(&play.thread, &call(id), json!([]), 0)]);
+    }
+    assert!(matches!(play.turn.next(), Next::GiveUp(failure) if failure.text.contains("turn.max_tool_calls")));
+}
