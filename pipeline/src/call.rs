@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 use crate::context::{Argument, Call, Context, HasContext};
 use crate::data::Gathering;
-use crate::node::{Body, Function, Kind, Node, Outcome, Output, Recipe};
+use crate::node::{Few, Function, Kind, Node, Outcome, Output, Parents, Recipe};
 use crate::once::Once;
 use crate::past::Past;
 use crate::{Value, run};
@@ -18,27 +18,27 @@ use crate::{Value, run};
 impl Call {
     /// A call of the node of this name.
     pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
-        Call { name: name.into(), parents: Vec::new() }
+        Call { name: name.into(), parents: Few::new() }
     }
 
-    /// The pending value of this call: `run` of what was `given`, and of the parents' values; `gather` says the same
-    /// arguments as data.
+    /// The pending value of this call: `run` of what was `given`, and of the parents; `gather` says the same arguments as
+    /// data.
     pub fn pending<T: Value, G: Send + Sync + 'static>(
         self,
         kind: Kind,
         given: G,
-        run: impl Fn(&G, Vec<Output>) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
-        gather: impl Fn(&G, &[Output], &mut Gathering) + Send + Sync + 'static,
+        run: impl Fn(&G, &Parents) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
+        gather: impl Fn(&G, &Parents, &mut Gathering) + Send + Sync + 'static,
     ) -> Context<T> {
-        self.pending_by(kind, Body::Values(Arc::new(Called { given, run, gather })))
+        self.pending_by(kind, Called { given, run, gather })
     }
 
-    pub(crate) fn pending_by<T: Value>(self, kind: Kind, body: Body) -> Context<T> {
+    pub(crate) fn pending_by<T: Value>(self, kind: Kind, function: impl Function + 'static) -> Context<T> {
         Context::of(Arc::new(Node {
             past: Past::of(self.name, false),
             kind: Some(kind),
             birth: run::birth(&self.parents),
-            once: Once::pending(Recipe { parents: self.parents, body, saying: None }),
+            once: Once::pending(Arc::new(Recipe { parents: Parents(self.parents), saying: OnceLock::new(), function })),
         }))
     }
 }
@@ -52,14 +52,18 @@ struct Called<G, R, A> {
 impl<G, R, A> Function for Called<G, R, A>
 where
     G: Send + Sync,
-    R: Fn(&G, Vec<Output>) -> BoxFuture<'static, Outcome> + Send + Sync,
-    A: Fn(&G, &[Output], &mut Gathering) + Send + Sync,
+    R: Fn(&G, &Parents) -> BoxFuture<'static, Outcome> + Send + Sync,
+    A: Fn(&G, &Parents, &mut Gathering) + Send + Sync,
 {
-    fn run(&self, parents: Vec<Output>) -> BoxFuture<'static, Outcome> {
+    fn reads(&self) -> bool {
+        false
+    }
+
+    fn run(&self, parents: &Parents) -> BoxFuture<'static, Outcome> {
         (self.run)(&self.given, parents)
     }
 
-    fn gather(&self, parents: &[Output], into: &mut Gathering) {
+    fn gather(&self, parents: &Parents, into: &mut Gathering) {
         (self.gather)(&self.given, parents, into);
     }
 }
@@ -127,7 +131,7 @@ impl<F, A: Value> Wrapped<F, A> {
             Kind::of::<T>(None).transient(),
             given,
             |(function, argument), parents| {
-                let (argument, function) = (Arc::unwrap_or_clone(argument.value(&parents)), function.clone());
+                let (argument, function) = (Arc::unwrap_or_clone(argument.value(parents)), function.clone());
                 Box::pin(async move { outcome(function(argument).await) })
             },
             // The type is not known to be data where a closure is wrapped.

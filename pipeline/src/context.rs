@@ -13,7 +13,7 @@ use crate::blocking;
 use crate::error::NodeExecutionError;
 use crate::executor;
 use crate::graph::Graph;
-use crate::node::{Node, Output};
+use crate::node::{Few, Node, Output, Parents};
 use crate::pieces::Pieces;
 
 /// What a node may take and return: any plain value that can be cloned and sent between threads.
@@ -90,8 +90,7 @@ impl<T: Value> Context<T> {
 
     /// Runs what is pending, and returns the value.
     pub async fn data(&self) -> Result<T, NodeExecutionError> {
-        let value = executor::materialise(&self.node).await?;
-        Ok(Arc::unwrap_or_clone(value.shared()))
+        Ok(executor::materialise(&self.node).await?.value())
     }
 
     /// [`run`](Self::run) for callers that are not async; see [`block_on`](crate::block_on) for where it works.
@@ -263,7 +262,7 @@ impl<Rest: HasContext> HasContext for (Plain, Rest) {}
 #[doc(hidden)]
 pub struct Call {
     pub(crate) name: Cow<'static, str>,
-    pub(crate) parents: Vec<Arc<Node>>,
+    pub(crate) parents: Few<Arc<Node>>,
 }
 
 /// An argument as the node keeps it: the value, or which of the parents will have it.
@@ -271,16 +270,16 @@ pub struct Call {
 pub enum Given<T> {
     Plain(Arc<T>),
     Parent(usize),
-    Parents(Range<usize>, fn(&[Output]) -> T),
+    Parents(Range<usize>, fn(&Parents, Range<usize>) -> T),
 }
 
 impl<T: Value> Given<T> {
     /// The value, once the parents have theirs.
-    pub fn value(&self, parents: &[Output]) -> Arc<T> {
+    pub fn value(&self, parents: &Parents) -> Arc<T> {
         match self {
             Given::Plain(value) => value.clone(),
-            Given::Parent(place) => parents[*place].shared(),
-            Given::Parents(places, gather) => Arc::new(gather(&parents[places.clone()])),
+            Given::Parent(place) => parents.value(*place).shared(),
+            Given::Parents(places, gather) => Arc::new(gather(parents, places.clone())),
         }
     }
 }

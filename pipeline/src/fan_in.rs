@@ -3,12 +3,13 @@
 //! All of it is one mechanism: a node whose parents are all of the contexts, in their order. The index of a branch is the
 //! index of its context, known in [`gather`] for an argument and in [`Branches`] for a fan-in that reads for itself.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Value;
 use crate::context::{Argument, Call, Context, Given, Pending};
 use crate::error::NodeExecutionError;
-use crate::node::{Body, Branches, Gather, Kind, Output};
+use crate::node::{Branches, Gather, Kind, Output, Parents};
 
 /// All of these, by index: the form of "map over N and reduce".
 ///
@@ -42,7 +43,7 @@ pub fn all<T: Value>(contexts: impl IntoIterator<Item = Context<T>>) -> Context<
         Kind::of::<Vec<T>>(None).transient(),
         values,
         |values, parents| {
-            let all = values.value(&parents);
+            let all = values.value(parents);
             Box::pin(async move { Ok(Output::new(Arc::unwrap_or_clone(all))) })
         },
         |_, _, into| into.add("contexts", None),
@@ -131,7 +132,7 @@ impl AtOnce {
         let mut call = Call::new(name);
         let _ = many(contexts, &mut call);
         let branches = Branches { at_once: self.0, to_the_end, gather };
-        call.pending_by(Kind::of::<U>(None).transient(), Body::Branches(branches))
+        call.pending_by(Kind::of::<U>(None).transient(), branches)
     }
 }
 
@@ -143,8 +144,8 @@ fn many<T: Value>(contexts: impl IntoIterator<Item = Context<T>>, call: &mut Cal
 }
 
 /// The values of these parents: the one of branch `i` at `i`.
-fn gather<T: Value>(parents: &[Output]) -> Vec<T> {
-    parents.iter().map(Output::value).collect()
+fn gather<T: Value>(parents: &Parents, places: Range<usize>) -> Vec<T> {
+    places.map(|place| parents.value(place).value()).collect()
 }
 
 impl<T: Value> Argument<Vec<T>> for Vec<Context<T>> {

@@ -135,14 +135,12 @@ impl Seen {
     }
 
     fn parents(&self, parents: &mut Vec<Seen>) {
-        let mut nodes = Vec::new();
         if let Seen::Node(node) = self
-            && node.parents(&mut nodes)
+            && node.parents(|parent| parents.push(Seen::Node(parent.clone())))
         {
-            parents.extend(nodes.into_iter().map(Seen::Node));
-        } else {
-            parents.extend(self.past().made_of().iter().cloned().map(Seen::Past));
+            return;
         }
+        parents.extend(self.past().made_of().iter().cloned().map(Seen::Past));
     }
 
     fn drawn(&self, id: usize) -> GraphNode {

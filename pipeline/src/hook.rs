@@ -156,7 +156,7 @@ impl<'a> Next<'a> {
     pub fn run(&self) -> BoxFuture<'a, Outcome> {
         match self.hooks.split_first() {
             Some((hook, hooks)) => hook.around(self.call, Next { hooks, call: self.call }),
-            None => executor::run_body(&self.call.node).boxed(),
+            None => executor::run_body(self.call.node.clone()).boxed(),
         }
     }
 }

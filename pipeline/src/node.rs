@@ -6,18 +6,21 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use smallvec::SmallVec;
+use tokio::task::futures::TaskLocalFuture;
 
 use crate::data::{ArgumentError, Arguments, Gathering};
 use crate::error::{Cause, NodeExecutionError};
+use crate::executor::Attempt;
 use crate::limits::Limits;
 use crate::once::Once;
 use crate::past::Past;
 use crate::pieces::{self, Saying};
-use crate::run::{self, Birth};
+use crate::run::{self, Birth, Here};
 use crate::{Value, executor};
 
 /// The value of a node, shared by all who read it.
@@ -27,22 +30,22 @@ pub struct Output(Arc<dyn Any + Send + Sync>);
 /// What came of a node: its value, or why there is none.
 pub type Outcome = Result<Output, Cause>;
 
-/// How a node's value is computed.
-#[derive(Clone)]
-pub(crate) enum Body {
-    /// On the values of its parents, which are run before.
-    Values(Arc<dyn Function>),
-    /// By reading its parents itself.
-    Branches(Branches),
-}
+/// As many as a node commonly has arguments take no memory block of their own.
+pub(crate) type Few<T> = SmallVec<[T; 2]>;
+
+/// What of a node's arguments were contexts, in the order of the arguments; a context given twice is here twice.
+pub struct Parents(pub(crate) Few<Arc<Node>>);
 
 /// A node's function, with the arguments it was called with.
 pub(crate) trait Function: Send + Sync {
-    /// Calls the function. `parents` are the values of those that were pending.
-    fn run(&self, parents: Vec<Output>) -> BoxFuture<'static, Outcome>;
+    /// Whether it reads its parents itself. Else they are run before.
+    fn reads(&self) -> bool;
 
-    /// The same arguments as data.
-    fn gather(&self, parents: &[Output], into: &mut Gathering);
+    /// Calls the function.
+    fn run(&self, parents: &Parents) -> BoxFuture<'static, Outcome>;
+
+    /// The arguments as data.
+    fn gather(&self, parents: &Parents, into: &mut Gathering);
 }
 
 /// What came of a branch that was read.
@@ -61,6 +64,27 @@ pub(crate) struct Branches {
     pub(crate) gather: Gather,
 }
 
+impl Function for Branches {
+    fn reads(&self) -> bool {
+        true
+    }
+
+    fn run(&self, parents: &Parents) -> BoxFuture<'static, Outcome> {
+        executor::gather(parents.0.to_vec(), *self).boxed()
+    }
+
+    fn gather(&self, _: &Parents, into: &mut Gathering) {
+        into.add("contexts", None);
+    }
+}
+
+impl Parents {
+    /// The value of one of them, once they are done.
+    pub(crate) fn value(&self, place: usize) -> Output {
+        self.0[place].once.get().unwrap_or_else(|| unreachable!("a node is run after its parents"))
+    }
+}
+
 impl Output {
     /// A value as nodes hand it on.
     pub fn new<T: Value>(value: T) -> Self {
@@ -72,14 +96,14 @@ impl Output {
         self.0.downcast_ref()
     }
 
-    /// A copy of the value for one who keeps it.
-    pub(crate) fn value<T: Value>(&self) -> T {
+    /// The value for one who keeps it: a copy, if others have it.
+    pub(crate) fn value<T: Value>(self) -> T {
         Arc::unwrap_or_clone(self.shared())
     }
 
-    pub(crate) fn shared<T: Send + Sync + 'static>(&self) -> Arc<T> {
+    pub(crate) fn shared<T: Send + Sync + 'static>(self) -> Arc<T> {
         // A context's type is its node's; an answer from a hook is checked before it becomes a value.
-        self.0.clone().downcast().unwrap_or_else(|_| unreachable!("a node holds another type than its context says"))
+        self.0.downcast().unwrap_or_else(|_| unreachable!("a node holds another type than its context says"))
     }
 }
 
@@ -88,18 +112,17 @@ pub(crate) struct Node {
     pub(crate) past: Arc<Past>,
     /// Of a value that is computed.
     pub(crate) kind: Option<Kind>,
-    pub(crate) once: Once<Recipe, Output, Cause>,
+    pub(crate) once: Once<Arc<Recipe>, Output, TaskLocalFuture<Here, Attempt>>,
     /// Where in a run it was called, if inside of one.
     pub(crate) birth: Option<Birth>,
 }
 
 /// What makes a node's value. It is gone when the value is there: a done node lets go of what it was made of.
-pub(crate) struct Recipe {
-    /// In the order of the arguments; a context given twice is here twice.
-    pub(crate) parents: Vec<Arc<Node>>,
-    pub(crate) body: Body,
+pub(crate) struct Recipe<F: ?Sized = dyn Function> {
+    pub(crate) parents: Parents,
     /// What is said of the value while it is made, as soon as somebody says or looks.
-    pub(crate) saying: Option<Saying>,
+    pub(crate) saying: OnceLock<Saying>,
+    pub(crate) function: F,
 }
 
 /// What must be known of a value's type once the type is erased.
@@ -139,60 +162,63 @@ impl Node {
         &self.past.name
     }
 
-    /// Puts what must be done before this can be run behind what is there already. Whether this is pending at all.
-    pub(crate) fn awaited(&self, nodes: &mut Vec<Arc<Node>>) -> bool {
-        let add = |recipe: &mut Recipe| match recipe.body {
-            Body::Values(_) => nodes.extend_from_slice(&recipe.parents),
-            Body::Branches(_) => {}
+    /// Sees what must be done before this can be run. Whether this is pending at all.
+    pub(crate) fn awaited(&self, see: impl FnMut(&Arc<Node>)) -> bool {
+        let awaited = |recipe: &mut Arc<Recipe>| match recipe.function.reads() {
+            false => recipe.parents.0.iter().for_each(see),
+            true => {}
         };
-        self.once.recipe(add).is_some()
+        self.once.recipe(awaited).is_some()
     }
 
     /// Like [`Self::awaited`], with the branches that it reads itself.
-    pub(crate) fn parents(&self, nodes: &mut Vec<Arc<Node>>) -> bool {
-        self.once.recipe(|recipe| nodes.extend_from_slice(&recipe.parents)).is_some()
+    pub(crate) fn parents(&self, see: impl FnMut(&Arc<Node>)) -> bool {
+        self.once.recipe(|recipe| recipe.parents.0.iter().for_each(see)).is_some()
     }
 
     /// The computation. Nothing of it runs until it is polled.
     pub(crate) fn body(&self) -> BoxFuture<'static, Outcome> {
-        let recipe = self.once.recipe(|recipe| (recipe.body.clone(), recipe.parents.clone(), recipe.saying.clone()));
-        if let Some((_, _, Some(saying))) = &recipe {
+        let recipe = self.recipe().unwrap_or_else(|| unreachable!("only what is pending is run"));
+        if let Some(saying) = recipe.saying.get() {
             pieces::begin(saying);
         }
-        match recipe {
-            Some((Body::Values(function), parents, _)) => function.run(values(&parents)),
-            Some((Body::Branches(branches), parents, _)) => executor::gather(parents, branches).boxed(),
-            None => unreachable!("only what is pending is run"),
-        }
+        recipe.function.run(&recipe.parents)
+    }
+
+    /// What it is made of, for those who do more with it than look. Never held across an await.
+    fn recipe(&self) -> Option<Arc<Recipe>> {
+        self.once.recipe(|recipe| recipe.clone())
     }
 
     /// Where its pieces are said, until the value is there.
     pub(crate) fn saying(&self) -> Option<Saying> {
-        self.once.recipe(|recipe| recipe.saying.get_or_insert_with(pieces::nothing).clone())
+        self.once.recipe(|recipe| recipe.saying.get_or_init(pieces::nothing).clone())
     }
 
     /// Says that there is no computation of it any more.
     pub(crate) fn end_saying(&self) {
-        if let Some(Some(saying)) = self.once.recipe(|recipe| recipe.saying.clone()) {
+        if let Some(Some(saying)) = self.once.recipe(|recipe| recipe.saying.get().cloned()) {
             pieces::end(&saying);
         }
     }
 
     /// What it is called with, as long as it is pending and once its parents are done.
     pub(crate) fn arguments(&self) -> Result<Arguments, ArgumentError> {
-        match self.once.recipe(|recipe| (recipe.body.clone(), recipe.parents.clone())) {
-            Some((Body::Values(function), parents)) => {
-                let mut gathering = Gathering::new();
-                function.gather(&values(&parents), &mut gathering);
-                gathering.end()
-            }
-            _ => Err(ArgumentError::NotData("contexts".to_owned())),
+        let mut gathering = Gathering::new();
+        match self.recipe() {
+            Some(recipe) => recipe.function.gather(&recipe.parents, &mut gathering),
+            None => gathering.add("contexts", None),
         }
+        gathering.end()
     }
 
     /// Writes down what it was made of. To be done while that is still known.
     pub(crate) fn remember(&self) {
-        self.once.recipe(|recipe| self.past.remember(&recipe.parents));
+        self.once.recipe(|recipe| self.past.remember(&recipe.parents.0));
+    }
+
+    pub(crate) fn limits(&self) -> Option<&'static Limits> {
+        self.kind?.limits
     }
 
     /// Whether this could be the node's value.
@@ -201,17 +227,14 @@ impl Node {
     }
 }
 
-fn values(parents: &[Arc<Node>]) -> Vec<Output> {
-    let values = parents.iter().map(|parent| parent.once.get()).collect::<Option<_>>();
-    values.unwrap_or_else(|| unreachable!("a node is run after its parents"))
-}
-
 /// Some of what is beneath others, and themselves: every parent before its children, arguments in their order.
 pub(crate) struct Walk<N> {
     pub(crate) order: Vec<N>,
     /// Where in that order each is, by its [key](Walked::key).
-    pub(crate) places: HashMap<usize, usize, BuildHasherDefault<Spread>>,
+    pub(crate) places: Places,
 }
+
+pub(crate) type Places = HashMap<usize, usize, BuildHasherDefault<Spread>>;
 
 /// What a walk goes by.
 pub(crate) trait Walked: Clone {
@@ -279,7 +302,10 @@ impl Drop for Node {
 }
 
 impl Node {
-    fn let_go(&self) -> Vec<Arc<Node>> {
-        self.once.recipe(|recipe| std::mem::take(&mut recipe.parents)).unwrap_or_default()
+    fn let_go(&self) -> Few<Arc<Node>> {
+        // Nobody else has the recipe: who has it has the node.
+        let recipe =
+            |recipe: &mut Arc<Recipe>| Arc::get_mut(recipe).map(|recipe| std::mem::take(&mut recipe.parents.0));
+        self.once.recipe(recipe).flatten().unwrap_or_default()
     }
 }

@@ -7,11 +7,9 @@
 use std::future::Future;
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared, WeakShared};
+use futures_util::future::{Shared, WeakShared};
 
 use crate::sync::Mutex;
-
-type Attempt<T, E> = Shared<BoxFuture<'static, Result<T, E>>>;
 
 /// A cell that is filled by the first computation to succeed.
 ///
@@ -19,20 +17,20 @@ type Attempt<T, E> = Shared<BoxFuture<'static, Result<T, E>>>;
 /// - When the last reader goes away, the computation is dropped; the next reader begins anew.
 /// - A failure goes to everyone who had joined and is not kept.
 /// - What the value is made of, the recipe, is kept until the value is there, and no longer.
-pub struct Once<R, T, E> {
-    state: Mutex<State<R, T, E>>,
+pub struct Once<R, T, F: Future> {
+    state: Mutex<State<R, T, F>>,
 }
 
-enum State<R, T, E> {
+enum State<R, T, F: Future> {
     /// The attempt belongs to its readers: the cell must not keep alive what nobody waits for.
     Pending {
         recipe: R,
-        attempt: Option<WeakShared<BoxFuture<'static, Result<T, E>>>>,
+        attempt: Option<WeakShared<F>>,
     },
     Full(T),
 }
 
-impl<R, T: Clone, E: Clone> Once<R, T, E> {
+impl<R, T: Clone, E: Clone, F: Future<Output = Result<T, E>>> Once<R, T, F> {
     /// A cell to be computed from this.
     pub fn pending(recipe: R) -> Self {
         Once { state: Mutex::new(State::Pending { recipe, attempt: None }) }
@@ -76,10 +74,7 @@ impl<R, T: Clone, E: Clone> Once<R, T, E> {
 
     /// The value; or joins the computation under way; or begins it. `compute` is called under the lock: it makes the
     /// future and runs nothing of it.
-    pub async fn get_or_compute<F>(&self, compute: impl FnOnce() -> F) -> Result<T, E>
-    where
-        F: Future<Output = Result<T, E>> + Send + 'static,
-    {
+    pub async fn get_or_compute(&self, compute: impl FnOnce() -> F) -> Result<T, E> {
         let attempt = match self.join(compute) {
             Ok(value) => return Ok(value),
             Err(attempt) => attempt,
@@ -91,15 +86,12 @@ impl<R, T: Clone, E: Clone> Once<R, T, E> {
         result
     }
 
-    fn join<F>(&self, compute: impl FnOnce() -> F) -> Result<T, Attempt<T, E>>
-    where
-        F: Future<Output = Result<T, E>> + Send + 'static,
-    {
+    fn join(&self, compute: impl FnOnce() -> F) -> Result<T, Shared<F>> {
         self.state.with(|state| match state {
             State::Full(value) => Ok(value.clone()),
             State::Pending { attempt, .. } => {
                 Err(attempt.as_ref().and_then(WeakShared::upgrade).unwrap_or_else(|| {
-                    let begun = compute().boxed().shared();
+                    let begun = compute().shared();
                     *attempt = begun.downgrade();
                     begun
                 }))
@@ -108,7 +100,7 @@ impl<R, T: Clone, E: Clone> Once<R, T, E> {
     }
 
     /// Keeps a success, and lets go of what it was made of; forgets a failure, unless someone has begun anew since.
-    fn settle(&self, attempt: &Attempt<T, E>, result: &Result<T, E>) {
+    fn settle(&self, attempt: &Shared<F>, result: &Result<T, E>) {
         // Dropped outside of the lock, both: whose drop that is, is not ours to know.
         let _done_with = self.state.with(|state| {
             let State::Pending { attempt: current, .. } = state else { return (None, None) };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use crate::node::Node;
+use crate::node::{Few, Node};
 
 /// How long a past may be, in arguments. Beyond, it begins anew: a loop of a million rounds has the memory of a short one.
 const PAST_MAX: usize = 1000;
@@ -18,7 +18,7 @@ pub(crate) struct Past {
 
 /// How a value was made.
 struct Made {
-    of: Vec<Arc<Past>>,
+    of: Few<Arc<Past>>,
     /// How many arguments there were on the longest way to here.
     length: usize,
 }
@@ -44,7 +44,7 @@ impl Past {
             let length = before.unwrap_or(0) + parents.len();
             match length {
                 0..=PAST_MAX => Made { of: parents.iter().map(|parent| parent.past.clone()).collect(), length },
-                _ => Made { of: Vec::new(), length: 0 },
+                _ => Made { of: Few::new(), length: 0 },
             }
         });
     }
@@ -53,7 +53,7 @@ impl Past {
 /// Not by nested drops, like [`Node`].
 impl Drop for Past {
     fn drop(&mut self) {
-        let mut falling = self.made.take().map_or(Vec::new(), |made| made.of);
+        let mut falling = self.made.take().map_or(Few::new(), |made| made.of);
         while let Some(past) = falling.pop() {
             if let Some(made) = Arc::into_inner(past).and_then(|mut past| past.made.take()) {
                 falling.extend(made.of);

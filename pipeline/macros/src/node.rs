@@ -246,7 +246,7 @@ impl Node {
                 (#keep_self #(#names,)*),
                 |__given, __parents| {
                     let (#this #(#names,)*) = __given;
-                    #(let #names = #names.value(&__parents);)*
+                    #(let #names = #names.value(__parents);)*
                     #clone_self
                     ::std::boxed::Box::pin(async move { __library::support::outcome(#result) })
                 },

@@ -120,3 +120,19 @@ async fn a_running_sibling_of_a_failure_may_finish() {
     assert_eq!((failure.node(), failure.completed()), ("below_five", ["slow".to_owned()].as_slice()));
     assert!(!slow.is_pending());
 }
+
+#[derive(Debug)]
+struct Fragile;
+
+impl Clone for Fragile {
+    fn clone(&self) -> Self {
+        panic!("it broke")
+    }
+}
+
+#[tokio::test]
+async fn an_argument_that_panics_as_it_is_copied_is_a_failure_of_the_node_that_takes_it() {
+    let (fragile, take) = (Context::new(Fragile), wrap("take", |_: Fragile| async { Ok::<_, String>(1) }));
+    let failure = add_one(take.call(&fragile)).await.unwrap_err();
+    assert_eq!((failure.node(), failure.to_string()), ("take", "node `take` failed: panicked: it broke".to_owned()));
+}

@@ -11,18 +11,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cell::Once;
+use futures_util::future::BoxFuture;
 use loom::future::block_on;
 
+type Slow = BoxFuture<'static, Result<u32, &'static str>>;
+
 /// A computation that is not over at its first poll.
-async fn slowly(count: Arc<AtomicUsize>, result: Result<u32, &'static str>) -> Result<u32, &'static str> {
-    count.fetch_add(1, Ordering::SeqCst);
-    let mut polled = false;
-    std::future::poll_fn(|cx| {
-        cx.waker().wake_by_ref();
-        if std::mem::replace(&mut polled, true) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+fn slowly(count: Arc<AtomicUsize>, result: Result<u32, &'static str>) -> Slow {
+    Box::pin(async move {
+        count.fetch_add(1, Ordering::SeqCst);
+        let mut polled = false;
+        std::future::poll_fn(|cx| {
+            cx.waker().wake_by_ref();
+            if std::mem::replace(&mut polled, true) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+        result
     })
-    .await;
-    result
 }
 
 #[test]
@@ -72,7 +77,7 @@ fn a_reader_who_goes_away_leaves_the_other_with_a_value() {
 /// What a value is made of; counts that it is gone, and looks into its cell when it goes.
 struct Recipe {
     gone: Arc<AtomicUsize>,
-    cell: std::sync::OnceLock<std::sync::Weak<Once<Recipe, u32, &'static str>>>,
+    cell: std::sync::OnceLock<std::sync::Weak<Once<Recipe, u32, Slow>>>,
 }
 
 impl Drop for Recipe {
@@ -85,7 +90,7 @@ impl Drop for Recipe {
     }
 }
 
-fn made_of(gone: &Arc<AtomicUsize>) -> Arc<Once<Recipe, u32, &'static str>> {
+fn made_of(gone: &Arc<AtomicUsize>) -> Arc<Once<Recipe, u32, Slow>> {
     let once = Arc::new(Once::pending(Recipe { gone: gone.clone(), cell: std::sync::OnceLock::new() }));
     once.recipe(|recipe| recipe.cell.set(Arc::downgrade(&once)));
     once
