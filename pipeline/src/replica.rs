@@ -9,11 +9,12 @@ pub(crate) mod reader;
 
 use std::any::Any;
 use std::error::Error;
-use std::future::Future;
-use std::panic::AssertUnwindSafe;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use futures_util::FutureExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -99,7 +100,7 @@ impl<R: Instance> Proxy<R> {
         }
         let replica = self.pool.spec().name;
         let arguments = backend::packed(replica, method, arguments)?;
-        self.tell_hooks(method);
+        tell_hooks(self.pool, method);
         let answer = match &self.reach {
             Reach::Here(here) => guarded(here.clone().call(method.to_owned(), arguments), replica, method).await?,
             Reach::There(there) => there.clone().call(method.to_owned(), arguments).await?,
@@ -115,18 +116,18 @@ impl<R: Instance> Proxy<R> {
     #[doc(hidden)]
     pub fn begin(&self, method: &str) -> Option<&R> {
         let here = self.local()?;
-        self.tell_hooks(method);
+        tell_hooks(self.pool, method);
         Some(here)
     }
 
     /// A plain call of a method, whose panic is a failure of the method here, too.
     #[doc(hidden)]
-    pub async fn guarded<T>(
+    pub fn guarded<T>(
         &self,
         method: &str,
         work: impl Future<Output = Result<T, ReplicaError>>,
-    ) -> Result<T, ReplicaError> {
-        guarded(work, self.pool.spec().name, method).await
+    ) -> impl Future<Output = Result<T, ReplicaError>> {
+        guarded(work, self.pool.spec().name, method)
     }
 
     /// A method's own error.
@@ -134,15 +135,16 @@ impl<R: Instance> Proxy<R> {
     pub fn failed(&self, method: &str, error: impl Into<Box<dyn Error + Send + Sync>>) -> ReplicaError {
         failed(self.pool.spec().name, method, error)
     }
+}
 
-    fn tell_hooks(&self, method: &str) {
-        let _ = HERE.try_with(|here| {
-            let Some(scope) = &here.scope else { return };
-            for hook in scope.run.hooks() {
-                hook.replica_called(self.pool.spec().name, method, scope.node.as_deref());
-            }
-        });
-    }
+/// No method of [`Proxy`], which is compiled where it is used and sees less of what is here.
+fn tell_hooks(pool: &Pool, method: &str) {
+    let _ = HERE.try_with(|here| {
+        let Some(scope) = &here.scope else { return };
+        for hook in scope.run.hooks() {
+            hook.replica_called(pool.spec().name, method, scope.node.as_deref());
+        }
+    });
 }
 
 /// A method's own error, with where it comes from.
@@ -159,6 +161,11 @@ pub(crate) async fn guarded<T>(
     replica: &str,
     method: &str,
 ) -> Result<T, ReplicaError> {
-    let panicked = |panic: Box<dyn Any + Send>| Err(failed(replica, method, crate::error::panicked(&*panic)));
-    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(panicked)
+    let mut work = pin!(work);
+    let step = |task: &mut Context<'_>| {
+        let panicked =
+            |panic: Box<dyn Any + Send>| Poll::Ready(Err(failed(replica, method, crate::error::panicked(&*panic))));
+        catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(task))).unwrap_or_else(panicked)
+    };
+    poll_fn(step).await
 }
