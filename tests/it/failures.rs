@@ -194,3 +194,46 @@ async fn t4_65_a_missing_or_empty_prompt_and_unknown_settings_refuse_to_start_by
     app.tell("hello").await;
     assert!(stub.request(decision).await.says("Speak like a pirate."));
 }
+
+// Who waits over HTTP is told what became of it: how its turn ended, and what failed, as the log has it.
+on_both!(who_waits_for_an_answer_is_told_why_there_is_none, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.on(|r| r.thread == "main" && r.says("break") && !r.says("mend"), status(400));
+    stub.on(at("held"), reply("too late").held(&gate));
+    let app = App::start(medium, &stub).await;
+    let broken = json!({ "text": "break", "event_id": "6f1c1f0e-7f5b-4b8e-9a53-0d8d2f4f1a11" });
+    let answer = app.post("/threads/main/messages?wait=20", broken.clone()).await.expect(200);
+    let log = app.public_log().await;
+    assert_eq!((&answer["responses"], &answer["outcome"]), (&json!([]), &json!("failed")), "{answer}");
+    assert_eq!(answer["failures"], json!([failure(&log, "model", "400")]), "as the log has it");
+    let again = app.post("/threads/main/messages?wait=20", broken).await.expect(200);
+    assert_eq!(again["status"], "duplicate");
+    assert_eq!(
+        (&again["outcome"], &again["failures"]),
+        (&answer["outcome"], &answer["failures"]),
+        "asked later, the same"
+    );
+
+    let wait = |text: &str| app.request("POST", "/threads/held/messages?wait=20").json(&json!({ "text": text }));
+    let first = tokio::spawn(http::send(wait("go")));
+    stub.request(at("held")).await;
+    app.post("/threads/held/cancel", json!({})).await.expect(200);
+    let first = first.await.unwrap().expect(200);
+    assert_eq!((&first["outcome"], &first["failures"]), (&json!("cancelled"), &Value::Null), "{first}");
+    let second = tokio::spawn(http::send(wait("and then")));
+    stub.nth(1, at("held")).await;
+    let third = tokio::spawn(http::send(wait("and at last")));
+    within("the third in the mailbox", async {
+        while app.get("/threads/held").await.expect(200)["queued"] != 1 {
+            tokio::time::sleep(ms(5)).await;
+        }
+    })
+    .await;
+    app.post("/threads/held/end", json!({})).await.expect(200);
+    second.await.unwrap().expect(200);
+    assert_eq!(third.await.unwrap().expect(200)["outcome"], "ended", "no turn came to it");
+
+    let well = app.post("/threads/main/messages?wait=20", json!({ "text": "mend" })).await.expect(200);
+    assert_eq!(said(&well["responses"][0]), "ok: mend", "control");
+    assert_eq!((&well["outcome"], &well["failures"]), (&json!("done"), &Value::Null), "control: {well}");
+});

@@ -1,5 +1,6 @@
 //! `/messages`: the chat alone. `/threads/{thread}/messages`: saying something over HTTP, and waiting for what comes of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
@@ -19,7 +20,7 @@ use crate::edge::input;
 use crate::edge::limits::ms;
 use crate::edge::outgoing::{Ack, AckStatus};
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::{Event, Modality, tag};
+use crate::event::{Event, Modality, TurnOutcome, tag};
 use crate::id::{INTEGER_MAX, Seq, ThreadId};
 use crate::store::{self, Order, Query, Show, Store, ThreadRow};
 use crate::time::Timestamp;
@@ -89,6 +90,48 @@ pub struct Posted {
     /// What was answered, when it was waited for and came in time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub responses: Option<Vec<Event>>,
+    /// Beside `responses`: how the turn ended that it was handled in, `done`, `cancelled` or `failed`; or `ended`: the thread has ended,
+    /// and no turn came to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "done")]
+    pub outcome: Option<&'static str>,
+    /// Beside `responses`: what failed meanwhile, as the log has it, of voices and tools, too; absent: nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Event>,
+}
+
+/// What came of an input that was waited for.
+#[derive(Default)]
+struct Outcome {
+    responses: Vec<Event>,
+    failures: Vec<Event>,
+    turn: Option<TurnOutcome>,
+}
+
+impl Outcome {
+    /// Takes in what the thread's log has after the input at `seq`.
+    fn take(&mut self, event: Cow<'_, Event>, seq: Seq) {
+        if event.seq <= seq {
+            return;
+        }
+        if self.turn.is_none() && event.has(tag::TURN) && event.has(tag::ENDED) {
+            let text = |key| event.payload.get(key).and_then(Value::as_str);
+            let handled = event.payload.get("handled").and_then(Value::as_i64).filter(|handled| *handled >= seq);
+            // What was interrupted is gone on with by the next turn.
+            let ended = text("outcome").and_then(TurnOutcome::parse).filter(|it| *it != TurnOutcome::Interrupted);
+            self.turn = handled.and(ended);
+        }
+        if event.has(tag::RESPONSE) {
+            self.responses.push(event.into_owned());
+        } else if event.has(tag::FAILURE) && !event.has(tag::DEBUG) {
+            self.failures.push(event.into_owned());
+        }
+    }
+
+    fn posted(self, ack: Ack) -> Posted {
+        let outcome = self.turn.map_or("ended", TurnOutcome::as_str);
+        Posted { ack, responses: Some(self.responses), outcome: Some(outcome), failures: self.failures }
+    }
 }
 
 /// Says something in a thread.
@@ -136,7 +179,7 @@ pub async fn post(
         () = edge.drain.cancelled() => None,
     };
     Ok(match outcome {
-        Some(Ok(responses)) => axum::Json(Posted { ack, responses: Some(responses) }).into_response(),
+        Some(Ok(outcome)) => axum::Json(outcome.posted(ack)).into_response(),
         None => accepted(ack),
         // The input is stored: a log that cannot be read now changes nothing about that.
         Some(Err(error)) => {
@@ -147,7 +190,8 @@ pub async fn post(
 }
 
 fn accepted(ack: Ack) -> Response {
-    (StatusCode::ACCEPTED, axum::Json(Posted { ack, responses: None })).into_response()
+    let posted = Posted { ack, responses: None, outcome: None, failures: Vec::new() };
+    (StatusCode::ACCEPTED, axum::Json(posted)).into_response()
 }
 
 /// `wait`: seconds to wait for what comes of it; as milliseconds.
@@ -171,7 +215,7 @@ fn said(thread: &ThreadId, members: Map<String, Value>, wrongs: Wrongs) -> Resul
     }
 }
 
-/// Waits until the thread has handled what is at `seq` and is idle: the responses since, as they were told. Nothing is
+/// Waits until the thread has handled what is at `seq` and is idle: what came of it, as it was told. Nothing is
 /// searched for, so nothing waits for the index, and the thread's row is looked at only when its turn or itself may be over.
 async fn heard(
     store: &dyn Store,
@@ -179,8 +223,8 @@ async fn heard(
     thread: &ThreadId,
     seq: Seq,
     mut follow: Follow,
-) -> Result<Vec<Event>, store::Error> {
-    let mut responses = Vec::new();
+) -> Result<Outcome, store::Error> {
+    let mut outcome = Outcome::default();
     let mut done = None;
     loop {
         let Seen::Events { events, .. } = follow.next().await? else { continue };
@@ -190,30 +234,40 @@ async fn heard(
             let event = told.event()?;
             last = event.seq;
             turned |= event.modality == Modality::State && !event.has(tag::DEBUG);
-            if event.seq > seq && event.has(tag::RESPONSE) {
-                responses.push(event.into_owned());
-            }
+            outcome.take(event, seq);
         }
         if done.is_none() && turned {
             done = store.thread(&who.space, thread).await?.filter(|row| is_over(row, seq)).map(|row| row.head);
         }
         // The row may know more than was told so far.
         if done.is_some_and(|head| last >= head) {
-            return Ok(responses);
+            return Ok(outcome);
         }
     }
 }
 
-/// Waits until the thread has handled what is at `seq` and is idle: the responses since, read from the log.
+/// Waits until the thread has handled what is at `seq` and is idle: what came of it, read from the log.
 async fn outcome(
     store: &dyn Store,
     who: &Principal,
     thread: &ThreadId,
     seq: Seq,
     follow: Follow,
-) -> Result<Vec<Event>, store::Error> {
+) -> Result<Outcome, store::Error> {
     handled(store, who, thread, seq, follow).await?;
-    responses(store, who, thread, seq).await
+    let query = Query {
+        thread: Some(thread.clone()),
+        tags: vec![tag::RESPONSE.into(), tag::FAILURE.into(), tag::ENDED.into()],
+        after: Some(seq),
+        order: Order::Ascending,
+        limit: 500,
+        ..Query::default()
+    };
+    let mut outcome = Outcome::default();
+    for event in store.events(&who.space, &query).await? {
+        outcome.take(Cow::Owned(event), seq);
+    }
+    Ok(outcome)
 }
 
 /// Waits until the thread has handled what is at `seq` and is idle, or has ended.
@@ -237,21 +291,4 @@ async fn is_done(store: &dyn Store, who: &Principal, thread: &ThreadId, seq: Seq
 
 fn is_over(row: &ThreadRow, seq: Seq) -> bool {
     row.status.is_final() || (row.handled >= seq && row.woken <= row.handled)
-}
-
-async fn responses(
-    store: &dyn Store,
-    who: &Principal,
-    thread: &ThreadId,
-    seq: Seq,
-) -> Result<Vec<Event>, store::Error> {
-    let query = Query {
-        thread: Some(thread.clone()),
-        tags: vec![tag::RESPONSE.into()],
-        after: Some(seq),
-        order: Order::Ascending,
-        limit: 500,
-        ..Query::default()
-    };
-    store.events(&who.space, &query).await
 }
