@@ -247,3 +247,36 @@ async fn a_file_that_goes_while_it_is_in_use_stops_appends_and_nothing_is_lost()
         app.tell("three").await;
     }
 }
+
+// Whoever has the server in hand is told why it takes nothing; everybody else only that it does not.
+on_both!(an_admin_is_told_why_a_server_is_not_ready, |medium| {
+    if !can_fail(&medium) {
+        return;
+    }
+    let stub = Stub::start().await;
+    let mut app = Setup::new(medium, &stub).env("THINKD_TOKEN", "token-of-an-admin").start_bare().await;
+    app.authorize("Bearer token-of-an-admin");
+    app.tell("before").await;
+    app.get("/readyz?full=true").await.expect(200);
+    fail(&app).await;
+    app.post("/threads/main/messages", json!({ "text": "not now" })).await.expect_problem(503, "unavailable");
+    until_ready(&app, 503).await;
+    let why = if app.is_postgres() { "connect" } else { "disk" };
+    let detail = |problem: Value| problem["detail"].as_str().unwrap().to_owned();
+    let told = detail(app.get("/readyz?full=true").await.expect_problem(503, "unavailable"));
+    assert!(told.contains(why), "{why:?} is not in {told}");
+    let public = detail(app.get("/readyz").await.expect_problem(503, "unavailable"));
+    assert!(!public.contains(why), "what the database says is not for everybody: {public}");
+    if !app.is_postgres() {
+        let url = format!("http://{}", app.address);
+        let env = [("DATABASE_URL", app.database()), ("THINKD_LISTEN", "127.0.0.1:1")];
+        let doctor =
+            async |more: &[&str]| app::ran(&app.folder(), &env, &[&["doctor", "--url", &url], more].concat()).await;
+        let (code, said) = doctor(&["--token", "token-of-an-admin"]).await;
+        assert!(code == Some(1) && said.contains(why), "{said}");
+        let (code, said) = doctor(&[]).await;
+        assert!(code == Some(1) && said.contains("--token"), "{said}");
+    }
+    mend(&app).await;
+    until_ready(&app, 200).await;
+});

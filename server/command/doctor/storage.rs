@@ -183,7 +183,15 @@ async fn is_ready(server: &Server, client: &reqwest::Client) -> anyhow::Result<(
         )
     };
     let answer = client.get(format!("{base}/readyz")).send().await.map_err(|_| anyhow!(nobody()))?;
-    server.accepted(answer).await.context("the server that has the database open is not ready")?;
+    let not_ready = "the server that has the database open is not ready";
+    if let Err(error) = server.accepted(answer).await {
+        // Why, it tells an admin.
+        let full = server.get(client, "/readyz?full=true").send().await?;
+        if matches!(full.status().as_u16(), 401 | 403) {
+            return Err(error.context(format!("{not_ready} (why, it tells an admin: --token, or THINKD_TOKEN)")));
+        }
+        server.accepted(full).await.context(not_ready)?;
+    }
     Ok((format!("another thinkd has this database open; the one at {base} is ready, and takes writes"), ()))
 }
 

@@ -73,7 +73,8 @@ pub struct NotServed {
     pub reason: String,
 }
 
-/// Whether it is worth sending requests. With `full`, for who has the server in hand: what cannot be served, and why.
+/// Whether it is worth sending requests. With `full`, for who has the server in hand: what cannot be served, and why;
+/// where it is not ready, its `detail` is what the database says.
 #[utoipa::path(get, path = "/readyz", operation_id = "readyz", tag = "server", security(()),
     params(("full" = Option<bool>, Query, description = "spaces that are not served, and damage, too; with the credentials of an admin")),
     responses((status = 200, content((String = "text/plain"), (Readiness = "application/json")))))]
@@ -93,6 +94,10 @@ pub async fn readyz(
     match tokio::time::timeout(READY_WITHIN, edge.runtime.store().ping()).await {
         Ok(Ok(())) if full => Ok(axum::Json(readiness(&edge)).into_response()),
         Ok(Ok(())) => Ok("ok\n".into_response()),
+        Ok(Err(error)) if full => {
+            tracing::error!(%error, "the server is not ready");
+            Err(Problem::new(Slug::Unavailable, format!("the log cannot be read or written: {error}")))
+        }
         Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(Problem::new(Slug::Unavailable, "the database does not answer")),
     }
