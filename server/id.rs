@@ -132,6 +132,11 @@ impl ThreadId {
         (runs == RUNS && run.len() == 32).then(|| Uuid::try_parse(run).ok()).flatten()
     }
 
+    /// Whether it is where a message goes that names no thread.
+    pub fn is_main(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Whether it is where runs of pipelines are, and nothing else.
     pub fn is_of_runs(&self) -> bool {
         self.0.strip_prefix(RUNS).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

@@ -56,7 +56,9 @@ pub enum Refused {
     #[error("there is no {0}")]
     NotFound(String),
     /// The thread has ended.
-    #[error("the thread {0} has ended and takes no more messages")]
+    #[error(
+        "the thread {0} has ended and takes no more messages; speak in another one: a message to an unused id begins it"
+    )]
     Ended(ThreadId),
     /// The thread's policy is `reject` and a turn runs.
     #[error("the thread {0} is busy and refuses input while a turn runs (policy reject)")]

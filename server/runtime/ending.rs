@@ -14,6 +14,12 @@ impl Runtime {
     /// too; without, they get the nearest living thread above as their parent.
     pub async fn end(&self, space: &Space, thread: &ThreadId, subtree: bool) -> Result<ThreadRow, Refused> {
         let row = self.known_thread(space, thread).await?;
+        if thread.is_main() && !row.status.is_final() {
+            return Err(Refused::Unprocessable(format!(
+                "the thread {thread} does not end: who names no thread speaks to it. POST /threads/{thread}/cancel stops the turn that \
+                 runs; to begin anew, speak in a thread of another id"
+            )));
+        }
         if row.status.is_final() {
             self.end_the_rest(space, thread).await?;
             return Err(Refused::Ended(thread.clone()));

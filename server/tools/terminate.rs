@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::event::Intent;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::tool::{Desk, Effect, Output, Typed};
 
 /// See the module.
@@ -25,7 +25,11 @@ impl Typed for Terminate {
     const EFFECT: Effect = Effect::Events;
     const BRINGS_BACK: bool = false;
 
-    async fn run(input: Input, _: &Desk) -> Result<Output, Failure> {
+    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
+        if desk.thread.is_main() {
+            let text = "this thread does not end: who names no thread speaks to it; to be silent call do_nothing";
+            return Err(Failure::new(FailureKind::Tool, text));
+        }
         Ok(Output::intent(Intent::Terminate { reason: input.reason }, "the thread ends with this turn"))
     }
 }

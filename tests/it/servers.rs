@@ -49,12 +49,12 @@ async fn ending_a_thread_and_interrupting_reach_the_server_that_runs_it() {
     stub.on(|r| r.is_decision() && !r.says("instead"), reply("never").never());
     let Some((a, b)) = two(&stub).await else { return };
     let (mut on_a, mut on_b) = (a.socket().await, b.socket().await);
-    on_a.say("go").await;
+    on_a.say_in("talk", "go").await;
     let asked = stub.request(decision).await;
-    b.post("/threads/main/end", json!({})).await.expect(200);
+    b.post("/threads/talk/end", json!({})).await.expect(200);
     asked.closed().await;
     assert_eq!(on_b.turn_ended().await["payload"]["outcome"], "cancelled");
-    assert_eq!(a.get("/threads/main").await.expect(200)["status"], "stopped");
+    assert_eq!(a.get("/threads/talk").await.expect(200)["status"], "stopped");
 
     let thread = a.conversation(json!({ "policy": "interrupt" })).await;
     on_a.say_in(&thread, "go").await;

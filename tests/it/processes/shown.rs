@@ -49,12 +49,12 @@ async fn what_another_server_works_on_does_not_count_as_waiting_postgres() {
 on_both!(the_last_status_of_an_ended_thread_is_its_end, |medium| {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.on(at("busy"), asleep().held(&gate));
-    stub.on(at("main"), reply("Done.").held(&gate));
+    stub.on(at("talk"), reply("Done.").held(&gate));
     stub.on(at("done"), call("terminate", json!({ "reason": "enough" })));
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
     processes(&app, &["busy", "done"]).await;
-    for thread in ["busy", "main"] {
+    for thread in ["busy", "talk"] {
         app.say_in(thread, "go").await;
         stub.request(at(thread)).await;
         app.post(&format!("/threads/{thread}/end"), json!({})).await.expect(200);
@@ -63,7 +63,7 @@ on_both!(the_last_status_of_an_ended_thread_is_its_end, |medium| {
     app.say_in("done", "go").await;
     turn_over(&mut socket, "done", 1).await;
     socket.quiet(ms(300), |_| false).await;
-    for (thread, last) in [("busy", "stopped"), ("main", "stopped"), ("done", "done")] {
+    for (thread, last) in [("busy", "stopped"), ("talk", "stopped"), ("done", "done")] {
         let statuses = statuses(&socket, thread);
         assert_eq!(statuses.last().map(String::as_str), Some(last), "{thread}: {statuses:?}");
     }

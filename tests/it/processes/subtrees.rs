@@ -292,3 +292,23 @@ on_both!(what_was_left_of_a_subtree_ends_when_it_is_ended_again, |medium| {
     the_friend_was_told(&app).await;
     rows_are_what_the_log_says(&mut app).await;
 });
+
+// Who names no thread speaks to `main`: a space whose main thread had ended would be deaf for good.
+on_both!(the_main_thread_of_a_space_does_not_end, |medium| {
+    let stub = Stub::start().await;
+    let setup = Setup::new(medium, &stub).env("THINKD_TOOLS__CONVERSATION", "reply,terminate");
+    let app = setup.start().await;
+    app.tell("one").await;
+    let refused = app.post("/threads/main/end", json!({})).await.expect_problem(422, "unprocessable");
+    assert!(refused["detail"].as_str().unwrap().contains("/threads/main/cancel"), "what to do instead: {refused}");
+    assert_eq!(said(&app.tell("two").await[0]), "ok: two");
+    // Nor by its own decision.
+    stub.script(at("main"), [call("terminate", json!({ "reason": "enough" })), reply("I stay.")]);
+    assert_eq!(said(&app.tell("three").await[0]), "I stay.");
+    assert_eq!(app.get("/threads/main").await.expect(200)["status"], "idle");
+    // Control: every other one does, and who speaks to it is told where else to.
+    app.tell_in("other", "one").await;
+    app.post("/threads/other/end", json!({})).await.expect(200);
+    let ended = app.post("/threads/other/messages", json!({ "text": "two" })).await.expect_problem(409, "thread-ended");
+    assert!(ended["detail"].as_str().unwrap().contains("unused id"), "{ended}");
+});
