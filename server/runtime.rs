@@ -411,6 +411,8 @@ impl Runtime {
         let ended = row.as_ref().map(|row| row.status).filter(|status| status.is_final());
         // Under the lock, so that an end is not overtaken by what was read before it.
         let active = lock(&self.0.active);
+        // Nothing waits for a thread that will have no turn any more.
+        let queued = if ended.is_some() { 0 } else { queued };
         if ended.is_some() || !active.get(key).is_some_and(|active| active.ended) {
             self.hint_status(space, thread, ended.unwrap_or(status), queued);
         }

@@ -75,6 +75,8 @@ impl Runtime {
             // Nobody asked for these ids, so the store need not look whether it has them.
             drafts.iter_mut().for_each(|draft| draft.event_id = None);
         }
+        // It may end before this is stored.
+        drafts[0].conditions.push(Condition::NotEnded);
         if row.is_none() {
             // It begins with this.
             drafts[0].conditions.push(self.room_in_space());
@@ -83,6 +85,7 @@ impl Runtime {
             Ok(Appended::Stored(placed)) => placed,
             Ok(Appended::Stale) => return Err(Refused::Unprocessable("the input was dropped by the store".into())),
             Err(store::Error::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
+            Err(store::Error::Unmet(Condition::NotEnded)) => return Err(Refused::Ended(thread)),
             Err(error) => return Err(error.into()),
         };
         if placed.iter().all(|placed| placed.duplicate) {
@@ -140,7 +143,7 @@ impl Runtime {
     pub async fn queued(&self, space: &Space, row: &ThreadRow, limit: u32) -> Result<u32, store::Error> {
         let active = lock(&self.0.active).get(&(space.clone(), row.thread.clone())).map_or(0, |active| active.taken);
         let after = row.handled.max(row.standing.taken).max(active);
-        if row.woken <= after {
+        if row.woken <= after || row.status.is_final() {
             return Ok(0);
         }
         self.0.store.queued(space, &row.thread, after, limit).await

@@ -200,3 +200,49 @@ on_both!(a_list_of_few_among_many_threads_is_looked_for_page_by_page, |medium| {
     assert_eq!(app.pages("/threads?status=idle&").await.len(), 2498);
     assert_eq!(app.pages("/threads?").await.len(), 2500);
 });
+
+// Nothing waits for a thread that will have no turn any more.
+on_both!(nothing_waits_for_an_ended_thread, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.on(at("talk"), reply("Done.").held(&gate));
+    let app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    app.say_in("talk", "one").await;
+    stub.request(at("talk")).await;
+    app.say_in("talk", "two").await;
+    assert_eq!(app.get("/threads/talk").await.expect(200)["queued"], 1, "control: as long as it lives");
+    let ended = app.post("/threads/talk/end", json!({})).await.expect(200);
+    assert_eq!(ended["queued"], 0, "{ended}");
+    turn_over(&mut socket, "talk", 1).await;
+    assert_eq!(app.get("/threads/talk").await.expect(200)["queued"], 0);
+    socket.quiet(ms(300), |_| false).await;
+    let last = socket.seen.iter().rfind(|frame| frame["type"] == "status" && frame["thread"] == "talk").unwrap();
+    assert_eq!((&last["status"], &last["queued"]), (&json!("stopped"), &json!(0)));
+});
+
+// Of a message and an end at the same time one is first: what comes behind the end is refused, and not acknowledged for nobody.
+on_both!(no_message_is_stored_behind_the_end_of_its_thread, |medium| {
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    for round in 0..12 {
+        let thread = format!("talk-{round}");
+        app.tell_in(&thread, "hello").await;
+        let say = |n: usize| {
+            app.request("POST", &format!("/threads/{thread}/messages")).json(&json!({ "text": format!("{n}") }))
+        };
+        let end = app.request("POST", &format!("/threads/{thread}/end"));
+        let says: Vec<_> = (0..24).map(|n| tokio::spawn(http::send(say(n)))).collect();
+        tokio::spawn(http::send(end)).await.unwrap().expect(200);
+        let mut stored = 1;
+        for said in says {
+            let reply = said.await.unwrap();
+            stored += usize::from(reply.status == 202);
+            assert!(reply.status == 202 || (reply.status, reply.slug()) == (409, "thread-ended"), "{}", reply.text);
+        }
+        let log = app.pages(&format!("/events?order=asc&thread={thread}&")).await;
+        let end = seq(one(&log, &["set:thread"]));
+        let inputs = with(&log, &["input"]);
+        assert_eq!(inputs.len(), stored, "what is acknowledged is there, and nothing else");
+        assert!(inputs.iter().all(|input| seq(input) < end), "round {round}: {}", story(&log));
+    }
+});
