@@ -39,7 +39,7 @@ mod standing;
 mod unserved;
 pub mod words;
 
-pub use backup::{backup, restore};
+pub use backup::{NotCopied, backup, restore};
 pub use change::{Change, Spent, ThreadChange};
 pub use query::{Order, Query, Show};
 pub use standing::{Adopted, Cleared, ContactRow, Member, Standing, StandingChange, TimerRow, Waits};

@@ -69,7 +69,8 @@ async fn tell(store: &Arc<dyn Store>, unreadable: &[Unread]) -> Result<(), store
 pub async fn backup(settings: &Settings, file: &Path) -> anyhow::Result<()> {
     settings.check_database()?;
     let url = settings.database.expose_secret();
-    let events = store::backup(url, file).await.with_context(|| format!("database {}", shown_url(url)))?;
+    let what = || format!("backing up {} to {}", shown_url(url), file.display());
+    let events = store::backup(url, file).await.with_context(what)?;
     Ok(say(format_args!("{events} events copied to {}", file.display()))?)
 }
 
@@ -77,7 +78,8 @@ pub async fn backup(settings: &Settings, file: &Path) -> anyhow::Result<()> {
 pub async fn restore(settings: &Settings, file: &Path) -> anyhow::Result<()> {
     settings.check_database()?;
     let url = settings.database.expose_secret();
-    let made = store::restore(url, file, project).await.with_context(|| format!("database {}", shown_url(url)))?;
+    let what = || format!("restoring {} into {}", file.display(), shown_url(url));
+    let made = store::restore(url, file, project).await.with_context(what)?;
     if !made.unreadable.is_empty() {
         let store = open_store(settings, &Supervisor::default()).await?;
         let told = tell(&store, &made.unreadable).await;

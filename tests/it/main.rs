@@ -7,6 +7,7 @@
 )]
 
 mod auth;
+mod backup;
 mod bad_frames;
 mod bad_http;
 mod batches;

@@ -3,16 +3,20 @@
 /// Stamps `renew_epoch`: gives an empty database the epoch of its restored log; one with events is refused.
 macro_rules! renew_epoch {
     ($Connection:ty) => {
-        pub(super) async fn renew_epoch(connection: &mut $Connection) -> Result<(), Error> {
+        pub(super) async fn renew_epoch(connection: &mut $Connection) -> Result<(), crate::store::NotCopied> {
             let taken: Option<i64> = sqlx::query_scalar("select seq from events limit 1")
                 .fetch_optional(&mut *connection)
                 .await
                 .map_err(sql::error)?;
             if taken.is_some() {
-                return Err(Error::Broken("the database has events already; restore into an empty one".into()));
+                return Err(crate::store::NotCopied::refused(
+                    "the database has events already; a backup is restored into an empty one: name another database with \
+                     DATABASE_URL or --database, or move this one away",
+                ));
             }
             let renewed = sqlx::query("update log set epoch = $1").bind(crate::id::fresh());
-            renewed.execute(connection).await.map(|_| ()).map_err(sql::error)
+            renewed.execute(connection).await.map_err(sql::error)?;
+            Ok(())
         }
     };
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::sql;
 use crate::secret::shown_url;
-use crate::store::Error;
+use crate::store::{Error, NotCopied};
 
 /// The tables of a new file.
 const TABLES: &str = include_str!("log.sql");
@@ -220,15 +220,18 @@ pub(in crate::store) async fn new_backup(file: &Path) -> Result<SqliteConnection
 }
 
 /// A backup, to read.
-pub(in crate::store) async fn open_backup(file: &Path) -> Result<SqliteConnection, Error> {
+pub(in crate::store) async fn open_backup(file: &Path) -> Result<SqliteConnection, NotCopied> {
     let options = SqliteConnectOptions::new().filename(file).read_only(true).disable_statement_logging();
     let mut connection = options.connect().await.map_err(|error| named(file, sql::error(error)))?;
     let incarnation: Result<i64, _> =
         sqlx::query_scalar("select incarnation from log").fetch_one(&mut connection).await;
     match incarnation {
         Ok(BACKUP) => Ok(connection),
-        Ok(_) => Err(Error::Broken(format!("{} is a database, not a backup; back it up first", file.display()))),
-        Err(error) => Err(Error::Broken(format!("{} is not a backup of thinkd: {error}", file.display()))),
+        Ok(_) => Err(NotCopied::refused(format!(
+            "{} is a database, not a backup; `thinkd backup` makes one of it",
+            file.display()
+        ))),
+        Err(error) => Err(NotCopied::refused(format!("{} is not a backup of thinkd: {error}", file.display()))),
     }
 }
 
