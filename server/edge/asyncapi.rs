@@ -212,7 +212,8 @@ fn operation(frame: &FrameKind) -> (String, Value) {
 
 const DESCRIPTION: &str = "One text frame is one JSON object. Where keys are configured, a client authenticates by the header \
 `Authorization: Bearer <key>`, by an `auth` frame, or by the plain text `<user>:<token>`, within 10 s; `hello` follows. Any frame \
-of a client may carry an `id`, which its `ack` or `problem` repeats. Without `subscribe` a connection follows the whole space live. \
+of a client may carry an `id`, which its `ack` or `problem` repeats; a `subscribe` without one is answered by its `caught_up`. \
+Without `subscribe` a connection follows the whole space live. \
 Clients ignore frames of a type they do not know. After a `message`, `sensory` or `trigger` was refused as `unavailable`, those that \
 stand behind it on the same connection are refused as `unavailable`, too, so that a sender's order stays: until that one comes again \
 (the same `event_id`), or, from a client that does not send it again, until two seconds after it has answered the ping that is sent \

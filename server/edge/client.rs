@@ -36,7 +36,8 @@ const FAILURE_EVERY: Duration = Duration::from_secs(1);
 enum Done {
     Ack(Ack),
     Refused(Option<String>, Problem),
-    Subscribed(Option<String>, Box<Follow>),
+    /// The `id`, what is followed, and whether its beginning is to be told although nothing is replayed.
+    Subscribed(Option<String>, Box<Follow>, bool),
     /// The log was told of a refused frame.
     Noted,
 }
@@ -324,11 +325,16 @@ impl Client {
                 }
                 self.refuse(id, problem)
             }
-            Done::Subscribed(id, follow) => {
+            Done::Subscribed(id, follow, begins) => {
                 self.older = false;
                 self.follow = Some(follow);
                 self.replaying = id.clone();
-                self.acknowledge(id)
+                self.acknowledge(id)?;
+                if begins {
+                    self.say(&ServerFrame::CaughtUp(CaughtUp { id: None, after: self.reached() }))
+                } else {
+                    Ok(())
+                }
             }
         }
     }
@@ -453,5 +459,7 @@ async fn subscribe(edge: &Edge, who: &Principal, id: Option<String>, frame: Subs
         let detail = format!("after {after} is beyond the log's end, {}", head.seq);
         return Err(Problem::at(Slug::CursorAhead, "/after", detail));
     }
-    Ok(Done::Subscribed(id, Box::new(follow)))
+    // Neither acknowledged nor caught up with, it would be answered by nothing.
+    let begins = id.is_none() && frame.after.is_none();
+    Ok(Done::Subscribed(id, Box::new(follow), begins))
 }

@@ -75,7 +75,7 @@ pub struct EventFrame {
     pub replay: bool,
 }
 
-/// The replay is over.
+/// The replay is over. Also the answer to a `subscribe` without `id` and `after`, which nothing else would answer: it has begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CaughtUp {
     /// The subscribe's `id`.

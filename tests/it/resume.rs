@@ -210,3 +210,23 @@ on_both!(a_server_that_is_stopped_tells_its_clients_and_goes_on_where_it_was, |m
     assert_eq!(stub.count(Request::is_comment), 1, "what is recorded is not asked again");
     envelope::check_turns(&log, "main");
 });
+
+// A subscription that asks for nothing more is answered, too: with where it begins.
+on_both!(who_subscribes_without_an_id_is_told_where_it_begins, |medium| {
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    app.tell("before").await;
+    let head = seq(app.log().await.last().unwrap());
+    let mut socket = app.socket().await;
+    socket.send(json!({ "type": "subscribe", "tags": ["response"] })).await;
+    let caught_up = socket.of_type("caught_up").await;
+    assert_eq!(caught_up, json!({ "type": "caught_up", "after": head }));
+    assert_eq!(said(&socket.chat("after").await), "ok: after");
+    // Controls: who gave an id has an ack, and no more than that; who asked for what was before has that first.
+    let before = socket.seen.len();
+    socket.ask(json!({ "type": "subscribe", "id": "s" })).await;
+    assert_eq!(said(&socket.chat("again").await), "ok: again");
+    assert!(socket.seen[before..].iter().all(|frame| frame["type"] != "caught_up"), "{:?}", &socket.seen[before..]);
+    socket.send(json!({ "type": "subscribe", "after": 0, "tags": ["response"] })).await;
+    assert_eq!(said(&socket.response().await), "ok: before");
+});
