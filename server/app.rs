@@ -182,7 +182,12 @@ fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Result<
     let reachable = client::reachable(address);
     // The configuration says the rest, unless it left the port open or a flag did.
     let url = if address == Settings::default().listen { String::new() } else { format!(" --url http://{reachable}") };
-    say(format_args!("thinkd {version} listens on http://{reachable}"))?;
+    match address.ip().is_unspecified() {
+        true => say(format_args!(
+            "thinkd {version} listens on http://{address} (every address of this machine; from here http://{reachable})"
+        ))?,
+        false => say(format_args!("thinkd {version} listens on http://{address}"))?,
+    }
     say(format_args!("  database   {database}"))?;
     say(format_args!("  model      {model}"))?;
     say(format_args!("  say hello  {program} chat{url}"))

@@ -502,6 +502,18 @@ async fn a_first_start_says_where_it_is_what_it_uses_and_how_to_say_hello() {
 }
 
 #[tokio::test]
+async fn a_server_on_all_addresses_says_so_and_where_it_is_to_be_found_from_here() {
+    let setup = Setup::offline(Medium::sqlite()).env("THINKD_LISTEN", "0.0.0.0:0").env("THINKD_TOKEN", "a-long-token");
+    let app = setup.start_bare().await;
+    let port = app.address.rsplit(':').next().unwrap();
+    let said = app.output();
+    for words in [&format!("listens on http://0.0.0.0:{port}"), "every address", &format!("http://127.0.0.1:{port}")] {
+        assert!(said.contains(words), "{words:?} is not in {said}");
+    }
+    assert!(said.contains(&format!("chat --url http://127.0.0.1:{port}")), "{said}");
+}
+
+#[tokio::test]
 async fn no_secret_is_logged_however_much_is() {
     let stub = Stub::start().await;
     let setup = Setup::new(Medium::sqlite(), &stub).env("THINKD_LOG__LEVEL", "trace").env("THINKD_LOG__FORMAT", "json");
