@@ -168,11 +168,26 @@ impl Auth {
                 "a key has the role {role}; operator and admin are enforced so far: give it one of these"
             ));
         }
-        let hashed = |(secret, space, role): (&SecretString, _, _)| (hash(secret.expose_secret()), space, role);
-        let keys: Vec<_> = all.into_iter().map(hashed).collect();
-        let twice = keys.iter().enumerate().any(|(at, (hash, ..))| keys[..at].iter().any(|(other, ..)| other == hash));
-        if twice {
-            return Err("the same secret is configured twice; a key opens one space".into());
+        // As an operator finds them: a secret itself is never shown.
+        let name = |at: usize| match (at.checked_sub(usize::from(token.is_some())), &all[at].1) {
+            (Some(number), space) => format!("entry {} of [[keys]] (space {space})", number + 1),
+            (None, _) => "token (THINKD_TOKEN)".to_owned(),
+        };
+        let blank = |(secret, ..): &(&SecretString, _, _)| secret.expose_secret().trim() != secret.expose_secret();
+        if let Some(at) = all.iter().position(blank) {
+            let which = name(at);
+            return Err(format!("{which} begins or ends with a blank, which a header does not keep: remove the blank"));
+        }
+        let hashed =
+            |(secret, space, role): &(&SecretString, Space, Role)| (hash(secret.expose_secret()), space.clone(), *role);
+        let keys: Vec<_> = all.iter().map(hashed).collect();
+        for (at, (hash, ..)) in keys.iter().enumerate() {
+            if let Some(first) = keys[..at].iter().position(|(other, ..)| other == hash) {
+                let (first, second) = (name(first), name(at));
+                return Err(format!(
+                    "{first} and {second} hold the same secret: nobody could say who shows it; give one of them another"
+                ));
+            }
         }
         Ok(Self { keys })
     }

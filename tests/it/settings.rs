@@ -370,3 +370,32 @@ fn a_database_of_an_unknown_kind_is_a_fault_of_the_configuration_and_its_url_is_
         }
     }
 }
+
+/// Whoever shows a key is one: a key that two entries hold is nobody's, and one with blanks around it is another one in a header.
+#[test]
+fn a_key_that_two_entries_hold_refuses_to_start_and_both_are_named() {
+    let keys = |keys: &[(&str, &str)]| -> String {
+        keys.iter().map(|(key, space)| format!("[[keys]]\nkey = \"{key}\"\nspace = \"{space}\"\n")).collect()
+    };
+    let (canary, other) = ("canary-of-a-key", "another-key-of-them");
+    for (file, env, names) in [
+        (keys(&[(canary, "one"), (other, "two"), (canary, "three")]), vec![], ["1", "one", "3", "three"]),
+        (keys(&[(canary, "one"), (canary, "one")]), vec![], ["1", "2", "one", "same"]),
+        (keys(&[(other, "one"), (canary, "two")]), vec![("THINKD_TOKEN", canary)], ["token", "2", "two", "same"]),
+        (keys(&[(canary, "one"), ("canary-of-a-key ", "two")]), vec![], ["2", "two", "begins or ends", "blank"]),
+        (
+            String::new(),
+            vec![("THINKD_TOKEN", " canary-of-a-key")],
+            ["token", "THINKD_TOKEN", "begins or ends", "blank"],
+        ),
+    ] {
+        let files = [("thinkd.toml", file.as_str())];
+        refuses(&files, &env, &names);
+        let shown = thinkd(&files, &env, &["config"]);
+        assert_eq!(shown.code, 2, "{}", shown.err);
+        for run in [shown, thinkd(&files, &env, &[])] {
+            assert!(!format!("{}{}", run.out, run.err).contains(canary), "{} {}", run.out, run.err);
+        }
+    }
+    config(&[("thinkd.toml", &keys(&[(canary, "one"), (other, "one")]))], &[], &[]);
+}
