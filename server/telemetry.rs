@@ -3,9 +3,9 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use secrecy::{ExposeSecret, SecretString};
@@ -17,6 +17,10 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::model::openai::QUIET;
 use crate::secret::masked;
 use crate::settings::{Invalid, Log, LogFormat};
+
+mod repeats;
+
+use repeats::Repeats;
 
 /// Lines that wait to be written; more are dropped, and counted.
 const LINES: usize = 4096;
@@ -62,10 +66,24 @@ enum Line {
 
 /// Nobody hears of a line that cannot be written: there is nowhere to say it.
 fn write_lines(waiting: &Receiver<Line>) {
-    while let Ok(line) = waiting.recv() {
+    let mut repeats = Repeats::new(Instant::now());
+    let write = |text: &[u8]| drop(io::stderr().lock().write_all(text));
+    loop {
+        let line = match repeats.rest() {
+            Some(rest) => waiting.recv_timeout(rest),
+            None => waiting.recv().map_err(RecvTimeoutError::from),
+        };
+        let now = Instant::now();
+        repeats.due(now).iter().for_each(|text| write(text));
         match line {
-            Line::Text(text) => drop(io::stderr().lock().write_all(&text)),
-            Line::Written(asked) => drop(asked.try_send(())),
+            Ok(Line::Text(text)) => repeats.take(text, now).iter().for_each(|text| write(text)),
+            Ok(Line::Written(asked)) => {
+                repeats.rest_of_all(now).iter().for_each(|text| write(text));
+                // Nobody may wait any more.
+                let _ = asked.try_send(());
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }

@@ -103,3 +103,44 @@ async fn a_secret_is_left_out_of_the_log_however_the_log_escapes_it() {
         }
     }
 }
+
+/// How many lines say this, and how many more are said to have been left out.
+fn said_so(output: &str, words: &str) -> (usize, usize) {
+    let lines: Vec<&str> = output.lines().filter(|line| line.contains(words)).collect();
+    let left_out = |line: &&str| {
+        let (before, _) = line.split_once(" more like this")?;
+        before.rsplit('(').next()?.parse::<usize>().ok()
+    };
+    let in_json = |line: &&str| serde_json::from_str::<serde_json::Value>(line).ok()?["left_out"].as_u64();
+    let more = |line: &&str| left_out(line).or_else(|| in_json(line).and_then(|n| usize::try_from(n).ok()));
+    let counts: Vec<usize> = lines.iter().filter_map(more).collect();
+    (lines.len(), counts.iter().sum())
+}
+
+// A full disk under many clients: the log says why once, and how often more, instead of filling what is left.
+on_both!(d4_57_what_fails_for_one_reason_is_a_line_and_a_count, |medium| {
+    if !can_fail(&medium) {
+        return;
+    }
+    const REFUSED: usize = 200;
+    const WORDS: &str = "a request met a store that fails";
+    let stub = Stub::start().await;
+    let mut app = App::start(medium, &stub).await;
+    assert!(app.stop().await.success());
+    for format in ["pretty", "json"] {
+        app.set_env("THINKD_LOG__FORMAT", format);
+        app.start_again().await;
+        app.tell("before").await;
+        fail(&app).await;
+        for _ in 0..REFUSED {
+            app.post("/threads/main/messages", json!({ "text": "not now" })).await.expect_problem(503, "unavailable");
+        }
+        let (lines, _) = said_so(&app.output(), WORDS);
+        assert!((1..20).contains(&lines), "{format}: {lines} lines for {REFUSED} refusals");
+        mend(&app).await;
+        until_ready(&app, 200).await;
+        assert!(app.stop().await.success());
+        let (lines, left_out) = said_so(&app.output(), WORDS);
+        assert!(lines < 40 && lines + left_out >= REFUSED, "{format}: {lines} lines, {left_out} left out");
+    }
+});
