@@ -44,6 +44,8 @@ pub struct Deciding {
     pub prompt: Option<String>,
     /// How good a model it gets.
     pub tier: Tier,
+    /// So many calls of its answer may run: of replies beyond them nothing is shown.
+    pub calls: u64,
     /// When it must have answered.
     pub until: Until,
     /// Ends it.
@@ -86,6 +88,8 @@ pub struct Streamed {
     replies: BTreeMap<usize, Streaming>,
     /// The last event that the decision has read: no piece of its replies is shown before that.
     read: Seq,
+    /// The first call of the answer that will not run.
+    end: usize,
 }
 
 struct Streaming {
@@ -117,6 +121,9 @@ impl Streamed {
     /// Takes in a piece of the answer; what it adds to a reply is passed on.
     fn take(&mut self, piece: &Piece, place: &Place, store: &dyn Store) {
         let Piece::Call { index, name, arguments } = piece else { return };
+        if *index >= self.end {
+            return;
+        }
         if name.as_deref() == Some(REPLY) {
             let begun = || Streaming {
                 event_id: id::announced(),
@@ -148,6 +155,8 @@ pub async fn decide(deciding: &Deciding, streamed: &mut Streamed) -> Result<(Rea
     };
     let scope = Scope { show: Show::Visible, until, about: Scope::about(&deciding.batch) };
     let mut look = Arc::new(caller.look(place, scope).await?);
+    let can_reply = deciding.tools.get(REPLY).is_some();
+    streamed.end = if can_reply { usize::try_from(deciding.calls).unwrap_or(usize::MAX) } else { 0 };
     streamed.read = look.entries.last().map_or(0, |entry| entry.seq);
     let store = caller.store().clone();
     let asks = |look: &Look| question(deciding, look);

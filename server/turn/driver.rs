@@ -221,6 +221,7 @@ impl Driver {
             language: speaks.then(|| self.place.thread.label().to_owned()),
             prompt: self.settings.prompt.clone(),
             tier: if self.settings.high_tier { Tier::High } else { Tier::Low },
+            calls: self.turn.calls_max().saturating_sub(self.turn.calls_made()),
             until: Until::ms(self.mind.options.decision_timeout_ms),
             stop: self.stop.token().clone(),
         };

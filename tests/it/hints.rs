@@ -1,5 +1,8 @@
 //! Hints (pieces of a reply, status) stand among the events where they were made: never before what was stored before them.
 
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
 use thinkd::edge::follow::{Follow, Seen};
 use thinkd::id::{Space, ThreadId};
 use thinkd::share::Places;
@@ -85,4 +88,25 @@ on_both!(no_piece_of_a_reply_overtakes_a_thought, |medium| {
         }
     }
     assert!(pieces >= 60 && thoughts >= 60, "{pieces} pieces, {thoughts} thoughts");
+});
+
+// What a turn may not do is not shown as it arrives either: nobody could make use of it.
+on_both!(no_piece_is_shown_of_a_reply_that_is_left_out, |medium| {
+    const MADE: usize = 200;
+    let stub = Stub::start().await;
+    let many =
+        (1..MADE).fold(reply("reply 0"), |answer, n| answer.and("reply", json!({ "text": format!("reply {n}") })));
+    stub.script(decision, [many]);
+    let app = Setup::new(medium, &stub).env("THINKD_TURN__MAX_TOOL_CALLS", 3).start().await;
+    let mut socket = app.socket().await;
+    socket.say("go").await;
+    socket.turn_ended().await;
+    let of = |kind: &str| -> Vec<&Value> { socket.seen.iter().filter(|frame| frame["type"] == kind).collect() };
+    let shown: BTreeSet<&str> = of("delta").iter().map(|frame| frame["event_id"].as_str().unwrap()).collect();
+    assert_eq!(shown.len(), 3, "of {MADE} replies 3 are said");
+    let told: Vec<&str> = of("delta_end").iter().map(|frame| frame["outcome"].as_str().unwrap()).collect();
+    assert_eq!(told, ["stored"; 3]);
+    let said: Vec<String> =
+        with(&app.public_log().await, &["response"]).into_iter().map(|e| said(e).to_owned()).collect();
+    assert_eq!(said, ["reply 0", "reply 1", "reply 2"]);
 });
