@@ -119,3 +119,41 @@ async fn followers_go_on_behind_an_event_that_cannot_be_read() {
     let words = socket.seen.iter().filter(|frame| is_word(frame)).count();
     assert_eq!(words, 1, "it is said once");
 }
+
+// A page goes on behind what it cannot read, as a follower does, and says which it is.
+on_both!(a_page_of_history_goes_on_behind_an_event_that_cannot_be_read, |medium| {
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    app.tell("hello").await;
+    let log = app.public_log().await;
+    let last = seq(log.last().unwrap());
+    assert_eq!(app.get("/events").await.expect(200)["unreadable"], Value::Null, "control: all can be read");
+    // Only read from here on: a server that has the file would not know that its log has grown.
+    let id = if app.is_postgres() { "gen_random_uuid()" } else { "randomblob(16)" };
+    let insert = format!(
+        "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility) \
+         select space, seq + 1, {id}, ts, thread, 'internal', 'hologram', payload, tags, 3 from events where seq = {last}"
+    );
+    execute(app.database(), &insert).await;
+    if app.is_postgres() {
+        execute(app.database(), &format!("update spaces set head = {last} + 1")).await;
+    }
+    for (order, newest_first) in [("asc", false), ("desc", true)] {
+        let page = app.get(&format!("/events?order={order}&limit=500")).await.expect(200);
+        let mut expected = log.clone();
+        if newest_first {
+            expected.reverse();
+        }
+        assert_eq!((&page["items"], &page["unreadable"]), (&json!(expected), &json!([last + 1])), "{order}");
+        // It counts as one of a page, and the cursor goes on behind it.
+        let (mut items, mut unreadable, mut cursor) = (Vec::new(), Vec::new(), String::new());
+        loop {
+            let page = app.get(&format!("/events?order={order}&limit=1{cursor}")).await.expect(200);
+            items.extend(page["items"].as_array().unwrap().clone());
+            unreadable.extend(page["unreadable"].as_array().cloned().unwrap_or_default());
+            let Some(next) = page["next"].as_str() else { break };
+            cursor = format!("&cursor={next}");
+        }
+        assert_eq!((items, unreadable), (expected, vec![json!(last + 1)]), "{order}");
+    }
+});

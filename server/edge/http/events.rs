@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
+use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use super::params::Params;
-use super::{Caller, Page, cursor};
+use super::{Caller, cursor};
 use crate::edge::input;
 use crate::edge::problem::{Problem, Slug};
 use crate::edge::{Edge, Limits};
 use crate::event::{Event, Modality, Source};
 use crate::id::{Seq, Space};
-use crate::store::{Error, Order, Query, Written};
+use crate::store::{Order, Query};
 
 /// The conditions that history and stream have in common.
 pub fn filter(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
@@ -67,6 +69,22 @@ fn continue_at(query: &mut Query, at: Seq) {
     }
 }
 
+/// A page of history.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Page_Event)]
+pub struct History {
+    /// The events.
+    #[schema(value_type = Vec<Event>)]
+    pub items: Vec<Box<RawValue>>,
+    /// The cursor of the next page; null on the last one.
+    pub next: Option<String>,
+    /// The `seq`s of events that belong here and cannot be read by this server, since a newer one wrote them or they are damaged: they
+    /// count as events of the page. Absent: all can be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<i64>, required = false)]
+    pub unreadable: Vec<Seq>,
+}
+
 /// History.
 #[utoipa::path(get, path = "/events", operation_id = "list_events", tag = "log",
     params(
@@ -85,12 +103,12 @@ fn continue_at(query: &mut Query, at: Seq) {
         ("order" = Option<String>, Query, example = "desc", description = "`desc` (newest first) or `asc`, by `seq`"),
         ("epoch" = Option<Uuid>, Query, description = "the incarnation of the log that `after`, `before` and `cursor` belong to; another one is `epoch-changed`"),
     ),
-    responses((status = 200, body = Page<Event>)))]
+    responses((status = 200, body = History)))]
 pub async fn list(
     State(edge): State<Arc<Edge>>,
     Caller(who): Caller,
     mut params: Params,
-) -> Result<axum::Json<Page<Box<RawValue>>>, Problem> {
+) -> Result<axum::Json<History>, Problem> {
     let at = params.one("cursor")?;
     let mut query = question(&mut params, &edge.limits)?;
     let epoch = params.epoch()?;
@@ -114,12 +132,9 @@ pub async fn list(
     let more = items.len() > limit;
     items.truncate(limit);
     let next = items.last().filter(|_| more).map(|last| cursor::write(&bound, &last.seq.to_string()));
-    let readable = |event: Written| {
-        let why = || Error::Broken(format!("event {} cannot be read by this build", event.seq));
-        event.json.ok_or_else(why)
-    };
-    let items = items.into_iter().map(readable).collect::<Result<_, _>>()?;
-    Ok(axum::Json(Page { items, next }))
+    let unreadable = items.iter().filter(|event| event.json.is_none()).map(|event| event.seq).collect();
+    let items = items.into_iter().filter_map(|event| event.json).collect();
+    Ok(axum::Json(History { items, next, unreadable }))
 }
 
 /// One event.
