@@ -30,8 +30,13 @@ pub fn run(arguments: &Arguments) {
     let stub = Stub::start();
     let client = client();
     client.block_on(beside_sqlite(arguments, &stub, &url));
-    client.block_on(as_it_grows(arguments, &stub, &url));
-    client.block_on(three_servers(arguments, &stub, &url));
+    let wanted = |case: &str| arguments.case.as_ref().is_none_or(|of| of == case);
+    if wanted("growing") {
+        client.block_on(as_it_grows(arguments, &stub, &url));
+    }
+    if wanted("three") {
+        client.block_on(three_servers(arguments, &stub, &url));
+    }
 }
 
 async fn beside_sqlite(arguments: &Arguments, stub: &Stub, url: &str) {
@@ -117,36 +122,51 @@ async fn as_it_grows(arguments: &Arguments, stub: &Stub, url: &str) {
     database.drop().await;
 }
 
-/// As many conversations on three servers as on one.
+/// As many conversations on three servers as on one; and, as a control, on three servers that share nothing but the machine.
 async fn three_servers(arguments: &Arguments, stub: &Stub, url: &str) {
     let folder = Folder::new();
-    let database = Database::new(url, true).await;
-    let mut servers = Vec::new();
+    let mut databases = Vec::new();
     for _ in 0..3 {
-        servers.push(Server::thinkd_on(&database.url, &folder.0, stub, Shape::B).await);
+        databases.push(Database::new(url, true).await);
     }
-    let (mut one, mut three) = (Vec::new(), Vec::new());
+    let (mut servers, mut strangers) = (Vec::new(), Vec::new());
+    for database in &databases {
+        servers.push(Server::thinkd_on(&databases[0].url, &folder.0, stub, Shape::B).await);
+        strangers.push(Server::thinkd_on(&database.url, &folder.0, stub, Shape::B).await);
+    }
+    let (mut one, mut three, mut apart) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..=arguments.rounds {
         let alone = block(&servers[0], TOGETHER, arguments.secs).await.per_second;
-        let each = servers.iter().enumerate().map(|(at, server)| {
-            let names = format!("of-{at}");
-            async move { crate::turns::block_of(server, &names, TOGETHER / 3, arguments.secs).await }
-        });
-        let together: f64 = futures_util::future::join_all(each).await.iter().map(|block| block.per_second).sum();
+        let together = each(arguments, &servers).await;
+        let separate = each(arguments, &strangers).await;
         // The first round is for every thread to get as long as it is ever shown.
         if round > 0 {
             one.push(alone);
             three.push(together);
+            apart.push(separate);
         }
     }
-    let ratio = median(three.iter().zip(&one).map(|(three, one)| three / one));
+    let ratio = |of: &[f64]| median(of.iter().zip(&one).map(|(several, one)| several / one));
+    let (together, separate) = (ratio(&three), ratio(&apart));
     println!(
-        "b {TOGETHER:>3}  one server {:.1} turns/s, three {:.1}: {ratio:.2} of it (goal 0.9)",
+        "b {TOGETHER:>3}  one server {:.1} turns/s, three {:.1}: {together:.2} of it (goal 0.9), three with a database each {:.1}: {separate:.2}",
         median(one),
-        median(three)
+        median(three),
+        median(apart)
     );
-    servers.into_iter().for_each(Server::stop);
-    database.drop().await;
+    servers.into_iter().chain(strangers).for_each(Server::stop);
+    for database in databases {
+        database.drop().await;
+    }
+}
+
+/// What several servers do at the same time, in turns per second.
+async fn each(arguments: &Arguments, servers: &[Server]) -> f64 {
+    let each = servers.iter().enumerate().map(|(at, server)| {
+        let names = format!("of-{at}");
+        async move { crate::turns::block_of(server, &names, TOGETHER / 3, arguments.secs).await }
+    });
+    futures_util::future::join_all(each).await.iter().map(|block| block.per_second).sum()
 }
 
 /// A database of its own.

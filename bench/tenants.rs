@@ -1,5 +1,6 @@
 //! Tenants: what B waits for its acks and replies while A hangs, floods, searches, uploads, spawns and catches up, beside what it waits
-//! alone. A is a process of its own (this program, started anew), at the lowest priority: it gets what nobody else wants of the cores.
+//! alone; and, as a control, beside what it waits while A does the same to another server on this machine. A is a process of its own
+//! (this program, started anew), at the lowest priority: it gets what nobody else wants of the cores.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -69,10 +70,73 @@ struct Waited {
     reply: [f64; 2],
 }
 
+/// B's three blocks of a round, each on the same server of its.
+struct Round {
+    alone: Waited,
+    /// A is a tenant of another server, with a database of its own: what B waits for then is waited for at the machine.
+    apart: Waited,
+    beside: Waited,
+    /// MiB.
+    grown: f64,
+}
+
 async fn compare(arguments: &Arguments, stub: &Stub, postgres: Option<&str>, attack: &str) {
-    let (mut alone, mut beside, mut grown) = (Vec::new(), Vec::new(), Vec::new());
+    let mut rounds = Vec::new();
     for _ in 0..arguments.rounds {
-        // A server of its own each time: what A leaves behind is not B's "alone" of the next round.
+        rounds.push(round(arguments, stub, postgres, attack).await);
+    }
+    let store = if postgres.is_some() { "Postgres" } else { "SQLite" };
+    for (name, of) in [("ack", (|waited| waited.ack) as fn(&Waited) -> [f64; 2]), ("reply", |waited| waited.reply)] {
+        for (at, share) in ["p50", "p99"].into_iter().enumerate() {
+            let waited = |which: fn(&Round) -> &Waited| median(rounds.iter().map(|round| of(which(round))[at]));
+            let ratio = |which: fn(&Round) -> &Waited, to: fn(&Round) -> &Waited| {
+                median(rounds.iter().map(|round| of(which(round))[at] / of(to(round))[at]))
+            };
+            println!(
+                "{store:<8} {attack:<8} {name:<5} {share} {:7.2} ms alone, {:7.2} with A: {:5.2} (goal 2 of p99)   \
+                 {:7.2} with A elsewhere: {:5.2}   with A to that: {:5.2}",
+                waited(|round| &round.alone),
+                waited(|round| &round.beside),
+                ratio(|round| &round.beside, |round| &round.alone),
+                waited(|round| &round.apart),
+                ratio(|round| &round.apart, |round| &round.alone),
+                ratio(|round| &round.beside, |round| &round.apart),
+            );
+        }
+    }
+    println!("{store:<8} {attack:<8} the server grew by {:.1} MiB", median(rounds.iter().map(|round| round.grown)));
+}
+
+/// On servers of its own: what A leaves behind is not B's "alone" of the next round.
+async fn round(arguments: &Arguments, stub: &Stub, postgres: Option<&str>, attack: &str) -> Round {
+    let secs = arguments.secs.max(SECS);
+    let home = Home::new(postgres, stub).await;
+    let mut socket = talk(&home.server).await;
+    block(&mut socket, 1.0).await;
+    let alone = block(&mut socket, secs).await;
+    let elsewhere = Home::new(postgres, stub).await;
+    let attacker = Attacker::start(attack, &elsewhere.server.address);
+    let apart = block(&mut socket, secs).await;
+    drop(attacker);
+    elsewhere.close().await;
+    let before = Usage::of(home.server.pid()).kib;
+    let attacker = Attacker::start(attack, &home.server.address);
+    let beside = block(&mut socket, secs).await;
+    let grown = (Usage::of(home.server.pid()).kib - before) / 1024.0;
+    drop((attacker, socket));
+    home.close().await;
+    Round { alone, apart, beside, grown }
+}
+
+/// A server and its database, in which A has a log.
+struct Home {
+    server: Server,
+    database: Option<Database>,
+    _folder: Folder,
+}
+
+impl Home {
+    async fn new(postgres: Option<&str>, stub: &Stub) -> Self {
         let folder = Folder::new();
         let database = match postgres {
             Some(url) => Some(Database::new(url, true).await),
@@ -82,34 +146,15 @@ async fn compare(arguments: &Arguments, stub: &Stub, postgres: Option<&str>, att
         let url = database.as_ref().map_or(file.as_str(), |database| &database.url);
         fill(url).await;
         let server = start(url, &folder.0, stub).await;
-        let mut socket = talk(&server).await;
-        block(&mut socket, 1.0).await;
-        alone.push(block(&mut socket, arguments.secs.max(SECS)).await);
-        let before = Usage::of(server.pid()).kib;
-        let attacker = Attacker::start(attack, &server.address);
-        beside.push(block(&mut socket, arguments.secs.max(SECS)).await);
-        grown.push((Usage::of(server.pid()).kib - before) / 1024.0);
-        drop((attacker, socket));
-        server.stop();
-        if let Some(database) = database {
+        Self { server, database, _folder: folder }
+    }
+
+    async fn close(self) {
+        self.server.stop();
+        if let Some(database) = self.database {
             database.drop().await;
         }
     }
-    let store = if postgres.is_some() { "Postgres" } else { "SQLite" };
-    for (name, of) in [("ack", (|waited| waited.ack) as fn(&Waited) -> [f64; 2]), ("reply", |waited| waited.reply)] {
-        let [p50, p99] = [0, 1].map(|at| [&alone, &beside].map(|all| median(all.iter().map(|waited| of(waited)[at]))));
-        let ratio = |at: usize| median(beside.iter().zip(&alone).map(|(with, alone)| of(with)[at] / of(alone)[at]));
-        println!(
-            "{store:<8} {attack:<8} {name:<5} p50 {:7.2} ms alone, {:7.2} with A: {:5.2}   p99 {:7.2} alone, {:7.2} with A: {:5.2} (goal 2)",
-            p50[0],
-            p50[1],
-            ratio(0),
-            p99[0],
-            p99[1],
-            ratio(1)
-        );
-    }
-    println!("{store:<8} {attack:<8} the server grew by {:.1} MiB", median(grown));
 }
 
 async fn start(database: &str, folder: &Path, stub: &Stub) -> Server {
