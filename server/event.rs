@@ -220,6 +220,8 @@ pub mod tag {
     pub const RUN: &str = "run";
     pub const NODE: &str = "node";
     pub const FINISHED: &str = "finished";
+    /// A node came to no value, and its run went on.
+    pub const ABANDONED: &str = "abandoned";
     pub const FAILED: &str = "failed";
     pub const RESUMED: &str = "resumed";
     pub const CANCEL: &str = "cancel";

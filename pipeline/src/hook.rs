@@ -13,7 +13,7 @@ use crate::data::{ArgumentError, Arguments};
 use crate::executor;
 use crate::node::{Node, Outcome, Output};
 use crate::past::Past;
-use crate::run::Run;
+use crate::run::Birth;
 
 /// Stands around each node: sees its name, its start and its end, and may answer in its stead.
 ///
@@ -94,14 +94,9 @@ impl Call {
         self.place.as_deref()
     }
 
-    /// The run in which it was called, or one of its arguments was made.
-    pub(crate) fn home(&self) -> Option<&Run> {
-        self.node.birth.as_ref().map(|birth| &*birth.scope.run)
-    }
-
-    /// Whether it was called while another flow of the same scope was reading: its place is then a matter of timing.
-    pub(crate) fn is_raced(&self) -> bool {
-        self.node.birth.as_ref().is_some_and(|birth| birth.raced)
+    /// Where it was called, or one of its arguments was made, if in a run.
+    pub(crate) fn birth(&self) -> Option<&Birth> {
+        self.node.birth.as_ref()
     }
 
     /// The names of what its arguments come from.

@@ -2,6 +2,7 @@
 //!
 //! The journal is a hook; where it keeps its records is a trait, with a store in memory here and one in a [`file`].
 
+pub(crate) mod abandoned;
 pub(crate) mod file;
 
 use std::collections::HashMap;
@@ -16,13 +17,15 @@ use crate::data::{ArgumentError, Arguments};
 use crate::error::Cause;
 use crate::hook::{Call, Hook, Next};
 use crate::node::Outcome;
+use crate::run::Birth;
 use crate::sync::Mutex;
+use abandoned::UnderWay;
 
 /// Records every node of a run; what is recorded is not run again.
 ///
 /// A run is found by its id, a node by its [place](Call::place), so a run that was cut off and is started again takes up
-/// where it was: recorded nodes answer at once, the rest run. A node that was cut off in the middle runs again. Failures
-/// are not recorded.
+/// where it was: recorded nodes answer at once, the rest run. A node that was cut off in the middle runs again. So does one
+/// that failed; when the run went on after that, it is recorded which call it was, and it has to be the same the next time.
 ///
 /// ```
 /// use unhurried::{Context, Journal, MemoryStore, Run, node};
@@ -56,7 +59,8 @@ use crate::sync::Mutex;
 /// Places count the calls of one flow of control. Contexts that were made beforehand may be read side by side; *flows* side
 /// by side, that call nodes as they go, have names: [`Run::branch`](crate::Run::branch), [`Run::spawn`](crate::Run::spawn). Of flows without names a call that is
 /// made while another flow reads fails and says so, on the first run already. Not seen are flows without names that never
-/// read at the same time: where they make equal calls, each may get the other's value.
+/// read at the same time: where they make equal calls, each may get the other's value. Nor is it seen that a context was made
+/// and never read.
 ///
 /// What decides which way the run takes, a clock or a random number, belongs into a node; the same way is what the
 /// journal counts on.
@@ -77,6 +81,10 @@ pub struct Record {
     pub version: u32,
     /// What it gave.
     pub value: Json,
+    /// Whether it gave nothing: it failed, or nobody waited for it, and the run went on. Then it says only which call had this
+    /// place, and the call is run again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub abandoned: bool,
 }
 
 fn first() -> u32 {
@@ -89,7 +97,7 @@ pub trait JournalStore: Send + Sync {
     /// The record of this place in this run.
     async fn find(&self, run: &str, place: &str) -> io::Result<Option<Record>>;
 
-    /// Keeps a record.
+    /// Keeps a record, in place of the one that this place has, if any.
     async fn keep(&self, run: &str, record: Record) -> io::Result<()>;
 
     /// Removes all records of a run, if there are any: its id is free.
@@ -189,52 +197,30 @@ pub enum JournalError {
 /// A call that can be recorded.
 struct Entry<'a> {
     call: &'a Call,
-    place: &'a str,
-    arguments: Arguments,
+    birth: &'a Birth,
+    number: usize,
+    /// What is said of it when it is abandoned.
+    record: Record,
 }
 
 impl<'a> Entry<'a> {
     fn of(call: &'a Call) -> Result<Self, JournalError> {
-        let place = call.place().ok_or(JournalError::OutsideTheRun)?;
-        if call.is_raced() {
-            return Err(JournalError::NoName { place: place.to_owned(), node: call.node().to_owned() });
+        let (Some(place), Some(birth)) = (call.place(), call.birth()) else { return Err(JournalError::OutsideTheRun) };
+        let number = birth.number.ok_or(JournalError::OutsideTheRun)?;
+        let (place, node) = (place.to_owned(), call.node().to_owned());
+        if birth.raced {
+            return Err(JournalError::NoName { place, node });
         }
         if !call.is_data() {
             return Err(JournalError::NotData);
         }
-        Ok(Entry { call, place, arguments: call.arguments()? })
-    }
-
-    /// Fails once a call of the run was refused: those after it may be at the places of others.
-    fn goes_on(&self) -> Result<(), JournalError> {
-        match self.call.home().and_then(|run| run.astray.get()) {
-            Some(why) => Err(JournalError::Stopped(why.clone())),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether a record found at this place is one of this call.
-    fn check(&self, record: &Record) -> Result<(), JournalError> {
-        let (place, node) = (self.place.to_owned(), self.call.node().to_owned());
-        if record.node != node {
-            return Err(JournalError::AnotherWay { place, recorded: record.node.clone(), now: node });
-        }
-        let Some(arguments) = &record.arguments else { return Err(JournalError::OldForm { place, node }) };
-        let (recorded, now) = (record.version, self.call.version());
-        if recorded != now {
-            return Err(JournalError::OtherVersion { place, node, recorded, now });
-        }
-        match arguments.differing(&self.arguments) {
-            names if names.is_empty() => Ok(()),
-            names => {
-                let arguments = names.into_iter().map(str::to_owned).collect();
-                Err(JournalError::OtherArguments { place, node, arguments })
-            }
-        }
+        let (arguments, version) = (Some(call.arguments()?), call.version());
+        let record = Record { place, node, arguments, version, value: Json::Null, abandoned: true };
+        Ok(Entry { call, birth, number, record })
     }
 
     fn unfit(&self, source: serde_json::Error) -> JournalError {
-        JournalError::Data { place: self.place.to_owned(), source }
+        JournalError::Data { place: self.record.place.clone(), source }
     }
 
     fn value(&self, data: Json) -> Result<crate::Output, JournalError> {
@@ -242,13 +228,36 @@ impl<'a> Entry<'a> {
         output.map_err(|source| self.unfit(source))
     }
 
-    fn record(self, output: &crate::Output) -> Result<Record, JournalError> {
+    fn recorded(&self, output: &crate::Output) -> Result<Record, JournalError> {
         let data = self.call.encode(output).ok_or(JournalError::NotData)?;
         let value = data.map_err(|source| self.unfit(source))?;
         // What could not be read again fails now, not when the run is taken up.
         self.value(value.clone())?;
-        let (place, node) = (self.place.to_owned(), self.call.node().to_owned());
-        Ok(Record { place, node, arguments: Some(self.arguments), version: self.call.version(), value })
+        Ok(Record { value, abandoned: false, ..self.record.clone() })
+    }
+}
+
+impl Record {
+    /// Whether this record, found at its place, is one of the call that has the place now.
+    fn check(&self, now: &Record) -> Result<(), JournalError> {
+        let (place, node) = (now.place.clone(), now.node.clone());
+        if self.node != node {
+            return Err(JournalError::AnotherWay { place, recorded: self.node.clone(), now: node });
+        }
+        let (Some(arguments), Some(others)) = (&self.arguments, &now.arguments) else {
+            return Err(JournalError::OldForm { place, node });
+        };
+        let recorded = self.version;
+        if !self.abandoned && recorded != now.version {
+            return Err(JournalError::OtherVersion { place, node, recorded, now: now.version });
+        }
+        match arguments.differing(others) {
+            names if names.is_empty() => Ok(()),
+            names => {
+                let arguments = names.into_iter().map(str::to_owned).collect();
+                Err(JournalError::OtherArguments { place, node, arguments })
+            }
+        }
     }
 }
 
@@ -259,17 +268,45 @@ impl<S: JournalStore> Journal<S> {
     }
 
     async fn answer(&self, entry: &Entry<'_>) -> Result<Option<crate::Output>, JournalError> {
-        let record = self.0.find(entry.call.run(), entry.place).await?;
-        entry.goes_on()?;
+        let record = self.0.find(entry.call.run(), &entry.record.place).await?;
+        goes_on(entry.birth)?;
         let Some(record) = record else { return Ok(None) };
-        entry.check(&record)?;
-        entry.value(record.value).map(Some)
+        record.check(&entry.record)?;
+        if record.abandoned { Ok(None) } else { entry.value(record.value).map(Some) }
     }
 
-    async fn record(&self, entry: Entry<'_>, output: &crate::Output) -> Result<(), JournalError> {
-        entry.goes_on()?;
-        let run = entry.call.run();
-        Ok(self.0.keep(run, entry.record(output)?).await?)
+    async fn record(&self, entry: &Entry<'_>, output: &crate::Output) -> Result<(), JournalError> {
+        goes_on(entry.birth)?;
+        let record = entry.recorded(output)?;
+        self.keep_abandoned(entry).await?;
+        Ok(self.0.keep(entry.call.run(), record).await?)
+    }
+
+    /// Keeps which calls had ended in vain before this one was made: they are on the way to it.
+    async fn keep_abandoned(&self, entry: &Entry<'_>) -> Result<(), JournalError> {
+        let (abandoned, run) = (&entry.birth.scope.abandoned, entry.call.run());
+        if abandoned.is_empty() {
+            return Ok(());
+        }
+        let _writing = abandoned.writing.lock().await;
+        abandoned.forget(&entry.record.place);
+        for record in abandoned.before(entry.number) {
+            // Nobody may have waited for what was found: it is never written over.
+            match self.0.find(run, &record.place).await? {
+                Some(found) => found.check(&record)?,
+                None => self.0.keep(run, record.clone()).await?,
+            }
+            abandoned.forget(&record.place);
+        }
+        Ok(())
+    }
+}
+
+/// Fails once a call of the run was refused: those after it may be at the places of others.
+fn goes_on(birth: &Birth) -> Result<(), JournalError> {
+    match birth.scope.run.astray.get() {
+        Some(why) => Err(JournalError::Stopped(why.clone())),
+        None => Ok(()),
     }
 }
 
@@ -281,19 +318,22 @@ impl<S: JournalStore> Hook for Journal<S> {
         }
         let refused = |error| refused(call, error);
         let entry = Entry::of(call).map_err(refused)?;
+        let under_way = UnderWay::begin(entry.birth, &entry.record);
         if let Some(recorded) = self.answer(&entry).await.map_err(refused)? {
+            under_way.end();
             return Ok(recorded);
         }
         let output = next.run().await?;
-        self.record(entry, &output).await.map_err(refused)?;
+        self.record(&entry, &output).await.map_err(refused)?;
+        under_way.end();
         Ok(output)
     }
 }
 
 fn refused(call: &Call, error: JournalError) -> Cause {
     let error = Arc::new(error);
-    if let Some(run) = call.home().filter(|_| error.is_another_way()) {
-        let _ = run.astray.set(error.clone()); // the first one counts
+    if let Some(birth) = call.birth().filter(|_| error.is_another_way()) {
+        let _ = birth.scope.run.astray.set(error.clone()); // the first one counts
     }
     error
 }

@@ -16,6 +16,7 @@ use tracing::Instrument;
 
 use crate::hook::Hook;
 use crate::journal::JournalError;
+use crate::journal::abandoned::Abandoned;
 use crate::limits::Held;
 use crate::node::Node;
 use crate::sync::Mutex;
@@ -175,6 +176,7 @@ pub(crate) struct Scope {
     /// How many reads are under way by the code of this scope.
     reading: AtomicUsize,
     branches: Mutex<BTreeMap<String, Uses>>,
+    pub(crate) abandoned: Abandoned,
 }
 
 /// What became of a name.
@@ -189,7 +191,7 @@ struct Uses {
 pub(crate) struct Birth {
     pub(crate) scope: Arc<Scope>,
     /// None: it belongs to the run, but was not called in it.
-    number: Option<usize>,
+    pub(crate) number: Option<usize>,
     /// It was called while another flow of this scope was reading.
     pub(crate) raced: bool,
 }
@@ -208,7 +210,7 @@ impl Birth {
 impl Scope {
     fn new(run: Arc<Run>, node: Option<Arc<str>>, place: Option<String>, raced: bool) -> Self {
         let (next, reading, branches) = (AtomicUsize::new(1), AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
-        Scope { run, node, place, raced, next, reading, branches }
+        Scope { run, node, place, raced, next, reading, branches, abandoned: Abandoned::default() }
     }
 
     /// The same body, run again: its calls have the same places.
@@ -234,6 +236,11 @@ impl Scope {
         let again = if ever > 1 { format!("~{ever}") } else { String::new() };
         let place = self.place.as_ref().map(|place| format!("{place}/{name}{again}"));
         (Scope::new(self.run.clone(), self.node.clone(), place, raced), Taken { scope: self, name })
+    }
+
+    /// The number of the call that is made next.
+    pub(crate) fn next_number(&self) -> usize {
+        self.next.load(Ordering::Relaxed)
     }
 
     fn is_reading(&self) -> bool {

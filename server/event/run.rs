@@ -148,6 +148,13 @@ impl RunKey {
         draft.payload("node", node).payload("place", place)
     }
 
+    /// A node came to no value, and the run went on: which call had the place.
+    pub fn node_abandoned(&self, node: &str, place: &str, arguments: Value, version: u32) -> Draft {
+        let draft = self.draft(Source::Internal, [tag::NODE, tag::ABANDONED], format!("{node} abandoned"));
+        let draft = draft.payload("node", node).payload("place", place);
+        draft.payload("arguments", arguments).payload("version", version)
+    }
+
     /// A node failed.
     pub fn node_failed(&self, node: &str, place: &str, failure: &Failure) -> Draft {
         let draft = Draft::failure(&self.thread(), None, &self.who(), failure).tagged([tag::NODE, tag::FAILED]);

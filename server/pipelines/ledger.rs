@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::Limits;
 use super::past::Past;
-use crate::event::{DEPTH_MAX, Draft, Held, RunKey, is_within_depth};
+use crate::event::{DEPTH_MAX, Draft, Held, RunKey, is_within_depth, tag};
 use crate::failure::{Failure, FailureKind};
 use crate::id::{self, Space};
 use crate::scribe::{Lost, Scribe};
@@ -154,6 +154,14 @@ impl Ledger {
         self.0.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    async fn hold(&self, value: Value) -> io::Result<Held> {
+        match self.0.values.hold(value).await {
+            Ok(held) => Ok(held),
+            Err(NotKept::Unfit(why)) => Err(io::Error::other(why)),
+            Err(NotKept::Store(error)) => self.lose(Lost::Store(error)).await,
+        }
+    }
+
     async fn found<T>(&self, outcome: Result<T, store::Error>) -> T {
         match outcome {
             Ok(value) => value,
@@ -162,7 +170,7 @@ impl Ledger {
     }
 }
 
-/// Reads and writes the log: the record of a node is its `finished` event.
+/// Reads and writes the log: the record of a node is its `finished` event, or the `abandoned` one.
 #[async_trait]
 impl JournalStore for Ledger {
     async fn find(&self, _: &str, place: &str) -> io::Result<Option<Record>> {
@@ -176,18 +184,18 @@ impl JournalStore for Ledger {
         let version = event.payload.get("version").and_then(Value::as_u64).and_then(|version| version.try_into().ok());
         let held = Held::of(&event.payload, "value").unwrap_or(Held::Here(Value::Null));
         let value = self.found(values.load(held).await).await;
-        Ok(Some(Record { place: place.to_owned(), node, arguments, version: version.unwrap_or(1), value }))
+        let (place, version, abandoned) = (place.to_owned(), version.unwrap_or(1), event.has(tag::ABANDONED));
+        Ok(Some(Record { place, node, arguments, version, value, abandoned }))
     }
 
     async fn keep(&self, _: &str, record: Record) -> io::Result<()> {
-        let held = match self.0.values.hold(record.value).await {
-            Ok(held) => held,
-            Err(NotKept::Unfit(why)) => return Err(io::Error::other(why)),
-            Err(NotKept::Store(error)) => self.lose(Lost::Store(error)).await,
-        };
         let (id, arguments) = (id::fresh(), serde_json::to_value(&record.arguments)?);
-        let Record { place, node, version, .. } = record;
-        self.write(self.0.run.node_recorded(&node, &place, arguments, version, held).with_id(id)).await;
+        let Record { place, node, version, value, abandoned, .. } = record;
+        let draft = match abandoned {
+            true => self.0.run.node_abandoned(&node, &place, arguments, version),
+            false => self.0.run.node_recorded(&node, &place, arguments, version, self.hold(value).await?),
+        };
+        self.write(draft.with_id(id)).await;
         self.records().insert(place, id);
         Ok(())
     }

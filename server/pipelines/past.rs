@@ -22,7 +22,7 @@ pub struct Past {
     pub resumed: u64,
     /// How many nodes were started.
     pub nodes: u64,
-    /// By place: the event that has the node's value.
+    /// By place: the event that has the node's value, or says that it came to none.
     pub records: HashMap<String, Uuid>,
     /// The first and the last sign of work since it was last taken up.
     work: Option<(Timestamp, Timestamp)>,
@@ -49,7 +49,7 @@ impl Past {
                 self.work = None;
             }
             () if event.has(tag::NODE) && event.has(tag::STARTED) => self.nodes += 1,
-            () if event.has(tag::NODE) && event.has(tag::FINISHED) => self.record(event),
+            () if event.has(tag::NODE) && (event.has(tag::FINISHED) || event.has(tag::ABANDONED)) => self.record(event),
             () => {}
         }
         self.begun = true;

@@ -2,7 +2,8 @@
 //! that is not its own.
 //!
 //! Every call knows where in the plan it stands, which the journal is not told. What it was given once it must be given
-//! ever after. Nodes give random numbers, so that a mix-up shows. `PIPELINE_JOURNAL_CASES` says how many cases.
+//! ever after. Nodes give random numbers, so that a mix-up shows. `PIPELINE_JOURNAL_CASES` says how many cases,
+//! `PIPELINE_JOURNAL_FIRST` the number of the first.
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};
@@ -388,7 +389,7 @@ fn case(number: u64, bare: bool, mixes_up: bool, tally: &mut Tally) {
 
 fn cases(title: &str, bare: bool, mixes_up: bool, most: u64) -> Tally {
     let mut tally = Tally::default();
-    (0..most).for_each(|number| case(number, bare, mixes_up, &mut tally));
+    (first()..first() + most).for_each(|number| case(number, bare, mixes_up, &mut tally));
     let Tally { cases, lives, cuts, ran, replayed, refused, wrong } = &tally;
     // Past the test's own output, which nobody sees of a test that passes.
     let said = writeln!(
@@ -399,6 +400,12 @@ fn cases(title: &str, bare: bool, mixes_up: bool, most: u64) -> Tally {
     );
     said.unwrap();
     tally
+}
+
+/// The number of the first case: what was found is looked at alone by it.
+fn first() -> u64 {
+    std::env::var("PIPELINE_JOURNAL_FIRST")
+        .map_or(0, |first| first.parse().expect("PIPELINE_JOURNAL_FIRST is a number"))
 }
 
 fn many() -> u64 {

@@ -116,6 +116,52 @@ async fn flows_without_names_get_their_own_or_are_refused() {
     assert!(said.contains("`classify`") && said.contains("place is 2") && said.contains("Run::branch"), "{said}");
 }
 
+/// Fails, or never ends, or gives what was given to it.
+#[node(ignore(how))]
+async fn attempt(what: String, how: &str) -> Result<String, String> {
+    match how {
+        "fails" => Err("no luck".to_owned()),
+        "hangs" => std::future::pending().await,
+        more => Ok(format!("{what}{more}")),
+    }
+}
+
+/// Two flows without names, of which the one calls when the other has long ended: nobody reads while another one calls.
+async fn one_after_the_other(
+    store: &MemoryStore,
+    first: (&str, &'static str),
+    second: (&str, &'static str),
+) -> Answer<String> {
+    let run = Run::new("fruit").hook(Journal::new(store.clone()));
+    let flows = async {
+        let first = tokio::time::timeout(Duration::from_millis(1), attempt(Context::new(first.0.to_owned()), first.1));
+        let second = async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            attempt(Context::new(second.0.to_owned()), second.1).await
+        };
+        let (first, second) = tokio::join!(first, second);
+        // What was to come first is given, if it was.
+        first.unwrap_or_else(|_| second.clone()).or(second)
+    };
+    run.scope(flows).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn flows_without_names_are_refused_by_what_was_called_in_vain_too() {
+    for in_vain in ["fails", "hangs"] {
+        let store = MemoryStore::default();
+        let pears = one_after_the_other(&store, ("apples", in_vain), ("pears", " and juice")).await;
+        assert_eq!(pears.unwrap(), "pears and juice");
+        // Pears come first now: what was given for them is at another place.
+        let pears = one_after_the_other(&store, ("pears", " and tea"), ("apples", in_vain)).await;
+        let refused = pears.unwrap_err();
+        assert!(refused.to_string().contains("at 1 `attempt` is recorded with another `what`"), "{in_vain}: {refused}");
+        // Control: who takes the same way goes on, and may have more luck.
+        let apples = one_after_the_other(&store, ("apples", " and wine"), ("pears", " and tea")).await;
+        assert_eq!(apples.unwrap(), "apples and wine");
+    }
+}
+
 static ASKED: AtomicUsize = AtomicUsize::new(0);
 
 #[node]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thinkd::app;
-use thinkd::failure::Failure;
+use thinkd::failure::{Failure, FailureKind};
 use thinkd::model::Tier;
 use thinkd::pipelines::{self, Host, Pipelines};
 use thinkd::settings::{Flags, Settings, environment};
@@ -41,6 +41,7 @@ fn all() -> Pipelines {
         .with("long", "Gives a text of so many bytes.", long)
         .with("pause", "Takes so many milliseconds.", pause)
         .with("race", "Two branches, of which each decides on what it found.", race)
+        .with("nameless", "Flows without names, one after the other, in an order that the model decides.", nameless)
 }
 
 #[node]
@@ -90,6 +91,29 @@ async fn race(topics: Context<Vec<String>>, host: Host) -> Result<Context<Vec<St
     let flows = futures_util::future::join_all(flows.collect::<Vec<_>>()).await;
     // A task that does not end itself is ended by nobody here.
     Ok(Context::new(flows.into_iter().map(Result::unwrap).collect::<Result<_, _>>()?))
+}
+
+#[node]
+async fn lucky(topic: String, host: Host) -> Result<String, Failure> {
+    let answer = host.ask(Tier::Low, "You count.", &format!("look at {topic}")).await?;
+    let no = || Failure::new(FailureKind::Node, format!("no luck with {topic}"));
+    if answer == "no" { Err(no()) } else { Ok(answer) }
+}
+
+/// Who is allowed to begin, begins; to what is never recorded. What has no luck is done without.
+async fn nameless(topics: Context<Vec<String>>, host: Host) -> Result<Context<Vec<String>>, NodeExecutionError> {
+    let flows = topics.data().await?.into_iter().map(async |topic| {
+        // A failure of the model itself is no pause.
+        drop(host.ask(Tier::Low, "You count.", &format!("may {topic} begin")).await);
+        lucky(Context::new(topic), host.clone()).await.ok()
+    });
+    let found = futures_util::future::join_all(flows).await.into_iter().flatten().collect::<Vec<_>>();
+    Ok(Context::new(vec![found.join(", "), found_last(Context::new(found), host.clone()).await?]))
+}
+
+#[node]
+async fn found_last(found: Vec<String>, host: Host) -> Result<String, Failure> {
+    host.ask(Tier::Low, "You count.", &format!("close with {}", found.len())).await
 }
 
 #[node]

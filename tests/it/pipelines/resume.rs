@@ -159,6 +159,32 @@ on_both!(racing_branches_keep_what_is_theirs_over_kills, |medium| {
     envelope::check_log(&app.log().await);
 });
 
+// A call that failed has no value to be found by, but its place was its own: whoever stands there after a kill is refused.
+on_both!(a_call_that_failed_keeps_its_place_over_a_kill, |medium| {
+    let nameless = |request: &Request| request.module == "pipeline:nameless";
+    let stub = Stub::start().await;
+    // In the first life apples begin, in vain, and pears follow; in the second, pears would begin.
+    stub.script(move |r| nameless(r) && step(r) == "may pears begin", [text("yes").after(ms(200)), text("yes")]);
+    stub.script(move |r| nameless(r) && step(r) == "may apples begin", [text("yes"), text("yes").after(ms(200))]);
+    stub.script(move |r| nameless(r) && step(r) == "look at apples", [text("no")]);
+    stub.script(move |r| nameless(r) && step(r).starts_with("close"), [text("never").never()]);
+    stub.on_each(nameless, |request| text(&format!("did {}", step(request))));
+    let mut app = own::setup(medium, &stub).start().await;
+    let path = begin(&app, "nameless", json!(["apples", "pears"])).await;
+    stub.request(move |r| nameless(r) && step(r).starts_with("close")).await;
+    app.restart().await;
+    let run = ended(&app, &path).await;
+    let events = events_of(&app, &run).await;
+    let abandoned = with(&events, &["node", "abandoned"]);
+    assert_eq!(abandoned.len(), 1, "{}", story(&events));
+    assert_eq!((&abandoned[0]["payload"]["node"], &abandoned[0]["payload"]["place"]), (&json!("lucky"), &json!("1")));
+    assert_eq!(run["status"], "failed", "{run}");
+    let said = run["failure"]["text"].as_str().unwrap();
+    assert!(said.contains("took another way"), "{said}");
+    assert_eq!(stub.count(move |r| nameless(r) && step(r) == "look at pears"), 1, "nobody was asked in its place");
+    envelope::check_log(&app.log().await);
+});
+
 // As a version left it that did not record what nodes were called with.
 on_both!(a_record_without_arguments_is_refused_by_node_and_place, |medium| {
     let stub = Stub::start().await;
