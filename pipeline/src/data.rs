@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::ser::{self, Error as _, Serialize, Serializer};
+use serde::ser::{self, Serialize, Serializer};
 use serde_json::{Error, Value as Json};
 use sha2::{Digest, Sha256};
 
@@ -74,79 +74,88 @@ fn hash(mut data: Json) -> String {
 
 /// A value as JSON, if nothing of it is lost: as JSON, infinity and what is not a number are `null`.
 pub(crate) fn of<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Json> {
-    value.serialize(Finite)?;
-    serde_json::to_value(value)
+    value.serialize(Finite(serde_json::value::Serializer))
 }
 
-/// Walks through a value and refuses floats that JSON has no form for.
-struct Finite;
+/// Hands everything on, to a serializer or to what it has begun, but floats that JSON has no form for: those it refuses.
+struct Finite<S>(S);
 
-macro_rules! fine {
-    ($($method:ident($type:ty)),*) => { $(fn $method(self, _: $type) -> Result<(), Error> { Ok(()) })* };
+/// What is within another value.
+struct Within<'a, T: ?Sized>(&'a T);
+
+impl<T: Serialize + ?Sized> Serialize for Within<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(Finite(serializer))
+    }
+}
+
+macro_rules! plain {
+    ($($method:ident($type:ty)),*) => { $(
+        fn $method(self, value: $type) -> Result<S::Ok, S::Error> {
+            self.0.$method(value)
+        }
+    )* };
 }
 
 macro_rules! compound {
-    ($($trait:ident::$method:ident),*) => { $(
-        impl ser::$trait for Finite {
-            type Ok = ();
-            type Error = Error;
-            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> { value.serialize(Finite) }
-            fn end(self) -> Result<(), Error> { Ok(()) }
+    ($($trait:ident::$method:ident($($name:ident)?)),*) => { $(
+        impl<S: ser::$trait> ser::$trait for Finite<S> {
+            type Ok = S::Ok;
+            type Error = S::Error;
+
+            fn $method<T: Serialize + ?Sized>(&mut self, $($name: &'static str,)? value: &T) -> Result<(), S::Error> {
+                self.0.$method($($name,)? &Within(value))
+            }
+
+            fn end(self) -> Result<S::Ok, S::Error> {
+                self.0.end()
+            }
         }
     )* };
 }
 
 compound!(
-    SerializeSeq::serialize_element,
-    SerializeTuple::serialize_element,
-    SerializeTupleStruct::serialize_field,
-    SerializeTupleVariant::serialize_field
+    SerializeSeq::serialize_element(),
+    SerializeTuple::serialize_element(),
+    SerializeTupleStruct::serialize_field(),
+    SerializeTupleVariant::serialize_field(),
+    SerializeStruct::serialize_field(name),
+    SerializeStructVariant::serialize_field(name)
 );
 
-impl ser::SerializeMap for Finite {
-    type Ok = ();
-    type Error = Error;
+impl<S: ser::SerializeMap> ser::SerializeMap for Finite<S> {
+    type Ok = S::Ok;
+    type Error = S::Error;
 
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, _: &T) -> Result<(), Error> {
-        Ok(()) // what no key can be, the serializer of JSON refuses
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), S::Error> {
+        self.0.serialize_key(key) // what no key can be, the serializer of JSON refuses
     }
 
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        value.serialize(Finite)
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), S::Error> {
+        self.0.serialize_value(&Within(value))
     }
 
-    fn end(self) -> Result<(), Error> {
-        Ok(())
+    fn end(self) -> Result<S::Ok, S::Error> {
+        self.0.end()
     }
 }
 
-macro_rules! fields {
-    ($($trait:ident),*) => { $(
-        impl ser::$trait for Finite {
-            type Ok = ();
-            type Error = Error;
-            fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, value: &T) -> Result<(), Error> {
-                value.serialize(Finite)
-            }
-            fn end(self) -> Result<(), Error> { Ok(()) }
-        }
-    )* };
+fn finite<E: ser::Error>(float: f64) -> Result<(), E> {
+    if float.is_finite() { Ok(()) } else { Err(E::custom(format!("JSON has no form for the float {float}"))) }
 }
 
-fields!(SerializeStruct, SerializeStructVariant);
+impl<S: Serializer> Serializer for Finite<S> {
+    type Ok = S::Ok;
+    type Error = S::Error;
+    type SerializeSeq = Finite<S::SerializeSeq>;
+    type SerializeTuple = Finite<S::SerializeTuple>;
+    type SerializeTupleStruct = Finite<S::SerializeTupleStruct>;
+    type SerializeTupleVariant = Finite<S::SerializeTupleVariant>;
+    type SerializeMap = Finite<S::SerializeMap>;
+    type SerializeStruct = Finite<S::SerializeStruct>;
+    type SerializeStructVariant = Finite<S::SerializeStructVariant>;
 
-impl Serializer for Finite {
-    type Ok = ();
-    type Error = Error;
-    type SerializeSeq = Self;
-    type SerializeTuple = Self;
-    type SerializeTupleStruct = Self;
-    type SerializeTupleVariant = Self;
-    type SerializeMap = Self;
-    type SerializeStruct = Self;
-    type SerializeStructVariant = Self;
-
-    fine!(
+    plain!(
         serialize_bool(bool),
         serialize_i8(i8),
         serialize_i16(i16),
@@ -164,73 +173,87 @@ impl Serializer for Finite {
         serialize_unit_struct(&'static str)
     );
 
-    fn serialize_f32(self, value: f32) -> Result<(), Error> {
-        self.serialize_f64(value.into())
+    fn serialize_f32(self, value: f32) -> Result<S::Ok, S::Error> {
+        finite(value.into())?;
+        self.0.serialize_f32(value)
     }
 
-    fn serialize_f64(self, value: f64) -> Result<(), Error> {
-        if value.is_finite() { Ok(()) } else { Err(Error::custom(format!("JSON has no form for the float {value}"))) }
+    fn serialize_f64(self, value: f64) -> Result<S::Ok, S::Error> {
+        finite(value)?;
+        self.0.serialize_f64(value)
     }
 
-    fn serialize_none(self) -> Result<(), Error> {
-        Ok(())
+    fn serialize_none(self) -> Result<S::Ok, S::Error> {
+        self.0.serialize_none()
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Error> {
-        value.serialize(self)
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
+        self.0.serialize_some(&Within(value))
     }
 
-    fn serialize_unit(self) -> Result<(), Error> {
-        Ok(())
+    fn serialize_unit(self) -> Result<S::Ok, S::Error> {
+        self.0.serialize_unit()
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Result<(), Error> {
-        Ok(())
+    fn serialize_unit_variant(self, of: &'static str, i: u32, variant: &'static str) -> Result<S::Ok, S::Error> {
+        self.0.serialize_unit_variant(of, i, variant)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), Error> {
-        value.serialize(self)
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<S::Ok, S::Error> {
+        self.0.serialize_newtype_struct(name, &Within(value))
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
         self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
+        of: &'static str,
+        i: u32,
+        variant: &'static str,
         value: &T,
-    ) -> Result<(), Error> {
-        value.serialize(self)
+    ) -> Result<S::Ok, S::Error> {
+        self.0.serialize_newtype_variant(of, i, variant, &Within(value))
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Self, Error> {
-        Ok(self)
+    fn serialize_seq(self, length: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
+        self.0.serialize_seq(length).map(Finite)
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Self, Error> {
-        Ok(self)
+    fn serialize_tuple(self, length: usize) -> Result<Self::SerializeTuple, S::Error> {
+        self.0.serialize_tuple(length).map(Finite)
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self, Error> {
-        Ok(self)
+    fn serialize_tuple_struct(self, name: &'static str, length: usize) -> Result<Self::SerializeTupleStruct, S::Error> {
+        self.0.serialize_tuple_struct(name, length).map(Finite)
     }
 
-    fn serialize_tuple_variant(self, _: &'static str, _: u32, _: &'static str, _: usize) -> Result<Self, Error> {
-        Ok(self)
+    fn serialize_tuple_variant(
+        self,
+        of: &'static str,
+        i: u32,
+        variant: &'static str,
+        length: usize,
+    ) -> Result<Self::SerializeTupleVariant, S::Error> {
+        self.0.serialize_tuple_variant(of, i, variant, length).map(Finite)
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Self, Error> {
-        Ok(self)
+    fn serialize_map(self, length: Option<usize>) -> Result<Self::SerializeMap, S::Error> {
+        self.0.serialize_map(length).map(Finite)
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, Error> {
-        Ok(self)
+    fn serialize_struct(self, name: &'static str, length: usize) -> Result<Self::SerializeStruct, S::Error> {
+        self.0.serialize_struct(name, length).map(Finite)
     }
 
-    fn serialize_struct_variant(self, _: &'static str, _: u32, _: &'static str, _: usize) -> Result<Self, Error> {
-        Ok(self)
+    fn serialize_struct_variant(
+        self,
+        of: &'static str,
+        i: u32,
+        variant: &'static str,
+        length: usize,
+    ) -> Result<Self::SerializeStructVariant, S::Error> {
+        self.0.serialize_struct_variant(of, i, variant, length).map(Finite)
     }
 
-    fn collect_str<T: fmt::Display + ?Sized>(self, _: &T) -> Result<(), Error> {
-        Ok(())
+    fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
+        self.0.collect_str(value)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use unhurried::{
     Call, Context, FileStore, Hook, Journal, JournalError, JournalStore, MemoryStore, Next, NodeExecutionError,
     Outcome, Record, Run, node,
@@ -319,6 +319,85 @@ async fn no_float_is_lost_on_the_way_neither_as_a_value_nor_as_an_argument() {
     let infinite = Run::new("c").hook(Journal::new(store.clone()));
     let refused = infinite.scope(async { divided(Context::new(1), 0).await }).await.unwrap_err();
     assert!(matches!(why(&refused), JournalError::Data { .. }), "{refused}");
+}
+
+/// Counts how often it is looked through.
+#[derive(Clone, Deserialize)]
+struct Page {
+    text: String,
+    #[serde(skip)]
+    walks: Arc<AtomicUsize>,
+}
+
+impl Serialize for Page {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.walks.fetch_add(1, Ordering::SeqCst);
+        [(&self.text, Some(1.5_f32))].serialize(serializer)
+    }
+}
+
+#[node]
+async fn words(page: Page) -> usize {
+    page.text.split(' ').count()
+}
+
+#[tokio::test]
+async fn a_large_value_is_looked_through_once_on_its_way_into_the_journal() {
+    let page = Page { text: "one two".to_owned(), walks: Arc::default() };
+    let run = Run::new("r").hook(Journal::new(MemoryStore::default()));
+    assert_eq!(run.scope(async { words(Context::new(page.clone())).await }).await.unwrap(), 2);
+    assert_eq!(page.walks.load(Ordering::SeqCst), 1);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct New(f32);
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Pair(u8, f64);
+
+/// Every place in which a float may be.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Float {
+    Alone(f64),
+    Pair(i8, f64),
+    Field { said: String, f: f64 },
+    Seq(Vec<f64>),
+    Tuple((bool, char, f64)),
+    Map(BTreeMap<i64, Option<f64>>),
+    Struct(New, Pair),
+}
+
+fn floats(f: f64) -> [Float; 7] {
+    [
+        Float::Alone(f),
+        Float::Pair(-1, f),
+        Float::Field { said: "so".to_owned(), f },
+        Float::Seq(vec![0.1, f]),
+        Float::Tuple((true, 'x', f)),
+        Float::Map([(-7, None), (8, Some(f))].into()),
+        Float::Struct(New(f as f32), Pair(1, 0.1)),
+    ]
+}
+
+#[node]
+async fn same(float: Float) -> Float {
+    float
+}
+
+#[tokio::test]
+async fn no_float_is_lost_wherever_in_a_value_it_is() {
+    for (finite, infinite) in floats(0.7).into_iter().zip(floats(f64::INFINITY)) {
+        let store = MemoryStore::default();
+        let run = |float: Float| {
+            let run = Run::new("r").hook(Journal::new(store.clone()));
+            run.scope(async move { same(Context::new(float)).await })
+        };
+        let refused = run(infinite).await.unwrap_err();
+        assert!(refused.to_string().contains("JSON has no form for the float inf"), "{refused}");
+        run(finite.clone()).await.unwrap();
+        let record = store.find("r", "1").await.unwrap().unwrap();
+        assert_eq!(record.value, serde_json::to_value(&finite).unwrap());
+    }
 }
 
 #[node]
