@@ -164,9 +164,10 @@ impl Node {
 
     /// Sees what must be done before this can be run. Whether this is pending at all.
     pub(crate) fn awaited(&self, see: impl FnMut(&Arc<Node>)) -> bool {
-        let awaited = |recipe: &mut Arc<Recipe>| match recipe.function.reads() {
-            false => recipe.parents.0.iter().for_each(see),
-            true => {}
+        let awaited = |recipe: &mut Arc<Recipe>| {
+            if !recipe.function.reads() {
+                recipe.parents.0.iter().for_each(see);
+            }
         };
         self.once.recipe(awaited).is_some()
     }
