@@ -118,11 +118,11 @@ impl Driver {
     }
 
     /// Says why the turn cannot go on, and ends it. A process that cannot be understood ends with it; whoever talks with a
-    /// conversation can say something else.
+    /// conversation, or to the main thread of a space, can say something else.
     async fn give_up(&mut self, failure: &Failure) -> Result<TurnOutcome, Lost> {
         let mut drafts = vec![self.failure(&Who::Decision, failure)];
-        if failure.kind == FailureKind::Interpreter && self.settings.is_process() {
-            let Place { space, thread, .. } = &self.place;
+        let Place { space, thread, .. } = &self.place;
+        if failure.kind == FailureKind::Interpreter && self.settings.is_process() && !thread.is_main() {
             let store = self.mind.caller.store();
             let end = Ending { thread, status: Status::Failed.as_str(), reason: &failure.text, last: "" };
             drafts.extend(ending(store, space, &end, Below::End, crate::time::now()).await.map_err(Lost::Store)?);

@@ -312,3 +312,23 @@ on_both!(the_main_thread_of_a_space_does_not_end, |medium| {
     let ended = app.post("/threads/other/messages", json!({ "text": "two" })).await.expect_problem(409, "thread-ended");
     assert!(ended["detail"].as_str().unwrap().contains("unused id"), "{ended}");
 });
+
+// A process that writes what cannot be read fails for good; one that is the main thread waits, as a conversation does.
+on_both!(a_process_that_is_the_main_thread_outlives_answers_that_cannot_be_read, |medium| {
+    let stub = Stub::start().await;
+    stub.on(|r: &Request| !r.says("again"), text("<send to=\"nobody\""));
+    stub.on(any, text("<wait/>"));
+    let app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    for thread in ["main", "other"] {
+        app.process(thread, json!({ "language": "xml" })).await;
+        app.say_in(thread, "go").await;
+        turn_over(&mut socket, thread, 1).await;
+    }
+    assert_eq!(app.get("/threads/other").await.expect(200)["status"], "failed", "control");
+    let main = app.get("/threads/main").await.expect(200);
+    assert_eq!(main["status"], "waiting", "{main}");
+    app.say_in("main", "again").await;
+    turn_over(&mut socket, "main", 2).await;
+    assert_eq!(app.get("/threads/main").await.expect(200)["status"], "waiting");
+});
