@@ -39,30 +39,38 @@ const GROUP_BYTES: usize = 4 << 20;
 /// How long a commit waits for the writers of the last one to come back.
 const GATHER: Duration = Duration::from_micros(500);
 
+/// What a group of appends depends on.
+pub(super) struct Wanted {
+    pub fences: Vec<Fence>,
+    pub spaces: BTreeSet<Space>,
+    /// Events that may be stored already.
+    pub ids: Vec<(Space, Uuid)>,
+    pub threads: Vec<(Space, ThreadId)>,
+}
+
+/// What of that there is.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The leases that hold.
+    pub held: HashSet<Fence>,
+    /// Where the logs end.
+    pub heads: BTreeMap<Space, Position>,
+    pub events: Vec<(Space, Event)>,
+    pub threads: Vec<(Space, ThreadRow)>,
+}
+
 /// What a database does for the writer. `begin` … `commit` is one transaction.
 pub(super) trait Backend: Send + 'static {
-    fn begin(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
-    /// Those of the leases that hold. They cannot be lost before the end of the transaction.
-    fn held(&mut self, fences: &[Fence]) -> impl Future<Output = Result<HashSet<Fence>, Error>> + Send;
-    /// Where the logs end. Nobody else can append to them before the end of the transaction.
-    fn heads(
-        &mut self,
-        spaces: &BTreeSet<Space>,
-    ) -> impl Future<Output = Result<BTreeMap<Space, Position>, Error>> + Send;
-    /// Those of the events that are stored.
-    fn known(&mut self, ids: &[(Space, Uuid)]) -> impl Future<Output = Result<Vec<(Space, Event)>, Error>> + Send;
-    /// Those of the threads that have rows.
-    fn threads(
-        &mut self,
-        ids: &[(Space, ThreadId)],
-    ) -> impl Future<Output = Result<Vec<(Space, ThreadRow)>, Error>> + Send;
+    /// Begins a transaction, and reads in it. Until its end the leases cannot be lost, and nobody else can append to the logs.
+    fn begin(&mut self, wanted: &Wanted) -> impl Future<Output = Result<Found, Error>> + Send;
+    /// The same without a transaction, if nobody else has written to the logs lately: as if the leases held and the events were not
+    /// there.
+    fn known(&mut self, _: &Wanted) -> impl Future<Output = Result<Option<Found>, Error>> + Send {
+        std::future::ready(Ok(None))
+    }
     /// What the conditions of drafts ask about.
     fn asked(&mut self, asked: &Asked) -> impl Future<Output = Result<Before, Error>> + Send;
     fn write(&mut self, plan: &Plan) -> impl Future<Output = Result<(), Error>> + Send;
-    /// Where the logs end, if that is known without asking, and nobody else has written to them lately.
-    fn known_heads(&self, _: &BTreeSet<Space>) -> Option<BTreeMap<Space, Position>> {
-        None
-    }
     /// Writes and commits, in one trip, if the logs still end there and the leases hold. False: nothing is written.
     fn write_if(
         &mut self,
@@ -205,6 +213,23 @@ async fn something_to_do(queue: &Queue, index: &Index) {
     }
 }
 
+impl Wanted {
+    /// `again`: an earlier try may have stored any of the events.
+    fn by(group: &[Item], again: bool) -> Self {
+        let threads: BTreeSet<(Space, ThreadId)> =
+            drafts(group).map(|(space, ready)| (space.clone(), ready.draft.thread.clone())).collect();
+        Self {
+            fences: group.iter().filter_map(|item| item.fence.clone()).collect(),
+            spaces: group.iter().map(|item| item.space.clone()).collect(),
+            ids: drafts(group)
+                .filter(|(_, ready)| again || ready.given)
+                .map(|(space, ready)| (space.clone(), ready.id))
+                .collect(),
+            threads: Vec::from_iter(threads),
+        }
+    }
+}
+
 impl<B: Backend> Task<B> {
     async fn run(mut self) {
         let mut last = 1;
@@ -329,23 +354,15 @@ impl<B: Backend> Task<B> {
     }
 
     async fn transaction(&mut self, group: &[Item], again: bool) -> Result<Plan, Error> {
-        let spaces: BTreeSet<Space> = group.iter().map(|item| item.space.clone()).collect();
-        let fences: Vec<Fence> = group.iter().filter_map(|item| item.fence.clone()).collect();
+        let wanted = Wanted::by(group, again);
         if !again
-            && let Some(heads) = self.backend.known_heads(&spaces)
-            && let Some(plan) = self.at_once(group, heads, &fences).await?
+            && let Some(found) = self.backend.known(&wanted).await?
+            && let Some(plan) = self.at_once(group, found, &wanted.fences).await?
         {
             return Ok(plan);
         }
-        let backend = &mut self.backend;
-        backend.begin().await?;
-        let held = if fences.is_empty() { HashSet::new() } else { backend.held(&fences).await? };
-        let heads = backend.heads(&spaces).await?;
-        let ids =
-            drafts(group).filter(|(_, ready)| again || ready.given).map(|(space, ready)| (space.clone(), ready.id));
-        let ids = Vec::from_iter(ids);
-        let known = if ids.is_empty() { Vec::new() } else { backend.known(&ids).await? };
-        let plan = self.plan(group, known, heads, &held).await?;
+        let found = self.backend.begin(&wanted).await?;
+        let plan = self.plan(group, found).await?;
         if plan.is_empty() {
             self.backend.undo().await;
         } else {
@@ -357,16 +374,11 @@ impl<B: Backend> Task<B> {
 
     /// One statement in place of a transaction: what it depends on is read, or known, before, and what it writes is written only if
     /// nobody else has written meanwhile, and none of the ids is in the log. `None`: it takes a transaction.
-    async fn at_once(
-        &mut self,
-        group: &[Item],
-        heads: BTreeMap<Space, Position>,
-        fences: &[Fence],
-    ) -> Result<Option<Plan>, Error> {
-        let held = fences.iter().cloned().collect();
+    async fn at_once(&mut self, group: &[Item], found: Found, fences: &[Fence]) -> Result<Option<Plan>, Error> {
         // As if no id were known: nearly none is, and the database sees to it that none is stored twice. What would be refused may
         // be in the log already.
-        let plan = self.plan(group, Vec::new(), heads.clone(), &held).await?;
+        let heads = found.heads.clone();
+        let plan = self.plan(group, found).await?;
         let written =
             !plan.is_empty() && plan.refuses_nothing() && self.backend.write_if(&plan, &heads, fences).await?;
         if !written {
@@ -375,22 +387,12 @@ impl<B: Backend> Task<B> {
         Ok(written.then_some(plan))
     }
 
-    async fn plan(
-        &mut self,
-        group: &[Item],
-        known: Vec<(Space, Event)>,
-        heads: BTreeMap<Space, Position>,
-        held: &HashSet<Fence>,
-    ) -> Result<Plan, Error> {
-        let backend = &mut self.backend;
-        let threads: BTreeSet<(Space, ThreadId)> =
-            drafts(group).map(|(space, ready)| (space.clone(), ready.draft.thread.clone())).collect();
-        let threads = backend.threads(&Vec::from_iter(threads)).await?;
+    async fn plan(&mut self, group: &[Item], found: Found) -> Result<Plan, Error> {
         let asked = Asked::of(drafts(group));
-        let before = if asked.is_empty() { Before::default() } else { backend.asked(&asked).await? };
-        let mut plan = Plan::new(heads, known, threads, before, crate::time::now())?;
+        let before = if asked.is_empty() { Before::default() } else { self.backend.asked(&asked).await? };
+        let mut plan = Plan::new(found, before, crate::time::now())?;
         for item in group {
-            plan.add(item, held, self.project)?;
+            plan.add(item, self.project)?;
         }
         Ok(plan)
     }

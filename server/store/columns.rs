@@ -70,6 +70,11 @@ fn parsed<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, Error> {
     serde_json::from_str(json).map_err(unreadable)
 }
 
+/// Rows that Postgres has put into JSON, each an array of its columns.
+pub(super) fn from_json<T: serde::de::DeserializeOwned>(rows: Option<String>) -> Result<Vec<T>, Error> {
+    rows.map_or(Ok(Vec::new()), |rows| parse(&rows))
+}
+
 fn count<T: TryFrom<i64>>(number: i64) -> Result<T, Error> {
     T::try_from(number).map_err(|_| unreadable(format_args!("{number} where a count belongs")))
 }

@@ -91,8 +91,13 @@ impl Known {
         }
     }
 
-    /// A thread's row, as long as its log ends where it is known to.
+    /// A thread's row, as it was written last: it is the same as long as the thread ends where the row says.
     pub fn thread(&self, key: &Key) -> Option<ThreadRow> {
+        self.lock().thread(key).map(|thread| thread.row.clone())
+    }
+
+    /// A thread's row, as long as its log ends where it is known to.
+    pub fn current(&self, key: &Key) -> Option<ThreadRow> {
         let known = self.lock();
         let age = known.heads.get(&key.0)?.age;
         known.thread(key).filter(|thread| thread.age == age).map(|thread| thread.row.clone())

@@ -9,12 +9,13 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use super::Found;
 use super::condition::Before;
 use crate::event::{Draft, Event, Meta, Modality, Payload, Source};
 use crate::id::{Seq, Space, ThreadId};
 use crate::store::rows::Rows;
 use crate::store::sql::{EventRow, Writes};
-use crate::store::{Append, Appended, Error, Fence, Placed, Project, Shown, ThreadRow};
+use crate::store::{Append, Appended, Error, Fence, Placed, Project, Shown};
 use crate::time::Timestamp;
 
 /// Where a space's log ends.
@@ -135,6 +136,7 @@ pub(in crate::store) struct Plan {
     pub rows: Rows,
     pub heads: BTreeMap<Space, Position>,
     pub released: Vec<Fence>,
+    held: HashSet<Fence>,
     before: Before,
     now: Timestamp,
     known: HashMap<(Space, Uuid), Arc<Shown>>,
@@ -142,14 +144,9 @@ pub(in crate::store) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(
-        heads: BTreeMap<Space, Position>,
-        known: Vec<(Space, Event)>,
-        threads: Vec<(Space, ThreadRow)>,
-        before: Before,
-        now: Timestamp,
-    ) -> Result<Self, Error> {
-        let known = known.into_iter().map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
+    pub(super) fn new(found: Found, before: Before, now: Timestamp) -> Result<Self, Error> {
+        let Found { held, heads, events, threads } = found;
+        let known = events.into_iter().map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
         let threads = threads.into_iter().map(|(space, row)| ((space, row.thread.clone()), row)).collect();
         Ok(Self {
             events: Vec::new(),
@@ -157,6 +154,7 @@ impl Plan {
             rows: Rows { threads, ..Rows::default() },
             heads,
             released: Vec::new(),
+            held,
             before,
             now,
             known: known.collect::<Result<_, Error>>()?,
@@ -195,8 +193,8 @@ impl Plan {
         self.outcomes.iter().all(|outcome| matches!(outcome, Ok(Appended::Stored(_))))
     }
 
-    pub(super) fn add(&mut self, item: &Item, held: &HashSet<Fence>, project: Project) -> Result<(), Error> {
-        let outcome = match self.refusal(item, held) {
+    pub(super) fn add(&mut self, item: &Item, project: Project) -> Result<(), Error> {
+        let outcome = match self.refusal(item) {
             Some(refusal) => refusal,
             None => {
                 if item.release {
@@ -211,7 +209,7 @@ impl Plan {
     }
 
     /// Why nothing of an append is stored, if so.
-    fn refusal(&self, item: &Item, held: &HashSet<Fence>) -> Option<Result<Appended, Error>> {
+    fn refusal(&self, item: &Item) -> Option<Result<Appended, Error>> {
         let mut own: HashMap<Uuid, &Draft> = HashMap::new();
         let (mut fresh, mut unmet) = (false, None);
         for ready in &item.drafts {
@@ -228,7 +226,8 @@ impl Plan {
             }
         }
         // An append that is stored as a whole already is answered as such, even when its lease went with it.
-        let stale = item.fence.as_ref().is_some_and(|fence| !held.contains(fence) || self.released.contains(fence));
+        let stale =
+            item.fence.as_ref().is_some_and(|fence| !self.held.contains(fence) || self.released.contains(fence));
         if stale && (fresh || item.drafts.is_empty()) {
             return Some(Ok(Appended::Stale));
         }

@@ -1,19 +1,17 @@
 //! The connection that writes: what the store's one writer asks of a database, on Postgres.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::{Instant, timeout};
-use uuid::Uuid;
 
 use super::watch::Watch;
 use super::{ROLLBACK, bulk, columns, connect, micros, put_rest, read_threads, sql};
-use crate::event::Event;
-use crate::id::{Space, ThreadId};
-use crate::store::append::{Asked, Backend, Before, Plan, Position};
+use crate::id::Space;
+use crate::store::append::{Asked, Backend, Before, Found, Plan, Position, Wanted};
 use crate::store::known::Known;
 use crate::store::{Error, Fence, ThreadRow};
 use crate::time::Timestamp;
@@ -52,80 +50,111 @@ impl Log {
         sqlx::query(text).execute(self.connection()?).await.map(|_| ()).map_err(sql::error)
     }
 
-    async fn lock_heads(&mut self, spaces: &[&str]) -> Result<BTreeMap<Space, Position>, Error> {
-        let text = "select space, head, ts, (select incarnation from log), \
-             (extract(epoch from clock_timestamp()) * 1000000)::bigint from spaces where space = any($1) \
-             order by space for update";
-        let rows: Vec<(String, i64, i64, i64, i64)> =
-            sqlx::query_as(text).bind(spaces).fetch_all(self.connection()?).await.map_err(sql::error)?;
-        self.clock = rows.first().map(|row| (row.4, Instant::now())).or(self.clock);
-        if let Some(incarnation) = rows.first().map(|row| row.3).filter(|now| *now != self.incarnation) {
-            // Perhaps the rows were made anew.
-            self.known.forget();
-            self.incarnation = incarnation;
-        }
-        let position = |(space, seq, ts, ..): (String, _, _, _, _)| {
-            Ok((sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) }))
-        };
-        let heads = rows.into_iter().map(position).collect::<Result<_, Error>>()?;
-        self.known.met(&heads);
-        Ok(heads)
-    }
-}
-
-impl Backend for Log {
-    async fn begin(&mut self) -> Result<(), Error> {
-        let connection = self.connected().await?;
-        sqlx::query("begin").execute(connection).await.map(|_| ()).map_err(sql::error)
-    }
-
-    async fn held(&mut self, fences: &[Fence]) -> Result<HashSet<Fence>, Error> {
-        // `for no key update`: a take-over waits for this commit, or this append sees that it lost. Sorted, against deadlocks.
-        let text = "select l.number from unnest($1::text[], $2::text[], $3::bigint[]) f (space, thread, number) \
-             cross join lateral (select number from leases where space = f.space and thread = f.thread \
-             and number = f.number for no key update) l";
-        let (spaces, threads, numbers) = columns(fences);
-        let held: Vec<i64> = sqlx::query_scalar(text)
+    /// Locks what an append needs, and reads it, in one trip.
+    async fn lock(&mut self, wanted: &Wanted) -> Result<Locked, Error> {
+        let text = "select held, logs::text, incarnation, clock, events::text, changed::text \
+             from lock_logs($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+        let known: Vec<Option<ThreadRow>> = wanted.threads.iter().map(|key| self.known.thread(key)).collect();
+        let (spaces, threads, numbers) = columns(&wanted.fences);
+        let (held, logs, incarnation, clock, events, changed): LockedColumns = sqlx::query_as(text)
             .bind(spaces)
             .bind(threads)
             .bind(numbers)
-            .fetch_all(self.connection()?)
+            .bind(wanted.spaces.iter().map(Space::as_str).collect::<Vec<_>>())
+            .bind(wanted.ids.iter().map(|(space, _)| space.as_str()).collect::<Vec<_>>())
+            .bind(wanted.ids.iter().map(|(_, id)| *id).collect::<Vec<_>>())
+            .bind(wanted.threads.iter().map(|(space, _)| space.as_str()).collect::<Vec<_>>())
+            .bind(wanted.threads.iter().map(|(_, thread)| thread.as_str()).collect::<Vec<_>>())
+            .bind(known.iter().map(|row| row.as_ref().map_or(0, |row| row.head)).collect::<Vec<_>>())
+            .fetch_one(self.connection()?)
             .await
             .map_err(sql::error)?;
-        Ok(fences.iter().filter(|fence| held.contains(&fence.number)).cloned().collect())
+        self.clock = Some((clock, Instant::now()));
+        Ok(Locked {
+            held: held.unwrap_or_default(),
+            logs: sql::from_json(logs)?,
+            incarnation,
+            events: sql::from_json(events)?,
+            known,
+            changed: sql::from_json(changed)?,
+        })
     }
 
-    async fn heads(&mut self, spaces: &BTreeSet<Space>) -> Result<BTreeMap<Space, Position>, Error> {
-        let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
-        let heads = self.lock_heads(&names).await?;
-        if heads.len() == names.len() {
-            return Ok(heads);
+    /// What was locked, and what is known from before and still so.
+    fn found(&self, wanted: &Wanted, locked: Locked) -> Result<Found, Error> {
+        let is_held = |fence: &&Fence| locked.held.contains(&fence.number);
+        let position = |(space, seq, ts): (String, i64, i64)| {
+            Ok((sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) }))
+        };
+        let heads = locked.logs.into_iter().map(position).collect::<Result<_, Error>>()?;
+        self.known.met(&heads);
+        let mut threads = BTreeMap::new();
+        for row in locked.changed {
+            let (space, row) = sql::placed_thread(row)?;
+            self.known.met_thread(&space, &row);
+            threads.insert((space, row.thread.clone()), row);
         }
-        let text = "insert into spaces (space, head, ts) select space, 0, 0 from unnest($1::text[]) space \
-             order by space on conflict do nothing";
-        sqlx::query(text).bind(&names).execute(self.connection()?).await.map_err(sql::error)?;
-        self.lock_heads(&names).await
+        for (key, row) in wanted.threads.iter().zip(locked.known) {
+            if let Some(row) = row {
+                threads.entry(key.clone()).or_insert(row);
+            }
+        }
+        Ok(Found {
+            held: wanted.fences.iter().filter(is_held).cloned().collect(),
+            heads,
+            events: locked.events.into_iter().map(sql::placed_event).collect::<Result<_, _>>()?,
+            threads: threads.into_iter().map(|((space, _), row)| (space, row)).collect(),
+        })
+    }
+}
+
+/// What `lock_logs` returns.
+type LockedColumns = (Option<Vec<i64>>, Option<String>, i64, i64, Option<String>, Option<String>);
+
+/// The same, read.
+struct Locked {
+    /// The numbers of the leases that hold.
+    held: Vec<i64>,
+    /// The spaces that have a row, and where their logs end.
+    logs: Vec<(String, i64, i64)>,
+    incarnation: i64,
+    events: Vec<sql::PlacedColumns>,
+    /// What was known of the threads when it was asked.
+    known: Vec<Option<ThreadRow>>,
+    /// The threads of which something else, or nothing, was known.
+    changed: Vec<sql::PlacedThreadColumns>,
+}
+
+impl Backend for Log {
+    async fn begin(&mut self, wanted: &Wanted) -> Result<Found, Error> {
+        let connection = self.connected().await?;
+        sqlx::query("begin").execute(connection).await.map_err(sql::error)?;
+        let mut locked = self.lock(wanted).await?;
+        let (is_anew, is_new) = (locked.incarnation != self.incarnation, locked.logs.len() < wanted.spaces.len());
+        if is_anew {
+            // Perhaps the rows were made anew.
+            self.known.forget();
+            self.incarnation = locked.incarnation;
+        }
+        if is_new {
+            let text = "insert into spaces (space, head, ts) select space, 0, 0 from unnest($1::text[]) space \
+                 order by space on conflict do nothing";
+            let names: Vec<&str> = wanted.spaces.iter().map(Space::as_str).collect();
+            sqlx::query(text).bind(names).execute(self.connection()?).await.map_err(sql::error)?;
+        }
+        if is_anew || is_new {
+            locked = self.lock(wanted).await?;
+        }
+        self.found(wanted, locked)
     }
 
-    async fn known(&mut self, ids: &[(Space, Uuid)]) -> Result<Vec<(Space, Event)>, Error> {
-        let spaces: Vec<&str> = ids.iter().map(|(space, _)| space.as_str()).collect();
-        let numbers: Vec<Uuid> = ids.iter().map(|(_, id)| *id).collect();
-        let text = concat!(
-            "select e.space, ",
-            sql::event_columns!(),
-            " from unnest($1::text[], $2::uuid[]) k (space, event_id)",
-            " join events e on e.space = k.space and e.event_id = k.event_id"
-        );
-        let rows: Vec<sql::PlacedColumns> =
-            sqlx::query_as(text).bind(spaces).bind(numbers).fetch_all(self.connection()?).await.map_err(sql::error)?;
-        rows.into_iter().map(sql::placed_event).collect()
-    }
-
-    async fn threads(&mut self, ids: &[(Space, ThreadId)]) -> Result<Vec<(Space, ThreadRow)>, Error> {
-        let (mut rows, mut unknown) = (Vec::new(), Vec::new());
-        for key in ids {
-            match self.known.thread(key) {
-                Some(row) => rows.push((key.0.clone(), row)),
+    async fn known(&mut self, wanted: &Wanted) -> Result<Option<Found>, Error> {
+        let heads = self.connection.as_ref().and_then(|_| self.known.heads(&wanted.spaces));
+        let Some(heads) = heads else { return Ok(None) };
+        let (mut threads, mut unknown) = (Vec::new(), Vec::new());
+        for key in &wanted.threads {
+            match self.known.current(key) {
+                Some(row) => threads.push((key.0.clone(), row)),
                 None => unknown.push(key.clone()),
             }
         }
@@ -133,10 +162,10 @@ impl Backend for Log {
             for row in read_threads(self.connection()?, &unknown).await? {
                 let (space, row) = sql::placed_thread(row)?;
                 self.known.met_thread(&space, &row);
-                rows.push((space, row));
+                threads.push((space, row));
             }
         }
-        Ok(rows)
+        Ok(Some(Found { held: wanted.fences.iter().cloned().collect(), heads, events: Vec::new(), threads }))
     }
 
     async fn asked(&mut self, asked: &Asked) -> Result<Before, Error> {
@@ -148,10 +177,6 @@ impl Backend for Log {
         let connection = self.connection()?;
         bulk::put_and_release(connection, &plan.writes()?, &plan.released).await?;
         put_rest(connection, &plan.rows).await
-    }
-
-    fn known_heads(&self, spaces: &BTreeSet<Space>) -> Option<BTreeMap<Space, Position>> {
-        self.connection.as_ref().and_then(|_| self.known.heads(spaces))
     }
 
     async fn write_if(

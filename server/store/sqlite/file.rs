@@ -36,6 +36,7 @@ fn migrations() -> Migrator {
         ),
         ("who draws on what", include_str!("../../../migrations/sqlite/0009_who_draws_on_what.sql")),
         ("no space slows another", include_str!("../../../migrations/sqlite/0010_no_space_slows_another.sql")),
+        ("fewer trips", include_str!("../../../migrations/sqlite/0011_fewer_trips.sql")),
     ])
 }
 

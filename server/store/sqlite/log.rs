@@ -1,6 +1,6 @@
 //! The connection that writes: what the store's one writer asks of a database, on SQLite.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::uploads::{self, Upload, Uploads};
 use super::{bulk, json, sql, stored};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
-use crate::store::append::{Asked, Backend, Before, Plan, Position};
+use crate::store::append::{Asked, Backend, Before, Found, Plan, Position, Wanted};
 use crate::store::known::Known;
 use crate::store::leases::Leases;
 use crate::store::{Error, Fence, ThreadRow};
@@ -96,17 +96,6 @@ impl Log {
                 .map_err(sql::error)?;
         Ok(row.map(|(seq, ts)| Position { seq, ts: Timestamp::from_micros(ts) }))
     }
-}
-
-impl Backend for Log {
-    async fn begin(&mut self) -> Result<(), Error> {
-        // What is read needs no transaction, since nobody else writes; what is written has one (`put_alone`).
-        self.sound()
-    }
-
-    async fn held(&mut self, fences: &[Fence]) -> Result<HashSet<Fence>, Error> {
-        Ok(self.leases.begin(fences))
-    }
 
     async fn heads(&mut self, spaces: &BTreeSet<Space>) -> Result<BTreeMap<Space, Position>, Error> {
         let mut heads = BTreeMap::new();
@@ -118,7 +107,7 @@ impl Backend for Log {
         Ok(heads)
     }
 
-    async fn known(&mut self, ids: &[(Space, Uuid)]) -> Result<Vec<(Space, Event)>, Error> {
+    async fn events(&mut self, ids: &[(Space, Uuid)]) -> Result<Vec<(Space, Event)>, Error> {
         let keys: Vec<(&str, String)> =
             ids.iter().map(|(space, id)| (space.as_str(), id.simple().to_string())).collect();
         // `cross join` fixes the order: one look-up a key.
@@ -154,6 +143,19 @@ impl Backend for Log {
             threads.push(sql::placed_thread(row)?);
         }
         Ok(threads)
+    }
+}
+
+impl Backend for Log {
+    async fn begin(&mut self, wanted: &Wanted) -> Result<Found, Error> {
+        // What is read needs no transaction, since nobody else writes; what is written has one (`put_alone`).
+        self.sound()?;
+        Ok(Found {
+            held: self.leases.begin(&wanted.fences),
+            heads: self.heads(&wanted.spaces).await?,
+            events: if wanted.ids.is_empty() { Vec::new() } else { self.events(&wanted.ids).await? },
+            threads: self.threads(&wanted.threads).await?,
+        })
     }
 
     async fn asked(&mut self, asked: &Asked) -> Result<Before, Error> {

@@ -229,6 +229,53 @@ async fn servers_that_write_to_the_same_threads_at_once_agree() {
     b.close().await;
 }
 
+/// Appends of several servers wait for one another where the log ends. Whoever has waited plans on what the others have stored
+/// meanwhile: rows of threads it knows, of threads that have only just begun, and events with the same id.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_that_had_to_wait_sees_what_was_stored_meanwhile() {
+    let Some((medium, a, b)) = two().await else { return };
+    let c = open(&medium).await;
+    let stores = [a, b, c];
+    // Each has met the others, so that none takes itself to be alone; the last one knows nothing of the thread.
+    for store in [0, 1, 0, 1] {
+        append(&stores[store], vec![input("main", "x")]).await;
+    }
+    let mut raw = PgConnection::connect(medium.url()).await.unwrap();
+    let mut looking = PgConnection::connect(medium.url()).await.unwrap();
+    for round in 0..5_u128 {
+        sqlx::raw_sql("begin; select 1 from spaces for update").execute(&mut raw).await.unwrap();
+        let new = format!("new-{round}");
+        let appends = Vec::from_iter(stores.iter().cloned().map(|store| {
+            let drafts = vec![
+                input("main", "on"),
+                input(&new, "first"),
+                input("twice", "once").with_id(uuid::Uuid::from_u128(round + 1)),
+            ];
+            tokio::spawn(async move { append(&store, drafts).await.iter().filter(|it| it.duplicate).count() })
+        }));
+        within("all of them to wait", async {
+            let text =
+                "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+            while sqlx::query_scalar::<_, i64>(text).fetch_one(&mut looking).await.unwrap() < 3 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        sqlx::raw_sql("commit").execute(&mut raw).await.unwrap();
+        let mut duplicates = 0;
+        for append in appends {
+            duplicates += append.await.unwrap();
+        }
+        assert_eq!(duplicates, 2, "one of three was first");
+    }
+    let row = stores[2].thread(&space(), &thread("main")).await.unwrap().unwrap();
+    assert_eq!(row.visible, 4 + 5 * 3);
+    assert_eq!(stores[0].rebuild(true).await.unwrap().differences, Vec::<String>::new());
+    for store in stores {
+        store.close().await;
+    }
+}
+
 /// Rows that somebody makes anew while servers run are not written over with what those knew of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_made_anew_beside_a_server_stay_as_they_were_made() {

@@ -1,0 +1,1 @@
+-- Nothing: only Postgres is so far away that a trip counts.
