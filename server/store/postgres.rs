@@ -115,6 +115,8 @@ pub(super) fn options(url: &str) -> Result<PgConnectOptions, Error> {
         ("enable_hashjoin", "off"),
         ("enable_mergejoin", "off"),
         ("enable_sort", "off"),
+        // Or else Postgres plans nearly every statement anew for the arrays it is given, which takes longer than to carry it out.
+        ("plan_cache_mode", "force_generic_plan"),
         // It would begin to compile what these make look dear.
         ("jit", "off"),
         // Whatever the database has as its own: a commit looks at rows again that others have changed meanwhile.
