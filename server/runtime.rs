@@ -404,10 +404,11 @@ impl Runtime {
     }
 
     /// Shows what a thread comes to now that its turn is over. One that has ended stays ended, whatever its last turn came to.
-    /// Returns whether it has more to do.
+    /// Returns whether it has more to do, as the append says that ended the turn: the lease was given back in it, so that what another
+    /// server has stored since is looked after there.
     async fn show(&self, key: &(Space, ThreadId), status: Status, queued: u32) -> bool {
         let (space, thread) = key;
-        let Ok(row) = self.0.store.thread(space, thread).await else { return true };
+        let Ok(row) = self.0.store.thread_lately(space, thread).await else { return true };
         let ended = row.as_ref().map(|row| row.status).filter(|status| status.is_final());
         // Under the lock, so that an end is not overtaken by what was read before it.
         let active = lock(&self.0.active);

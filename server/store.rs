@@ -96,6 +96,15 @@ pub struct Fence {
     pub number: i64,
 }
 
+/// A lease that was taken.
+#[derive(Debug)]
+pub struct Leased {
+    /// The right it gives.
+    pub fence: Fence,
+    /// The thread's row, read under the lease: what the holder before has written is in it.
+    pub row: Result<Option<ThreadRow>, Error>,
+}
+
 /// Events to be appended together, or not at all.
 #[derive(Debug, Clone)]
 pub struct Append {
@@ -461,8 +470,8 @@ pub trait Store: Send + Sync + 'static {
     /// State entries that have any of the words (in key, content or related keys), best first, at most `limit`.
     async fn search_entries(&self, space: &Space, words: &str, limit: u32) -> Result<Vec<Entry>, Error>;
 
-    /// Takes the lease on a thread for `ttl`; `None` when another holder has it.
-    async fn lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error>;
+    /// Takes the lease on a thread for `ttl`, and reads the thread under it; `None` when another holder has it.
+    async fn lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, Error>;
 
     /// Prolongs leases; returns those that are lost.
     async fn renew(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error>;

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::id::Name;
+use crate::id::{Name, Seq};
 use crate::time::Timestamp;
 
 /// See the module. Where it is not so, nothing of the append is stored.
@@ -13,6 +13,8 @@ pub enum Condition {
     NewThread,
     /// The event's thread has not ended.
     NotEnded,
+    /// The event's thread ends with this event: nothing was appended to it since it was looked at.
+    EndsWith(Seq),
     /// The event's thread has fewer subthreads than this that have not ended.
     FewerSubthreads(u64),
     /// The event's thread is there, or the space has fewer threads than this that have not ended.
@@ -40,6 +42,7 @@ impl fmt::Display for Condition {
         match self {
             Self::NewThread => f.write_str("the thread is there already"),
             Self::NotEnded => f.write_str("the thread has ended already"),
+            Self::EndsWith(seq) => write!(f, "the thread does not end with event {seq} any more"),
             Self::FewerSubthreads(most) => write!(f, "the thread has {most} subthreads already"),
             Self::FewerThreads(most) => write!(f, "the space has {most} threads already that have not ended"),
             Self::TimerStands { name, .. } => write!(f, "the timer {name} is over"),

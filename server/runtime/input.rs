@@ -46,18 +46,40 @@ pub enum Received {
 impl Runtime {
     /// Appends an input and wakes its thread. Returns after the commit; never waits for a model.
     pub async fn submit(&self, input: Input) -> Result<(Received, Vec<Placed>), Refused> {
+        self.open(&input.space).await?;
+        let row = match self.0.store.thread_lately(&input.space, &input.thread).await? {
+            None => None,
+            Some(row) => {
+                // An idle thread need not be read: whether it is as it is known, the append sees.
+                if !is_busy(&row) && !row.status.is_final() {
+                    match self.receive(&input, Some(&row), Some(Condition::EndsWith(row.head))).await {
+                        Err(Refused::Store(store::Error::Unmet(Condition::EndsWith(_)))) => {}
+                        received => return received,
+                    }
+                }
+                self.0.store.thread(&input.space, &input.thread).await?
+            }
+        };
+        self.receive(&input, row.as_ref(), None).await
+    }
+
+    /// Takes in an input for a thread that is like this.
+    async fn receive(
+        &self,
+        input: &Input,
+        row: Option<&ThreadRow>,
+        only_if: Option<Condition>,
+    ) -> Result<(Received, Vec<Placed>), Refused> {
         let Input { space, thread, user, event_id, content } = input;
         let event_id = event_id.map(Key::id);
-        self.open(&space).await?;
-        let row = self.0.store.thread(&space, &thread).await?;
         // As the log says: who has seen a turn end is not told that it still runs.
-        let busy = row.as_ref().is_some_and(|row| row.woken > row.handled);
-        let settings = row.as_ref().map(|row| Settings::of(&row.settings)).unwrap_or_default();
+        let busy = row.is_some_and(is_busy);
+        let settings = row.map(|row| Settings::of(&row.settings)).unwrap_or_default();
         let policy = settings.policy.unwrap_or(self.0.options.turn.policy);
-        if let Err(refused) = self.admit(&space, &thread, row.as_ref(), busy, policy).await {
+        if let Err(refused) = self.admit(space, thread, row, busy, policy).await {
             // A repeated input is answered as the first time, whatever the thread has come to since.
             let known = match event_id {
-                Some(id) => self.0.store.event(&space, id).await?.is_some(),
+                Some(id) => self.0.store.event(space, id).await?.is_some(),
                 None => false,
             };
             if !known {
@@ -65,41 +87,38 @@ impl Runtime {
             }
         }
         let id = event_id.unwrap_or_else(id::fresh);
-        let mut drafts = match content {
-            InputContent::Parts(kind, parts) => Draft::input(&thread, kind, parts, user.as_deref(), id),
+        let mut drafts = match content.clone() {
+            InputContent::Parts(kind, parts) => Draft::input(thread, kind, parts, user.as_deref(), id),
             InputContent::Trigger(name, payload) => {
-                vec![Draft::trigger(&thread, &name, payload, user.as_deref()).with_id(id)]
+                vec![Draft::trigger(thread, &name, payload, user.as_deref()).with_id(id)]
             }
         };
         if event_id.is_none() {
             // Nobody asked for these ids, so the store need not look whether it has them.
             drafts.iter_mut().for_each(|draft| draft.event_id = None);
         }
-        // It may end before this is stored.
-        drafts[0].conditions.push(Condition::NotEnded);
-        if row.is_none() {
-            // It begins with this.
-            drafts[0].conditions.push(self.room_in_space());
-        }
-        let placed = match self.0.store.append(Append::free(&space, drafts)).await {
+        // It begins with this, perhaps; or it may end before this is stored.
+        let begins = row.is_none().then(|| self.room_in_space());
+        drafts[0].conditions.extend(only_if.into_iter().chain([Condition::NotEnded]).chain(begins));
+        let placed = match self.0.store.append(Append::free(space, drafts)).await {
             Ok(Appended::Stored(placed)) => placed,
             Ok(Appended::Stale) => return Err(Refused::Unprocessable("the input was dropped by the store".into())),
             Err(store::Error::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
-            Err(store::Error::Unmet(Condition::NotEnded)) => return Err(Refused::Ended(thread)),
+            Err(store::Error::Unmet(Condition::NotEnded)) => return Err(Refused::Ended(thread.clone())),
             Err(error) => return Err(error.into()),
         };
         if placed.iter().all(|placed| placed.duplicate) {
             // Stored by a commit whose outcome nobody heard, perhaps: then nobody woke the thread.
-            let handled = row.as_ref().map_or(0, |row| row.handled);
+            let handled = row.map_or(0, |row| row.handled);
             if placed.iter().any(|placed| placed.shown.event.seq > handled) {
-                self.wake(space, thread);
+                self.wake(space.clone(), thread.clone());
             }
             return Ok((Received::Duplicate, placed));
         }
         if busy && policy == Policy::Interrupt {
-            self.stop_turn(&space, &thread, Why::Interrupt);
+            self.stop_turn(space, thread, Why::Interrupt);
         }
-        self.wake(space, thread);
+        self.wake(space.clone(), thread.clone());
         Ok((if busy { Received::Queued } else { Received::Started }, placed))
     }
 
@@ -148,4 +167,9 @@ impl Runtime {
         }
         self.0.store.queued(space, &row.thread, after, limit).await
     }
+}
+
+/// Something waits for the thread's next turn, or has its turn now.
+fn is_busy(row: &ThreadRow) -> bool {
+    row.woken > row.handled
 }

@@ -17,7 +17,7 @@ use crate::failure::{Failure, FailureKind, Who};
 use crate::id::{Name, Seq, Space, ThreadId};
 use crate::scribe::{Lost, Scribe};
 use crate::store::feed::Hint;
-use crate::store::{self, Append, Fence, Status, SubmoduleRow, ThreadRow};
+use crate::store::{self, Append, Fence, Leased, Status, SubmoduleRow, ThreadRow};
 use crate::supervisor;
 use crate::thread::Settings;
 use crate::turn::Turn;
@@ -149,13 +149,15 @@ impl Runtime {
             true => None,
             false => Some(self.0.schedule.place(space, thread).await),
         };
-        let Some(fence) = store.lease(space, thread, self.0.options.lease).await? else { return Ok(Looked::Nothing) };
         // Followed first, then read: what another server stores about the turn is in one of the two.
         let told = store.is_shared().then(|| store.feed().follow(space, Some(thread)));
-        // Read under the lease: now only input can change the row. Both at once: a trip each, where the database is elsewhere.
-        let read = async { tokio::try_join!(self.waiting_row(space, thread), store.submodules(space)) };
-        // Held until it is given back: whoever looks next would find the thread taken.
-        let (row, voices) = read.await.inspect_err(|_| trouble.held = Some(fence.clone()))?;
+        // Both at once: a trip each, where the database is elsewhere. None is given up for the other: a lease that is taken is known.
+        let (leased, voices) = tokio::join!(store.lease(space, thread, self.0.options.lease), store.submodules(space));
+        let Some(Leased { fence, row }) = leased? else { return Ok(Looked::Nothing) };
+        // Read under the lease: now only input can change the row. The lease is held until it is given back: whoever looks next would
+        // find the thread taken.
+        let read = row.and_then(|row| Ok((row.filter(has_work), voices?)));
+        let (row, voices) = read.inspect_err(|_| trouble.held = Some(fence.clone()))?;
         let Some(row) = row else {
             store.release(&fence).await?;
             return Ok(Looked::Nothing);

@@ -20,7 +20,7 @@ use super::feed::Feed;
 use super::index::Index;
 use super::known::Known;
 use super::sql::{self, stored};
-use super::{Blob, Checked, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
+use super::{Blob, Checked, Error, Fence, Leased, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
 use crate::id::{Seq, Space, ThreadId};
 use crate::share::Places;
@@ -242,21 +242,21 @@ impl Postgres {
         Ok(row.map(|(mime, bytes)| Blob { mime, bytes: bytes.into() }))
     }
 
-    async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error> {
+    async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, Error> {
         // Drawn, not counted: a number that a crash of the database forgot is not given to somebody else.
         let number = crate::id::drawn();
-        let text = "insert into leases (space, thread, number, until) \
-             values ($1, $2, $4, clock_timestamp() + $3 * interval '1 microsecond') \
-             on conflict (space, thread) do update \
-             set number = $4, until = clock_timestamp() + $3 * interval '1 microsecond' \
-             where leases.until < clock_timestamp() returning number";
-        let number: Option<i64> = sql::read!(
-            self,
-            Some(space),
-            sqlx::query_scalar(text).bind(space.as_str()).bind(thread.as_str()).bind(micros(ttl)).bind(number),
-            fetch_optional
-        )?;
-        Ok(number.map(|number| Fence { space: space.clone(), thread: thread.clone(), number }))
+        let query = sqlx::query_scalar("select take_lease($1, $2, $3, $4)::text")
+            .bind(space.as_str())
+            .bind(thread.as_str())
+            .bind(number)
+            .bind(micros(ttl));
+        let row: Option<String> = sql::read!(self, Some(space), query, fetch_one)?;
+        let Some(row) = row else { return Ok(None) };
+        let row =
+            sql::from_json(Some(row)).and_then(|rows| rows.into_iter().next().map(sql::placed_thread).transpose());
+        row.iter().flatten().for_each(|(space, row)| self.known.met_thread(space, row));
+        let fence = Fence { space: space.clone(), thread: thread.clone(), number };
+        Ok(Some(Leased { fence, row: row.map(|row| row.map(|(_, row)| row)) }))
     }
 
     async fn renew_leases(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error> {

@@ -16,7 +16,7 @@ use super::index::Index;
 use super::known::Known;
 use super::leases::Leases;
 use super::sql::{self, stored};
-use super::{Blob, Checked, Error, Fence, Options, Project, Query, SubmoduleRow, ThreadRow};
+use super::{Blob, Checked, Error, Fence, Leased, Options, Project, Query, SubmoduleRow, ThreadRow};
 use crate::event::Event;
 use crate::id::{Space, ThreadId};
 use crate::time::Timestamp;
@@ -155,8 +155,9 @@ impl Sqlite {
         blob
     }
 
-    async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Fence>, Error> {
-        Ok(self.leases.take(space, thread, ttl).await)
+    async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, Error> {
+        let Some(fence) = self.leases.take(space, thread, ttl).await else { return Ok(None) };
+        Ok(Some(Leased { fence, row: self.known_thread(space, thread).await }))
     }
 
     async fn renew_leases(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error> {

@@ -67,6 +67,40 @@ async fn ending_a_thread_and_interrupting_reach_the_server_that_runs_it() {
     envelope::check_turns(&a.public_log().await, &thread);
 }
 
+/// A server that wrote last to a thread knows it as idle. What became of it at another server counts for the next message nonetheless.
+#[tokio::test]
+async fn a_message_meets_the_thread_as_other_servers_left_it() {
+    let stub = Stub::start().await;
+    stub.on(|r| r.is_decision() && r.last_user() == "for ever", reply("never").never());
+    let Some((a, b)) = two(&stub).await else { return };
+    let thread = a.conversation(json!({ "policy": "reject" })).await;
+    let (mut on_a, mut on_b) = (a.socket().await, b.socket().await);
+    assert_eq!(on_a.say_in(&thread, "one").await["status"], "started");
+    on_a.turn_ended().await;
+    on_b.turn_ended().await;
+
+    assert_eq!(on_b.say_in(&thread, "for ever").await["status"], "started");
+    let path = format!("/threads/{thread}/messages");
+    a.post(&path, json!({ "text": "two" })).await.expect_problem(409, "busy");
+    b.post(&format!("/threads/{thread}/cancel"), json!({})).await.expect(200);
+    on_a.turn_ended().await;
+    assert_eq!(
+        on_a.say_in(&thread, "three").await["status"],
+        "started",
+        "who saw the turn end is not told that it runs"
+    );
+    on_a.turn_ended().await;
+
+    b.post(&format!("/threads/{thread}/end"), json!({})).await.expect(200);
+    a.post(&path, json!({ "text": "four" })).await.expect_problem(409, "thread-ended");
+    let log = a.public_log().await;
+    assert!(
+        !log.iter().any(|event| ["two", "four"].map(|it| json!(it)).contains(&event["payload"]["text"])),
+        "{}",
+        story(&log)
+    );
+}
+
 #[tokio::test]
 async fn a_cancel_is_heeded_by_whoever_takes_the_turn_up() {
     let stub = Stub::start().await;

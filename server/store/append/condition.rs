@@ -47,7 +47,8 @@ impl Asked {
                 Condition::FewerThreads(_) => {
                     asked.threads.insert(space.clone());
                 }
-                Condition::NewThread | Condition::NotEnded | Condition::FewerSubthreads(_) => {}
+                Condition::NewThread | Condition::NotEnded | Condition::EndsWith(_) | Condition::FewerSubthreads(_) => {
+                }
             }
         }
         asked
@@ -69,6 +70,7 @@ impl Before {
         match condition {
             Condition::NewThread => row().is_none(),
             Condition::NotEnded => row().is_none_or(|row| !row.status.is_final()),
+            Condition::EndsWith(seq) => row().is_some_and(|row| row.head == *seq),
             Condition::FewerSubthreads(most) => row().is_none_or(|row| u64::from(row.standing.subthreads) < *most),
             Condition::FewerThreads(most) => {
                 let before = self.threads.get(space).copied().unwrap_or_default();

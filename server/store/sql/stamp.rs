@@ -301,7 +301,7 @@ macro_rules! store {
                 space: &Space,
                 thread: &ThreadId,
                 ttl: std::time::Duration,
-            ) -> Result<Option<super::Fence>, Error> {
+            ) -> Result<Option<super::Leased>, Error> {
                 self.take_lease(space, thread, ttl).await
             }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use thinkd::event::Draft;
 use thinkd::id::Space;
-use thinkd::store::{Append, Appended, Error, Fence, Order, Query, Show, Store};
+use thinkd::store::{Append, Appended, Error, Fence, Leased, Order, Query, Show, Store};
 
 use super::{append, append_one, draft, id, input, log, media, open, space, thread};
 use crate::support::{ms, within};
@@ -219,7 +219,7 @@ async fn an_append_under_a_lost_lease_is_dropped() {
     for medium in media().await {
         let store = open(&medium).await;
         let main = thread("main");
-        let old = store.lease(&space(), &main, ms(30)).await.unwrap().unwrap();
+        let old = store.lease(&space(), &main, ms(30)).await.unwrap().unwrap().fence;
         let under = |fence: &Fence, release| Append {
             fence: Some(fence.clone()),
             release,
@@ -229,7 +229,7 @@ async fn an_append_under_a_lost_lease_is_dropped() {
         assert!(store.lease(&space(), &thread("other"), TTL).await.unwrap().is_some(), "another thread is free");
         let new = within("the lease to run out", async {
             loop {
-                if let Some(new) = store.lease(&space(), &main, TTL).await.unwrap() {
+                if let Some(Leased { fence: new, .. }) = store.lease(&space(), &main, TTL).await.unwrap() {
                     return new;
                 }
                 tokio::time::sleep(ms(5)).await;
@@ -246,7 +246,7 @@ async fn an_append_under_a_lost_lease_is_dropped() {
             matches!(store.append(under(&new, false)).await.unwrap(), Appended::Stale),
             "given back with the commit"
         );
-        let next = store.lease(&space(), &main, TTL).await.unwrap().unwrap();
+        let next = store.lease(&space(), &main, TTL).await.unwrap().unwrap().fence;
         assert!(![old.number, new.number].contains(&next.number), "numbers are given once");
         assert_eq!(store.head(&space()).await.unwrap().seq, 2);
         store.close().await;
@@ -275,7 +275,7 @@ async fn leases_fence_their_appends_under_take_overs() {
 /// Takes the lease for less time than it goes on appending.
 async fn hold(store: Arc<dyn Store>) {
     for _ in 0..12 {
-        let Some(fence) = store.lease(&space(), &thread("main"), ms(3)).await.unwrap() else {
+        let Some(Leased { fence, .. }) = store.lease(&space(), &thread("main"), ms(3)).await.unwrap() else {
             tokio::time::sleep(ms(2)).await;
             continue;
         };

@@ -160,7 +160,7 @@ async fn an_append_on_postgres_reads_only_what_it_changes() {
         let mut resent = input("talk-1", "again and again");
         resent.event_id = Some(Uuid::from_u128(7));
         store.append(Append::free(&space(), vec![resent])).await.unwrap();
-        let fence = store.lease(&space(), &talk, Duration::from_secs(9)).await.unwrap().unwrap();
+        let fence = store.lease(&space(), &talk, Duration::from_secs(9)).await.unwrap().unwrap().fence;
         let turn = draft("talk-1", "a turn", &["decision"]);
         store.append(Append { space: space(), drafts: vec![turn], fence: Some(fence), release: true }).await.unwrap();
         store.thread(&space(), &talk).await.unwrap();

@@ -146,7 +146,7 @@ async fn rows_follow_the_log() {
         assert_eq!(store.queued(&space(), &thread("main"), 0, 1).await.unwrap(), 1, "counted up to the limit");
         assert_eq!(store.queued(&space(), &thread("nobody"), 0, 100).await.unwrap(), 0);
         assert_eq!(store.waiting(10).await.unwrap(), [(space(), thread("main"))]);
-        let fence = store.lease(&space(), &thread("main"), Duration::from_secs(30)).await.unwrap().unwrap();
+        let fence = store.lease(&space(), &thread("main"), Duration::from_secs(30)).await.unwrap().unwrap().fence;
         assert_eq!(store.waiting(10).await.unwrap(), [], "somebody is at it");
         let mut end = draft("main", "", &["turn"]);
         end.payload.insert("handled".into(), 1.into());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 use thinkd::store::feed::{Follower, Tail};
-use thinkd::store::{Append, Appended, Order, Query, Show, Store};
+use thinkd::store::{Append, Appended, Leased, Order, Query, Show, Store};
 use tokio::time::timeout;
 
 use super::{append, draft, input, log, open, space, thread};
@@ -84,12 +84,12 @@ async fn a_lease_counts_on_every_server() {
     append(&a, vec![input("main", "hi")]).await;
     let main = thread("main");
     let short = Duration::from_millis(300);
-    let old = a.lease(&space(), &main, short).await.unwrap().unwrap();
+    let old = a.lease(&space(), &main, short).await.unwrap().unwrap().fence;
     assert!(b.lease(&space(), &main, short).await.unwrap().is_none());
     assert_eq!(b.waiting(10).await.unwrap(), [], "somebody is at it");
     let new = within("the lease to run out", async {
         loop {
-            if let Some(fence) = b.lease(&space(), &main, Duration::from_secs(60)).await.unwrap() {
+            if let Some(Leased { fence, .. }) = b.lease(&space(), &main, Duration::from_secs(60)).await.unwrap() {
                 return fence;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -274,6 +274,40 @@ async fn an_append_that_had_to_wait_sees_what_was_stored_meanwhile() {
     for store in stores {
         store.close().await;
     }
+}
+
+/// Whoever waits for a lease until its holder's last commit is over reads what was in that.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_row_that_comes_with_a_lease_is_as_the_last_holder_left_it() {
+    let Some((medium, a, b)) = two().await else { return };
+    append(&a, vec![input("main", "x")]).await;
+    let main = thread("main");
+    let fence = a.lease(&space(), &main, Duration::from_secs(60)).await.unwrap().unwrap().fence;
+    let mut raw = PgConnection::connect(medium.url()).await.unwrap();
+    let mut looking = PgConnection::connect(medium.url()).await.unwrap();
+    // As the holder ends its turn, slowly.
+    let ends = "begin; update leases set number = 0, until = '-infinity'; update threads set handled = woken";
+    sqlx::raw_sql(ends).execute(&mut raw).await.unwrap();
+    let waits = tokio::spawn({
+        let (b, main) = (b.clone(), main.clone());
+        async move { b.lease(&space(), &main, Duration::from_secs(60)).await.unwrap().unwrap() }
+    });
+    within("the other one to wait", async {
+        let text =
+            "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+        while sqlx::query_scalar::<_, i64>(text).fetch_one(&mut looking).await.unwrap() == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    sqlx::raw_sql("commit").execute(&mut raw).await.unwrap();
+    let leased = waits.await.unwrap();
+    assert_ne!(leased.fence.number, fence.number);
+    let row = leased.row.unwrap().unwrap();
+    assert_eq!((row.woken, row.handled), (1, 1), "nothing is left to be done");
+    assert!(b.lease(&space(), &thread("new"), Duration::from_secs(60)).await.unwrap().unwrap().row.unwrap().is_none());
+    a.close().await;
+    b.close().await;
 }
 
 /// Rows that somebody makes anew while servers run are not written over with what those knew of them.
