@@ -13,7 +13,7 @@ use super::append::shown;
 use super::columns::Unreadable;
 use super::feed::Feed;
 use crate::event::Event;
-use crate::id::{Seq, Space};
+use crate::id::{Seq, Space, ThreadId};
 use crate::time::now;
 
 /// How long a question to the database may take.
@@ -40,6 +40,12 @@ pub(super) type Next = Result<Event, Unreadable>;
 pub(super) trait Source: Send + 'static {
     /// Where the logs of these spaces end; those that have one.
     fn heads(&self, spaces: &[Space]) -> impl Future<Output = Result<Vec<(Space, Seq)>, Error>> + Send;
+    /// The threads of the next events of a log, in order: a page of them, or as many of it as have names that can be read.
+    fn threads_after(
+        &self,
+        space: &Space,
+        seq: Seq,
+    ) -> impl Future<Output = Result<Vec<(Seq, ThreadId)>, Error>> + Send;
     /// The next events of a log, in order: a page of them.
     fn after(&self, space: &Space, seq: Seq) -> impl Future<Output = Result<Vec<Next>, Error>> + Send;
 }
@@ -104,6 +110,15 @@ async fn tell(source: &impl Source, feed: &Feed, space: &Space, head: Seq) -> Re
     let before = feed.told(space);
     let (mut told, mut late) = (before.unwrap_or(head - 1), 0);
     while told < head {
+        // Most of what other servers store nobody here listens for.
+        if before.is_some() && !feed.is_heard_whole(space) {
+            let threads = within(source.threads_after(space, told)).await?;
+            let passed = threads.iter().take_while(|(seq, thread)| feed.pass_over(space, thread, *seq)).last();
+            if let Some((seq, _)) = passed {
+                told = *seq;
+                continue;
+            }
+        }
         let events = within(source.after(space, told)).await?;
         let Some(last) = events.last() else { break };
         told = last.as_ref().map_or_else(|unreadable| unreadable.seq, |event| event.seq);
@@ -138,4 +153,114 @@ fn tell_of(feed: &Feed, space: &Space, events: Vec<Next>) -> Result<bool, Error>
         }
     }
     Ok(feed.committed(space, &readable))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::event::Draft;
+    use crate::store::feed::{Follower, Tail};
+
+    /// A log that another server writes: event n is of the n-th of these threads.
+    struct Log {
+        threads: Vec<&'static str>,
+        /// How many events were read.
+        read: AtomicUsize,
+        /// Who comes while it is asked for threads.
+        comes: Option<Box<dyn Fn() + Send + Sync>>,
+    }
+
+    impl Log {
+        fn of(threads: &[&'static str]) -> Self {
+            Self { threads: threads.to_vec(), read: AtomicUsize::new(0), comes: None }
+        }
+
+        fn from(&self, seq: Seq) -> Vec<(Seq, ThreadId)> {
+            let threads = (1..).zip(&self.threads).filter(|(at, _)| *at > seq);
+            threads.map(|(at, thread)| (at, ThreadId::parse(thread).unwrap())).collect()
+        }
+    }
+
+    impl Source for &'static Log {
+        async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, Error> {
+            Ok(spaces.iter().map(|space| (space.clone(), self.threads.len() as Seq)).collect())
+        }
+
+        async fn threads_after(&self, _: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, Error> {
+            let threads = self.from(seq);
+            self.comes.iter().for_each(|comes| comes());
+            Ok(threads)
+        }
+
+        async fn after(&self, _: &Space, seq: Seq) -> Result<Vec<Next>, Error> {
+            let events = self.from(seq).into_iter().map(|(seq, thread)| {
+                let draft = Draft::changed(&thread, "thread", "x", json!({}));
+                Ok(Event { seq, ..draft.preview() })
+            });
+            let events = Vec::from_iter(events);
+            self.read.fetch_add(events.len(), Ordering::Relaxed);
+            Ok(events)
+        }
+    }
+
+    fn seqs(follower: &Follower, after: Seq) -> Vec<Seq> {
+        let Tail::Events(events) = follower.after(after, 99) else { panic!("the tail reaches so far") };
+        events.iter().map(|shown| shown.event.seq).collect()
+    }
+
+    fn follow(feed: &Arc<Feed>, thread: Option<&str>) -> Follower {
+        feed.follow(&Space::default(), thread.map(|thread| ThreadId::parse(thread).unwrap()).as_ref())
+    }
+
+    /// The feed has been told of the first event.
+    async fn told_of_one(log: &'static Log) -> (Arc<Feed>, Follower) {
+        let feed = Arc::new(Feed::default());
+        let follower = follow(&feed, Some("x"));
+        let first: &'static Log = Box::leak(Box::new(Log::of(&log.threads[..1])));
+        look(&first, &feed).await.unwrap();
+        (feed, follower)
+    }
+
+    fn leaked(log: Log) -> &'static Log {
+        Box::leak(Box::new(log))
+    }
+
+    #[tokio::test]
+    async fn what_nobody_listens_for_is_not_read_and_what_comes_after_it_is_told() {
+        let log = leaked(Log::of(&["x", "a", "b", "a.x", "a"]));
+        let (feed, follower) = told_of_one(log).await;
+        look(&log, &feed).await.unwrap();
+        assert_eq!((feed.told(&Space::default()), log.read.load(Ordering::Relaxed)), (Some(5), 0));
+        let more = leaked(Log::of(&["x", "a", "b", "a.x", "a", "b", "x", "a", "x.y"]));
+        look(&more, &feed).await.unwrap();
+        assert_eq!(more.read.load(Ordering::Relaxed), 3, "from the first that somebody listens for");
+        assert_eq!(seqs(&follower, 1), [7, 9]);
+    }
+
+    #[tokio::test]
+    async fn whoever_follows_the_space_is_told_of_everything() {
+        let log = leaked(Log::of(&["x", "a", "b"]));
+        let (feed, _follower) = told_of_one(log).await;
+        let all = follow(&feed, None);
+        look(&log, &feed).await.unwrap();
+        assert_eq!(seqs(&all, 1), [2, 3]);
+    }
+
+    #[tokio::test]
+    async fn who_comes_while_it_is_looked_whom_events_concern_misses_none() {
+        let mut log = Log::of(&["x", "a", "b", "a", "b"]);
+        let (feed, _follower) = told_of_one(leaked(Log::of(&log.threads))).await;
+        let came = Arc::new(std::sync::Mutex::new(Vec::new()));
+        log.comes = Some(Box::new({
+            let (feed, came) = (feed.clone(), came.clone());
+            move || came.lock().unwrap().push(follow(&feed, Some("b")))
+        }));
+        look(&leaked(log), &feed).await.unwrap();
+        let came = came.lock().unwrap();
+        assert_eq!(seqs(&came[0], 1), [3, 5]);
+    }
 }

@@ -118,6 +118,11 @@ pub(super) struct Unreadable {
     pub why: Error,
 }
 
+/// Seqs and threads, until a thread's name cannot be read.
+pub(super) fn threads(rows: Vec<(i64, String)>) -> Vec<(Seq, ThreadId)> {
+    rows.into_iter().map_while(|(seq, thread)| Some((seq, ThreadId::parse(&thread).ok()?))).collect()
+}
+
 /// An event, or what can be said of it.
 pub(super) fn event_or_why(columns: EventColumns) -> Result<Event, Unreadable> {
     let (seq, thread) = (columns.0, ThreadId::parse(&columns.3).unwrap_or_default());

@@ -172,19 +172,23 @@ impl Told {
             }
         }
         self.bytes += shown.json.len();
-        self.events.push_back(Some(shown));
+        self.keep(Some(shown));
+    }
+
+    fn keep(&mut self, next: Option<Arc<Shown>>) {
+        self.events.push_back(next);
         while self.events.len() > 1 && (self.events.len() > TAIL_EVENTS || self.bytes > TAIL_BYTES) {
             self.forget_oldest();
         }
     }
 
-    /// What stands there cannot be read: it concerns nobody, and what comes after it is told.
+    /// What stands there concerns nobody, or cannot be read: what comes after it is told.
     fn step_over(&mut self, seq: Seq) {
         if self.last.is_none() {
             self.ears.values_mut().for_each(|ear| ear.since = Some(seq));
         }
         self.last = Some(seq);
-        self.events.push_back(None);
+        self.keep(None);
     }
 
     fn forget_oldest(&mut self) {
@@ -251,6 +255,25 @@ impl Feed {
         }
         self.hint(space, seq, Hint::unreadable(thread.clone(), seq));
         true
+    }
+
+    /// Whether somebody follows all of a space.
+    pub(super) fn is_heard_whole(&self, space: &Space) -> bool {
+        let channel = lock(&self.spaces).get(space).cloned();
+        channel.is_some_and(|channel| lock(&channel.told).ears.contains_key(&None))
+    }
+
+    /// An event that stands next, and that nobody here listens for, is passed over: it need not be read. False: somebody does, or it
+    /// is not the next one.
+    pub(super) fn pass_over(&self, space: &Space, thread: &ThreadId, seq: Seq) -> bool {
+        let Some(channel) = lock(&self.spaces).get(space).cloned() else { return false };
+        let mut told = lock(&channel.told);
+        let is_next = told.last.is_some_and(|last| last + 1 == seq);
+        let passes = is_next && !concerned(thread).any(|key| told.ears.contains_key(&key));
+        if passes {
+            told.step_over(seq);
+        }
+        passes
     }
 
     /// Has the logs looked at: there may be more in them than was told.

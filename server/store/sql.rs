@@ -27,6 +27,9 @@ pub(super) const THREADS: &str = "select coalesce((select threads from roots whe
 /// The next events of a log, for `catch_up.rs`: so many at a time.
 pub(super) const AFTER: &str =
     concat!("select ", event_columns!(), " from events e where space = $1 and seq > $2 order by seq limit $3 + 0");
+/// Their threads.
+pub(super) const THREADS_AFTER: &str =
+    "select seq, thread from events where space = $1 and seq > $2 order by seq limit $3 + 0";
 pub(super) const AFTER_PAGE: i64 = 256;
 
 /// So many bytes take long enough to be hashed elsewhere: a thread that many share does nothing else meanwhile.

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use super::readers::Reader;
 use super::sql;
-use crate::id::{Seq, Space};
+use crate::id::{Seq, Space, ThreadId};
 use crate::store::Error;
 use crate::store::catch_up::{Next, Source};
 use crate::store::feed::Feed;
@@ -136,6 +136,11 @@ impl Source for Pooled {
         let text = "select space, head from spaces where space = any($1)";
         let heads: Vec<(String, i64)> = sql::read!(self, None, sqlx::query_as(text).bind(names), fetch_all)?;
         heads.into_iter().map(|(space, head)| Ok((sql::space(space)?, head))).collect()
+    }
+
+    async fn threads_after(&self, space: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, Error> {
+        let query = sqlx::query_as(sql::THREADS_AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
+        Ok(sql::threads(sql::read!(self, None, query, fetch_all)?))
     }
 
     async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, Error> {

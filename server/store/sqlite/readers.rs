@@ -15,7 +15,7 @@ use super::ACQUIRE;
 use super::index::connect;
 use super::sql::GRACE;
 use super::{json, sql};
-use crate::id::{Seq, Space};
+use crate::id::{Seq, Space, ThreadId};
 use crate::share::{Place, Places};
 use crate::store::catch_up::{Next, Source};
 use crate::store::{Error, Options};
@@ -147,6 +147,14 @@ impl Source for Arc<Readers> {
         reader.done();
         let heads = heads.map_err(sql::error)?.into_iter().filter_map(|(space, head)| Some((space, head?)));
         heads.map(|(space, head)| Ok((sql::space(space)?, head))).collect()
+    }
+
+    async fn threads_after(&self, space: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, Error> {
+        let query = sqlx::query_as(sql::THREADS_AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
+        let mut reader = self.take(None).await?;
+        let rows = query.fetch_all(reader.connection()).await;
+        reader.done();
+        Ok(sql::threads(rows.map_err(sql::error)?))
     }
 
     async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, Error> {

@@ -77,6 +77,57 @@ async fn followers_of_every_server_see_every_commit() {
     b.close().await;
 }
 
+/// Who follows one thread is told of all of it, whenever they come, and whatever another server stores around it, which nobody here
+/// listens for.
+#[tokio::test(flavor = "multi_thread")]
+async fn followers_of_a_thread_miss_nothing_among_what_nobody_follows() {
+    let Some((_medium, a, b)) = two().await else { return };
+    append(&a, vec![draft("main", "x", &[])]).await;
+    let first = b.feed().follow(&space(), Some(&thread("first")));
+    let writer = tokio::spawn({
+        let a = a.clone();
+        async move {
+            for n in 0..200 {
+                append(&a, vec![draft(["x", "y", "y.z", "z"][n % 4], "x", &[]); 1 + n % 2]).await;
+            }
+            append(&a, vec![draft("y", "last", &[])]).await[0].shown.event.seq
+        }
+    });
+    let mut followers = Vec::new();
+    while !writer.is_finished() {
+        let follower = b.feed().follow(&space(), Some(&thread("y")));
+        followers.push((follower, b.head(&space()).await.unwrap().seq));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        // None of them, now and then: then nobody listens for the thread.
+        if followers.len() % 7 == 0 {
+            followers.clear();
+        }
+    }
+    let last = writer.await.unwrap();
+    followers.push((b.feed().follow(&space(), Some(&thread("y"))), 1));
+    let of_y = log(&a, &space()).await.into_iter().filter(|event| event.thread.is_within(&thread("y")));
+    let of_y = Vec::from_iter(of_y.map(|event| event.seq));
+    for (mut follower, since) in followers {
+        let mut seen = vec![since];
+        within("everything of the thread", async {
+            while seen.last() != Some(&last) {
+                let after = *seen.last().unwrap();
+                match follower.after(after, 100) {
+                    Tail::Events(events) if events.is_empty() => follower.changed().await,
+                    Tail::Events(events) => seen.extend(events.iter().map(|shown| shown.event.seq)),
+                    // Its tail begins later: it would read so far.
+                    Tail::Behind => seen.push(*of_y.iter().find(|seq| **seq > after).unwrap()),
+                }
+            }
+        })
+        .await;
+        assert_eq!(seen[1..], of_y[of_y.partition_point(|seq| *seq <= since)..]);
+    }
+    drop(first);
+    a.close().await;
+    b.close().await;
+}
+
 /// A lease counts on every server; its holder's death lets another one take it.
 #[tokio::test]
 async fn a_lease_counts_on_every_server() {
