@@ -97,7 +97,7 @@ pub trait JournalStore: Send + Sync {
     /// The record of this place in this run.
     async fn find(&self, run: &str, place: &str) -> io::Result<Option<Record>>;
 
-    /// Keeps a record, in place of the one that this place has, if any.
+    /// Keeps a record, in place of the one that this place has, if any; an [abandoned](Record::abandoned) one only where there is none.
     async fn keep(&self, run: &str, record: Record) -> io::Result<()>;
 
     /// Removes all records of a run, if there are any: its id is free.
@@ -349,6 +349,15 @@ impl JournalError {
 /// By run, by place.
 type Records = HashMap<String, HashMap<String, Record>>;
 
+/// Keeps a record. A call that came to nothing never takes the place of a value: who wrote it may have been dropped, and the value
+/// come first.
+fn put(records: &mut Records, run: String, record: Record) {
+    let of_run = records.entry(run).or_default();
+    if !record.abandoned || !of_run.contains_key(&record.place) {
+        of_run.insert(record.place.clone(), record);
+    }
+}
+
 fn found(records: &Records, run: &str, place: &str) -> Option<Record> {
     records.get(run)?.get(place).cloned()
 }
@@ -370,7 +379,7 @@ impl JournalStore for MemoryStore {
     }
 
     async fn keep(&self, run: &str, record: Record) -> io::Result<()> {
-        self.0.with(|records| records.entry(run.to_owned()).or_default().insert(record.place.clone(), record));
+        self.0.with(|records| put(records, run.to_owned(), record));
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::{JournalStore, Record, Records, found};
+use super::{JournalStore, Record, Records, found, put};
 use crate::sync::Mutex;
 
 /// Records in a file, one line of JSON each, on disk before the node's value is handed on. Clones share the file.
@@ -89,7 +89,7 @@ fn read(line: &[u8], records: &mut Records) -> serde_json::Result<()> {
         records.remove(&forgotten);
     } else {
         let Line::<Record> { run, record } = serde_json::from_slice(line)?;
-        records.entry(run).or_default().insert(record.place.clone(), record);
+        put(records, run, record);
     }
     Ok(())
 }
@@ -107,7 +107,7 @@ impl OpenFile {
         let text = serde_json::to_string(&Line { run: run.clone(), record: &record })? + "\n";
         self.file.with(|log| {
             log.append(text.as_bytes())?;
-            self.records.with(|records| records.entry(run).or_default().insert(record.place.clone(), record));
+            self.records.with(|records| put(records, run, record));
             Ok(())
         })
     }

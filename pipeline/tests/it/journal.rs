@@ -615,6 +615,25 @@ fn record(place: usize) -> Record {
 }
 
 #[tokio::test]
+async fn a_call_that_came_to_nothing_never_takes_the_place_of_a_value() {
+    let folder = Folder::new("abandoned");
+    let path = folder.0.join("journal");
+    let abandoned = Record { value: serde_json::Value::Null, abandoned: true, ..record(1) };
+    let store = FileStore::open(&path).unwrap();
+    for of_run in [abandoned.clone(), record(1), abandoned.clone()] {
+        store.keep("r", of_run).await.unwrap();
+    }
+    assert_eq!(store.find("r", "1").await.unwrap(), Some(record(1)));
+    drop(store);
+    assert_eq!(FileStore::open(&path).unwrap().find("r", "1").await.unwrap(), Some(record(1)));
+    let memory = MemoryStore::default();
+    for of_run in [record(1), abandoned] {
+        memory.keep("r", of_run).await.unwrap();
+    }
+    assert_eq!(memory.find("r", "1").await.unwrap(), Some(record(1)));
+}
+
+#[tokio::test]
 async fn a_file_forgets_a_run_for_good_and_becomes_smaller() {
     let folder = Folder::new("forget");
     let path = folder.0.join("journal");
