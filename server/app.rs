@@ -77,7 +77,7 @@ async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipel
             None
         }
         ended = &mut edge => Some(edge_ended(ended)),
-        ended = supervisor.ended() => Some(anyhow!("{ended}: a server without it would only look alive")),
+        ended = supervisor.ended() => Some(anyhow!(ended)),
     };
     if let Some(why) = &died {
         tracing::error!(why = format!("{why:#}"), "stopping: a part of the server is dead");

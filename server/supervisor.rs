@@ -25,21 +25,26 @@ impl Supervisor {
         name: &'static str,
         task: impl Future<Output = ()> + Send + 'static,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let first = self.0.clone();
+        let first = self.clone();
         async move {
             let why = match AssertUnwindSafe(task).catch_unwind().await {
                 Ok(()) => "ended by itself".to_owned(),
                 Err(panic) => format!("panicked: {}", words(&*panic)),
             };
-            first.send_if_modified(|known| {
-                let is_first = known.is_none();
-                known.get_or_insert_with(|| format!("{name} {why}"));
-                is_first
-            });
+            first.end(format!("{name} {why}: a server without it would only look alive"));
         }
     }
 
-    /// Waits until a task has ended; says which, and why.
+    /// The server cannot go on, although all its tasks live: why.
+    pub fn end(&self, why: String) {
+        self.0.send_if_modified(|known| {
+            let is_first = known.is_none();
+            known.get_or_insert(why);
+            is_first
+        });
+    }
+
+    /// Waits until a task has ended, or the server cannot go on; says which, and why.
     pub async fn ended(&self) -> String {
         let mut first = self.0.subscribe();
         match first.wait_for(Option::is_some).await {

@@ -173,14 +173,16 @@ pub async fn restore(url: &str, file: &Path, project: Project) -> Result<Rebuilt
     let mut source = sqlite::open_backup(file).await?;
     if is_postgres(url) {
         let mut target = postgres::connect(&postgres::options(url)?).await?;
+        // Nobody else fills it, or serves from it, at the same time.
+        postgres::alone(&mut target).await?;
         postgres::migrate(&mut target).await?;
         sqlx::query("begin").execute(&mut target).await.map_err(sql::error)?;
-        // Nobody else fills it at the same time.
-        sqlx::query("lock table log in exclusive mode").execute(&mut target).await.map_err(sql::error)?;
         postgres::renew_epoch(&mut target).await?;
         copy!(sqlite, &mut source, postgres, &mut target)?;
         let made = postgres::remake(&mut target, project, false).await?;
         sqlx::query("commit").execute(&mut target).await.map_err(sql::error)?;
+        // Whoever serves may come when the connection has ended.
+        target.close().await.map_err(sql::error)?;
         return Ok(made);
     }
     let (mut target, _lock) = sqlite::open_alone(url).await?;

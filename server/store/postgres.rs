@@ -29,6 +29,7 @@ use crate::time::Timestamp;
 mod blobs;
 mod bulk;
 mod index;
+mod life;
 mod log;
 mod readers;
 mod watch;
@@ -37,6 +38,8 @@ use blobs::Blobs;
 pub(super) use blobs::read_blob;
 pub(super) use bulk::{clear, put, put_index, put_rest};
 use index::Tables;
+use life::Life;
+pub(super) use life::alone;
 use log::Log;
 use readers::Reader;
 use watch::{Pooled, Watch};
@@ -126,15 +129,35 @@ pub(super) fn options(url: &str) -> Result<PgConnectOptions, Error> {
 }
 
 pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Error> {
-    let place = || format!("Postgres at {}:{}", options.get_host(), options.get_port());
     match timeout(ACQUIRE, options.connect()).await {
         Ok(Ok(connection)) => Ok(connection),
-        Ok(Err(error)) => Err(match sql::error(error) {
-            Error::Unavailable(why) => Error::Unavailable(format!("{}: {why}", place())),
-            Error::Broken(why) => Error::Broken(format!("{}: {why}", place())),
-            other => other,
-        }),
-        Err(_) => Err(Error::Unavailable(format!("{} does not answer", place()))),
+        Ok(Err(error)) => {
+            let advice = match error {
+                sqlx::Error::Io(_) => "; see that it runs there and can be reached (DATABASE_URL)",
+                sqlx::Error::Tls(_) => "; see whether it speaks TLS, and what sslmode in DATABASE_URL asks for",
+                _ => "",
+            };
+            Err(placed(options, &sql::error(error), advice))
+        }
+        Err(_) => {
+            let late = Error::Unavailable(format!("no answer within {} s", ACQUIRE.as_secs()));
+            Err(placed(options, &late, "; see that it runs there and can be reached (DATABASE_URL)"))
+        }
+    }
+}
+
+/// The error with what it was asked of: server, database and role.
+fn placed(options: &PgConnectOptions, error: &Error, advice: &str) -> Error {
+    let role = options.get_username();
+    let place = match options.get_socket() {
+        Some(socket) => format!("Postgres at {}, port {}", socket.display(), options.get_port()),
+        None => format!("Postgres at {}:{}", options.get_host(), options.get_port()),
+    };
+    let place = format!("{place}, database {}, role {role}", options.get_database().unwrap_or(role));
+    match error {
+        Error::Unavailable(why) => Error::Unavailable(format!("{place}: {why}{advice}")),
+        Error::Broken(why) => Error::Broken(format!("{place}: {why}{advice}")),
+        other => other.clone(),
     }
 }
 
@@ -146,19 +169,22 @@ pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), Error> 
     migrations().run(connection).await.map_err(sql::migration_error)
 }
 
+/// Takes the database into use; the epoch of its log.
+async fn begin(mut connection: PgConnection) -> Result<Uuid, Error> {
+    life::share(&mut connection).await?;
+    migrate(&mut connection).await?;
+    let text = "update log set incarnation = incarnation + 1 returning epoch";
+    // Not used any more: it has other limits for the migrations.
+    sqlx::query_scalar(text).fetch_one(&mut connection).await.map_err(sql::error)
+}
+
 impl Postgres {
     const SHARED: bool = true;
 
     pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, Error> {
         let options = options(url)?;
-        let mut connection = connect(&options).await?;
-        migrate(&mut connection).await?;
-        let epoch: Uuid = sqlx::query_scalar("update log set incarnation = incarnation + 1 returning epoch")
-            .fetch_one(&mut connection)
-            .await
-            .map_err(sql::error)?;
-        // It had other limits for the migrations.
-        drop(connection);
+        let epoch = begin(connect(&options).await?).await.map_err(|error| placed(&options, &error, ""))?;
+        let life = Life { epoch, supervisor: settings.supervisor.clone() };
         let most = settings.connections.clamp(2, POOL_MAX);
         let places = Places::new("readers", most, settings.space_share);
         // Nothing that must last is written over these connections. Leases are: who appends under one has it flushed before what is
@@ -167,25 +193,34 @@ impl Postgres {
             ("statement_timeout", format!("{}ms", settings.read.as_millis())),
             ("synchronous_commit", "off".to_owned()),
         ]);
-        let pool = PgPoolOptions::new().max_connections(most + OWN).acquire_timeout(ACQUIRE).connect_lazy_with(reading);
+        let pool = PgPoolOptions::new().max_connections(most + OWN).acquire_timeout(ACQUIRE);
+        let pool = life.guard(pool).connect_lazy_with(reading);
         let limit = settings.read + sql::GRACE;
         let pooled = Pooled { pool: pool.clone(), limit };
         let feed = Arc::new(Feed::default());
         let supervisor = &settings.supervisor;
-        let (watch, mut tasks) = Watch::start(pooled.clone(), feed.clone(), options.clone(), supervisor);
+        let (watch, mut tasks) = Watch::start(pooled.clone(), feed.clone(), options.clone(), &life);
         let telling = catch_up::run(pooled, feed.clone());
         tasks.spawn(supervisor.watch("telling followers what they missed", telling));
         let known = Known::default();
         // Given up here, it is given up there: what was refused as it took too long is not to be stored later.
         let commit = settings.commit * 3 / 4;
         let writing = options.clone().options([("statement_timeout", format!("{}ms", commit.as_millis().max(1)))]);
-        let (incarnation, clock) = (0, None);
-        let backend =
-            Log { options: writing, connection: None, watch, known: known.clone(), incarnation, clock, limit: commit };
-        let index = Index::start(Tables { options: options.clone(), connection: None }, supervisor);
+        let backend = Log {
+            options: writing,
+            life: life.clone(),
+            connection: None,
+            watch,
+            known: known.clone(),
+            incarnation: 0,
+            clock: None,
+            limit: commit,
+        };
+        let tables = Tables { options: options.clone(), life: life.clone(), connection: None };
+        let index = Index::start(tables, supervisor);
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let (threads, voices, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));
-        let blobs = Blobs::new(&options, settings.space_share);
+        let blobs = Blobs::new(&options, &life, settings.space_share);
         Ok(Self {
             pool,
             places,

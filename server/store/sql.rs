@@ -12,10 +12,12 @@ use crate::text::sha256;
 pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
 pub(super) use super::columns::*;
+pub(super) use advice::words;
 pub(super) use pages::pages;
 pub(super) use stamp::store;
 pub(super) use writes::{put_own, put_submodule, read_asked, renew_epoch};
 
+mod advice;
 mod pages;
 mod stamp;
 mod writes;
@@ -23,6 +25,13 @@ mod writes;
 /// How many threads of a space have begun and not ended.
 pub(super) const THREADS: &str = "select coalesce((select threads from roots where space = $1 and root = 0), 0) \
      - coalesce((select threads from roots where space = $1 and root = -1), 0)";
+
+/// Reads one row, and fails where one of the tables is missing.
+pub(super) const TABLES: &str = "select exists (select 1 from log) or exists (select 1 from spaces) or exists (select 1 from events) \
+     or exists (select 1 from threads) or exists (select 1 from mailboxes) or exists (select 1 from submodules) \
+     or exists (select 1 from entries) or exists (select 1 from contacts) or exists (select 1 from timers) \
+     or exists (select 1 from roots) or exists (select 1 from blobs) or exists (select 1 from marks) \
+     or exists (select 1 from event_words) or exists (select 1 from indexed)";
 
 /// The next events of a log, for `catch_up.rs`: so many at a time.
 pub(super) const AFTER: &str =
@@ -48,11 +57,12 @@ pub(super) async fn hashed(bytes: &bytes::Bytes) -> Result<String, Error> {
 /// Who can act on a database's error.
 pub(super) fn error(error: sqlx::Error) -> Error {
     use sqlx::Error::{Database, Io, PoolClosed, PoolTimedOut, Protocol, Tls, WorkerCrashed};
+    let words = words(&error);
     match &error {
-        Database(cause) if is_passing(cause.code().as_deref()) => Error::Unavailable(cause.to_string()),
+        Database(cause) if is_passing(cause.code().as_deref()) => Error::Unavailable(words),
         PoolTimedOut => Error::Unavailable("all connections are busy".into()),
-        Io(_) | Tls(_) | Protocol(_) | PoolClosed | WorkerCrashed => Error::Unavailable(error.to_string()),
-        _ => Error::Broken(error.to_string()),
+        Io(_) | Tls(_) | Protocol(_) | PoolClosed | WorkerCrashed => Error::Unavailable(words),
+        _ => Error::Broken(words),
     }
 }
 

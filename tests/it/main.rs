@@ -35,6 +35,7 @@ mod machine;
 mod media;
 mod model;
 mod more_tools;
+mod operations;
 mod order;
 mod pipelines;
 mod processes;

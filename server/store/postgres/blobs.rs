@@ -5,6 +5,7 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use tokio::time::timeout;
 
+use super::life::Life;
 use super::{ACQUIRE, put_blob, sql};
 use crate::id::Space;
 use crate::share::Places;
@@ -23,9 +24,12 @@ pub(super) struct Blobs {
 }
 
 impl Blobs {
-    pub fn new(options: &PgConnectOptions, share: f64) -> Self {
+    pub fn new(options: &PgConnectOptions, life: &Life, share: f64) -> Self {
         let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(ACQUIRE);
-        Self { pool: pool.connect_lazy_with(options.clone()), places: Places::new("blobs", CONNECTIONS, share) }
+        Self {
+            pool: life.guard(pool).connect_lazy_with(options.clone()),
+            places: Places::new("blobs", CONNECTIONS, share),
+        }
     }
 
     /// Stores a blob. Waits for its space's turn as long as that takes.

@@ -8,8 +8,9 @@ use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::timeout;
 
+use super::life::Life;
 use super::log::lost;
-use super::{ROLLBACK, bulk, connect, sql};
+use super::{ROLLBACK, bulk, sql};
 use crate::id::{Seq, Space};
 use crate::store::Error;
 use crate::store::index::{Added, Gap, Indexing, Left, some};
@@ -20,13 +21,14 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// The connection that writes the index; made when it is needed, and again when something failed.
 pub(super) struct Tables {
     pub options: PgConnectOptions,
+    pub life: Life,
     pub connection: Option<PgConnection>,
 }
 
 impl Tables {
     async fn connected(&mut self) -> Result<&mut PgConnection, Error> {
         if self.connection.is_none() {
-            self.connection = Some(connect(&self.options).await?);
+            self.connection = Some(self.life.connect(&self.options).await?);
         }
         self.connection.as_mut().ok_or_else(lost)
     }

@@ -8,8 +8,9 @@ use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::{Instant, timeout};
 
+use super::life::Life;
 use super::watch::Watch;
-use super::{ROLLBACK, bulk, columns, connect, micros, put_rest, read_threads, sql};
+use super::{ROLLBACK, bulk, columns, micros, put_rest, read_threads, sql};
 use crate::id::Space;
 use crate::store::append::{Asked, Backend, Before, Found, Plan, Position, Wanted};
 use crate::store::known::Known;
@@ -19,6 +20,7 @@ use crate::time::Timestamp;
 /// The connection that writes; made when it is needed, and again when it was lost.
 pub(super) struct Log {
     pub options: PgConnectOptions,
+    pub life: Life,
     pub connection: Option<PgConnection>,
     pub watch: Arc<Watch>,
     pub known: Known,
@@ -41,7 +43,7 @@ impl Log {
 
     async fn connected(&mut self) -> Result<&mut PgConnection, Error> {
         if self.connection.is_none() {
-            self.connection = Some(connect(&self.options).await?);
+            self.connection = Some(self.life.connect(&self.options).await?);
         }
         self.connection()
     }

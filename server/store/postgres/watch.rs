@@ -12,13 +12,13 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use super::life::Life;
 use super::readers::Reader;
 use super::sql;
 use crate::id::{Seq, Space, ThreadId};
 use crate::store::Error;
 use crate::store::catch_up::{Next, Source};
 use crate::store::feed::Feed;
-use crate::supervisor::Supervisor;
 
 /// Postgres' channel.
 const CHANNEL: &str = "thinkd";
@@ -41,17 +41,13 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Starts to announce and to listen.
-    pub fn start(
-        pooled: Pooled,
-        feed: Arc<Feed>,
-        options: PgConnectOptions,
-        supervisor: &Supervisor,
-    ) -> (Arc<Self>, JoinSet<()>) {
+    pub fn start(pooled: Pooled, feed: Arc<Feed>, options: PgConnectOptions, life: &Life) -> (Arc<Self>, JoinSet<()>) {
         let id = crate::id::fresh().simple().to_string();
         let watch = Arc::new(Self { id, moved: Mutex::default(), announced: Notify::new(), feed });
         let mut tasks = JoinSet::new();
+        let supervisor = &life.supervisor;
         tasks.spawn(supervisor.watch("telling other servers of commits", announce(watch.clone(), pooled)));
-        tasks.spawn(supervisor.watch("listening to other servers", listen(watch.clone(), options)));
+        tasks.spawn(supervisor.watch("listening to other servers", listen(watch.clone(), options, life.clone())));
         (watch, tasks)
     }
 
@@ -92,19 +88,20 @@ async fn notify(pooled: &Pooled, query: Query<'_, Postgres, PgArguments>) -> Res
     sql::read!(pooled, None, query, execute).map(|_| ())
 }
 
-async fn listen(watch: Arc<Watch>, options: PgConnectOptions) {
+async fn listen(watch: Arc<Watch>, options: PgConnectOptions, life: Life) {
     loop {
-        if let Err(error) = hear(&watch, &options).await {
-            tracing::warn!(%error, "not listening to other servers; their commits are found by looking");
+        if let Err(error) = hear(&watch, &options, &life).await {
+            let error = sql::words(&error);
+            tracing::warn!(error, "not listening to other servers; their commits are found by looking");
         }
         sleep(REST).await;
     }
 }
 
-async fn hear(watch: &Watch, options: &PgConnectOptions) -> Result<(), sqlx::Error> {
+async fn hear(watch: &Watch, options: &PgConnectOptions, life: &Life) -> Result<(), sqlx::Error> {
     // A connection of its own, so that the pool is for reading.
-    let pool =
-        PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None).connect_with(options.clone());
+    let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
+    let pool = life.guard(pool).connect_with(options.clone());
     let mut listener = PgListener::connect_with(&pool.await?).await?;
     listener.listen(CHANNEL).await?;
     loop {

@@ -345,7 +345,7 @@ macro_rules! store {
 
             async fn ping(&self) -> Result<(), Error> {
                 self.sound()?;
-                let _: i32 = sql::read!(self, None, sqlx::query_scalar("select 1"), fetch_one)?;
+                let _: bool = sql::read!(self, None, sqlx::query_scalar(sql::TABLES), fetch_one)?;
                 self.writer.sound().await
             }
 

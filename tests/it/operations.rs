@@ -1,0 +1,192 @@
+//! What whoever runs a database and its servers meets: a restore under a server that runs, a database that became another one, and
+//! what is said where Postgres lets nobody in. Every `on_both!` is two `#[tokio::test]`s, one a database.
+
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+use crate::support::*;
+
+/// A command with this database, and no other environment: how it ended, and what it said.
+async fn command(app: &App, database: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    app::ran(&app.folder(), &[("DATABASE_URL", database), ("THINKD_LISTEN", "127.0.0.1:0")], arguments).await
+}
+
+/// A backup of a log with a reply, and how many events it has.
+async fn backup(stub: &Stub) -> (App, String, usize) {
+    let app = App::start(Medium::sqlite(), stub).await;
+    app.tell("hello").await;
+    let file = app.folder().join("made").to_str().unwrap().to_owned();
+    let (code, said) = command(&app, app.database(), &["backup", &file]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let events = app.log().await.len();
+    (app, file, events)
+}
+
+async fn admin(url: &str, text: impl Into<String>) {
+    PgConnection::connect(url).await.unwrap().execute(sqlx::raw_sql(AssertSqlSafe(text.into()))).await.unwrap();
+}
+
+/// Waits for the end of a server that goes on with nothing.
+async fn ended(app: &mut App, says: &str) {
+    let status = app.ended().await;
+    assert!(!status.success() && app.output().contains(says), "{status}: {}", app.output());
+}
+
+on_both!(a_backup_is_not_restored_under_a_server_that_runs, |medium| {
+    let stub = Stub::start().await;
+    let (_copied, file, events) = backup(&stub).await;
+    let mut app = App::start(medium, &stub).await;
+    let epoch = app.get("/metadata").await.expect(200)["epoch"].clone();
+    let (code, said) = command(&app, app.database(), &["restore", &file]).await;
+    assert_eq!(code, Some(1), "{said}");
+    let why = if app.is_postgres() { "stop all its servers" } else { "another thinkd has this database open" };
+    assert!(said.contains(why), "{said}");
+    assert_eq!(app.get("/metadata").await.expect(200)["epoch"], epoch, "nothing is changed");
+    assert_eq!(app.log().await.len(), 0);
+    assert!(app.stop().await.success());
+    let (code, said) = command(&app, app.database(), &["restore", &file]).await;
+    assert_eq!(code, Some(0), "control: {said}");
+    app.start_again().await;
+    assert_ne!(app.get("/metadata").await.expect(200)["epoch"], epoch);
+    assert_eq!(app.log().await.len(), events);
+});
+
+#[tokio::test]
+async fn a_server_does_not_start_while_a_backup_is_restored() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let stub = Stub::start().await;
+    let (copied, file, events) = backup(&stub).await;
+    let url = medium.url().to_owned();
+    let mut app = App::start(medium, &stub).await;
+    assert!(app.stop().await.success());
+    // Holds the restore up in the middle of its work.
+    let mut other = PgConnection::connect(&url).await.unwrap();
+    other.execute(sqlx::raw_sql("begin; lock table events in share mode")).await.unwrap();
+    let restoring = {
+        let (folder, url) = (copied.folder(), url.clone());
+        tokio::spawn(async move { app::ran(&folder, &[("DATABASE_URL", &url)], &["restore", &file]).await })
+    };
+    within("a restore that waits", async {
+        let text = "select count(*) from pg_locks where not granted and relation = 'events'::regclass";
+        while sqlx::query_scalar::<_, i64>(text).fetch_one(&mut other).await.unwrap() == 0 {
+            tokio::time::sleep(ms(10)).await;
+        }
+    })
+    .await;
+    let (code, said) = command(&copied, &url, &["serve"]).await;
+    assert!(code == Some(1) && said.contains("a backup is being restored into this database"), "{said}");
+    other.execute("rollback").await.unwrap();
+    let (code, said) = restoring.await.unwrap();
+    assert_eq!(code, Some(0), "{said}");
+    app.start_again().await;
+    assert_eq!(app.log().await.len(), events, "what is served is what was restored");
+}
+
+#[tokio::test]
+async fn a_server_whose_database_became_another_one_ends() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let stub = Stub::start().await;
+    let mut app = App::start(medium, &stub).await;
+    app.tell("hello").await;
+    let (url, name) = app.admin().map(|(url, name)| (url.to_owned(), name.to_owned())).unwrap();
+    // Control: a connection that is lost ends nobody.
+    let lost = format!("select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'");
+    admin(&url, lost.clone()).await;
+    app.tell("again").await;
+    // What a restore from elsewhere comes to, while the server cannot be met.
+    admin(&url, format!("alter database {name} allow_connections false; {lost}")).await;
+    admin(&url, format!("alter database {name} allow_connections true")).await;
+    faults::execute(&app, "update log set epoch = gen_random_uuid()").await;
+    admin(&url, lost).await;
+    ended(&mut app, "another log than the one this server began with").await;
+}
+
+on_both!(a_server_without_its_tables_is_not_ready, |medium| {
+    let stub = Stub::start().await;
+    let mut app = Setup::new(medium, &stub).env("THINKD_TOKEN", "token-of-an-admin").start_bare().await;
+    app.authorize("Bearer token-of-an-admin");
+    app.get("/readyz").await.expect(200);
+    faults::execute(&app, "drop table mailboxes").await;
+    assert_eq!(app.get("/readyz").await.status, 503);
+    let full = app.get("/readyz?full=true").await.expect_problem(503, "unavailable");
+    assert!(full["detail"].to_string().contains("mailboxes"), "{full}");
+});
+
+#[tokio::test]
+async fn a_server_whose_database_was_made_anew_without_tables_is_not_ready() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    app.tell("hello").await;
+    let (url, name) = app.admin().unwrap();
+    admin(url, format!("drop database {name} with (force)")).await;
+    admin(url, format!("create database {name}")).await;
+    for _ in 0..10 {
+        assert_eq!(app.get("/readyz").await.status, 503);
+        tokio::time::sleep(ms(100)).await;
+    }
+}
+
+/// The URL with another role, whose password is not to be told, and another database.
+fn with(url: &str, role: &str, database: Option<&str>) -> String {
+    let (address, query) =
+        url.split_once('?').map_or((url, String::new()), |(address, query)| (address, format!("?{query}")));
+    let (server, own) = address.rsplit_once('/').unwrap();
+    let (scheme, host) = server.split_once("://").unwrap();
+    let host = host.rsplit('@').next().unwrap();
+    format!("{scheme}://{role}:canary@{host}/{}{query}", database.unwrap_or(own))
+}
+
+#[tokio::test]
+async fn what_postgres_refuses_is_said_with_where_and_what_to_do() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let (url, name) = medium.admin().map(|(url, name)| (url.to_owned(), name.to_owned())).unwrap();
+    let role = |of: &str| format!("{name}_{of}");
+    admin(
+        &url,
+        format!(
+            "create role {name}_plain login password 'canary'; create role {name}_none login password 'canary' connection limit 0; \
+             create role {name}_still login password 'canary'; alter role {name}_still set default_transaction_read_only = on; \
+             grant all on database {name} to {name}_still"
+        ),
+    )
+    .await;
+    stored::execute(
+        medium.url(),
+        &format!("revoke create on schema public from public; grant all on schema public to {name}_still"),
+    )
+    .await;
+    let tls = if medium.url().contains('?') { "&sslmode=require" } else { "?sslmode=require" };
+    let cases: &[(String, &[&str])] = &[
+        (
+            with(medium.url(), &role("plain"), None),
+            &["permission denied for schema public", "grant all on schema", &name],
+        ),
+        (with(medium.url(), &role("plain"), Some("no_such_one")), &["\"no_such_one\" does not exist", "createdb"]),
+        (with(medium.url(), &role("nobody"), None), &["_nobody", "DATABASE_URL", "password"]),
+        (
+            with(medium.url(), &role("none"), None),
+            &["too many connections for role", "max_connections", "connection limit"],
+        ),
+        (
+            with(medium.url(), &role("still"), None),
+            &["read-only transaction", "standby", "default_transaction_read_only"],
+        ),
+        (with("postgres://x@127.0.0.1:1/x", "who", None), &["127.0.0.1:1", "database x, role who", "see that it runs"]),
+        (with(medium.url(), &role("plain"), None) + tls, &["TLS", "sslmode"]),
+    ];
+    for (url, says) in cases {
+        for arguments in [&["serve"][..], &["doctor"]] {
+            let (code, said) = command(&app, url, arguments).await;
+            assert_eq!(code, Some(1), "{url}: {said}");
+            for words in says.iter().chain(&["role ", "database "]) {
+                assert!(said.contains(words), "{arguments:?} {url}: {words:?} is not in {said}");
+            }
+            assert!(!said.contains("at line") && !said.contains("canary"), "{said}");
+        }
+    }
+    let roles = ["plain", "none", "still"].map(role).join(", ");
+    stored::execute(medium.url(), &format!("drop owned by {roles}")).await;
+    admin(&url, format!("drop owned by {roles}; drop role {roles}")).await;
+}
