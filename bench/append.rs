@@ -13,14 +13,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use thinkd::log::store;
 
 use serde_json::json;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, SqliteConnection};
-use thinkd::event::{Draft, Event, Modality, Payload, Source};
-use thinkd::id::{Space, ThreadId};
-use thinkd::store::{self, Append, Change, Options, Order, Query, Show, Store, ThreadChange};
+use thinkd::event::draft::Draft;
+use thinkd::event::envelope::{Event, Modality, Payload, Source};
+use thinkd::log::change::{Change, ThreadChange};
+use thinkd::log::query::{Order, Query, Show};
+use thinkd::log::store::{Append, Options, Store};
+use thinkd::words::id::{Space, ThreadId};
 
 mod notes;
 
@@ -123,8 +127,8 @@ const ROW: &str =
 macro_rules! raw_row {
     ($connection:expr) => {
         sqlx::query(ROW)
-            .bind(thinkd::id::fresh())
-            .bind(thinkd::time::now().micros())
+            .bind(thinkd::words::id::fresh())
+            .bind(thinkd::words::time::now().micros())
             .bind("main")
             .bind("internal")
             .bind("text")

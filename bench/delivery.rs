@@ -2,14 +2,20 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use thinkd::edge::server;
+use thinkd::log::store;
+use thinkd::runtime::handle;
+use thinkd::runtime::options;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
-use thinkd::event::{Draft, When};
-use thinkd::id::{Name, Space, ThreadId};
+use thinkd::event::draft::{Draft, When};
+use thinkd::log::store::Append;
 use thinkd::model::offline::Offline;
-use thinkd::store::Append;
-use thinkd::{edge, history, projection, prompt, runtime, store, telemetry};
+use thinkd::model::prompt;
+use thinkd::program::telemetry;
+use thinkd::thread::{history, projection};
+use thinkd::words::id::{Name, Space, ThreadId};
 use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
@@ -45,18 +51,18 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
         let log = store::open(&url, store::Options::default(), projection::project).await.unwrap();
         let prompts = Arc::new(prompt::Prompts::load(None).unwrap());
         let model = Arc::new(Offline::new());
-        let runtime = runtime::Runtime::start(
+        let runtime = handle::Runtime::start(
             log.clone(),
             model,
             prompts,
             history::Options::default(),
-            runtime::Options::default(),
+            options::Options::default(),
         );
         let metrics = telemetry::start_metrics().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let parts = edge::Parts { runtime, metrics, about: Vec::new() };
-        tokio::spawn(edge::serve(listener, edge::Options::default(), parts, CancellationToken::new()));
+        let parts = server::Parts { runtime, metrics, about: Vec::new() };
+        tokio::spawn(server::serve(listener, server::Options::default(), parts, CancellationToken::new()));
         (log, address)
     });
     let (mut ours, mut raw) = (Vec::new(), Vec::new());

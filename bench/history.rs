@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use thinkd::event::{Draft, TurnOutcome, When};
-use thinkd::failure::Who;
-use thinkd::id::{Name, Space, ThreadId};
-use thinkd::store::{Append, Store};
+use thinkd::event::draft::{Draft, When};
+use thinkd::event::envelope::TurnOutcome;
+use thinkd::log::store::{Append, Store};
+use thinkd::words::failure::Who;
+use thinkd::words::id::{Name, Space, ThreadId};
 
 use crate::figures::{Arguments, client, median, since};
 use crate::process::{self, Folder, Server, Shape, http};

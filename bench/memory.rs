@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use thinkd::event::{Draft, TurnOutcome};
-use thinkd::id::{Space, ThreadId};
-use thinkd::store::Append;
+use thinkd::event::draft::Draft;
+use thinkd::event::envelope::TurnOutcome;
+use thinkd::log::store::Append;
+use thinkd::words::id::{Space, ThreadId};
 
 use crate::figures::{Arguments, Usage, client};
 use crate::process::{self, Folder, Server, Shape, connect, until};

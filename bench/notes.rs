@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use thinkd::log::store;
 
 use serde_json::json;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
-use thinkd::id::Space;
-use thinkd::store::{self, Append, Options, Store};
+use thinkd::log::store::{Append, Options, Store};
+use thinkd::words::id::Space;
 
 use crate::{draft, median, project};
 
@@ -29,7 +30,7 @@ fn text(number: u64) -> String {
     format!("One of many notes{seldom}, as long as they are, about what somebody said of number{number}")
 }
 
-fn note(number: u64) -> thinkd::event::Draft {
+fn note(number: u64) -> thinkd::event::draft::Draft {
     let mut draft = draft("main", &["set:entry"]);
     draft.payload.insert("note".into(), json!([format!("note-{number}"), text(number)]));
     draft

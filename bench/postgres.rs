@@ -2,12 +2,13 @@
 //! servers at once. `BENCH_POSTGRES_URL` names a server where databases may be made (and `fsync` is on).
 
 use std::time::Instant;
+use thinkd::log::store;
 
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
-use thinkd::id::Space;
-use thinkd::projection;
-use thinkd::store::{self, Append};
+use thinkd::log::store::Append;
+use thinkd::thread::projection;
+use thinkd::words::id::Space;
 
 use crate::figures::{Arguments, client, median};
 use crate::history::drafts;
@@ -179,7 +180,7 @@ pub struct Database {
 impl Database {
     /// `statistics`: whether Postgres gathers them by itself.
     pub async fn new(server: &str, statistics: bool) -> Self {
-        let name = format!("bench_{}", thinkd::id::fresh().simple());
+        let name = format!("bench_{}", thinkd::words::id::fresh().simple());
         let (address, _) = server.rsplit_once('/').expect("postgres://…/database");
         let database = Self { server: server.to_owned(), url: format!("{address}/{name}"), name };
         database.run_on_server(&format!("create database {}", database.name)).await;

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use thinkd::log::store;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
-use thinkd::event::Draft;
-use thinkd::id::{Space, ThreadId};
-use thinkd::projection;
-use thinkd::store::{self, Append, Query, Store};
+use thinkd::event::draft::Draft;
+use thinkd::log::query::Query;
+use thinkd::log::store::{Append, Store};
+use thinkd::thread::projection;
+use thinkd::words::id::{Space, ThreadId};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
@@ -37,7 +39,7 @@ pub struct Folder(pub PathBuf);
 impl Folder {
     pub fn new() -> Self {
         // Beside the build, not in /tmp: that may be memory, and a commit is to reach a disk.
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}", thinkd::id::fresh()));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}", thinkd::words::id::fresh()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

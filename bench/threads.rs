@@ -4,10 +4,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use thinkd::event::{Draft, Feedback};
-use thinkd::id::{Space, ThreadId};
-use thinkd::store::Append;
-use thinkd::time::{self, Timestamp};
+use thinkd::event::draft::Draft;
+use thinkd::event::process::Feedback;
+use thinkd::log::store::Append;
+use thinkd::words::id::{Space, ThreadId};
+use thinkd::words::time;
+use thinkd::words::time::Timestamp;
 
 use crate::figures::{Arguments, Usage, at, client, median, since};
 use crate::process::{self, Folder, Server, Shape, http};

@@ -1,7 +1,8 @@
 //! thinkd with a pipeline of one's own: `curl -d '{"input":"hello"}' -H content-type:application/json
 //! 'localhost:2953/pipelines/shout?wait=5'`.
 
-use thinkd::pipelines::{self, Host};
+use thinkd::pipelines::host::Host;
+use thinkd::pipelines::registry;
 use unhurried::{Context, NodeExecutionError, node};
 
 #[node]
@@ -15,5 +16,5 @@ async fn shout(text: Context<String>, _: Host) -> Result<Context<String>, NodeEx
 }
 
 fn main() -> std::process::ExitCode {
-    thinkd::command::run(pipelines::built_in().with("shout", "Says it louder.", shout))
+    thinkd::program::command::run(registry::built_in().with("shout", "Says it louder.", shout))
 }

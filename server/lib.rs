@@ -1,47 +1,166 @@
 //! thinkd: a server for minds that think in the open.
 //!
-//! Floors, top to bottom; each may use those below it, never one above (`tests/it/floors.rs` checks it):
-//! 6 `app`, `command`, `settings`, `telemetry` · 5 `edge` · 4 `runtime`, `turn` · 3 `action`, `call`, `decision`, `interpreter`, `pipelines`, `scribe`, `submodule`, `tools` ·
-//! 2 `history`, `projection`, `thread` ·
-//! 1 `store`, `model`, `prompt`, `quota`, `share`, `supervisor`, `tool` · 0 `budget`, `decode`, `event`, `failure`, `id`, `secret`, `text`, `time`.
+//! Floors are folders, from the ground up; each may use those before it, never one after it (`tests/it/floors.rs` checks it).
 
-// floor 0: words
-pub mod budget;
-pub mod decode;
-pub mod event;
-pub mod failure;
-pub mod id;
-pub mod secret;
-pub mod text;
-pub mod time;
-// floor 1: one trait each, and who watches their tasks
-pub mod model;
-pub mod prompt;
-pub mod quota;
-pub mod share;
-pub mod store;
-pub mod supervisor;
-pub mod tool;
-// floor 2: what events add up to; what a model reads of them
-pub mod history;
-pub mod projection;
-pub mod thread;
-// floor 3: minds and what they do with; they meet in events
-pub mod action;
-pub mod call;
-pub mod decision;
-pub mod interpreter;
-pub mod pipelines;
-pub mod scribe;
-pub mod submodule;
-pub mod tools;
-// floor 4: the order of a turn; who runs which thread
-pub mod runtime;
-pub mod turn;
-// floor 5: translation only
-pub mod edge;
-// floor 6: the program
-pub mod app;
-pub mod command;
-pub mod settings;
-pub mod telemetry;
+/// Words: values without a life of their own.
+pub mod words {
+    pub mod budget;
+    pub mod decode;
+    pub mod failure;
+    pub mod id;
+    pub mod secret;
+    pub mod text;
+    pub mod time;
+}
+/// What happened, in one envelope.
+pub mod event {
+    pub mod condition;
+    pub mod draft;
+    pub mod envelope;
+    pub mod gather;
+    pub mod intent;
+    pub mod process;
+    pub mod run;
+}
+/// What runs in the background, and who may take how much of the machine.
+pub mod tasks {
+    pub mod share;
+    pub mod supervisor;
+}
+/// The append-only log, rows derived from it, and its two databases.
+pub mod log {
+    mod append;
+    pub mod backup;
+    mod batch;
+    mod catch_up;
+    pub mod change;
+    mod columns;
+    pub mod feed;
+    mod index;
+    mod known;
+    mod leases;
+    mod marks;
+    mod postgres;
+    pub mod query;
+    mod rank;
+    mod rebuild;
+    mod rows;
+    mod sql;
+    mod sqlite;
+    pub mod standing;
+    pub mod store;
+    pub mod unserved;
+    pub mod words;
+}
+/// Asking language models, and the sentences they are asked with.
+pub mod model {
+    mod answer;
+    mod guard;
+    pub mod metered;
+    pub mod models;
+    pub mod offline;
+    pub mod openai;
+    pub mod prompt;
+    pub mod provider;
+    pub mod scripted;
+    mod wire;
+}
+/// What the events of a thread add up to, and what a model reads of them.
+pub mod thread {
+    pub mod history;
+    pub mod projection;
+    pub mod quota;
+    pub mod settings;
+}
+/// What a decision or a submodule can do, a file each.
+pub mod tools {
+    mod ask;
+    pub mod catalogue;
+    mod clear_context;
+    pub mod contacts;
+    mod do_nothing;
+    pub mod fan_out;
+    mod more_tools;
+    mod plan;
+    mod query_events;
+    pub mod reply;
+    mod send;
+    mod set_timer;
+    pub mod spawn_thread;
+    mod state;
+    mod step;
+    mod terminate;
+    pub mod think;
+    pub mod tool;
+    mod wait;
+    mod watch;
+}
+/// One turn: submodules, decision, calls.
+pub mod mind {
+    pub mod action;
+    pub mod call;
+    pub mod decision;
+    pub mod interpreter;
+    pub mod scribe;
+    pub mod submodule;
+    pub mod turn;
+}
+/// Pipelines by name, and what a run leaves in the log.
+pub mod pipelines {
+    pub mod host;
+    pub mod ledger;
+    pub mod past;
+    pub mod registry;
+    mod summary;
+}
+/// Who runs which thread and which run, and when.
+pub mod runtime {
+    mod batch;
+    mod ending;
+    mod failing;
+    pub mod handle;
+    mod heed;
+    pub mod input;
+    mod operate;
+    pub mod options;
+    mod runner;
+    pub mod runs;
+    pub mod schedule;
+    mod settling;
+    mod timers;
+    mod waiting;
+}
+/// The outside: HTTP, WebSocket, and their documents; translation only.
+pub mod edge {
+    pub mod asyncapi;
+    pub mod auth;
+    mod client;
+    mod connections;
+    mod docs;
+    pub mod follow;
+    pub mod frame;
+    mod gate;
+    mod http;
+    mod input;
+    mod json;
+    pub mod limits;
+    mod linger;
+    pub mod media;
+    pub mod openapi;
+    mod order;
+    pub mod outgoing;
+    mod pace;
+    mod problem;
+    mod seats;
+    pub mod server;
+    mod socket;
+    mod stall;
+    mod ws;
+}
+/// The program: settings, the command line, and the place where the parts meet.
+pub mod program {
+    pub mod app;
+    pub mod command;
+    pub mod settings;
+    pub mod telemetry;
+}

@@ -1,9 +1,9 @@
-//! The program: everything it can do is in `thinkd::command`.
+//! The program: everything it can do is in `thinkd::program::command`.
 
 /// Tasks free on one thread what another one made, all the time; glibc's allocator takes a fifth of a turn for that.
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    thinkd::command::run(thinkd::pipelines::built_in())
+    thinkd::program::command::run(thinkd::pipelines::registry::built_in())
 }

@@ -4,21 +4,23 @@
 use libfuzzer_sys::fuzz_target;
 
 /// The interpreter as it is, alone: it needs one type of the crate, and the crate's 400 dependencies take half an hour to instrument.
-#[path = "../../server"]
-mod server {
+#[path = "../../server/mind"]
+mod mind {
     pub mod interpreter;
 }
 
 mod model {
-    #[derive(Debug, Clone, PartialEq, Eq, Default)]
-    pub struct ToolCall {
-        pub id: String,
-        pub name: String,
-        pub arguments: String,
+    pub mod provider {
+        #[derive(Debug, Clone, PartialEq, Eq, Default)]
+        pub struct ToolCall {
+            pub id: String,
+            pub name: String,
+            pub arguments: String,
+        }
     }
 }
 
-use server::interpreter::{CALLS_MAX, TEXT_MAX, UNREADABLE_MAX, read};
+use mind::interpreter::{CALLS_MAX, TEXT_MAX, UNREADABLE_MAX, read};
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);

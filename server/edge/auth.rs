@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 use super::problem::{Problem, Slug};
-use crate::id::Space;
+use crate::words::id::Space;
 
 /// What a key's holder may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -11,7 +11,6 @@ use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
-use super::Edge;
 use super::auth::{Principal, Shown, user_name};
 use super::follow::{Follow, Seen};
 use super::frame::{self, ClientFrame, Framed, Subscribe};
@@ -21,11 +20,13 @@ use super::order::Order;
 use super::outgoing::{self, Ack, CaughtUp, Hello, HelloLimits, PROTOCOL, Pong, ProblemFrame, ServerFrame};
 use super::pace::Pace;
 use super::problem::{Problem, Slug};
+use super::server::Edge;
 use super::socket::{Came, End, Socket};
 use super::ws::Entrance;
-use crate::event::Draft;
-use crate::id::{Seq, Space, ThreadId};
-use crate::store::{Append, Query};
+use crate::event::draft::Draft;
+use crate::log::query::Query;
+use crate::log::store::Append;
+use crate::words::id::{Seq, Space, ThreadId};
 
 /// Answers that may wait to be written before no more frames are read. Until then a client may send on without reading.
 const ANSWERS_WAITING: u32 = 64;
@@ -443,7 +444,7 @@ async fn next(work: &mut Option<Work>) -> Done {
     }
 }
 
-async fn follow(follow: &mut Option<Box<Follow>>) -> Result<Seen, crate::store::Error> {
+async fn follow(follow: &mut Option<Box<Follow>>) -> Result<Seen, crate::log::store::Error> {
     match follow {
         Some(follow) => follow.next().await,
         None => std::future::pending().await,

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::limits::Limits;
 use super::problem::{Problem, Slug};
-use crate::id::Space;
-use crate::share::{Place, Places};
+use crate::tasks::share::{Place, Places};
+use crate::words::id::Space;
 
 /// The connections of a server.
 pub struct Connections {

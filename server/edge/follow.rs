@@ -2,6 +2,7 @@
 //! A reader that takes nothing holds back nobody: there is no queue for it, only its cursor and one page. Pages are read in places
 //! that spaces share, so that the readers of one do not keep those of another waiting.
 
+use crate::log::store;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,11 +12,12 @@ use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::event::Event;
-use crate::id::{Seq, Space, ThreadId};
-use crate::share::Places;
-use crate::store::feed::{Follower, Hint, Hinted, Tail};
-use crate::store::{self, Head, Order, Query, Shown, Store, Written};
+use crate::event::envelope::Event;
+use crate::log::feed::{Follower, Hint, Hinted, Tail};
+use crate::log::query::{Order, Query};
+use crate::log::store::{Head, Shown, Store, Written};
+use crate::tasks::share::Places;
+use crate::words::id::{Seq, Space, ThreadId};
 
 /// Events of one page from the store: of the first, and at most.
 const FIRST_PAGE: u32 = 32;

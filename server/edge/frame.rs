@@ -9,8 +9,9 @@ use super::input;
 use super::json::{self, Body};
 use super::limits::Limits;
 use super::problem::{Pointed, Problem, Slug, Wrongs};
-use crate::event::{InputKind, Payload};
-use crate::id::{Name, Seq};
+use crate::event::draft::InputKind;
+use crate::event::envelope::Payload;
+use crate::words::id::{Name, Seq};
 
 /// Longest `id` of a frame, in bytes.
 const ID_MAX: usize = 255;

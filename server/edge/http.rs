@@ -12,11 +12,11 @@ use futures_util::StreamExt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Edge;
 use super::auth::Principal;
 use super::json::Body;
 use super::limits::ms;
 use super::problem::{Problem, Slug, Wrongs};
+use super::server::Edge;
 use super::{asyncapi, json, openapi};
 
 pub mod blobs;

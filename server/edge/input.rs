@@ -3,17 +3,19 @@
 
 use uuid::Uuid;
 
-use super::Edge;
 use super::auth::Principal;
 use super::frame::{Said, Subscribe, Trigger};
 use super::limits::Limits;
 use super::media;
 use super::outgoing::Ack;
 use super::problem::{Problem, Slug, Wrongs};
-use crate::event::{InputKind, Modality, Part};
-use crate::id::{InvalidId, Key, Name, ThreadId};
-use crate::runtime::{Input, InputContent, Runtime};
-use crate::store::Query;
+use super::server::Edge;
+use crate::event::draft::{InputKind, Part};
+use crate::event::envelope::Modality;
+use crate::log::query::Query;
+use crate::runtime::handle::Runtime;
+use crate::runtime::input::{Input, InputContent};
+use crate::words::id::{InvalidId, Key, Name, ThreadId};
 
 /// The thread of a frame; `main` when none is named.
 pub fn thread(text: Option<&str>) -> Result<ThreadId, Problem> {

@@ -1,5 +1,5 @@
 //! Reading JSON from outside: strictly, within the limits, and with a pointer to everything that is wrong.
-//! Text becomes a value here (no member twice, nothing too deep, too long or too many), then a value becomes a type (`decode.rs`).
+//! Text becomes a value here (no member twice, nothing too deep, too long or too many), then a value becomes a type (`words/decode.rs`).
 
 use std::fmt;
 
@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 
 use super::limits::Limits;
 use super::problem::{Problem, Slug, Wrongs};
-use crate::decode::{self, Fault};
-use crate::id::INTEGER_MAX;
+use crate::words::decode;
+use crate::words::decode::Fault;
+use crate::words::id::INTEGER_MAX;
 
 /// A body or frame: what is read of it, and what has to hold of that besides its shape.
 pub trait Body: DeserializeOwned {

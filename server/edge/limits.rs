@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::share::SPACE_SHARE;
+use crate::tasks::share::SPACE_SHARE;
 
 /// The limits of the contract. Bytes, counts and milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,9 +7,10 @@ use bytes::Bytes;
 
 use super::frame::Media;
 use super::problem::{Problem, Slug};
-use crate::event::{Modality, Part};
-use crate::id::Space;
-use crate::store::{Blob, Store};
+use crate::event::draft::Part;
+use crate::event::envelope::Modality;
+use crate::log::store::{Blob, Store};
+use crate::words::id::Space;
 use size::size;
 
 mod size;

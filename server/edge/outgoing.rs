@@ -5,11 +5,11 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::problem::{Problem, Slug};
-use crate::event::{Event, tag};
-use crate::id::{Seq, ThreadId};
-use crate::runtime::Received;
-use crate::store::feed::{DeltaOutcome, Hint};
-use crate::store::{Placed, Status};
+use crate::event::envelope::{Event, tag};
+use crate::log::feed::{DeltaOutcome, Hint};
+use crate::log::store::{Placed, Status};
+use crate::runtime::input::Received;
+use crate::words::id::{Seq, ThreadId};
 
 /// The socket's protocol, as a subprotocol and in `hello`.
 pub const PROTOCOL: &str = "thinkd.v1";
@@ -243,7 +243,7 @@ impl ServerFrame {
             role: "system".into(),
             user: user.to_owned(),
             chat: vec![problem.detail.clone()],
-            timestamp: crate::time::now().seconds(),
+            timestamp: crate::words::time::now().seconds(),
         })
     }
 

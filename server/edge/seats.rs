@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::auth::Principal;
 use super::limits::Limits;
 use super::problem::{Problem, Slug};
-use crate::share::{Place, Places};
+use crate::tasks::share::{Place, Places};
 
 /// The seats of a server.
 pub struct Seats {

@@ -14,7 +14,6 @@ use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-use super::Edge;
 use super::auth::{Principal, Shown};
 use super::client::Client;
 use super::connections::Connection;
@@ -23,10 +22,11 @@ use super::limits::ms;
 use super::outgoing::PROTOCOL;
 use super::problem::{Problem, Slug};
 use super::seats::Seat;
+use super::server::Edge;
 use super::socket::{Came, End, Socket};
-use crate::event::Draft;
-use crate::id::ThreadId;
-use crate::store::Append;
+use crate::event::draft::Draft;
+use crate::log::store::Append;
+use crate::words::id::ThreadId;
 
 /// What is said to who has not authenticated when too many others have not, either.
 const NO_ROOM: &str = "too many have not authenticated (limits.unauthenticated); connect again";

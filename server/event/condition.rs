@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use crate::id::{Name, Seq};
-use crate::time::Timestamp;
+use crate::words::id::{Name, Seq};
+use crate::words::time::Timestamp;
 
 /// See the module. Where it is not so, nothing of the append is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,10 +4,11 @@
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Condition, Event, Meta, Modality, Payload, Source, TurnOutcome, tag, wakes};
-use crate::failure::{Failure, Who};
-use crate::id::{Name, Seq, ThreadId};
-use crate::time::Timestamp;
+use super::condition::Condition;
+use super::envelope::{Event, Meta, Modality, Payload, Source, TurnOutcome, tag, wakes};
+use crate::words::failure::{Failure, Who};
+use crate::words::id::{Name, Seq, ThreadId};
+use crate::words::time::Timestamp;
 
 /// An event to be: everything but what the store stamps.
 #[derive(Debug, Clone, PartialEq)]
@@ -218,7 +219,7 @@ impl Draft {
             if index == last {
                 draft.with_id(last_id)
             } else {
-                draft.tagged([tag::PART]).with_id(crate::id::part_of(last_id, index))
+                draft.tagged([tag::PART]).with_id(crate::words::id::part_of(last_id, index))
             }
         };
         parts.into_iter().enumerate().map(part).collect()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::text;
+use crate::words::text;
 
 /// See the module. Kept in the row of the thread that gathers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -4,8 +4,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Draft, Event, tag};
-use crate::id::{Name, ThreadId};
+use super::draft::Draft;
+use super::envelope::{Event, tag};
+use crate::words::id::{Name, ThreadId};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,10 +6,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::condition::Condition;
+use super::draft::{Draft, tags};
+use super::envelope::{Event, Modality, Payload, Source, tag};
 use super::gather::Part;
-use super::{Condition, Draft, Event, Modality, Payload, Source, tag, tags};
-use crate::id::{Name, Seq, ThreadId};
-use crate::time::Timestamp;
+use crate::words::id::{Name, Seq, ThreadId};
+use crate::words::time::Timestamp;
 
 /// Who woke a thread, as far as it matters to one that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]

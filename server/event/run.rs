@@ -1,12 +1,13 @@
 //! Events of pipelines: a run begins, its nodes start and end, it ends. All of modality `state`, failures aside: no model
-//! is shown them. What a run is made of stands in `pipelines.rs`.
+//! is shown them. What a run is made of stands in `pipelines/registry.rs`.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Draft, Event, Modality, Payload, Source, tag, tags};
-use crate::failure::{Failure, Who};
-use crate::id::{Name, ThreadId};
+use super::draft::{Draft, tags};
+use super::envelope::{Event, Modality, Payload, Source, tag};
+use crate::words::failure::{Failure, Who};
+use crate::words::id::{Name, ThreadId};
 
 /// Which run of which pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]

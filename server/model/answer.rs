@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Answer, Piece, ToolCall, Usage};
+use super::provider::{Answer, Piece, ToolCall, Usage};
 
 /// Most bytes of words and arguments one answer may have.
 pub(super) const ANSWER_MAX: usize = 2 << 20;

@@ -9,9 +9,9 @@ use std::time::Instant;
 use futures_util::{Stream, StreamExt as _};
 use metrics::{counter, histogram};
 
-use super::{Answer, Model, Piece, Pieces, Prepared, Request};
-use crate::failure::{Failure, FailureKind, Who};
-use crate::id::Name;
+use super::provider::{Answer, Model, Piece, Pieces, Prepared, Request};
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id::Name;
 
 /// Calls, by `module_kind` and `outcome` (`done`, `failed`, `timeout`, `cancelled`).
 pub const CALLS: &str = "thinkd_model_calls_total";

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Model, Pieces, Prepared, Request, Tier};
-use crate::failure::Who;
+use super::provider::{Model, Pieces, Prepared, Request, Tier};
+use crate::words::failure::Who;
 
 /// The models of a mind; itself a model.
 #[derive(Clone)]

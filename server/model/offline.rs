@@ -6,8 +6,8 @@ use futures_util::stream;
 use serde_json::{Value, json};
 
 use super::openai::{self, Options};
-use super::{Answer, Model, Piece, Pieces, Prepared, Request, ToolCall, Usage};
-use crate::failure::Who;
+use super::provider::{Answer, Model, Piece, Pieces, Prepared, Request, ToolCall, Usage};
+use crate::words::failure::Who;
 
 /// How much of a text is repeated.
 const QUOTE_MAX: usize = 200;

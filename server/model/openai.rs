@@ -16,11 +16,11 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::answer::Draft;
+use super::provider::{Content, Message, Model, Piece, Pieces, Prepared, Request, Role, ToolChoice, ToolSpec};
 use super::wire::{Events, Trouble, Wire};
-use super::{Content, Message, Model, Piece, Pieces, Prepared, Request, Role, ToolChoice, ToolSpec};
-use crate::failure::{Failure, FailureKind, Who};
-use crate::secret::redacted_url;
-use crate::text::Json;
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::secret::redacted_url;
+use crate::words::text::Json;
 
 /// What is kept out of the log: the client library writes whole answers that it cannot read; we say it shortly, as a failure event.
 pub const QUIET: &str = "async_openai=off";

@@ -7,8 +7,8 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 
 use super::openai::{self, Options};
-use super::{Answer, Model, Piece, Pieces, Prepared, Request, ToolCall};
-use crate::failure::{Failure, FailureKind};
+use super::provider::{Answer, Model, Piece, Pieces, Prepared, Request, ToolCall};
+use crate::words::failure::{Failure, FailureKind};
 
 /// How many prepared requests may wait to be asked.
 const PREPARED_MAX: usize = 1024;

@@ -20,13 +20,14 @@ use reqwest::{Response, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
-use super::Prepared;
 use super::answer::{ANSWER_MAX, Reported, Unreadable, reported};
 use super::guard::{Seen, guarded, lock, root_cause};
 use super::openai::{Options, address};
-use crate::failure::{Failure, FailureKind, TOO_LONG};
-use crate::secret::{self, Veil};
-use crate::time::Timestamp;
+use super::provider::Prepared;
+use crate::words::failure::{Failure, FailureKind, TOO_LONG};
+use crate::words::secret;
+use crate::words::secret::Veil;
+use crate::words::time::Timestamp;
 
 /// How much of a refusal is read, and for how long.
 const REFUSAL_MAX: usize = 64 << 10;
@@ -405,7 +406,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let millis = text("retry-after-ms").and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
     let seconds = || text(RETRY_AFTER.as_str()).and_then(|s| Duration::try_from_secs_f64(s.parse().ok()?).ok());
     let date = || {
-        let until = Timestamp::parse_http(text(RETRY_AFTER.as_str())?)?.seconds() - crate::time::now().seconds();
+        let until = Timestamp::parse_http(text(RETRY_AFTER.as_str())?)?.seconds() - crate::words::time::now().seconds();
         Some(Duration::from_secs(u64::try_from(until).unwrap_or(0)))
     };
     millis.or_else(seconds).or_else(date)

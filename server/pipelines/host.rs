@@ -1,5 +1,6 @@
 //! What a pipeline has to work with: the log, and a model to ask. Every call of the model leaves its record in the run's thread.
 
+use crate::log::store;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -7,16 +8,18 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::call::{Caller, Ended, Look, Place, Question, Ready, Scope, Until};
-use crate::event::{Event, RunKey};
-use crate::failure::{Failure, FailureKind};
-use crate::history::{Lengths, Window};
-use crate::id::{Space, ThreadId};
-use crate::model::{Tier, ToolChoice, ToolSpecs};
-use crate::prompt::{Prompts, Template};
-use crate::quota::Purse;
-use crate::store::{self, Append, Query, Show, ThreadRow};
-use crate::text::Text;
+use crate::event::envelope::Event;
+use crate::event::run::RunKey;
+use crate::log::query::{Query, Show};
+use crate::log::store::{Append, ThreadRow};
+use crate::mind::call::{Caller, Ended, Look, Place, Question, Ready, Scope, Until};
+use crate::model::prompt::{Prompts, Template};
+use crate::model::provider::{Tier, ToolChoice, ToolSpecs};
+use crate::thread::history::{Lengths, Window};
+use crate::thread::quota::Purse;
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id::{Space, ThreadId};
+use crate::words::text::Text;
 
 /// The server, for the nodes of one run. Cheap to clone; given to nodes as an argument.
 #[derive(Clone)]

@@ -1,6 +1,7 @@
 //! What a run leaves in the log, and what the log knows of it: node events, and their values in place of a second run.
 //! Written with the hooks of `pipeline`; its core knows nothing of it.
 
+use crate::log::store;
 use std::collections::HashMap;
 use std::error::Error;
 use std::io;
@@ -14,13 +15,16 @@ use tokio_util::sync::CancellationToken;
 use unhurried::{Arguments, Call, Hook, Journal, JournalStore, Next, NodeExecutionError, Outcome, Record, Run};
 use uuid::Uuid;
 
-use super::Limits;
 use super::past::Past;
-use crate::event::{DEPTH_MAX, Draft, Held, RunKey, is_within_depth, tag};
-use crate::failure::{Failure, FailureKind};
-use crate::id::{self, Space};
-use crate::scribe::{Lost, Scribe};
-use crate::store::{self, Blob, Store};
+use super::registry::Limits;
+use crate::event::draft::{DEPTH_MAX, Draft, is_within_depth};
+use crate::event::envelope::tag;
+use crate::event::run::{Held, RunKey};
+use crate::log::store::{Blob, Store};
+use crate::mind::scribe::{Lost, Scribe};
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id;
+use crate::words::id::Space;
 
 /// The longest JSON text of one value.
 const VALUE_MAX: usize = 16 << 20;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::event::{Event, Held, RunKey, tag};
-use crate::time::Timestamp;
+use crate::event::envelope::{Event, tag};
+use crate::event::run::{Held, RunKey};
+use crate::words::time::Timestamp;
 
 /// A run so far.
 #[derive(Debug, Default)]

@@ -8,13 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::Host;
-use crate::event::Event;
-use crate::failure::{Failure, FailureKind};
-use crate::history::{Block, Entry, Lengths, Omitted, joined};
-use crate::id::{Seq, ThreadId};
-use crate::model::Tier;
-use crate::store::{Order, Query, Show};
+use super::host::Host;
+use crate::event::envelope::Event;
+use crate::log::query::{Order, Query, Show};
+use crate::model::provider::Tier;
+use crate::thread::history::{Block, Entry, Lengths, Omitted, joined};
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id::{Seq, ThreadId};
 
 /// Most events of a thread that are summed up; older ones are left out, and the summary says so.
 const EVENTS_MAX: u32 = 2000;

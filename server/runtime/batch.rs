@@ -1,13 +1,17 @@
 //! What a turn is about: what waits in the mailbox, the event from outside it goes back to, and how the turn begins, or goes on.
 
-use super::Runtime;
-use crate::event::{Draft, Event, WAIT, tag};
-use crate::history;
-use crate::id::{Name, Seq, Space};
-use crate::store::{self, Order, Query, Show, Status, ThreadRow};
-use crate::thread::Settings;
-use crate::turn::Turn;
-use crate::turn::step::Step;
+use super::handle::Runtime;
+use crate::event::draft::Draft;
+use crate::event::envelope::{Event, tag};
+use crate::event::process::WAIT;
+use crate::log::query::{Order, Query, Show};
+use crate::log::store;
+use crate::log::store::{Status, ThreadRow};
+use crate::mind::turn::Turn;
+use crate::mind::turn::step::Step;
+use crate::thread::history;
+use crate::thread::settings::Settings;
+use crate::words::id::{Name, Seq, Space};
 
 /// The beginning of a turn. In sub-steps it has the state of the step, with nothing decided; a turn that ends a wait ends
 /// its time limit, too.

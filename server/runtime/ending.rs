@@ -2,12 +2,15 @@
 //! others' come in between.
 
 use super::batch::PAGE;
-use super::{Refused, Runtime};
-use crate::event::{Condition, ENDING, Ending};
-use crate::id::{Space, ThreadId};
-use crate::store::{self, Append, Appended, Placed, Status, ThreadRow};
-use crate::time::{self, Timestamp};
-use crate::turn::{Below, PARENT_ENDED, ending, ending_below};
+use super::handle::{Refused, Runtime};
+use crate::event::condition::Condition;
+use crate::event::process::{ENDING, Ending};
+use crate::log::store;
+use crate::log::store::{Append, Appended, Placed, Status, ThreadRow};
+use crate::mind::turn::{Below, PARENT_ENDED, ending, ending_below};
+use crate::words::id::{Space, ThreadId};
+use crate::words::time;
+use crate::words::time::Timestamp;
 
 impl Runtime {
     /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages. With `subtree` all threads below it end,

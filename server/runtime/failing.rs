@@ -1,16 +1,19 @@
 //! Turns that fail: visibly, and so that the thread waits, instead of failing again.
 
+use crate::log::store;
 use serde_json::json;
 
-use super::Runtime;
+use super::handle::Runtime;
 use super::runner::{Looked, looked};
-use crate::call::Place;
-use crate::event::{Draft, Event, TurnOutcome, Waiting};
-use crate::failure::{Failure, FailureKind, Who};
-use crate::id::Seq;
-use crate::scribe::{Lost, Scribe};
-use crate::store::{self, Status, ThreadRow};
-use crate::turn::stuck;
+use crate::event::draft::Draft;
+use crate::event::envelope::{Event, TurnOutcome};
+use crate::event::process::Waiting;
+use crate::log::store::{Status, ThreadRow};
+use crate::mind::call::Place;
+use crate::mind::scribe::{Lost, Scribe};
+use crate::mind::turn::stuck;
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id::Seq;
 
 impl Runtime {
     /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.

@@ -1,12 +1,17 @@
 //! Input: what comes from outside for a thread is checked, appended, and wakes it.
 
+use super::handle::{Refused, Runtime, lock};
 use super::operate::too_many_threads;
-use super::{Policy, Refused, Runtime, lock};
-use crate::event::{Condition, Draft, InputKind, Part, Payload};
-use crate::id::{self, Key, Name, Space, ThreadId};
-use crate::store::{self, Append, Appended, Placed, ThreadRow};
-use crate::thread::Settings;
-use crate::turn::stop::Why;
+use crate::event::condition::Condition;
+use crate::event::draft::{Draft, InputKind, Part};
+use crate::event::envelope::Payload;
+use crate::log::store;
+use crate::log::store::{Append, Appended, Placed, ThreadRow};
+use crate::mind::turn::stop::Why;
+use crate::thread::settings::Policy;
+use crate::thread::settings::Settings;
+use crate::words::id;
+use crate::words::id::{Key, Name, Space, ThreadId};
 
 /// Something from outside for a thread.
 #[derive(Debug, Clone, PartialEq)]

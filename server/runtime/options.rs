@@ -1,15 +1,16 @@
 //! How threads are run: what the runtime is told when it starts.
 
+use crate::pipelines::registry;
 use std::time::Duration;
 
-use super::Scheduling;
-use crate::action;
-use crate::budget::Budget;
-use crate::id::Name;
-use crate::pipelines::{self, Pipelines};
-use crate::share::SPACE_SHARE;
-use crate::supervisor::Supervisor;
-use crate::turn;
+use super::schedule::Order as Scheduling;
+use crate::mind::action;
+use crate::mind::turn;
+use crate::pipelines::registry::Pipelines;
+use crate::tasks::share::SPACE_SHARE;
+use crate::tasks::supervisor::Supervisor;
+use crate::words::budget::Budget;
+use crate::words::id::Name;
 
 /// How threads are run.
 #[derive(Debug, Clone)]
@@ -39,7 +40,7 @@ pub struct Options {
     /// The pipelines there are.
     pub pipelines: Pipelines,
     /// What a run of one may use up.
-    pub pipeline_limits: pipelines::Limits,
+    pub pipeline_limits: registry::Limits,
     /// How long a lease on a thread lasts unless it is renewed.
     pub lease: Duration,
     /// How often to look for threads that wait and nobody runs.
@@ -63,7 +64,7 @@ impl Default for Options {
             submodules_max: 32,
             default_submodules: true,
             pipelines: Pipelines::default(),
-            pipeline_limits: pipelines::Limits::default(),
+            pipeline_limits: registry::Limits::default(),
             lease: Duration::from_secs(10),
             scan: Duration::from_secs(3),
             supervisor: Supervisor::default(),

@@ -1,5 +1,6 @@
 //! Runs threads: one runner a thread, while it has something to do; a lease for every turn; what a crash cut off is taken up.
 
+use crate::log::store;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,20 +10,21 @@ use futures_util::FutureExt;
 use tokio::time::timeout;
 
 use super::batch::{PAGE, is_unused, opening, root};
+use super::handle::{Active, Runtime, lock};
 use super::settling::Settled;
-use super::{Active, Runtime, lock};
-use crate::call::Place;
-use crate::event::{Draft, Event, TurnOutcome};
-use crate::failure::{Failure, FailureKind, Who};
-use crate::id::{Name, Seq, Space, ThreadId};
-use crate::scribe::{Lost, Scribe};
-use crate::store::feed::Hint;
-use crate::store::{self, Append, Fence, Leased, Status, SubmoduleRow, ThreadRow};
-use crate::supervisor;
-use crate::thread::Settings;
-use crate::turn::Turn;
-use crate::turn::driver::Driver;
-use crate::turn::stop::{Stop, Why};
+use crate::event::draft::Draft;
+use crate::event::envelope::{Event, TurnOutcome};
+use crate::log::feed::Hint;
+use crate::log::store::{Append, Fence, Leased, Status, SubmoduleRow, ThreadRow};
+use crate::mind::call::Place;
+use crate::mind::scribe::{Lost, Scribe};
+use crate::mind::turn::Turn;
+use crate::mind::turn::driver::Driver;
+use crate::mind::turn::stop::{Stop, Why};
+use crate::tasks::supervisor;
+use crate::thread::settings::Settings;
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id::{Name, Seq, Space, ThreadId};
 
 /// What looking after a thread came to.
 pub(super) enum Looked {

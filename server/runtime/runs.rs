@@ -1,6 +1,7 @@
 //! Runs of pipelines. A run is a thread whose only turn is the pipeline: the same lease, the same search for what waits, so it is
 //! taken up again after a crash by one server, and there does not repeat what its log has.
 
+use crate::log::store;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -10,20 +11,26 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::handle::{Active, Refused, Runtime, lock};
 use super::operate::too_many_threads;
 use super::runner::{Looked, TRIES, looked};
-use super::{Active, Refused, Runtime, lock};
-use crate::event::{Condition, Event, Held, RunKey, RunOutcome, tag};
-use crate::failure::{Failure, FailureKind};
-use crate::id::{self, Key, Name, Seq, Space, ThreadId};
-use crate::pipelines::ledger::{self, Ledger, NotKept, Values};
+use crate::event::condition::Condition;
+use crate::event::envelope::{Event, tag};
+use crate::event::run::{Held, RunKey, RunOutcome};
+use crate::log::query::{Query, Show};
+use crate::log::store::{Append, Appended, Fence, Status, ThreadRow};
+use crate::mind::scribe::{Lost, Scribe};
+use crate::mind::turn::driver::Mind;
+use crate::mind::turn::stop::{Stop, Why};
+use crate::pipelines::host::Host;
+use crate::pipelines::ledger;
+use crate::pipelines::ledger::{Ledger, NotKept, Values};
 use crate::pipelines::past::Past;
-use crate::pipelines::{Host, Pipeline, Worked};
-use crate::scribe::{Lost, Scribe};
-use crate::share::Place;
-use crate::store::{self, Append, Appended, Fence, Query, Show, Status, ThreadRow};
-use crate::turn::driver::Mind;
-use crate::turn::stop::{Stop, Why};
+use crate::pipelines::registry::{Pipeline, Worked};
+use crate::tasks::share::Place;
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id;
+use crate::words::id::{Key, Name, Seq, Space, ThreadId};
 
 /// How often a run is taken up again: one that ends its server each time must not do so for ever.
 const RESUMES_MAX: u64 = 16;

@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Space, ThreadId};
-use crate::share::{Place, Places};
+use crate::tasks::share::{Place, Places};
+use crate::words::id::{Space, ThreadId};
 
 /// Who goes before whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -1,22 +1,27 @@
 //! What the beginning of a turn brings with it, besides its batch: watches that are raised, gatherings that are complete, the
 //! next step of a sequence.
 
+use crate::log::store;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Runtime;
 use super::batch::Batch;
-use crate::event::{Draft, Event, Feedback, GATHER, Gather, tag};
-use crate::failure::{Failure, Who};
-use crate::id::{Seq, Space};
-use crate::quota::Purse;
-use crate::store::{self, Show, ThreadRow};
-use crate::time;
-use crate::tool::Desk;
+use super::handle::Runtime;
+use crate::event::draft::Draft;
+use crate::event::envelope::{Event, tag};
+use crate::event::gather::Gather;
+use crate::event::process::{Feedback, GATHER};
+use crate::log::query::Show;
+use crate::log::store::ThreadRow;
+use crate::mind::turn::dismissed;
+use crate::thread::quota::Purse;
 use crate::tools::fan_out::step;
 use crate::tools::spawn_thread::Nest;
-use crate::turn::dismissed;
+use crate::tools::tool::Desk;
+use crate::words::failure::{Failure, Who};
+use crate::words::id::{Seq, Space};
+use crate::words::time;
 
 /// See the module.
 #[derive(Default)]

@@ -2,18 +2,24 @@
 //! set one. A timer that is due becomes an event, if it still stands: of several servers one stores it. Spaces are fired beside one
 //! another: what one of them cannot do, or has very much of, keeps no other's timer late.
 
+use crate::log::store;
 use std::collections::HashSet;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
-use super::Runtime;
-use crate::event::{Condition, Draft, ENDING, GATHER, WAIT};
-use crate::id::Space;
-use crate::store::{self, Append, Appended, TimerRow, Work};
-use crate::time::{self, Timestamp};
-use crate::turn::taken;
+use super::handle::Runtime;
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::process::{ENDING, GATHER, WAIT};
+use crate::log::standing::TimerRow;
+use crate::log::store::{Append, Appended};
+use crate::log::unserved::Work;
+use crate::mind::turn::taken;
+use crate::words::id::Space;
+use crate::words::time;
+use crate::words::time::Timestamp;
 
 /// Most timers that become events in one append.
 const AT_ONCE: u32 = 256;

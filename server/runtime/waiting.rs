@@ -1,5 +1,6 @@
 //! Threads that wait for one other thread: whether what came is what they wait for, and whether waiting is of any use.
 
+use crate::log::store;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -7,14 +8,17 @@ use futures_util::{StreamExt, stream};
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
-use super::Runtime;
 use super::batch::PAGE;
+use super::handle::Runtime;
 use super::runner::{Looked, looked};
-use crate::event::{Draft, Ending, ErrorCode, Gather};
-use crate::id::{Space, ThreadId};
-use crate::scribe::Scribe;
-use crate::store::{self, Append, Appended, Fence, Show, Span, Status, ThreadRow, Wait};
-use crate::turn::out_of_reach;
+use crate::event::draft::Draft;
+use crate::event::gather::Gather;
+use crate::event::process::{Ending, ErrorCode};
+use crate::log::query::Show;
+use crate::log::store::{Append, Appended, Fence, Span, Status, ThreadRow, Wait};
+use crate::mind::scribe::Scribe;
+use crate::mind::turn::out_of_reach;
+use crate::words::id::{Space, ThreadId};
 
 /// How long to rest when the log cannot be read or written.
 const REST: Duration = Duration::from_secs(1);

@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::event::Draft;
-use crate::failure::{Failure, FailureKind};
-use crate::id::Name;
-use crate::tool::{Desk, Effect, Output, Typed};
+use super::tool::{Desk, Effect, Output, Typed};
+use crate::event::draft::Draft;
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id::Name;
 
 /// See the module.
 pub struct Ask;

@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::contacts::unreadable;
-use crate::event::{Draft, Feedback};
-use crate::failure::Failure;
-use crate::tool::{Desk, Effect, Output, Typed};
+use super::tool::{Desk, Effect, Output, Typed};
+use crate::event::draft::Draft;
+use crate::event::process::Feedback;
+use crate::words::failure::Failure;
 
 /// See the module.
 pub struct ClearContext;

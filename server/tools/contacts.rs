@@ -1,6 +1,7 @@
 //! `connect`, `disconnect`, `view_contacts`: whom a thread can send to. And how a name is resolved: to a contact, the parent, or
 //! the thread itself; whoever is none of these is not there.
 
+use crate::log::store;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,11 +10,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::event::{Draft, ErrorCode, Intent, described};
-use crate::failure::{Failure, FailureKind};
-use crate::id::{Name, Space, ThreadId};
-use crate::store::{self, ContactRow, Store};
-use crate::tool::{Desk, Effect, Output, Typed};
+use super::tool::{Desk, Effect, Output, Typed};
+use crate::event::draft::Draft;
+use crate::event::intent::Intent;
+use crate::event::process::{ErrorCode, described};
+use crate::log::standing::ContactRow;
+use crate::log::store::Store;
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id::{Name, Space, ThreadId};
 
 /// What every thread with a parent calls it.
 pub const PARENT: &str = "parent";

@@ -8,13 +8,15 @@ use serde_json::{Value, json};
 
 use super::contacts::unreadable;
 use super::spawn_thread::{Child, Nest, check_prompt, labels};
+use super::tool::{Desk, Effect, Output, Typed};
 use super::wait::millis;
-use crate::event::{Draft, GATHER, Gather};
-use crate::failure::{Failure, FailureKind};
-use crate::id::Name;
-use crate::thread::{Gathered, Settings};
-use crate::time::Timestamp;
-use crate::tool::{Desk, Effect, Output, Typed};
+use crate::event::draft::Draft;
+use crate::event::gather::Gather;
+use crate::event::process::GATHER;
+use crate::thread::settings::{Gathered, Settings};
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id::Name;
+use crate::words::time::Timestamp;
 
 /// Most items of one fan-out, most steps of one sequence.
 const ITEMS_MAX: usize = 32;

@@ -7,12 +7,12 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::event::Draft;
-use crate::failure::{Failure, FailureKind};
-use crate::model::ToolSpec;
-use crate::prompt::Prompts;
-use crate::text::Json;
-use crate::tool::{Desk, Effect, Output, Tool, Toolbox, decoded};
+use super::tool::{Desk, Effect, Output, Tool, Toolbox, decoded};
+use crate::event::draft::Draft;
+use crate::model::prompt::Prompts;
+use crate::model::provider::ToolSpec;
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::text::Json;
 
 const NAME: &str = "more_tools";
 

@@ -5,9 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::event::{Draft, Feedback};
-use crate::failure::{Failure, FailureKind};
-use crate::tool::{Desk, Effect, Output, Typed};
+use super::tool::{Desk, Effect, Output, Typed};
+use crate::event::draft::Draft;
+use crate::event::process::Feedback;
+use crate::words::failure::{Failure, FailureKind};
 
 /// See the module.
 pub struct Plan;

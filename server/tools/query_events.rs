@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::event::Event;
-use crate::failure::{Failure, FailureKind, Who};
-use crate::store::{Query, Show};
-use crate::time::Timestamp;
-use crate::tool::{Desk, Effect, Output, Typed};
+use super::tool::{Desk, Effect, Output, Typed};
+use crate::event::envelope::Event;
+use crate::log::query::{Query, Show};
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::time::Timestamp;
 
 /// See the module.
 pub struct QueryEvents;

@@ -6,9 +6,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
 use super::contacts::{SELF, nobody, resolve, unreadable};
-use crate::event::{Draft, ErrorCode, Intent};
-use crate::failure::{Failure, FailureKind, self_messages};
-use crate::tool::{Desk, Effect, Output, Typed};
+use super::tool::{Desk, Effect, Output, Typed};
+use crate::event::draft::Draft;
+use crate::event::intent::Intent;
+use crate::event::process::ErrorCode;
+use crate::words::failure::{Failure, FailureKind, self_messages};
 
 /// See the module.
 pub struct Send;

@@ -6,11 +6,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::contacts::unreadable;
+use super::tool::{Desk, Effect, Output, Typed};
 use super::wait::millis;
-use crate::event::{Draft, Feedback};
-use crate::failure::{Failure, FailureKind};
-use crate::time::Timestamp;
-use crate::tool::{Desk, Effect, Output, Typed};
+use crate::event::draft::Draft;
+use crate::event::process::Feedback;
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::time::Timestamp;
 
 /// See the module.
 pub struct SetTimer;

@@ -6,12 +6,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::contacts::{PARENT, SELF, known, unreadable};
-use crate::event::{Condition, Draft, ErrorCode};
-use crate::failure::{Failure, FailureKind};
-use crate::id::{self, Name, ThreadId};
-use crate::store::ThreadRow;
-use crate::thread::{Gathered, Kind, Settings};
-use crate::tool::{Desk, Effect, Output, Typed};
+use super::tool::{Desk, Effect, Output, Typed};
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::process::ErrorCode;
+use crate::log::store::ThreadRow;
+use crate::thread::settings::{Gathered, Kind, Settings};
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id;
+use crate::words::id::{Name, ThreadId};
 
 /// See the module.
 pub struct SpawnThread;
@@ -211,7 +214,8 @@ impl Nest {
 
 fn archive(desk: &Desk, idle: &ThreadRow) -> [Draft; 2] {
     let attributes = [("id", Value::from(idle.thread.as_str()))];
-    let told = Draft::feedback(&desk.thread, Some(desk.turn), crate::event::Feedback::Archived, &attributes, "");
+    let told =
+        Draft::feedback(&desk.thread, Some(desk.turn), crate::event::process::Feedback::Archived, &attributes, "");
     [Draft::changed(&idle.thread, "thread", idle.thread.as_str(), json!({ "archived": true })), told]
 }
 

@@ -1,14 +1,15 @@
 //! `state_get`, `state_put`, `state_search`, `state_delete`: notes a module keeps for itself. Every write is an event.
 
+use crate::log::store;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::event::Draft;
-use crate::failure::{Failure, FailureKind};
-use crate::store::{self, Entry};
-use crate::tool::{Desk, Effect, Output, Typed};
+use super::tool::{Desk, Effect, Output, Typed};
+use crate::event::draft::Draft;
+use crate::log::store::Entry;
+use crate::words::failure::{Failure, FailureKind};
 
 /// Longest key, in bytes.
 const KEY_MAX: usize = 255;

@@ -5,9 +5,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::event::{Draft, Intent, Operation};
-use crate::failure::Failure;
-use crate::tool::{Desk, Effect, Output, Typed};
+use super::tool::{Desk, Effect, Output, Typed};
+use crate::event::draft::Draft;
+use crate::event::intent::{Intent, Operation};
+use crate::words::failure::Failure;
 
 /// `focus`: what to go on with.
 pub struct Focus;

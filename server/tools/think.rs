@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::event::Draft;
-use crate::failure::Failure;
-use crate::tool::{Desk, Effect, Output, Typed};
+use super::tool::{Desk, Effect, Output, Typed};
+use crate::event::draft::Draft;
+use crate::words::failure::Failure;
 
 /// See the module.
 pub struct Think;

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::contacts::{nobody, resolve};
-use crate::event::Intent;
-use crate::failure::{Failure, FailureKind};
-use crate::tool::{Desk, Effect, Output, Typed};
+use super::tool::{Desk, Effect, Output, Typed};
+use crate::event::intent::Intent;
+use crate::words::failure::{Failure, FailureKind};
 
 /// See the module.
 pub struct Wait;

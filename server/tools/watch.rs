@@ -7,9 +7,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::contacts::{nobody, resolve, unreadable};
-use crate::event::{Draft, ErrorCode, Feedback, Watch};
-use crate::failure::{Failure, FailureKind};
-use crate::tool::{Desk, Effect, Output, Typed};
+use super::tool::{Desk, Effect, Output, Typed};
+use crate::event::draft::Draft;
+use crate::event::process::{ErrorCode, Feedback, Watch};
+use crate::words::failure::{Failure, FailureKind};
 
 /// `watch`. See the module.
 pub struct SetWatch;

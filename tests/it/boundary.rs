@@ -48,7 +48,7 @@ on_both!(d4_12_frame_and_event_differ_in_shape_and_agree_in_content, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
-    let id = thinkd::id::fresh().to_string();
+    let id = thinkd::words::id::fresh().to_string();
     let text = "Grüße, \"Welt\"\n\t🌍 — nothing \\u is changed";
     let frame = json!({ "type": "message", "thread": "main", "event_id": id, "text": text });
     socket.ask(frame.clone()).await;
@@ -148,7 +148,7 @@ on_both!(t4_10_words_two_images_and_a_sound_are_four_events_in_order, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
-    let id = thinkd::id::fresh().to_string();
+    let id = thinkd::words::id::fresh().to_string();
     let image = |data: &str| json!({ "data": data, "mimeType": "image/png" });
     let frame = json!({
         "type": "message", "event_id": id, "audio": [{ "data": WAV, "mimeType": "audio/wav" }],
@@ -190,7 +190,7 @@ on_both!(an_event_sent_again_is_a_duplicate_and_with_other_content_a_conflict, |
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
-    let id = thinkd::id::fresh().to_string();
+    let id = thinkd::words::id::fresh().to_string();
     let first = socket.ask(json!({ "text": "once", "event_id": id })).await;
     assert_eq!((&first["status"], &first["events"][0]["event_id"]), (&json!("started"), &json!(id)));
     socket.turn_ended().await;
@@ -286,7 +286,7 @@ on_both!(a_threads_status_is_told_as_it_changes, |medium| {
 on_both!(d4_02_t4_32_the_chat_alone_can_be_read_over_http, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
-    let before = thinkd::time::now().seconds() - 1;
+    let before = thinkd::words::time::now().seconds() - 1;
     for text in ["one", "two", "three"] {
         app.tell(text).await;
     }

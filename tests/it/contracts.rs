@@ -2,8 +2,9 @@
 //! `cargo run -- openapi` and `cargo run -- asyncapi` print them.
 
 use serde_json::Value;
+use thinkd::edge::limits::Limits;
 use thinkd::edge::outgoing::ServerFrame;
-use thinkd::edge::{Limits, asyncapi, frame, openapi};
+use thinkd::edge::{asyncapi, frame, openapi};
 
 use crate::support::*;
 
@@ -124,7 +125,9 @@ fn what_is_closed_is_said_to_be_and_the_stream_has_a_type() {
     }
     let asyncapi = asyncapi::value();
     assert_eq!(asyncapi["components"]["schemas"]["Meta"]["additionalProperties"], false);
-    assert!(serde_json::from_value::<thinkd::event::Meta>(serde_json::json!({ "tags": [], "cause": 1 })).is_err());
+    assert!(
+        serde_json::from_value::<thinkd::event::envelope::Meta>(serde_json::json!({ "tags": [], "cause": 1 })).is_err()
+    );
     let stream =
         &document["paths"]["/events/stream"]["get"]["responses"]["200"]["content"]["text/event-stream"]["schema"];
     assert_eq!(stream["type"], "array", "{stream}");

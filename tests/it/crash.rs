@@ -65,7 +65,7 @@ impl Sender {
 
     fn next(&mut self) -> Value {
         self.number += 1;
-        let id = thinkd::id::fresh().to_string();
+        let id = thinkd::words::id::fresh().to_string();
         let (thread, text) = (format!("t{}", self.number % 3), format!("input {}", self.number));
         json!({ "type": "message", "thread": thread, "id": id, "event_id": id, "text": text })
     }
@@ -121,7 +121,7 @@ fn check_not_asked_again(stub: &Stub, log: &[Value]) -> usize {
             .iter()
             .find(|e| e["thread"] == thread && e["payload"]["turn"] == turn && has(e, tag) && !has(e, "failure"));
         if let Some(event) = recorded {
-            let at = thinkd::time::Timestamp::parse(event["ts"].as_str().unwrap()).unwrap();
+            let at = thinkd::words::time::Timestamp::parse(event["ts"].as_str().unwrap()).unwrap();
             assert!(
                 at > request.wall,
                 "{} was asked again about {batch:?} although #{} was recorded",

@@ -106,12 +106,12 @@ async fn a_page_of_noise_elsewhere_is_found_while_the_server_works() {
     let (mut app, pages) = log_file(&stub).await;
     let file = app.folder().join("thinkd.db");
     let whole = std::fs::read(&file).unwrap();
-    let before = thinkd::time::now();
+    let before = thinkd::words::time::now();
     app.start_again().await;
     faults(&app, |count| count == 0).await;
     let checked = app.get("/readyz?full=true").await.expect(200)["checked"].clone();
-    let at = thinkd::time::Timestamp::parse(checked["at"].as_str().unwrap()).unwrap();
-    assert!(before <= at && at <= thinkd::time::now(), "{checked}");
+    let at = thinkd::words::time::Timestamp::parse(checked["at"].as_str().unwrap()).unwrap();
+    assert!(before <= at && at <= thinkd::words::time::now(), "{checked}");
     assert_eq!(checked["pages"], whole.len() / PAGE, "{checked}");
     assert_eq!((checked["events"].as_u64().unwrap() > 12, &checked["faults"]), (true, &json!([])), "{checked}");
     assert!(app.stop().await.success());

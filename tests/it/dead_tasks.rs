@@ -2,10 +2,11 @@
 //! this test binary, started once more, with a log that panics where it is told to: so any task can be made to.
 
 use std::fmt::{Debug, Write};
+use thinkd::pipelines::registry;
 
 use serde_json::json;
-use thinkd::settings::{Flags, Settings, environment};
-use thinkd::{app, pipelines};
+use thinkd::program::app;
+use thinkd::program::settings::{Flags, Settings, environment};
 use tracing::field::{Field, Visit};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -45,7 +46,7 @@ fn a_server_whose_tasks_can_be_made_to_panic() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     tracing_subscriber::registry().with(LevelFilter::WARN).with(Panics(message)).init();
     let settings = Settings::load(&Flags::default(), &environment()).unwrap().settings;
-    if let Err(error) = app::serve(&settings, pipelines::built_in()) {
+    if let Err(error) = app::serve(&settings, registry::built_in()) {
         eprintln!("it ended: {error:#}");
         std::process::exit(1);
     }

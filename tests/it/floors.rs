@@ -1,10 +1,9 @@
-//! The shape of the code, tested: floors look down only, and what is told apart stays apart. The floors are those of `server/lib.rs`.
+//! The shape of the code, tested: floors are folders that look down only, and what is told apart stays apart.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Which floor a module of the crate's root is on, as the comments of `lib.rs` say.
-type Floors = BTreeMap<String, u8>;
+/// The floors, from the ground up: the folders of `server/` in the order of `lib.rs`.
+type Floors = Vec<String>;
 
 #[test]
 fn floors_look_down_only() {
@@ -21,31 +20,33 @@ fn floors_look_down_only() {
 #[test]
 fn floors_can_be_broken() {
     let floors = floors(
-        "// floor 0: words\npub mod event;\n// floor 1: traits\npub mod store;\npub mod model;\n// floor 2\npub mod history;\n\
-         // floor 3\npub mod decision;\npub mod tools;\n// floor 4\npub mod runtime;\npub mod turn;\n// floor 5\npub mod edge;",
+        "pub mod words {\n    pub mod time;\n}\npub mod event {\n    pub mod envelope;\n}\npub mod log {\n    mod sql;\n}\npub mod model {\n}\n\
+         pub mod thread {\n}\npub mod tools {\n}\npub mod mind {\n}\npub mod runtime {\n}\npub mod edge {\n}",
     );
     for (file, text, says) in [
-        ("store.rs", "use crate::turn::Turn;", "floor 4"),
-        ("store/sql.rs", "fn f() { crate::edge::serve() }", "floor 5"),
-        ("event.rs", "use crate::{\n    event::Event,\n    store::{self, sql},\n};", "floor 1"),
-        ("decision.rs", "use crate::tools::reply;", "meet in events"),
-        ("tools/reply.rs", "use crate::decision;", "meet in events"),
-        ("turn.rs", "machine.next().await", "waits"),
-        ("runtime.rs", "use sqlx::Row;", "sqlx"),
-        ("runtime.rs", "let q = \"select seq from event\";", "SQL"),
-        ("edge.rs", "reqwest::get(url)", "reqwest"),
-        ("history.rs", "let x = store.read().await;", "waits"),
-        ("event.rs", "let at = crate::time::now();", "the time"),
-        ("history.rs", "let id = fresh();", "random"),
+        ("log/store.rs", "use crate::mind::turn::Turn;", "looks up at crate::mind"),
+        ("log/sql.rs", "fn f() { crate::edge::serve() }", "looks up at crate::edge"),
+        ("event/draft.rs", "use crate::{\n    event::Event,\n    log::{self, sql},\n};", "looks up at crate::log"),
+        ("mind/decision.rs", "use crate::tools::reply;", "meet in events"),
+        ("tools/reply.rs", "use crate::mind::decision;", "looks up at crate::mind"),
+        ("mind/turn.rs", "machine.next().await", "waits"),
+        ("runtime/runner.rs", "use sqlx::Row;", "sqlx"),
+        ("runtime/runner.rs", "let q = \"select seq from event\";", "SQL"),
+        ("edge/server.rs", "reqwest::get(url)", "reqwest"),
+        ("thread/history.rs", "let x = store.read().await;", "waits"),
+        ("event/draft.rs", "let at = crate::words::time::now();", "the time"),
+        ("thread/history.rs", "let id = fresh();", "random"),
+        ("attic/unknown.rs", "", "no floor"),
         ("unknown.rs", "", "no floor"),
     ] {
         let found = offences(&floors, file, text);
         assert!(found.iter().any(|line| line.contains(says)), "{file}: {text:?} should be refused ({says}): {found:?}");
     }
     for (file, text) in [
-        ("turn.rs", "use crate::{event::Event, store};\n// crate::edge is above"),
-        ("store/sql.rs", "use sqlx::Row; let q = \"select 1 from event\";"),
-        ("turn/driver.rs", "store.append().await; crate::time::now(); // of reqwest nothing"),
+        ("mind/turn.rs", "use crate::{event::Event, log};\n// crate::edge is above"),
+        ("mind/action.rs", "use crate::tools::tool::Tool;"),
+        ("log/sql.rs", "use sqlx::Row; let q = \"select 1 from event\";"),
+        ("mind/turn/driver.rs", "store.append().await; crate::words::time::now(); // of reqwest nothing"),
     ] {
         assert_eq!(offences(&floors, file, text), Vec::<String>::new(), "{file}: {text:?}");
     }
@@ -63,32 +64,33 @@ fn both_databases_have_the_same_migrations() {
 
 /// Every offence in a file, as a line for the person who made it.
 fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
-    let module = file.split(['/', '.']).next().unwrap();
-    if ["lib", "main"].contains(&module) {
+    if ["lib.rs", "main.rs"].contains(&file) {
         return Vec::new();
     }
-    let Some(&floor) = floors.get(module) else {
-        return vec![format!("server/{file}: `{module}` stands on no floor of server/lib.rs")];
+    let folder = file.split('/').next().unwrap();
+    let Some(floor) = floors.iter().position(|it| it == folder) else {
+        return vec![format!("server/{file}: `{folder}` is no floor of server/lib.rs")];
     };
     let code = code(text);
     let mut wrong = Vec::new();
-    let mut forbid =
-        |found: bool, what: &str| found.then(|| wrong.push(format!("server/{file} (floor {floor}) {what}")));
+    let mut forbid = |found: bool, what: &str| found.then(|| wrong.push(format!("server/{file} {what}")));
     for used in modules_used(&code) {
-        let above = floors.get(&used).copied().unwrap_or_default();
-        forbid(above > floor, &format!("looks up at crate::{used} (floor {above})"));
-        let apart = floor == 3 && above == 3 && used != module && (used == "tools" || module == "tools");
-        forbid(apart, &format!("knows crate::{used}: minds and tools meet in events"));
+        let above = floors.iter().position(|it| *it == used).is_some_and(|it| it > floor);
+        forbid(above, &format!("looks up at crate::{used}"));
     }
-    forbid(module != "store" && code.contains("sqlx"), "names sqlx: only store/ does");
-    forbid(module != "store" && speaks_sql(&code), "contains SQL: only store/ does");
-    forbid(module != "model" && code.contains("async_openai"), "names async_openai: only model/ does");
-    forbid(!["model", "command"].contains(&module) && code.contains("reqwest"), "names reqwest: only model/ does");
-    let pure = floor == 0 || floor == 2 || file == "turn.rs";
-    forbid(pure && code.contains(".await"), "waits: floors 0 and 2 and the turn machine never do");
-    forbid(pure && module != "time" && code.contains("time::now"), "asks for the time: it is an input here");
+    let tools =
+        code.split("crate::tools::").skip(1).any(|rest| !rest.starts_with("tool::") && !rest.starts_with("tool;"));
+    forbid(folder == "mind" && !file.starts_with("mind/turn") && tools, "knows a tool: minds and tools meet in events");
+    forbid(folder != "log" && code.contains("sqlx"), "names sqlx: only log/ does");
+    forbid(folder != "log" && speaks_sql(&code), "contains SQL: only log/ does");
+    forbid(folder != "model" && code.contains("async_openai"), "names async_openai: only model/ does");
+    let asks = folder == "model" || file.starts_with("program/command");
+    forbid(!asks && code.contains("reqwest"), "names reqwest: only model/ does");
+    let pure = ["words", "event", "thread"].contains(&folder) && file != "thread/quota.rs" || file == "mind/turn.rs";
+    forbid(pure && code.contains(".await"), "waits: words, events, threads and the turn machine never do");
+    forbid(pure && file != "words/time.rs" && code.contains("time::now"), "asks for the time: it is an input here");
     let draws = code.contains("id::fresh") || code.contains(" fresh()");
-    forbid(pure && module != "id" && draws, "draws a random id: ids are inputs here");
+    forbid(pure && file != "words/id.rs" && draws, "draws a random id: ids are inputs here");
     wrong
 }
 
@@ -135,19 +137,10 @@ fn code(text: &str) -> String {
     text.lines().map(bare).collect::<Vec<_>>().join("\n")
 }
 
-/// Reads `// floor 2: …` and the `pub mod name;` below it.
+/// Reads `pub mod name {`, a line each.
 fn floors(lib: &str) -> Floors {
-    let mut floor = None;
-    let mut found = Floors::new();
-    for line in lib.lines() {
-        if let Some(number) = line.strip_prefix("// floor ") {
-            floor = number.chars().next().and_then(|digit| digit.to_digit(10)).map(|digit| digit as u8);
-        } else if let Some(name) = line.trim_start_matches("pub ").strip_prefix("mod ") {
-            let floor = floor.unwrap_or_else(|| panic!("server/lib.rs: {line} stands before the first `// floor`"));
-            found.insert(name.trim_end_matches(';').to_owned(), floor);
-        }
-    }
-    found
+    let name = |line: &str| Some(line.strip_prefix("pub mod ")?.strip_suffix(" {")?.to_owned());
+    lib.lines().map(|line| line.trim_end_matches('}')).filter_map(name).collect()
 }
 
 /// All files below a folder with this ending, sorted.

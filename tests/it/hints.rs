@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use thinkd::edge::follow::{Follow, Seen};
-use thinkd::id::{Space, ThreadId};
-use thinkd::share::Places;
-use thinkd::store::Query;
-use thinkd::store::feed::Hint;
+use thinkd::log::feed::Hint;
+use thinkd::log::query::Query;
+use thinkd::tasks::share::Places;
+use thinkd::words::id::{Space, ThreadId};
 use uuid::Uuid;
 
 use crate::support::*;

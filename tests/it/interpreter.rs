@@ -5,8 +5,8 @@ mod quoted;
 mod random;
 
 use serde_json::{Value, json};
-use thinkd::interpreter::{CALLS_MAX, Reading, TEXT_MAX, UNREADABLE_MAX, read};
-use thinkd::prompt::Prompts;
+use thinkd::mind::interpreter::{CALLS_MAX, Reading, TEXT_MAX, UNREADABLE_MAX, read};
+use thinkd::model::prompt::Prompts;
 
 /// What a text comes to in a thread called `researcher`: the calls.
 fn calls(text: &str) -> Vec<(String, Value)> {

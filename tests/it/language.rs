@@ -1,5 +1,5 @@
 //! The thinking language, seen from outside: a model that writes elements instead of calling tools.
-//! How texts are read is in `interpreter.rs`. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! How texts are read is in `mind/interpreter.rs`. Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

@@ -30,7 +30,7 @@ on_both!(d4_57_followers_are_told_of_a_commit_that_was_made_and_timed_out, |medi
     followers.have_seen_all(&app).await;
 
     faults::slow_commits(&app, ms(1600)).await;
-    let id = thinkd::id::fresh().to_string();
+    let id = thinkd::words::id::fresh().to_string();
     let frame = json!({ "type": "message", "thread": "main", "event_id": id, "text": "slow" });
     let ack = socket.ask(frame.clone()).await;
     assert_eq!((&ack["type"], &ack["status"]), (&json!("ack"), &json!("started")), "its own second try: {ack}");
@@ -62,7 +62,7 @@ on_both!(d4_57_followers_are_told_of_what_was_refused_and_stored, |medium| {
     let mut socket = app.socket().await;
     socket.chat("before").await;
     faults::slow_commits(&app, ms(3200)).await;
-    let id = thinkd::id::fresh().to_string();
+    let id = thinkd::words::id::fresh().to_string();
     let frame = json!({ "type": "message", "thread": "main", "event_id": id, "text": "slow" });
     let refused = socket.ask(frame.clone()).await;
     assert_eq!(refused["problem"]["type"], "/problems/unavailable", "{refused}");
@@ -114,7 +114,7 @@ on_both!(d4_57_a_process_that_is_paused_in_a_commit_leaves_nobody_deaf, |medium|
     let (mut sent, mut waiting) = (0, Vec::<Value>::new());
     for round in 0..8_u64 {
         for _ in 0..8 {
-            let id = thinkd::id::fresh().to_string();
+            let id = thinkd::words::id::fresh().to_string();
             let thread = format!("t{}", sent % 4);
             let frame = json!({ "type": "message", "thread": thread, "id": id, "event_id": id, "text": "hi" });
             socket.send(frame.clone()).await;
@@ -206,7 +206,7 @@ on_both!(d4_57_an_upload_that_was_written_and_timed_out_is_stored, |medium| {
     if !app.is_postgres() {
         faults::fast_commits(&app).await;
     }
-    let path = format!("/blobs/{}", thinkd::text::sha256(&blob));
+    let path = format!("/blobs/{}", thinkd::words::text::sha256(&blob));
     for _ in 0..2 {
         let kept = app.request("GET", &path).send().await.unwrap().bytes().await.unwrap();
         assert!(kept == blob, "{} bytes of {}", kept.len(), blob.len());

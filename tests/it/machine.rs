@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use thinkd::budget::Budget;
-use thinkd::event::{Call, Draft, Event, TurnOutcome, When};
-use thinkd::failure::{Failure, FailureKind, Who};
-use thinkd::id::{Name, Seq, ThreadId};
-use thinkd::turn::{Next, Options, Turn};
+use thinkd::event::draft::{Call, Draft, When};
+use thinkd::event::envelope::{Event, TurnOutcome};
+use thinkd::mind::turn::{Next, Options, Turn};
+use thinkd::words::budget::Budget;
+use thinkd::words::failure::{Failure, FailureKind, Who};
+use thinkd::words::id::{Name, Seq, ThreadId};
 
 /// What a model may answer the decision.
 #[derive(Debug, Clone)]
@@ -262,7 +263,7 @@ fn a_turn_that_is_taken_up_after_its_calls_were_cut_runs_those_recorded_and_no_m
     let mut play = Play::new(0, &options, &budget);
     let calls: Vec<Value> = (0..8).map(|n| json!({ "id": format!("c0.{n}"), "tool": "query_events" })).collect();
     let record = play.record(&Who::Decision, "decide", json!({ "calls": calls, "calls_made": 5_000 }));
-    let told = thinkd::action::left_out(&Who::Decision, 5_000, 8, 7).unwrap();
+    let told = thinkd::mind::action::left_out(&Who::Decision, 5_000, 8, 7).unwrap();
     play.append(vec![record, Draft::failure(&play.thread, Some(1), &Who::Core, &told)]);
     let call = |id: &'static str| Call { turn: 1, by: &Who::Decision, tool: "query_events", call_id: id };
     play.append(vec![Draft::result(&play.thread, &call("c0.0"), json!([]), 0)]);

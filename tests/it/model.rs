@@ -11,15 +11,17 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use thinkd::failure::{Failure, FailureKind, Who};
-use thinkd::id::{Name, ThreadId};
+use thinkd::model::metered::metered;
+use thinkd::model::models::Models;
 use thinkd::model::offline::Offline;
 use thinkd::model::openai::{OpenAi, Options};
-use thinkd::model::scripted::Scripted;
-use thinkd::model::{
-    Answer, Content, Message, Model, Models, Piece, Request, Role, Tier, ToolChoice, ToolSpec, Usage, metered,
+use thinkd::model::provider::{
+    Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpec, Usage,
 };
-use thinkd::text::Json;
+use thinkd::model::scripted::Scripted;
+use thinkd::words::failure::{Failure, FailureKind, Who};
+use thinkd::words::id::{Name, ThreadId};
+use thinkd::words::text::Json;
 
 use crate::support::{self, Stub, any, ms, within};
 use provider::{Provider, Say};

@@ -2,11 +2,11 @@
 //! `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
+use thinkd::tools::catalogue;
 
 use serde_json::{Value, json};
-use thinkd::interpreter;
-use thinkd::prompt::Prompts;
-use thinkd::tools;
+use thinkd::mind::interpreter;
+use thinkd::model::prompt::Prompts;
 
 use crate::support::*;
 
@@ -61,7 +61,7 @@ async fn the_tools_of_a_conversation_and_of_a_process_take_six_kilobytes_and_non
     socket.event("its end", |e| has(e, "set:thread") && e["payload"]["change"]["status"] == "done").await;
     let prompts = Prompts::load(None).unwrap();
     for (thread, all) in
-        [("main", tools::conversation(&prompts).without(&["terminate"])), ("p", tools::process(&prompts))]
+        [("main", catalogue::conversation(&prompts).without(&["terminate"])), ("p", catalogue::process(&prompts))]
     {
         let request = stub.request(at(thread)).await;
         let bytes = request.body["tools"].to_string().len();
@@ -191,7 +191,7 @@ fn the_thinking_language_teaches_an_element_for_every_tool() {
     let read = |text: &str| interpreter::read(text, "main").calls.into_iter().map(|call| call.name).collect::<Vec<_>>();
     let taught = read(&prompts.language.fill(&[("own", "main")]));
     let untaught: Vec<_> =
-        tools::process(&prompts).names().into_iter().filter(|name| !taught.iter().any(|it| it == name)).collect();
+        catalogue::process(&prompts).names().into_iter().filter(|name| !taught.iter().any(|it| it == name)).collect();
     assert!(untaught.is_empty(), "{untaught:?} of {taught:?}");
     assert_eq!(
         read("<more-tools names=\"plan, watch\"/>"),

@@ -27,7 +27,7 @@ async fn take(app: &App) {
 }
 
 fn message(number: usize) -> Value {
-    let id = thinkd::id::fresh().to_string();
+    let id = thinkd::words::id::fresh().to_string();
     json!({ "type": "message", "id": id, "event_id": id, "text": format!("no {number}") })
 }
 

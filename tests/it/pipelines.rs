@@ -306,7 +306,7 @@ on_both!(runs_are_listed_the_newest_first_and_paged, |medium| {
 on_both!(the_same_run_id_with_another_input_is_a_conflict, |medium| {
     let stub = stub().await;
     let app = own::setup(medium, &stub).start().await;
-    let id = thinkd::id::fresh().to_string();
+    let id = thinkd::words::id::fresh().to_string();
     let start =
         async |count: u32| app.post("/pipelines/steps?wait=15", json!({ "input": count, "event_id": id })).await;
     let first = start(2).await.expect(200);

@@ -56,7 +56,7 @@ impl Case<'_> {
     }
 
     async fn act(&mut self, act: &Act) {
-        let id = thinkd::id::fresh().to_string();
+        let id = thinkd::words::id::fresh().to_string();
         match act {
             Act::Say { socket, thread } => {
                 let text = format!("say {}", self.sent.len());

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use thinkd::failure::Who;
-use thinkd::id::ThreadId;
 use thinkd::model::openai::{OpenAi, Options};
-use thinkd::model::{Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice};
+use thinkd::model::provider::{Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice};
+use thinkd::words::failure::Who;
+use thinkd::words::id::ThreadId;
 
 use crate::support::app::Setup;
 use crate::support::envelope::{check_log, check_turns};

@@ -9,11 +9,15 @@ mod search;
 mod servers;
 
 use std::sync::Arc;
+use thinkd::log::store;
 
 use serde_json::json;
-use thinkd::event::{Draft, Event, Source, Visibility, tag};
-use thinkd::id::{Name, Space, ThreadId};
-use thinkd::store::{self, Append, Appended, Change, Options, Order, Placed, Query, Show, Spent, Store, ThreadChange};
+use thinkd::event::draft::Draft;
+use thinkd::event::envelope::{Event, Source, Visibility, tag};
+use thinkd::log::change::{Change, Spent, ThreadChange};
+use thinkd::log::query::{Order, Query, Show};
+use thinkd::log::store::{Append, Appended, Options, Placed, Store};
+use thinkd::words::id::{Name, Space, ThreadId};
 use uuid::Uuid;
 
 use crate::support::Medium;

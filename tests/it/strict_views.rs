@@ -3,11 +3,13 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use thinkd::event::{Call, Draft, Event, Feedback, InputKind, Part, Payload, When};
-use thinkd::failure::{Failure, FailureKind, Who};
-use thinkd::history::{Block, Lengths, transcript};
-use thinkd::id::{Name, ThreadId, fresh};
-use thinkd::prompt::Prompts;
+use thinkd::event::draft::{Call, Draft, InputKind, Part, When};
+use thinkd::event::envelope::{Event, Payload};
+use thinkd::event::process::Feedback;
+use thinkd::model::prompt::Prompts;
+use thinkd::thread::history::{Block, Lengths, transcript};
+use thinkd::words::failure::{Failure, FailureKind, Who};
+use thinkd::words::id::{Name, ThreadId, fresh};
 
 use crate::support::*;
 

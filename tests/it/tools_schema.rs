@@ -1,8 +1,8 @@
 //! The schemas of the tools, held against what strict function calling accepts.
 
 use serde_json::{Value, json};
-use thinkd::prompt::Prompts;
-use thinkd::tools;
+use thinkd::model::prompt::Prompts;
+use thinkd::tools::catalogue;
 
 /// Keywords that every provider of strict function calling knows.
 const KEYWORDS: [&str; 9] =
@@ -59,7 +59,7 @@ fn all_faults(schema: &Value) -> Vec<String> {
 #[test]
 fn tool_schemas_are_strict() {
     let prompts = Prompts::load(None).unwrap();
-    let boxes = [tools::conversation(&prompts), tools::submodule(&prompts)];
+    let boxes = [catalogue::conversation(&prompts), catalogue::submodule(&prompts)];
     let specs: Vec<_> = boxes.iter().flat_map(|tools| tools.specs().list.iter()).collect();
     assert!(specs.len() > 8, "the control: there are tools");
     for spec in specs {

@@ -2,12 +2,15 @@
 //! and shown. Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
+use thinkd::log::backup;
 
 use serde_json::{Value, json};
-use thinkd::event::{Draft, Event};
-use thinkd::id::{Space, ThreadId};
-use thinkd::projection::project;
-use thinkd::store::{self, Query, Store};
+use thinkd::event::draft::Draft;
+use thinkd::event::envelope::Event;
+use thinkd::log::query::Query;
+use thinkd::log::store::Store;
+use thinkd::thread::projection::project;
+use thinkd::words::id::{Space, ThreadId};
 
 use crate::support::stored::{append, draft, execute, open};
 use crate::support::*;
@@ -66,9 +69,9 @@ on_both!(whatever_can_be_stored_is_found_rebuilt_and_restored, |medium| {
     store.close().await;
     drop(store);
     let copy = medium.folder().join("copy");
-    store::backup(medium.url(), &copy).await.unwrap();
+    thinkd::log::backup::backup(medium.url(), &copy).await.unwrap();
     for target in Medium::each().await {
-        assert_eq!(store::restore(target.url(), &copy, project).await.unwrap().events, 6);
+        assert_eq!(backup::restore(target.url(), &copy, project).await.unwrap().events, 6);
         let store = open(&target).await;
         assert_eq!(tagged(&store, "after").await.len(), 1);
         assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());

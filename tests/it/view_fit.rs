@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use thinkd::call::{Caller, Look, Place, Scope};
-use thinkd::event::{Call, Draft, Event, Feedback, InputKind, Part, Visibility, When};
-use thinkd::failure::Who;
-use thinkd::history::{BATCH_PART, BYTES_MIN, Block, Options, least};
-use thinkd::id::{Name, Seq, Space, ThreadId, fresh};
+use thinkd::event::draft::{Call, Draft, InputKind, Part, When};
+use thinkd::event::envelope::{Event, Visibility};
+use thinkd::event::process::Feedback;
+use thinkd::log::query::Show;
+use thinkd::log::store::{Append, Appended, Store};
+use thinkd::mind::call::{Caller, Look, Place, Scope};
+use thinkd::model::prompt::Prompts;
 use thinkd::model::scripted::Scripted;
-use thinkd::prompt::Prompts;
-use thinkd::quota::Purse;
-use thinkd::store::{Append, Appended, Show, Store};
+use thinkd::thread::history::{BATCH_PART, BYTES_MIN, Block, Options, least};
+use thinkd::thread::quota::Purse;
+use thinkd::words::failure::Who;
+use thinkd::words::id::{Name, Seq, Space, ThreadId, fresh};
 
 use crate::support::Medium;
 use crate::support::stored::open;

@@ -2,10 +2,12 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use thinkd::event::{Draft, Event, Feedback, InputKind, Part};
-use thinkd::history::{Block, Lengths, begin, least, transcript};
-use thinkd::id::{ThreadId, fresh};
-use thinkd::prompt::Prompts;
+use thinkd::event::draft::{Draft, InputKind, Part};
+use thinkd::event::envelope::Event;
+use thinkd::event::process::Feedback;
+use thinkd::model::prompt::Prompts;
+use thinkd::thread::history::{Block, Lengths, begin, least, transcript};
+use thinkd::words::id::{ThreadId, fresh};
 
 use crate::support::*;
 
@@ -73,7 +75,7 @@ fn an_entry_of_any_kind_that_is_too_long_is_shortened_with_a_mark() {
         }
     }
     // As short as can be, none is longer than it was: a mark takes room, too.
-    let (options, prompts) = (thinkd::history::Options::default(), Prompts::load(None).unwrap());
+    let (options, prompts) = (thinkd::thread::history::Options::default(), Prompts::load(None).unwrap());
     for length in 0..600 {
         let event = Event { seq: 7, ..Draft::message(&thread, &child, &"x".repeat(length)).preview() };
         assert!(least(&event, &options, &prompts) <= write(&event, 3000).len().min(256 + 200), "{length}");

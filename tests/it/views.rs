@@ -3,12 +3,13 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use thinkd::decision::arriving::Arriving;
-use thinkd::event::{Call, Draft, Event, InputKind, Modality, Part, When};
-use thinkd::failure::Who;
-use thinkd::history::{Block, Lengths, cut, transcript};
-use thinkd::id::{Name, ThreadId, fresh};
-use thinkd::prompt::{Prompts, Template};
+use thinkd::event::draft::{Call, Draft, InputKind, Part, When};
+use thinkd::event::envelope::{Event, Modality};
+use thinkd::mind::decision::arriving::Arriving;
+use thinkd::model::prompt::{Prompts, Template};
+use thinkd::thread::history::{Block, Lengths, cut, transcript};
+use thinkd::words::failure::Who;
+use thinkd::words::id::{Name, ThreadId, fresh};
 
 const LENGTHS: Lengths = Lengths::of(256 << 10, 4000);
 

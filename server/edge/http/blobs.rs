@@ -11,10 +11,10 @@ use utoipa::ToSchema;
 
 use super::params::Params;
 use super::{Caller, body, plain_encoding};
-use crate::edge::Edge;
 use crate::edge::media;
 use crate::edge::problem::{Problem, Slug};
-use crate::store::Blob;
+use crate::edge::server::Edge;
+use crate::log::store::Blob;
 
 /// A stored blob.
 #[derive(Debug, Serialize, ToSchema)]

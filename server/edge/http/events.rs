@@ -11,11 +11,12 @@ use utoipa::ToSchema;
 use super::params::Params;
 use super::{Caller, cursor};
 use crate::edge::input;
+use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
-use crate::edge::{Edge, Limits};
-use crate::event::{Event, Modality, Source};
-use crate::id::{Seq, Space};
-use crate::store::{Order, Query};
+use crate::edge::server::Edge;
+use crate::event::envelope::{Event, Modality, Source};
+use crate::log::query::{Order, Query};
+use crate::words::id::{Seq, Space};
 
 /// The conditions that history and stream have in common.
 pub fn filter(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {

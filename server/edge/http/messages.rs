@@ -1,5 +1,6 @@
 //! `/messages`: the chat alone. `/threads/{thread}/messages`: saying something over HTTP, and waiting for what comes of it.
 
+use crate::log::store;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -12,18 +13,20 @@ use utoipa::ToSchema;
 
 use super::params::Params;
 use super::{Caller, json_body};
-use crate::edge::Edge;
 use crate::edge::auth::Principal;
 use crate::edge::follow::{Follow, Seen};
-use crate::edge::frame::{self, ClientFrame, Framed};
+use crate::edge::frame;
+use crate::edge::frame::{ClientFrame, Framed};
 use crate::edge::input;
 use crate::edge::limits::ms;
 use crate::edge::outgoing::{Ack, AckStatus};
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::{Event, Modality, TurnOutcome, tag};
-use crate::id::{INTEGER_MAX, Seq, ThreadId};
-use crate::store::{self, Order, Query, Show, Store, ThreadRow};
-use crate::time::Timestamp;
+use crate::edge::server::Edge;
+use crate::event::envelope::{Event, Modality, TurnOutcome, tag};
+use crate::log::query::{Order, Query, Show};
+use crate::log::store::{Store, ThreadRow};
+use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
+use crate::words::time::Timestamp;
 
 /// The latest second that `before` can name.
 pub const BEFORE_MAX: i64 = INTEGER_MAX / 1_000_000;
@@ -202,7 +205,7 @@ pub fn wait(params: &mut Params, most_ms: u64) -> Result<Option<u64>, Problem> {
     seconds.map(|seconds| Some((seconds * 1000.0) as u64)).ok_or_else(detail)
 }
 
-type Saying = (Option<String>, crate::event::InputKind, frame::Said);
+type Saying = (Option<String>, crate::event::draft::InputKind, frame::Said);
 
 fn said(thread: &ThreadId, members: Map<String, Value>, wrongs: Wrongs) -> Result<Saying, Problem> {
     let Framed { id, frame } = frame::from_members(members, wrongs);

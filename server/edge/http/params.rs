@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use crate::edge::input;
 use crate::edge::problem::{Problem, Slug};
-use crate::event::{Modality, Source};
-use crate::id::{INTEGER_MAX, Seq, ThreadId};
-use crate::time::Timestamp;
+use crate::event::envelope::{Modality, Source};
+use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
+use crate::words::time::Timestamp;
 
 /// Longest `q`, in characters.
 pub const WORDS_MAX: usize = 1024;

@@ -8,9 +8,11 @@ use utoipa::ToSchema;
 use super::params::Params;
 use super::threads::Kind;
 use crate::edge::problem::Problem;
-use crate::event::{ENDING, GATHER, Gather, WAIT, Watch};
-use crate::id::ThreadId;
-use crate::store::{Status, ThreadRow, TimerRow};
+use crate::event::gather::Gather;
+use crate::event::process::{ENDING, GATHER, WAIT, Watch};
+use crate::log::standing::TimerRow;
+use crate::log::store::{Status, ThreadRow};
+use crate::words::id::ThreadId;
 
 /// A timer that is set.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,5 +1,8 @@
 //! `/pipelines`: which there are, running one, and what became of a run.
 
+use crate::log::store;
+use crate::runtime::handle;
+use crate::runtime::runs;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -12,17 +15,17 @@ use uuid::Uuid;
 
 use super::params::Params;
 use super::{Caller, Json, Page, cursor, messages};
-use crate::edge::Edge;
 use crate::edge::auth::Principal;
 use crate::edge::input;
 use crate::edge::json::Body;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::{Modality, Payload};
-use crate::id::{Name, ThreadId};
-use crate::runtime;
-use crate::store::{self, Query, Show};
-use crate::time::Timestamp;
+use crate::edge::server::Edge;
+use crate::event::envelope::{Modality, Payload};
+use crate::words::id::{Name, ThreadId};
+
+use crate::log::query::{Query, Show};
+use crate::words::time::Timestamp;
 
 /// A pipeline.
 #[derive(Debug, Serialize, ToSchema)]
@@ -127,8 +130,8 @@ pub enum RunStatus {
     Cancelled,
 }
 
-impl From<runtime::Run> for Run {
-    fn from(run: runtime::Run) -> Self {
+impl From<runs::Run> for Run {
+    fn from(run: runs::Run) -> Self {
         let ended_at = run.ended.as_ref().map(|event| event.ts);
         let mut ended = run.ended.map(|event| event.payload).unwrap_or_default();
         let status = status(ended_at.map(|_| &ended));
@@ -185,7 +188,7 @@ pub async fn start(
         return Err(problem);
     }
     let id = input::key(body.event_id.as_deref())?;
-    let new = runtime::NewRun {
+    let new = runs::NewRun {
         space: who.space.clone(),
         pipeline: name.clone(),
         input: body.input,
@@ -209,7 +212,7 @@ pub async fn start(
 }
 
 /// Waits until the run's thread has come to its end.
-async fn ended(edge: &Edge, who: &Principal, run: &runtime::Run) -> Result<(), store::Error> {
+async fn ended(edge: &Edge, who: &Principal, run: &runs::Run) -> Result<(), store::Error> {
     let store = edge.runtime.store();
     let thread = run.key.thread();
     let filter =
@@ -282,7 +285,7 @@ pub async fn cancel(
     let run = edge.runtime.run(&who.space, &name, id).await?;
     let status = match edge.runtime.cancel_run(&who.space, &run.key.thread(), who.user.as_deref()).await {
         Ok(()) => StatusCode::ACCEPTED,
-        Err(runtime::Refused::Ended(_)) => StatusCode::OK,
+        Err(handle::Refused::Ended(_)) => StatusCode::OK,
         Err(refused) => return Err(refused.into()),
     };
     let run = edge.runtime.run(&who.space, &name, id).await?;

@@ -13,13 +13,15 @@ use uuid::Uuid;
 
 use super::Caller;
 use super::params::Params;
+use crate::edge::auth::Role;
 use crate::edge::auth::Shown;
+use crate::edge::limits::Limits;
 use crate::edge::outgoing::PROTOCOL;
 use crate::edge::problem::{Problem, Slug};
-use crate::edge::{Edge, Limits, Role};
-use crate::id::{Seq, Space};
-use crate::store::Checked;
-use crate::time::Timestamp;
+use crate::edge::server::Edge;
+use crate::log::store::Checked;
+use crate::words::id::{Seq, Space};
+use crate::words::time::Timestamp;
 
 /// Most faults of a file that are shown.
 const FAULTS_SHOWN: usize = 20;

@@ -1,5 +1,6 @@
 //! `/state`: the notes that modules keep. To be read only.
 
+use crate::log::store;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -8,10 +9,10 @@ use utoipa::ToSchema;
 
 use super::params::Params;
 use super::{Caller, Page, cursor};
-use crate::edge::Edge;
 use crate::edge::problem::{Problem, Slug};
-use crate::store;
-use crate::time::Timestamp;
+use crate::edge::server::Edge;
+
+use crate::words::time::Timestamp;
 
 /// A note.
 #[derive(Debug, Serialize, ToSchema)]

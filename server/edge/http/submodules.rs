@@ -10,14 +10,14 @@ use utoipa::ToSchema;
 
 use super::params::Params;
 use super::{Caller, Json, Page, cursor};
-use crate::edge::Edge;
 use crate::edge::input;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::id::{Name, Space};
-use crate::store::SubmoduleRow;
-use crate::submodule;
-use crate::time::Timestamp;
+use crate::edge::server::Edge;
+use crate::log::store::SubmoduleRow;
+use crate::mind::submodule;
+use crate::words::id::{Name, Space};
+use crate::words::time::Timestamp;
 
 /// A voice.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,5 +1,6 @@
 //! `/threads`: what there is, what it does, starting and stopping it.
 
+use crate::thread::settings;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -12,14 +13,15 @@ use utoipa::ToSchema;
 use super::params::Params;
 use super::pending::{self, Filter, Gathering, OpenWatch, Timer};
 use super::{Caller, Json, Page, cursor};
-use crate::edge::Edge;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::id::{Name, Seq, Space, ThreadId};
-use crate::runtime::{NewContact, NewThread, Runtime};
-use crate::store::{ContactRow, Status, Store, ThreadRow, TimerRow};
-use crate::thread::{self, Commit, Language, Policy, Settings};
+use crate::edge::server::Edge;
+use crate::log::standing::{ContactRow, TimerRow};
+use crate::log::store::{Status, Store, ThreadRow};
+use crate::runtime::handle::{NewContact, NewThread, Runtime};
+use crate::thread::settings::{Commit, Language, Policy, Settings};
 use crate::tools::contacts::{PARENT, SELF};
+use crate::words::id::{Name, Seq, Space, ThreadId};
 
 /// A thread.
 #[derive(Debug, Serialize, ToSchema)]
@@ -135,8 +137,8 @@ impl Kind {
         let Settings { pipeline, kind, .. } = Settings::of(&row.settings);
         match (pipeline, kind) {
             (Some(_), _) => Self::Pipeline,
-            (None, thread::Kind::Process) => Self::Process,
-            (None, thread::Kind::Conversation) => Self::Conversation,
+            (None, settings::Kind::Process) => Self::Process,
+            (None, settings::Kind::Conversation) => Self::Conversation,
         }
     }
 }
@@ -346,11 +348,11 @@ impl CreateThread {
         let contacts = self.contacts.iter().flatten().enumerate();
         let contacts: Vec<_> = contacts.map(|(index, contact)| contact.parse(index, wrongs)).collect();
         let kind = match self.kind {
-            NewKind::Conversation => thread::Kind::Conversation,
-            NewKind::Process => thread::Kind::Process,
+            NewKind::Conversation => settings::Kind::Conversation,
+            NewKind::Process => settings::Kind::Process,
         };
         let substeps = self.substeps.unwrap_or(false);
-        if substeps && kind != thread::Kind::Process {
+        if substeps && kind != settings::Kind::Process {
             let detail = "only a process goes in sub-steps: set kind to process";
             wrongs.add(Slug::Unprocessable, "/substeps", detail);
         }

@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 use utoipa::openapi::OpenApi;
 
-use crate::edge::Limits;
 use crate::edge::http::{messages, params};
-use crate::id::{INTEGER_MAX, THREAD_ID_MAX};
+use crate::edge::limits::Limits;
+use crate::words::id::{INTEGER_MAX, THREAD_ID_MAX};
 
 /// A text that may be empty. NUL is refused everywhere.
 const TEXT: &str = r"^[^\u0000]*$";

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 
 use proptest::prelude::{ProptestConfig, Strategy, prop, proptest};
-use thinkd::id::Space;
-use thinkd::share::Processors;
+use thinkd::tasks::share::Processors;
+use thinkd::words::id::Space;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinSet, yield_now};
 

@@ -1,9 +1,10 @@
 //! Rounds over all spaces: however much one of them has to be done, another's turn comes.
 
-use thinkd::event::Draft;
-use thinkd::id::{Space, ThreadId};
-use thinkd::store::{self, Append, Options};
-use thinkd::time::{Timestamp, now};
+use thinkd::event::draft::Draft;
+use thinkd::log::store;
+use thinkd::log::store::{Append, Options};
+use thinkd::words::id::{Space, ThreadId};
+use thinkd::words::time::{Timestamp, now};
 
 use super::*;
 
@@ -13,7 +14,7 @@ fn thread(name: &str) -> ThreadId {
 
 /// A server that starts on a log with these events, many in an append.
 async fn logged(medium: &Medium, events: Vec<(&str, Vec<Draft>)>) {
-    let store = store::open(medium.url(), Options::default(), thinkd::projection::project).await.unwrap();
+    let store = store::open(medium.url(), Options::default(), thinkd::thread::projection::project).await.unwrap();
     for (space, drafts) in events {
         for some in drafts.chunks(400) {
             store.append(Append::free(&Space::parse(space).unwrap(), some.to_vec())).await.unwrap();
@@ -70,10 +71,10 @@ on_both!(a_tenants_thread_is_found_while_another_has_hundreds_waiting, |medium| 
     let input = |name: &str| {
         let draft = Draft::input(
             &thread(name),
-            thinkd::event::InputKind::Message,
-            vec![thinkd::event::Part::Text("hello".into())],
+            thinkd::event::draft::InputKind::Message,
+            vec![thinkd::event::draft::Part::Text("hello".into())],
             None,
-            thinkd::id::fresh(),
+            thinkd::words::id::fresh(),
         );
         draft.into_iter().next().unwrap()
     };

@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use thinkd::log::backup;
+use thinkd::log::store;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use sqlx::{Connection, PgConnection, SqliteConnection};
-use thinkd::event::{Draft, InputKind, Part};
-use thinkd::id::{Space, ThreadId};
-use thinkd::store::{self, Append, Blob, Options, Query, Store};
+use thinkd::event::draft::{Draft, InputKind, Part};
+use thinkd::log::query::Query;
+use thinkd::log::store::{Append, Blob, Options, Store};
+use thinkd::words::id::{Space, ThreadId};
 
 use super::*;
 
@@ -19,12 +22,12 @@ fn space(name: &str) -> Space {
 }
 
 async fn open(medium: &Medium) -> Arc<dyn Store> {
-    store::open(medium.url(), Options::default(), thinkd::projection::project).await.unwrap()
+    store::open(medium.url(), Options::default(), thinkd::thread::projection::project).await.unwrap()
 }
 
 fn said_in(space: &Space) -> Append {
     let parts = vec![Part::Text("hello".into())];
-    Append::free(space, Draft::input(&ThreadId::default(), InputKind::Message, parts, None, thinkd::id::fresh()))
+    Append::free(space, Draft::input(&ThreadId::default(), InputKind::Message, parts, None, thinkd::words::id::fresh()))
 }
 
 async fn head(store: &Arc<dyn Store>, space: &Space) -> i64 {
@@ -165,7 +168,7 @@ async fn an_upload_that_is_cut_off_leaves_nothing() {
     let medium = Medium::sqlite();
     let store = open(&medium).await;
     let (one, blob) = (space("a"), large(24, 3));
-    let hash = thinkd::text::sha256(&blob.bytes);
+    let hash = thinkd::words::text::sha256(&blob.bytes);
     // Nobody waits for it any more.
     tokio::select! {
         _ = store.put_blob(&one, blob.clone()) => panic!("it was faster than the first part"),
@@ -210,9 +213,9 @@ on_both!(a_large_blob_is_whole_in_a_backup_and_what_is_restored_from_it, |medium
     // The control: on SQLite it is there in parts.
     assert!(medium.is_shared() || count(&medium, "blob_parts").await > 1);
     let file = medium.folder().join("backup.db");
-    store::backup(medium.url(), &file).await.unwrap();
+    thinkd::log::backup::backup(medium.url(), &file).await.unwrap();
     for target in Medium::each().await {
-        store::restore(target.url(), &file, thinkd::projection::project).await.unwrap();
+        backup::restore(target.url(), &file, thinkd::thread::projection::project).await.unwrap();
         let restored = open(&target).await;
         assert_eq!(restored.blob(&one, &hash).await.unwrap(), Some(blob.clone()));
         assert_eq!(restored.check(ms(0)).await.unwrap().faults, Vec::<String>::new());

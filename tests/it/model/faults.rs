@@ -232,7 +232,7 @@ async fn the_provider_says_when_to_try_again() {
 #[tokio::test]
 async fn a_date_to_try_again_at_is_understood() {
     let since = Instant::now();
-    let soon = time::OffsetDateTime::from_unix_timestamp(thinkd::time::now().seconds() + 3).unwrap();
+    let soon = time::OffsetDateTime::from_unix_timestamp(thinkd::words::time::now().seconds() + 3).unwrap();
     let format = time::macros::format_description!(
         "[weekday repr:short], [day] [month repr:short] [year] [hour]:[minute]:[second] GMT"
     );

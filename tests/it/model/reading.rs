@@ -1,7 +1,7 @@
 //! How answers are read: every form that some server gives them.
 
 use serde_json::{Value, json};
-use thinkd::model::ToolCall;
+use thinkd::model::provider::ToolCall;
 
 use super::provider::Say;
 use super::*;

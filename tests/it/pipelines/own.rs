@@ -1,15 +1,17 @@
 //! A server with pipelines of its own, as anybody has who uses thinkd as a library: this test binary, started once more.
 
 use std::time::Duration;
+use thinkd::pipelines::registry;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use thinkd::app;
-use thinkd::failure::{Failure, FailureKind};
-use thinkd::model::Tier;
-use thinkd::pipelines::{self, Host, Pipelines};
-use thinkd::settings::{Flags, Settings, environment};
+use thinkd::model::provider::Tier;
+use thinkd::pipelines::host::Host;
+use thinkd::pipelines::registry::Pipelines;
+use thinkd::program::app;
+use thinkd::program::settings::{Flags, Settings, environment};
+use thinkd::words::failure::{Failure, FailureKind};
 use unhurried::{Context, NodeExecutionError, Run, node};
 
 use crate::support::*;
@@ -34,7 +36,7 @@ fn a_server_with_pipelines_of_its_own() {
 }
 
 fn all() -> Pipelines {
-    pipelines::built_in()
+    registry::built_in()
         .with("steps", "Asks the model so many times, one after the other.", steps)
         .with("wide", "Asks the model so many times at once.", wide)
         .with("odd", "Does what is not usually done.", odd)

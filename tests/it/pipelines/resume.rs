@@ -85,7 +85,11 @@ on_both!(d2_60_ten_kills_lose_no_run_and_repeat_nothing_recorded, |medium| {
     envelope::check_log(&log);
     // Rows are what the log says, also of runs.
     app.kill();
-    let store = thinkd::store::open(app.database(), thinkd::store::Options::default(), thinkd::projection::project);
+    let store = thinkd::log::store::open(
+        app.database(),
+        thinkd::log::store::Options::default(),
+        thinkd::thread::projection::project,
+    );
     assert_eq!(store.await.unwrap().rebuild(true).await.unwrap().differences, Vec::<String>::new());
 });
 

@@ -69,7 +69,7 @@ on_both!(t3_47_what_is_stored_stays_as_it_is, |medium| {
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
     processes(&app, &["p", "q"]).await;
-    let id = thinkd::id::fresh().to_string();
+    let id = thinkd::words::id::fresh().to_string();
     let message = |text: &str| json!({ "text": text, "event_id": id });
     app.post("/threads/p/messages", message("first")).await.expect(202);
     turn_over(&mut socket, "p", 1).await;

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use thinkd::event::Draft;
-use thinkd::id::Space;
-use thinkd::store::{Append, Appended, Error, Fence, Leased, Order, Query, Show, Store};
+use thinkd::event::draft::Draft;
+use thinkd::log::query::{Order, Query, Show};
+use thinkd::log::store::{Append, Appended, Error, Fence, Leased, Store};
+use thinkd::words::id::Space;
 
 use super::{append, append_one, draft, id, input, log, media, open, space, thread};
 use crate::support::{ms, within};
@@ -86,7 +87,7 @@ async fn d4_14_a_polling_reader_misses_nothing() {
 async fn write(store: Arc<dyn Store>, writer: usize) {
     for n in 0..60 {
         // Ids are drawn in advance, as clients draw theirs: their order is not that of the log.
-        let early = thinkd::id::fresh();
+        let early = thinkd::words::id::fresh();
         tokio::time::sleep(Duration::from_micros((writer * 137 + n * 71) as u64 % 3000)).await;
         append_one(&store, draft("main", "x", &[]).with_id(early)).await;
     }
@@ -150,8 +151,8 @@ async fn the_same_id_with_other_content_is_a_conflict() {
         let others = [
             input("main", "ho"),
             input("other", "hi"),
-            Draft { source: thinkd::event::Source::System, ..input("main", "hi") },
-            Draft { modality: thinkd::event::Modality::Image, ..input("main", "hi") },
+            Draft { source: thinkd::event::envelope::Source::System, ..input("main", "hi") },
+            Draft { modality: thinkd::event::envelope::Modality::Image, ..input("main", "hi") },
             Draft { tags: vec!["input".into()], ..input("main", "hi") },
         ];
         for other in others {
@@ -324,9 +325,7 @@ async fn the_feed_tells_what_is_committed_in_order() {
         within("all events", async {
             while next <= 320 {
                 follower.changed().await;
-                let thinkd::store::feed::Tail::Events(events) = follower.after(next - 1, 1000) else {
-                    panic!("behind")
-                };
+                let thinkd::log::feed::Tail::Events(events) = follower.after(next - 1, 1000) else { panic!("behind") };
                 for shown in events {
                     assert_eq!(shown.event.seq, next);
                     next += 1;

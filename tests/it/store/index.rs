@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::{Connection, PgConnection, SqliteConnection};
-use thinkd::event::{Draft, Event};
-use thinkd::id::Space;
-use thinkd::store::{Append, Order, Query, Show, Store};
+use thinkd::event::draft::Draft;
+use thinkd::event::envelope::Event;
+use thinkd::log::query::{Order, Query, Show};
+use thinkd::log::store::{Append, Store};
+use thinkd::words::id::Space;
 use tokio::time::timeout;
 
 use super::{append, draft, id, log, media, open, space, thread};

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
-use thinkd::event::Source;
-use thinkd::id::ThreadId;
-use thinkd::store::{Append, Order, Query, Show, Store};
+use thinkd::event::envelope::Source;
+use thinkd::log::query::{Order, Query, Show};
+use thinkd::log::store::{Append, Store};
+use thinkd::words::id::ThreadId;
 use uuid::Uuid;
 
 use super::{draft, input, open, space, thread};

@@ -6,10 +6,12 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::json;
-use thinkd::event::{Draft, Event, Modality, Source};
-use thinkd::id::{INTEGER_MAX, Space};
-use thinkd::store::{Order, Query, Show, Store};
-use thinkd::time::Timestamp;
+use thinkd::event::draft::Draft;
+use thinkd::event::envelope::{Event, Modality, Source};
+use thinkd::log::query::{Order, Query, Show};
+use thinkd::log::store::Store;
+use thinkd::words::id::{INTEGER_MAX, Space};
+use thinkd::words::time::Timestamp;
 
 use super::{append, draft, input, log, media, open, space, thread};
 
@@ -36,7 +38,7 @@ fn the_filter_in_memory_means_what_the_contract_says() {
         source: Source::User,
         modality,
         payload: [("text".to_owned(), json!("Grüße aus Wien"))].into_iter().collect(),
-        meta: thinkd::event::Meta { tags: tags.iter().map(|tag| (*tag).to_owned()).collect() },
+        meta: thinkd::event::envelope::Meta { tags: tags.iter().map(|tag| (*tag).to_owned()).collect() },
         thread: thread("main.research"),
         seq: 5,
     };
@@ -125,7 +127,7 @@ async fn every_question_is_answered_as_in_memory() {
         for group in drafts.chunks(7) {
             append(&store, group.to_vec()).await;
         }
-        let elsewhere = thinkd::store::Append::free(&Space::parse("other").unwrap(), drafts.clone());
+        let elsewhere = thinkd::log::store::Append::free(&Space::parse("other").unwrap(), drafts.clone());
         store.append(elsewhere).await.unwrap();
         let events = log(&store, &space()).await;
         let handle = tokio::runtime::Handle::current();

@@ -2,7 +2,11 @@
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
-use thinkd::store::{self, Blob, Error, Options};
+use thinkd::log::backup;
+use thinkd::log::change;
+use thinkd::log::query;
+use thinkd::log::store;
+use thinkd::log::store::{Blob, Error, Options};
 
 use super::{append, draft, id, input, log, media, note, open, project, space};
 use crate::support::Medium;
@@ -91,12 +95,12 @@ async fn a_second_store_on_one_file_is_refused_under_any_name() {
 /// A defect met while one append is written refuses that one, and is not the end of all writing.
 #[tokio::test]
 async fn the_writer_survives_a_defect() {
-    fn poisoned(event: &thinkd::event::Event) -> (store::ThreadChange, Option<store::Change>) {
+    fn poisoned(event: &thinkd::event::envelope::Event) -> (change::ThreadChange, Option<change::Change>) {
         assert!(event.text() != "poison", "this event cannot be projected");
         project(event)
     }
     for medium in media().await {
-        let supervisor = thinkd::supervisor::Supervisor::default();
+        let supervisor = thinkd::tasks::supervisor::Supervisor::default();
         let options = Options { supervisor: supervisor.clone(), ..Options::default() };
         let store = store::open(medium.url(), options, poisoned).await.unwrap();
         append(&store, vec![input("main", "before")]).await;
@@ -137,7 +141,7 @@ async fn blobs_are_kept_by_hash() {
         assert_eq!(store.put_blob(&space(), blob.clone()).await.unwrap(), hash);
         assert_eq!(hash.len(), 64);
         assert_eq!(store.blob(&space(), &hash).await.unwrap(), Some(blob));
-        assert_eq!(store.blob(&thinkd::id::Space::parse("other").unwrap(), &hash).await.unwrap(), None);
+        assert_eq!(store.blob(&thinkd::words::id::Space::parse("other").unwrap(), &hash).await.unwrap(), None);
         let empty = Blob { mime: "text/plain".into(), bytes: Default::default() };
         let hash = store.put_blob(&space(), empty).await.unwrap();
         assert_eq!(hash, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -166,11 +170,14 @@ async fn blobs_that_come_at_once_are_all_kept() {
 async fn fill(store: &std::sync::Arc<dyn store::Store>) {
     append(store, vec![input("main", "hi"), draft("main.a", "voice", &["submodule:x"]), note("tea", "green", &[])])
         .await;
-    let set = thinkd::event::Draft::changed(&Default::default(), "submodule", "critic", "Doubt.".into());
+    let set = thinkd::event::draft::Draft::changed(&Default::default(), "submodule", "critic", "Doubt.".into());
     append(store, vec![set, note("gone", "x", &[]), draft("main", "Grüße", &["decision", "thought"])]).await;
-    append(store, vec![thinkd::event::Draft::changed(&Default::default(), "entry", "gone", serde_json::Value::Null)])
-        .await;
-    let other = thinkd::id::Space::parse("other").unwrap();
+    append(
+        store,
+        vec![thinkd::event::draft::Draft::changed(&Default::default(), "entry", "gone", serde_json::Value::Null)],
+    )
+    .await;
+    let other = thinkd::words::id::Space::parse("other").unwrap();
     store.append(store::Append::free(&other, vec![input("main", "elsewhere"); 3])).await.unwrap();
 }
 
@@ -195,7 +202,7 @@ async fn rebuilding_makes_the_same_rows_from_the_log_alone() {
         let sound = store.rebuild(true).await.unwrap();
         assert_eq!((sound.events, sound.differences), (10, vec![]));
         let threads = store.threads(&space(), None, 100).await.unwrap();
-        let tagged = store::Query { tags: vec!["thought".into()], limit: 5, ..store::Query::default() };
+        let tagged = query::Query { tags: vec!["thought".into()], limit: 5, ..query::Query::default() };
         assert_eq!(store.events(&space(), &tagged).await.unwrap().len(), 1);
         execute(&medium, "update threads set handled = 99 where thread = 'main.a'").await;
         execute(&medium, "delete from entries where key = 'tea'").await;
@@ -211,7 +218,7 @@ async fn rebuilding_makes_the_same_rows_from_the_log_alone() {
         assert_eq!(store.threads(&space(), None, 100).await.unwrap(), threads);
         assert_eq!(store.search_entries(&space(), "green", 5).await.unwrap().len(), 1);
         assert_eq!(store.events(&space(), &tagged).await.unwrap().len(), 1);
-        let query = store::Query { text: Some("grüsse".into()), limit: 5, ..store::Query::default() };
+        let query = query::Query { text: Some("grüsse".into()), limit: 5, ..query::Query::default() };
         assert_eq!(store.events(&space(), &query).await.unwrap().len(), 1, "the search index is made anew, too");
         append(&store, vec![input("main", "on")]).await;
         store.close().await;
@@ -284,7 +291,7 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
         execute(&medium, "delete from _sqlx_migrations where version > 3").await;
         let store = open(&medium).await;
         assert_eq!(log(&store, &space()).await, before);
-        let late = thinkd::id::ThreadId::parse("late").unwrap();
+        let late = thinkd::words::id::ThreadId::parse("late").unwrap();
         assert_eq!(store.queued(&space(), &late, 0, 9).await.unwrap(), 2, "what waited waits");
         assert_eq!(store.living(&space()).await.unwrap(), 3, "threads that were there are counted");
         // By whom something was used nobody wrote down then.
@@ -292,7 +299,7 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
         assert!(differences.iter().all(|it| it.starts_with("roots ")), "{differences:?}");
         let found = append(&store, vec![input("main", "on")]).await;
         assert_eq!(found[0].shown.event.seq, 10);
-        let late = store::Query { since: Some(found[0].shown.event.ts), limit: 5, ..store::Query::default() };
+        let late = query::Query { since: Some(found[0].shown.event.ts), limit: 5, ..query::Query::default() };
         let late = store.events(&space(), &late).await.unwrap();
         assert_eq!(late.last().map(|event| event.seq), Some(10), "found by its time");
         store.rebuild(false).await.unwrap();
@@ -310,14 +317,14 @@ async fn a_backup_restores_the_log_under_a_new_epoch() {
         let blob = Blob { mime: "image/png".into(), bytes: vec![1, 2, 3].into() };
         let hash = store.put_blob(&space(), blob.clone()).await.unwrap();
         let file = medium.folder().join("backup.db");
-        assert_eq!(store::backup(medium.url(), &file).await.unwrap(), 10);
-        let again = store::backup(medium.url(), &file).await.unwrap_err().to_string();
+        assert_eq!(thinkd::log::backup::backup(medium.url(), &file).await.unwrap(), 10);
+        let again = thinkd::log::backup::backup(medium.url(), &file).await.unwrap_err().to_string();
         assert!(again.contains("exists already"), "{again}");
         let opened = store::open(&format!("sqlite://{}", file.display()), Options::default(), project).await;
         assert!(opened.err().unwrap().to_string().contains("thinkd restore"));
         for target in media().await {
-            assert_eq!(store::restore(target.url(), &file, project).await.unwrap().events, 10);
-            let twice = store::restore(target.url(), &file, project).await.unwrap_err().to_string();
+            assert_eq!(backup::restore(target.url(), &file, project).await.unwrap().events, 10);
+            let twice = backup::restore(target.url(), &file, project).await.unwrap_err().to_string();
             assert!(twice.contains("empty"), "{twice}");
             let restored = open(&target).await;
             let (before, after) = (store.head(&space()).await.unwrap(), restored.head(&space()).await.unwrap());
@@ -337,5 +344,5 @@ async fn a_backup_restores_the_log_under_a_new_epoch() {
         store.close().await;
     }
     let nothing = std::path::Path::new("/nowhere/backup.db");
-    assert!(store::restore(Medium::sqlite().url(), nothing, project).await.is_err());
+    assert!(backup::restore(Medium::sqlite().url(), nothing, project).await.is_err());
 }

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use thinkd::event::{Draft, Event};
-use thinkd::id::{Space, ThreadId};
-use thinkd::store::{Append, Entry, Query, Status, words};
+use thinkd::event::draft::Draft;
+use thinkd::event::envelope::Event;
+use thinkd::log::query::Query;
+use thinkd::log::store::{Append, Entry, Status};
+use thinkd::log::words;
+use thinkd::words::id::{Space, ThreadId};
 
 use super::{append, append_one, draft, input, media, note, open, space, thread};
 
@@ -74,7 +77,7 @@ async fn tags_wait_for_their_index() {
             let query = Query { thread, ..sevens.clone() };
             assert_eq!(seqs(store.events(&space(), &query).await.unwrap())[0], 1501);
         }
-        let users = Query { source: Some(thinkd::event::Source::User), limit: 3, ..Query::default() };
+        let users = Query { source: Some(thinkd::event::envelope::Source::User), limit: 3, ..Query::default() };
         assert_eq!(seqs(store.events(&space(), &users).await.unwrap()), [1502]);
         store.close().await;
     }

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
-use thinkd::store::feed::{Follower, Tail};
-use thinkd::store::{Append, Appended, Leased, Order, Query, Show, Store};
+use thinkd::log::feed::{Follower, Tail};
+use thinkd::log::query::{Order, Query, Show};
+use thinkd::log::store::{Append, Appended, Leased, Store};
 use tokio::time::timeout;
 
 use super::{append, draft, input, log, open, space, thread};

@@ -43,7 +43,7 @@ pub fn faults(event: &Value) -> Vec<String> {
 /// `2026-11-21T04:25:00.123456Z`, digit for digit.
 fn is_time(text: &str) -> bool {
     let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
-    shape == "0000-00-00T00:00:00.000000Z" && thinkd::time::Timestamp::parse(text).is_some()
+    shape == "0000-00-00T00:00:00.000000Z" && thinkd::words::time::Timestamp::parse(text).is_some()
 }
 
 /// Checks a whole log from its beginning, `debug` included: every envelope, positions without gaps, times that never fall, ids used once.

@@ -1,14 +1,16 @@
 //! A store without a server before it: opened, written to and asked by hand; and statements behind a server's back.
 
 use std::sync::Arc;
+use thinkd::log::store;
 
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
-use thinkd::event::{Draft, Modality, Payload, Source};
-use thinkd::id::{Space, ThreadId};
-use thinkd::projection::project;
-use thinkd::store::{self, Append, Options, Store};
-use thinkd::thread::{Kind, Settings};
+use thinkd::event::draft::Draft;
+use thinkd::event::envelope::{Modality, Payload, Source};
+use thinkd::log::store::{Append, Options, Store};
+use thinkd::thread::projection::project;
+use thinkd::thread::settings::{Kind, Settings};
+use thinkd::words::id::{Space, ThreadId};
 
 use super::Medium;
 

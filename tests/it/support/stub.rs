@@ -51,7 +51,7 @@ pub struct Request {
     /// When it came.
     pub at: Instant,
     /// When it came, by the wall clock.
-    pub wall: thinkd::time::Timestamp,
+    pub wall: thinkd::words::time::Timestamp,
     fate: watch::Sender<Fate>,
 }
 
@@ -411,7 +411,7 @@ fn record(shared: &Shared, headers: HeaderMap, bytes: Bytes) -> Arc<Request> {
         headers,
         bytes,
         at: Instant::now(),
-        wall: thinkd::time::now(),
+        wall: thinkd::words::time::now(),
         fate: watch::Sender::new(Fate::Open),
     });
     requests.push(request.clone());

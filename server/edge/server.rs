@@ -1,0 +1,382 @@
+//! The boundary: who may connect, how frames and requests become calls of the runtime, how events become frames.
+//! It translates and bounds; it has no rule of thinking and keeps no state that the log does not have.
+//! Here: what it is made of, the router, and the loop that accepts connections.
+
+use super::asyncapi;
+use super::docs;
+use super::http;
+use super::stall;
+use super::ws;
+use crate::log::store;
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_util::FutureExt;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use metrics_exporter_prometheus::PrometheusHandle;
+use secrecy::SecretString;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use crate::log::query::Query;
+use crate::log::store::Head;
+use crate::runtime::handle::Runtime;
+use crate::tasks::share::Places;
+use crate::words::id::{Seq, Space};
+
+use super::auth::Key;
+use super::limits::Limits;
+
+use super::auth::{Auth, Principal, Shown};
+use super::connections::{Connection, Connections};
+use super::follow::Follow;
+use super::gate::{Hosts, Local};
+use super::limits::ms;
+use super::linger::Lingering;
+use super::pace::Paces;
+use super::problem::{Problem, Slug};
+use super::seats::Seats;
+use super::stall::Impatient;
+
+/// Bytes that a connection holds for a client to take, beside what is being written; and of requests, beside their headers.
+const BUFFER: usize = 8 << 10;
+/// Blobs that are uploaded at a time: each is held in memory.
+const UPLOADS: u32 = 8;
+/// Headers of a request.
+const HEADERS: usize = 100;
+/// How long a request's headers may take that comes while the server goes.
+const GOING_HEADER_MS: u64 = 1000;
+/// After a failed accept (no more descriptors, say).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What is configured about the boundary.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// One secret that opens the space `default`.
+    pub token: Option<SecretString>,
+    /// Secrets that open the spaces they name.
+    pub keys: Vec<Key>,
+    /// Names this server answers to, besides loopback and the address it listens on; and whole origins whose pages may speak to it.
+    pub hosts: Vec<String>,
+    /// How much, how many, how long.
+    pub limits: Limits,
+}
+
+impl Options {
+    /// Says what is wrong with the options, in a sentence for the operator.
+    pub fn check(&self) -> Result<(), String> {
+        Auth::new(self.token.as_ref(), &self.keys)?;
+        Hosts::new(&self.hosts)?;
+        self.limits.check()
+    }
+
+    /// How much of what spaces share one of them may hold: all of it where there is no other.
+    pub fn space_share(&self) -> f64 {
+        let default = self.token.as_ref().map(|_| Space::default());
+        let spaces: BTreeSet<Space> =
+            default.into_iter().chain(self.keys.iter().map(|key| key.space.clone())).collect();
+        if spaces.len() > 1 { self.limits.space_share } else { 1.0 }
+    }
+}
+
+/// What the boundary serves.
+pub struct Parts {
+    /// The running minds and their log.
+    pub runtime: Runtime,
+    /// The collected metrics, as text at `/metrics`.
+    pub metrics: PrometheusHandle,
+    /// For `/metadata`: database, models and pipelines, one line each, without secrets.
+    pub about: Vec<(&'static str, String)>,
+}
+
+/// The boundary's parts, shared by all who serve a client.
+pub struct Edge {
+    /// The running minds and their log.
+    pub runtime: Runtime,
+    /// Who may come in.
+    pub auth: Auth,
+    /// How much, how many, how long.
+    pub limits: Limits,
+    /// How many sockets and streams there are.
+    pub seats: Arc<Seats>,
+    /// How fast requests of each key are taken.
+    pub paces: Paces,
+    /// The server is going away.
+    pub drain: CancellationToken,
+    /// Everything that serves a client.
+    pub tasks: TaskTracker,
+    /// Pages of the log that are read for those who follow it and are behind.
+    pub pages: Places,
+    /// Blobs that are being uploaded.
+    pub uploads: Places,
+    connections: Arc<Connections>,
+    pub(super) metrics: PrometheusHandle,
+    pub(super) about: Vec<(&'static str, String)>,
+    hosts: Hosts,
+}
+
+impl Edge {
+    fn new(options: Options, parts: Parts, drain: CancellationToken) -> Result<Self, String> {
+        options.check()?;
+        let share = options.space_share();
+        let limits = options.limits;
+        let auth = Auth::new(options.token.as_ref(), &options.keys)?;
+        Ok(Self {
+            runtime: parts.runtime,
+            hosts: Hosts::new(&options.hosts)?,
+            seats: Seats::new(&limits, share),
+            paces: Paces::new(auth.keys(), limits.requests_per_second),
+            connections: Connections::new(&limits, share),
+            pages: Places::new("pages", cores(), share),
+            uploads: Places::new("uploads", UPLOADS, share),
+            auth,
+            limits,
+            drain,
+            tasks: TaskTracker::new(),
+            metrics: parts.metrics,
+            about: parts.about,
+        })
+    }
+
+    /// Follows a space's log: what `filter` asks for, from now on or after a seq.
+    pub async fn follow(
+        &self,
+        space: &Space,
+        filter: Query,
+        after: Option<Seq>,
+    ) -> Result<(Follow, Head), store::Error> {
+        Follow::start(self.runtime.store(), &self.pages, space, filter, after).await
+    }
+
+    /// Lets a request of this client through when it is due, on a connection that counts for its space.
+    async fn admit(&self, who: &Principal, connection: Option<&Connection>) -> Result<(), Problem> {
+        connection.map_or(Ok(()), |connection| connection.belongs(&who.space))?;
+        self.paces.pass(who.key).await?;
+        Ok(self.runtime.open(&who.space).await?)
+    }
+}
+
+/// A page is work for a processor: more at a time would not be read sooner. Two at least, for one space leaves one to others.
+fn cores() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+    u32::try_from(cores).unwrap_or(2)
+}
+
+/// Serves until `shutdown`, then lets clients go: `/readyz` says 503, sockets are closed with 1001, requests under way are
+/// finished, all within `limits.drain_ms`. An error: the options are not valid.
+pub async fn serve(
+    listener: TcpListener,
+    options: Options,
+    parts: Parts,
+    shutdown: CancellationToken,
+) -> Result<(), String> {
+    let edge = Arc::new(Edge::new(options, parts, shutdown.clone())?);
+    let router = router(edge.clone());
+    let tasks = edge.tasks.clone();
+    let accepting = accept_all(listener, &edge, &router);
+    let drained = async {
+        shutdown.cancelled().await;
+        tasks.close();
+        if tokio::time::timeout(ms(edge.limits.drain_ms), tasks.wait()).await.is_err() {
+            tracing::warn!(left = tasks.len(), "clients are left behind that did not go in time");
+        }
+    };
+    tokio::select! {
+        () = drained => Ok(()),
+        never = accepting => match never {},
+    }
+}
+
+async fn accept_all(listener: TcpListener, edge: &Arc<Edge>, router: &Router) -> Infallible {
+    loop {
+        match listener.accept().await {
+            Ok((stream, from)) => {
+                // Without it small frames wait for the other side's acknowledgement: 44 ms instead of 0.1.
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, %from, "TCP_NODELAY cannot be set");
+                }
+                stall::bound_unsent(&stream);
+                edge.tasks.spawn(connection(stream, from, edge.clone(), router.clone()));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection cannot be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// One connection, to its end or its upgrade.
+async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router: Router) {
+    let Ok(local) = stream.local_addr() else { return };
+    let tasks = edge.tasks.clone();
+    let counted = edge.connections.admit();
+    let asking = counted.clone();
+    let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Local(local.ip()));
+        request.extensions_mut().insert(asking.clone());
+        let request = request.map(|body| Body::new(Lingering::new(body, tasks.clone())));
+        let router = router.clone();
+        async move { Ok::<_, Infallible>(answer(router, request).await) }
+    });
+    // Who comes while the server goes is told so, by one answer: a connection closed without a word looks like a crash.
+    let going = edge.drain.is_cancelled();
+    let header_ms = if going { edge.limits.header_ms.min(GOING_HEADER_MS) } else { edge.limits.header_ms };
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .keep_alive(!going)
+        .header_read_timeout(ms(header_ms))
+        .max_header_size(edge.limits.header_bytes)
+        // Without it a stream is read half a megabyte ahead of a client that takes nothing.
+        .max_buf_size(edge.limits.header_bytes + BUFFER)
+        .max_headers(HEADERS);
+    let stream = Impatient::new(stream, ms(edge.limits.stall_ms));
+    let connection = builder.serve_connection(TokioIo::new(stream), answer).with_upgrades();
+    tokio::pin!(connection);
+    let served = tokio::select! {
+        served = &mut connection => served,
+        () = counted.superseded() => return,
+        () = edge.drain.cancelled(), if !going => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, %from, "a connection ended early");
+    }
+}
+
+/// A router's answer. A defect of ours is an answer too.
+async fn answer(router: Router, request: Request) -> Response {
+    match AssertUnwindSafe(router.oneshot(request)).catch_unwind().await {
+        Ok(Ok(response)) => response,
+        Ok(Err(never)) => match never {},
+        Err(_) => {
+            tracing::error!("a request met a defect of this server");
+            Problem::new(Slug::Internal, "this is a defect of the server; its log says more").into_response()
+        }
+    }
+}
+
+fn router(edge: Arc<Edge>) -> Router {
+    let protected = http::router().layer(middleware::from_fn_with_state(edge.clone(), authenticate));
+    let origins = edge.clone();
+    let allowed = AllowOrigin::predicate(move |origin, request| {
+        let local = request.extensions.get::<Local>();
+        local.is_some_and(|local| origins.hosts.knows_origin(origin.as_bytes(), *local))
+    });
+    let cors = CorsLayer::new()
+        .allow_origin(allowed)
+        .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
+        .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE, http::LAST_EVENT_ID])
+        .expose_headers([header::RETRY_AFTER, header::LOCATION])
+        .max_age(Duration::from_secs(600));
+    Router::new()
+        .route("/", get(ws::root))
+        .route("/ws", get(ws::ws))
+        .merge(http::open_router())
+        .merge(docs::router(asyncapi::value))
+        .merge(protected)
+        .fallback(async || Problem::new(Slug::NotFound, "there is nothing at this address; /docs says what there is"))
+        .layer(middleware::from_fn(tidy))
+        .layer(cors)
+        .layer(middleware::from_fn_with_state(edge.clone(), guard))
+        .layer(middleware::from_fn(count))
+        .with_state(edge)
+}
+
+/// Refuses an address that is too long to be one of ours.
+fn fits(uri: &Uri, limit: usize) -> Result<(), Problem> {
+    let bytes = uri.path_and_query().map_or(0, |address| address.as_str().len());
+    if bytes <= limit {
+        return Ok(());
+    }
+    metrics::counter!("thinkd_limit_total", "limit" => "url_bytes").increment(1);
+    Err(Problem::new(Slug::UriTooLong, format!("an address has at most {limit} bytes; this one has {bytes}")))
+}
+
+/// Refuses requests to other names and from pages of other sites, before anything else is looked at.
+async fn guard(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
+    let local = request.extensions().get::<Local>().copied();
+    let local = local.unwrap_or(Local(std::net::Ipv4Addr::LOCALHOST.into()));
+    if let Err(problem) = fits(request.uri(), edge.limits.url_bytes) {
+        return problem.into_response();
+    }
+    match edge.hosts.check(request.uri(), request.headers(), local) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// Lets in who may come in; handlers find the `Principal` in the request.
+async fn authenticate(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -> Response {
+    let principal = match edge.auth.decide(Shown::in_headers(request.headers())) {
+        Ok(principal) => principal,
+        Err(denied) => return Problem::from(denied).into_response(),
+    };
+    let connection = request.extensions().get::<Arc<Connection>>().cloned();
+    if let Err(problem) = edge.admit(&principal, connection.as_deref()).await {
+        return problem.into_response();
+    }
+    let processors = edge.runtime.processors().clone();
+    let space = principal.space.clone();
+    request.extensions_mut().insert(principal);
+    processors.of(&space, next.run(request)).await
+}
+
+/// Makes a problem of refusals that the framework words in its own way.
+async fn tidy(request: Request, next: Next) -> Response {
+    let method = request.method().clone();
+    let response = next.run(request).await;
+    let slug = match response.status() {
+        StatusCode::METHOD_NOT_ALLOWED => Slug::MethodNotAllowed,
+        StatusCode::BAD_REQUEST => Slug::InvalidParameter,
+        _ => return response,
+    };
+    if response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/problem+json") {
+        return response;
+    }
+    let detail = match slug {
+        Slug::MethodNotAllowed => format!("{method} is not possible here; the header Allow says what is"),
+        _ => "the address is not valid UTF-8 in percent-encoding".to_owned(),
+    };
+    let mut problem = Problem::new(slug, detail).into_response();
+    if let Some(allow) = response.headers().get(header::ALLOW) {
+        problem.headers_mut().insert(header::ALLOW, allow.clone());
+    }
+    problem
+}
+
+/// Counts requests, and forbids browsers to take an answer for what it does not say it is.
+async fn count(request: Request, next: Next) -> Response {
+    let begin = Instant::now();
+    // A label for every word a client makes up would have no end.
+    let known = [Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE, Method::OPTIONS];
+    let method = if known.contains(request.method()) { request.method().to_string() } else { "other".to_owned() };
+    let path = request.extensions().get::<MatchedPath>().map_or("", |path| path.as_str()).to_owned();
+    let mut response = next.run(request).await;
+    let status = response.status().as_str().to_owned();
+    metrics::counter!("thinkd_http_requests_total", "method" => method, "path" => path.clone(), "status" => status)
+        .increment(1);
+    metrics::histogram!("thinkd_http_seconds", "path" => path).record(begin.elapsed().as_secs_f64());
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}

@@ -1,0 +1,425 @@
+//! The one writer: gathers the appends of many tasks into one transaction (group commit), tells the feed, answers.
+//! It is a task of its own, so that no commit lives in a future that a disconnect or a time limit can drop.
+//! What a database has to do for it is `Backend`; how a transaction is made up of that is here, once; what it writes is in
+//! `append/plan.rs`.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout, timeout_at};
+use uuid::Uuid;
+
+use super::feed::Feed;
+use super::index::Index;
+use super::store::{Append, Appended, Error, Fence, Options, Project, Shown, ThreadRow};
+use crate::event::envelope::Event;
+use crate::tasks::supervisor;
+use crate::words::id::{Space, ThreadId};
+
+mod condition;
+mod plan;
+mod queue;
+mod soundness;
+
+pub(super) use condition::{Asked, Before};
+use plan::{Item, drafts};
+pub(super) use plan::{Parts, Plan, Position, json, shown};
+use queue::{Probe, Queue};
+use soundness::Soundness;
+
+/// Most events of one commit, unless one append alone has more.
+const GROUP_EVENTS: usize = 512;
+/// Most payload bytes of one commit, unless one append alone has more.
+const GROUP_BYTES: usize = 4 << 20;
+/// How long a commit waits for the writers of the last one to come back.
+const GATHER: Duration = Duration::from_micros(500);
+
+/// What a group of appends depends on.
+pub(super) struct Wanted {
+    pub fences: Vec<Fence>,
+    pub spaces: BTreeSet<Space>,
+    /// Events that may be stored already.
+    pub ids: Vec<(Space, Uuid)>,
+    pub threads: Vec<(Space, ThreadId)>,
+}
+
+/// What of that there is.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The leases that hold.
+    pub held: HashSet<Fence>,
+    /// Where the logs end.
+    pub heads: BTreeMap<Space, Position>,
+    pub events: Vec<(Space, Event)>,
+    pub threads: Vec<(Space, ThreadRow)>,
+}
+
+/// What a database does for the writer. `begin` … `commit` is one transaction.
+pub(super) trait Backend: Send + 'static {
+    /// Begins a transaction, and reads in it. Until its end the leases cannot be lost, and nobody else can append to the logs.
+    fn begin(&mut self, wanted: &Wanted) -> impl Future<Output = Result<Found, Error>> + Send;
+    /// The same without a transaction, if nobody else has written to the logs lately: as if the leases held and the events were not
+    /// there.
+    fn known(&mut self, _: &Wanted) -> impl Future<Output = Result<Option<Found>, Error>> + Send {
+        std::future::ready(Ok(None))
+    }
+    /// What the conditions of drafts ask about.
+    fn asked(&mut self, asked: &Asked) -> impl Future<Output = Result<Before, Error>> + Send;
+    fn write(&mut self, plan: &Plan) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Writes and commits, in one trip, if the logs still end there and the leases hold. False: nothing is written.
+    fn write_if(
+        &mut self,
+        _: &Plan,
+        _: &BTreeMap<Space, Position>,
+        _: &[Fence],
+    ) -> impl Future<Output = Result<bool, Error>> + Send {
+        std::future::ready(Ok(false))
+    }
+    fn commit(&mut self, plan: &Plan) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Ends a transaction in which nothing was written.
+    fn undo(&mut self) -> impl Future<Output = ()> + Send;
+    /// Undoes the transaction, if one is open, or at least sees to it that the next one starts afresh.
+    fn rollback(&mut self) -> impl Future<Output = ()> + Send;
+    /// The transaction is over; these leases were given back in it.
+    fn settled(&mut self, released: &[Fence]);
+    /// What is to be written next beside the appends, if anything: so many bytes.
+    fn aside(&mut self) -> Option<usize> {
+        None
+    }
+    /// Writes that, in a transaction of its own.
+    fn write_aside(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
+        std::future::ready(Ok(()))
+    }
+    /// What came of that; whether there is more.
+    fn wrote_aside(&mut self, _: Result<(), Error>) -> bool {
+        false
+    }
+    /// A space's log grew.
+    fn committed(&mut self, space: &Space);
+    /// Writes something that nobody reads, as large as this.
+    fn touch(&mut self, bytes: usize) -> impl Future<Output = Result<(), Error>> + Send;
+    fn close(self) -> impl Future<Output = ()> + Send;
+}
+
+/// A way to the writer.
+#[derive(Clone)]
+pub(super) struct Writer {
+    queue: Arc<Queue>,
+    soundness: Arc<Soundness>,
+}
+
+fn gone() -> Error {
+    Error::Unavailable("the store is closed".into())
+}
+
+impl Writer {
+    /// Starts the writer task over a database.
+    pub fn start(backend: impl Backend, feed: Arc<Feed>, index: Index, project: Project, options: &Options) -> Self {
+        let writer = Self { queue: Arc::new(Queue::new(options.space_share)), soundness: Arc::default() };
+        let (limit, soundness) = (options.commit, writer.soundness.clone());
+        let queue = Taken(writer.queue.clone());
+        let task = Task { backend, feed, index, project, limit, queue, soundness };
+        tokio::spawn(options.supervisor.watch("the writer of the log", task.run()));
+        writer
+    }
+
+    pub async fn append(&self, append: Append) -> Result<Appended, Error> {
+        let (answer, answered) = oneshot::channel();
+        let item = Item::new(append, answer)?;
+        if !self.queue.put(item).await {
+            return Err(gone());
+        }
+        answered.await.map_err(|_| gone())?
+    }
+
+    /// The backend has something to write aside.
+    pub fn nudge(&self) -> Result<(), Error> {
+        if self.queue.nudge() { Ok(()) } else { Err(gone()) }
+    }
+
+    /// Whether writing works: known from the last writes; when one failed, tried.
+    pub async fn sound(&self) -> Result<(), Error> {
+        if self.soundness.check()? {
+            return Ok(());
+        }
+        let (answer, answered) = oneshot::channel();
+        if !self.queue.probe(answer) {
+            return Err(gone());
+        }
+        answered.await.map_err(|_| gone())?
+    }
+
+    /// Returns when everything sent before is done and the connection is closed.
+    pub async fn close(&self) {
+        let (answer, answered) = oneshot::channel();
+        self.queue.close(answer);
+        // Dropped by the task, or with it.
+        let _ = answered.await;
+    }
+}
+
+/// The queue, in the writer's hands: nobody waits for a writer that is no more.
+struct Taken(Arc<Queue>);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+struct Task<B> {
+    backend: B,
+    feed: Arc<Feed>,
+    index: Index,
+    project: Project,
+    /// How long a commit may take. Its future may be dropped then: the task lives on and the connection is not used again as it is.
+    limit: Duration,
+    queue: Taken,
+    soundness: Arc<Soundness>,
+}
+
+/// What a write comes to within its limit. A defect of ours in it is one of that write, not the end of all writing.
+async fn limited<T>(limit: Duration, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    match AssertUnwindSafe(timeout(limit, work)).catch_unwind().await {
+        Ok(Ok(result)) => result,
+        Ok(Err(_)) => Err(Error::Unavailable("the database does not answer".into())),
+        Err(panic) => {
+            let why = supervisor::words(&*panic);
+            tracing::error!(why, "a defect of this server keeps something from being written");
+            Err(Error::Broken(format!("a defect of this server: {why}")))
+        }
+    }
+}
+
+/// Returns when there is. Spaces of which the index has too little wait for it, and nobody else does.
+async fn something_to_do(queue: &Queue, index: &Index) {
+    loop {
+        let progress = index.progress();
+        tokio::pin!(progress);
+        // Enlisted before the look, so that no progress is missed.
+        progress.as_mut().enable();
+        if queue.is_ready(|space| index.has_room(space)) {
+            return;
+        }
+        tokio::select! {
+            () = queue.filled() => {}
+            () = progress => {}
+        }
+    }
+}
+
+impl Wanted {
+    /// `again`: an earlier try may have stored any of the events.
+    fn by(group: &[Item], again: bool) -> Self {
+        let threads: BTreeSet<(Space, ThreadId)> =
+            drafts(group).map(|(space, ready)| (space.clone(), ready.draft.thread.clone())).collect();
+        Self {
+            fences: group.iter().filter_map(|item| item.fence.clone()).collect(),
+            spaces: group.iter().map(|item| item.space.clone()).collect(),
+            ids: drafts(group)
+                .filter(|(_, ready)| again || ready.given)
+                .map(|(space, ready)| (space.clone(), ready.id))
+                .collect(),
+            threads: Vec::from_iter(threads),
+        }
+    }
+}
+
+impl<B: Backend> Task<B> {
+    async fn run(mut self) {
+        let mut last = 1;
+        loop {
+            something_to_do(&self.queue.0, &self.index).await;
+            for probe in self.queue.0.take_probes() {
+                self.probe(probe).await;
+            }
+            let group = self.gather(last).await;
+            if !group.is_empty() {
+                last = group.len();
+                self.append(group).await;
+            }
+            // A little after every commit, and no more: who appends waits for it.
+            if self.queue.0.take_nudge() {
+                self.write_aside().await;
+            }
+            if self.queue.0.is_over() {
+                break;
+            }
+        }
+        // Only then is nobody left who waits (`Taken`).
+        self.backend.close().await;
+    }
+
+    /// What the backend has to write besides, a little of it.
+    async fn write_aside(&mut self) {
+        let Some(bytes) = self.backend.aside() else { return };
+        self.soundness.begins(bytes);
+        let result = limited(self.limit, self.backend.write_aside()).await;
+        self.soundness.ended(result.is_ok());
+        if result.is_err() {
+            self.backend.rollback().await;
+        }
+        if self.backend.wrote_aside(result) {
+            self.queue.0.nudge_again();
+        }
+    }
+
+    async fn probe(&mut self, answer: Probe) {
+        // Who asked has waited long enough: whoever comes next asks anew.
+        if answer.is_closed() {
+            return;
+        }
+        let result = limited(self.limit, self.backend.touch(self.soundness.probe())).await;
+        self.soundness.ended(result.is_ok());
+        if result.is_err() {
+            self.backend.rollback().await;
+        }
+        // Nobody may wait for the answer any more.
+        let _ = answer.send(result);
+    }
+
+    /// What waits already, space by space, and whoever comes back at once from the last commit.
+    async fn gather(&mut self, last: usize) -> Vec<Item> {
+        let (mut group, mut events, mut bytes) = (Vec::new(), 0, 0);
+        let until = Instant::now() + GATHER;
+        while events < GROUP_EVENTS && bytes < GROUP_BYTES {
+            match self.queue.0.next(|space| self.index.has_room(space)) {
+                Some(item) => {
+                    events += item.drafts.len();
+                    bytes += item.bytes;
+                    group.push(item);
+                }
+                None if group.is_empty() || group.len() >= last => break,
+                // Without this, writers who wait for their answers would fall into two halves that take turns.
+                None => match timeout_at(until, self.queue.0.filled()).await {
+                    Ok(()) => {}
+                    Err(_) => break,
+                },
+            }
+        }
+        group
+    }
+
+    /// One transaction for all. If that fails because of one of them, one for each.
+    async fn append(&mut self, group: Vec<Item>) {
+        let result = match self.commit(&group, false).await {
+            // Perhaps only the connection was lost, perhaps after the commit: ids are looked up this time.
+            Err(Error::Unavailable(reason)) => {
+                tracing::warn!(reason, appends = group.len(), "appends failed; once more");
+                self.commit(&group, true).await
+            }
+            other => other,
+        };
+        match result {
+            Ok(outcomes) => answer(group, outcomes),
+            Err(Error::Broken(_)) if group.len() > 1 => {
+                for item in group {
+                    let single = [item];
+                    let result = self.commit(&single, true).await;
+                    let [item] = single;
+                    answer_one(item, result.and_then(|mut outcomes| outcomes.pop().unwrap_or_else(|| Err(gone()))));
+                }
+            }
+            Err(error) => {
+                for item in group {
+                    answer_one(item, Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    async fn commit(&mut self, group: &[Item], again: bool) -> Result<Vec<Result<Appended, Error>>, Error> {
+        self.soundness.begins(group.iter().map(|item| item.bytes).sum());
+        let result = limited(self.limit, self.transaction(group, again)).await;
+        self.soundness.ended(result.is_ok());
+        match result {
+            Ok(plan) => {
+                self.backend.settled(&plan.released);
+                self.tell(&plan);
+                Ok(plan.outcomes)
+            }
+            Err(error) => {
+                self.backend.rollback().await;
+                self.backend.settled(&[]);
+                // Nobody knows what is in the log now.
+                self.feed.doubt();
+                Err(error)
+            }
+        }
+    }
+
+    async fn transaction(&mut self, group: &[Item], again: bool) -> Result<Plan, Error> {
+        let wanted = Wanted::by(group, again);
+        if !again
+            && let Some(found) = self.backend.known(&wanted).await?
+            && let Some(plan) = self.at_once(group, found, &wanted.fences).await?
+        {
+            return Ok(plan);
+        }
+        let found = self.backend.begin(&wanted).await?;
+        let plan = self.plan(group, found).await?;
+        if plan.is_empty() {
+            self.backend.undo().await;
+        } else {
+            self.backend.write(&plan).await?;
+            self.backend.commit(&plan).await?;
+        }
+        Ok(plan)
+    }
+
+    /// One statement in place of a transaction: what it depends on is read, or known, before, and what it writes is written only if
+    /// nobody else has written meanwhile, and none of the ids is in the log. `None`: it takes a transaction.
+    async fn at_once(&mut self, group: &[Item], found: Found, fences: &[Fence]) -> Result<Option<Plan>, Error> {
+        // As if no id were known: nearly none is, and the database sees to it that none is stored twice. What would be refused may
+        // be in the log already.
+        let heads = found.heads.clone();
+        let plan = self.plan(group, found).await?;
+        let written =
+            !plan.is_empty() && plan.refuses_nothing() && self.backend.write_if(&plan, &heads, fences).await?;
+        if !written {
+            drafts(group).for_each(|(_, ready)| ready.untried());
+        }
+        Ok(written.then_some(plan))
+    }
+
+    async fn plan(&mut self, group: &[Item], found: Found) -> Result<Plan, Error> {
+        let asked = Asked::of(drafts(group));
+        let before = if asked.is_empty() { Before::default() } else { self.backend.asked(&asked).await? };
+        let mut plan = Plan::new(found, before, crate::words::time::now())?;
+        for item in group {
+            plan.add(item, self.project)?;
+        }
+        Ok(plan)
+    }
+
+    /// Tells the feed, one space after the other, in order.
+    fn tell(&mut self, plan: &Plan) {
+        let mut spaces: BTreeMap<&Space, Vec<Arc<Shown>>> = BTreeMap::new();
+        for (space, shown) in plan.news() {
+            spaces.entry(space).or_default().push(shown.clone());
+        }
+        for (space, events) in spaces {
+            self.feed.committed(space, &events);
+            self.backend.committed(space);
+            if let (Some(first), Some(last)) = (events.first(), events.last()) {
+                self.index.grew(space, first.event.seq, last.event.seq);
+            }
+        }
+    }
+}
+
+fn answer(group: Vec<Item>, outcomes: Vec<Result<Appended, Error>>) {
+    for (item, outcome) in group.into_iter().zip(outcomes) {
+        answer_one(item, outcome);
+    }
+}
+
+fn answer_one(item: Item, outcome: Result<Appended, Error>) {
+    // The caller may be gone; what is committed stays committed.
+    let _ = item.answer.send(outcome);
+}

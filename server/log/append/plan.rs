@@ -1,0 +1,295 @@
+//! What one transaction writes: drafts become events, at their places in the log, and rows; what is known, stale or in conflict
+//! is answered as such. Pure; when it is written, and how, is `append.rs` and the databases.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use super::Found;
+use super::condition::Before;
+use crate::event::draft::Draft;
+use crate::event::envelope::{Event, Meta, Modality, Payload, Source};
+use crate::log::rows::Rows;
+use crate::log::sql::{EventRow, Writes};
+use crate::log::store::{Append, Appended, Error, Fence, Placed, Project, Shown};
+use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::time::Timestamp;
+
+/// Where a space's log ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::log) struct Position {
+    pub seq: Seq,
+    pub ts: Timestamp,
+}
+
+/// A draft that has its id and its payload as it will be stored.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub id: Uuid,
+    pub given: bool,
+    /// An earlier try of the same append has written it, or not: nobody heard.
+    tried: AtomicBool,
+    payload: Box<RawValue>,
+    pub draft: Draft,
+}
+
+#[derive(Debug)]
+pub(super) struct Item {
+    pub space: Space,
+    pub drafts: Vec<Ready>,
+    pub bytes: usize,
+    pub fence: Option<Fence>,
+    pub release: bool,
+    pub answer: oneshot::Sender<Result<Appended, Error>>,
+}
+
+impl Item {
+    pub fn new(append: Append, answer: oneshot::Sender<Result<Appended, Error>>) -> Result<Self, Error> {
+        let mut bytes = 0;
+        let mut drafts = Vec::with_capacity(append.drafts.len());
+        for draft in append.drafts {
+            let (draft, payload) = storable(draft)?;
+            bytes += payload.get().len();
+            // Every draft gets its id before the first try, so that a second one finds what the first one may have stored.
+            let given = draft.event_id.is_some();
+            let id = draft.event_id.unwrap_or_else(crate::words::id::fresh);
+            drafts.push(Ready { id, given, tried: AtomicBool::new(false), payload, draft });
+        }
+        Ok(Self { space: append.space, drafts, bytes, fence: append.fence, release: append.release, answer })
+    }
+}
+
+/// A draft and its payload as JSON, without NUL: what is made of them (marks, rows) could not be stored everywhere.
+fn storable(draft: Draft) -> Result<(Draft, Box<RawValue>), Error> {
+    let payload = raw(&draft.payload)?;
+    if !payload.get().contains("\\u0000") && !draft.tags.iter().any(|tag| tag.contains('\0')) {
+        return Ok((draft, payload));
+    }
+    let draft = draft.without_nul();
+    let payload = raw(&draft.payload)?;
+    Ok((draft, payload))
+}
+
+/// A committed event as the feed and its readers have it.
+pub(in crate::log) fn shown(event: Event) -> Result<Arc<Shown>, Error> {
+    let payload = raw(&event.payload)?;
+    shown_with(event, &payload)
+}
+
+/// An event, its payload written already. The one place that says in which order its fields are written.
+#[derive(serde::Serialize)]
+pub(in crate::log) struct Parts<'a, M> {
+    pub event_id: Uuid,
+    pub ts: Timestamp,
+    pub source: Source,
+    pub modality: Modality,
+    pub payload: &'a RawValue,
+    pub meta: M,
+    pub thread: &'a ThreadId,
+    pub seq: Seq,
+}
+
+fn shown_with(event: Event, payload: &RawValue) -> Result<Arc<Shown>, Error> {
+    let Event { event_id, ts, source, modality, payload: _, meta, thread, seq } = &event;
+    let (event_id, ts, source, modality, seq) = (*event_id, *ts, *source, *modality, *seq);
+    let json = json(&Parts { event_id, ts, source, modality, payload, meta, thread, seq })?.into_boxed_str();
+    Ok(Arc::new(Shown { event, json }))
+}
+
+fn raw(payload: &Payload) -> Result<Box<RawValue>, Error> {
+    to_raw_value(payload).map_err(unwritable)
+}
+
+fn unwritable(error: serde_json::Error) -> Error {
+    Error::Broken(format!("cannot be written as JSON: {error}"))
+}
+
+pub(in crate::log) fn json(value: &impl serde::Serialize) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(unwritable)
+}
+
+pub(super) fn drafts(group: &[Item]) -> impl Iterator<Item = (&Space, &Ready)> {
+    group.iter().flat_map(|item| item.drafts.iter().map(move |ready| (&item.space, ready)))
+}
+
+/// An event to be written.
+pub(super) struct Written {
+    pub space: Space,
+    pub shown: Arc<Shown>,
+    payload: Box<RawValue>,
+}
+
+impl Written {
+    fn row(&self) -> Result<EventRow<'_>, Error> {
+        EventRow::of(&self.space, &self.shown.event, self.payload.get())
+    }
+}
+
+/// Everything one transaction writes.
+pub(in crate::log) struct Plan {
+    events: Vec<Written>,
+    /// Events that an earlier try of their append has written: nobody was told of them.
+    found: Vec<(Space, Arc<Shown>)>,
+    pub rows: Rows,
+    pub heads: BTreeMap<Space, Position>,
+    pub released: Vec<Fence>,
+    held: HashSet<Fence>,
+    before: Before,
+    now: Timestamp,
+    known: HashMap<(Space, Uuid), Arc<Shown>>,
+    pub(super) outcomes: Vec<Result<Appended, Error>>,
+}
+
+impl Plan {
+    pub(super) fn new(found: Found, before: Before, now: Timestamp) -> Result<Self, Error> {
+        let Found { held, heads, events, threads } = found;
+        let known = events.into_iter().map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
+        let threads = threads.into_iter().map(|(space, row)| ((space, row.thread.clone()), row)).collect();
+        Ok(Self {
+            events: Vec::new(),
+            found: Vec::new(),
+            rows: Rows { threads, ..Rows::default() },
+            heads,
+            released: Vec::new(),
+            held,
+            before,
+            now,
+            known: known.collect::<Result<_, Error>>()?,
+            outcomes: Vec::new(),
+        })
+    }
+
+    /// The rows of all that has bulk: everything but submodules and entries.
+    pub fn writes(&self) -> Result<Writes<'_>, Error> {
+        let mut writes = Writes {
+            heads: self.heads.iter().map(|(space, head)| (space, *head)).collect(),
+            events: self.events.iter().map(Written::row).collect::<Result<_, _>>()?,
+            threads: self.rows.threads.iter().map(|((space, _), row)| (space, row)).collect(),
+            roots: self.rows.roots.iter().map(|((space, root), spent)| (space, *root, *spent)).collect(),
+            ..Writes::default()
+        };
+        writes.post(self.events.iter().map(|it| (&it.space, &it.shown.event)));
+        Ok(writes)
+    }
+
+    /// The events, each with its space, in the order of their seqs.
+    pub fn shown(&self) -> impl Iterator<Item = (&Space, &Arc<Shown>)> {
+        self.events.iter().map(|written| (&written.space, &written.shown))
+    }
+
+    /// Everything that is to be told, each with its space, in the order of their seqs.
+    pub(super) fn news(&self) -> impl Iterator<Item = (&Space, &Arc<Shown>)> {
+        self.found.iter().map(|(space, shown)| (space, shown)).chain(self.shown())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.released.is_empty()
+    }
+
+    pub(super) fn refuses_nothing(&self) -> bool {
+        self.outcomes.iter().all(|outcome| matches!(outcome, Ok(Appended::Stored(_))))
+    }
+
+    pub(super) fn add(&mut self, item: &Item, project: Project) -> Result<(), Error> {
+        let outcome = match self.refusal(item) {
+            Some(refusal) => refusal,
+            None => {
+                if item.release {
+                    self.released.extend(item.fence.clone());
+                }
+                let placed = item.drafts.iter().map(|ready| self.place(&item.space, ready, project));
+                Ok(Appended::Stored(placed.collect::<Result<_, _>>()?))
+            }
+        };
+        self.outcomes.push(outcome);
+        Ok(())
+    }
+
+    /// Why nothing of an append is stored, if so.
+    fn refusal(&self, item: &Item) -> Option<Result<Appended, Error>> {
+        let mut own: HashMap<Uuid, &Draft> = HashMap::new();
+        let (mut fresh, mut unmet) = (false, None);
+        for ready in &item.drafts {
+            match self.known.get(&(item.space.clone(), ready.id)) {
+                Some(first) if !is_same(&first.event, &ready.draft) => return Some(Err(Error::Conflict(ready.id))),
+                Some(_) => {}
+                None => {
+                    fresh = true;
+                    unmet = unmet.or(self.before.unmet(&self.rows, &item.space, &ready.draft));
+                }
+            }
+            if own.insert(ready.id, &ready.draft).is_some_and(|first| !is_like(first, &ready.draft)) {
+                return Some(Err(Error::Conflict(ready.id)));
+            }
+        }
+        // An append that is stored as a whole already is answered as such, even when its lease went with it.
+        let stale =
+            item.fence.as_ref().is_some_and(|fence| !self.held.contains(fence) || self.released.contains(fence));
+        if stale && (fresh || item.drafts.is_empty()) {
+            return Some(Ok(Appended::Stale));
+        }
+        unmet.map(|condition| Err(Error::Unmet(condition)))
+    }
+
+    fn place(&mut self, space: &Space, ready: &Ready, project: Project) -> Result<Placed, Error> {
+        if let Some(first) = self.known.get(&(space.clone(), ready.id)) {
+            let shown = first.clone();
+            // Who appends it hears of one try: that it was stored.
+            let ours = ready.tried.swap(false, Ordering::Relaxed);
+            if ours {
+                self.found.push((space.clone(), shown.clone()));
+            }
+            return Ok(Placed { shown, duplicate: !ours });
+        }
+        ready.tried.store(true, Ordering::Relaxed);
+        let head = self.heads.entry(space.clone()).or_insert(Position { seq: 0, ts: self.now });
+        *head = Position { seq: head.seq + 1, ts: head.ts.max(self.now) };
+        let event = ready.stamped(*head);
+        self.rows.apply(space, &event, project);
+        let shown = shown_with(event, &ready.payload)?;
+        self.known.insert((space.clone(), ready.id), shown.clone());
+        self.events.push(Written { space: space.clone(), shown: shown.clone(), payload: ready.payload.clone() });
+        Ok(Placed { shown, duplicate: false })
+    }
+}
+
+impl Ready {
+    /// The first try wrote nothing, as is known: an event with its id is somebody else's.
+    pub fn untried(&self) {
+        self.tried.store(false, Ordering::Relaxed);
+    }
+
+    fn stamped(&self, at: Position) -> Event {
+        let Draft { thread, source, modality, payload, tags, .. } = &self.draft;
+        Event {
+            event_id: self.id,
+            ts: at.ts,
+            source: *source,
+            modality: *modality,
+            payload: payload.clone(),
+            meta: Meta { tags: tags.clone() },
+            thread: thread.clone(),
+            seq: at.seq,
+        }
+    }
+}
+
+fn is_same(event: &Event, draft: &Draft) -> bool {
+    event.thread == draft.thread
+        && event.source == draft.source
+        && event.modality == draft.modality
+        && event.payload == draft.payload
+        && event.meta.tags == draft.tags
+}
+
+fn is_like(a: &Draft, b: &Draft) -> bool {
+    a.thread == b.thread
+        && a.source == b.source
+        && a.modality == b.modality
+        && a.payload == b.payload
+        && a.tags == b.tags
+}

@@ -1,0 +1,150 @@
+//! What waits for the writer: appends, space by space. The writer takes them in turns, so that however many one space has queued, an
+//! append of another is in the next commit; and a space that has queued its share waits, alone, for a place.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, oneshot};
+
+use super::plan::Item;
+use crate::log::store::Error;
+use crate::tasks::share::{Place, Places};
+use crate::words::id::Space;
+
+/// Appends that may wait for the writer, of all spaces together.
+const APPENDS: u32 = 1024;
+
+pub(super) type Probe = oneshot::Sender<Result<(), Error>>;
+
+/// See the module. Many put in; the writer alone takes out.
+pub(super) struct Queue {
+    places: Places,
+    // A plain mutex: held to put in or take out one, never across an await.
+    state: Mutex<State>,
+    filled: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    spaces: HashMap<Space, VecDeque<(Item, Place)>>,
+    /// The spaces that have some; the first is served next.
+    round: VecDeque<Space>,
+    probes: Vec<Probe>,
+    /// There is something else to write.
+    nudged: bool,
+    closing: Vec<oneshot::Sender<()>>,
+    closed: bool,
+    /// The writer is no more.
+    ended: bool,
+}
+
+impl Queue {
+    pub fn new(share: f64) -> Self {
+        Self { places: Places::new("appends", APPENDS, share), state: Mutex::default(), filled: Notify::new() }
+    }
+
+    /// Waits for a place. False: nobody takes out any more.
+    pub async fn put(&self, item: Item) -> bool {
+        let place = self.places.take(&item.space).await;
+        self.change(|state| {
+            if let Some(queue) = state.spaces.get_mut(&item.space) {
+                queue.push_back((item, place));
+            } else {
+                state.round.push_back(item.space.clone());
+                state.spaces.insert(item.space.clone(), VecDeque::from([(item, place)]));
+            }
+        })
+    }
+
+    /// One asks whether writing works. False: nobody answers.
+    pub fn probe(&self, probe: Probe) -> bool {
+        self.change(|state| state.probes.push(probe))
+    }
+
+    /// There is something else to write. False: nobody does it any more.
+    pub fn nudge(&self) -> bool {
+        self.change(|state| state.nudged = true)
+    }
+
+    /// There is more of what was begun: that is done, closed or not.
+    pub fn nudge_again(&self) {
+        self.lock().nudged = true;
+        self.filled.notify_one();
+    }
+
+    /// No more is put in; `answer` is dropped when all there is has been taken out, and what came of it said.
+    pub fn close(&self, answer: oneshot::Sender<()>) {
+        let mut state = self.lock();
+        if state.ended {
+            return;
+        }
+        state.closed = true;
+        state.closing.push(answer);
+        drop(state);
+        self.filled.notify_one();
+    }
+
+    /// Whoever waits for something in here waits no longer: nobody takes out any more.
+    pub fn end(&self) {
+        *self.lock() = State { closed: true, ended: true, ..State::default() };
+    }
+
+    fn change(&self, put: impl FnOnce(&mut State)) -> bool {
+        let mut state = self.lock();
+        if state.closed {
+            return false;
+        }
+        put(&mut state);
+        drop(state);
+        self.filled.notify_one();
+        true
+    }
+
+    /// Returns when something may have been put in since the last time.
+    pub async fn filled(&self) {
+        self.filled.notified().await;
+    }
+
+    /// Whether there is anything to do, or nothing ever again.
+    pub fn is_ready(&self, has_room: impl Fn(&Space) -> bool) -> bool {
+        let state = self.lock();
+        !state.probes.is_empty() || state.nudged || state.closed || state.round.iter().any(has_room)
+    }
+
+    /// The next append of a space that has room.
+    pub fn next(&self, has_room: impl Fn(&Space) -> bool) -> Option<Item> {
+        let mut state = self.lock();
+        let at = state.round.iter().position(has_room)?;
+        let space = state.round.remove(at)?;
+        let queue = state.spaces.get_mut(&space)?;
+        let (item, place) = queue.pop_front()?;
+        if queue.is_empty() {
+            state.spaces.remove(&space);
+        } else {
+            state.round.push_back(space);
+        }
+        drop(state);
+        // Whoever waits for it may put in the next.
+        drop(place);
+        Some(item)
+    }
+
+    pub fn take_probes(&self) -> Vec<Probe> {
+        std::mem::take(&mut self.lock().probes)
+    }
+
+    pub fn take_nudge(&self) -> bool {
+        std::mem::take(&mut self.lock().nudged)
+    }
+
+    /// Nothing is in here, and nothing will be.
+    pub fn is_over(&self) -> bool {
+        let state = self.lock();
+        state.closed && state.round.is_empty() && state.probes.is_empty() && !state.nudged
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic while this short lock was held left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,68 @@
+//! Whether the log can be written, as far as the last writes say: for who asks whether this server is worth sending requests.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::log::store::Error;
+
+/// A write that takes longer is in trouble.
+const SLOW: Duration = Duration::from_secs(2);
+/// What a probe writes besides what was refused: the pages around a message, and a message.
+const PROBE: usize = 128 << 10;
+/// Most that a probe writes.
+const PROBE_MAX: usize = 8 << 20;
+
+/// Shared by the writer and those who ask.
+#[derive(Default)]
+pub(super) struct Soundness(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// Since when a write is under way, and its bytes.
+    writing: Option<(Instant, usize)>,
+    /// The bytes of the largest write that failed, since when none as large was made.
+    refused: Option<usize>,
+}
+
+impl Soundness {
+    /// A write of so many bytes begins.
+    pub fn begins(&self, bytes: usize) {
+        self.lock().writing = Some((Instant::now(), bytes));
+    }
+
+    /// How many bytes a probe is to write, which begins.
+    pub fn probe(&self) -> usize {
+        let bytes = self.lock().refused.unwrap_or_default().saturating_add(PROBE).min(PROBE_MAX);
+        self.begins(bytes);
+        bytes
+    }
+
+    /// The write is over. A small one that succeeds says nothing about one as large as that which failed.
+    pub fn ended(&self, well: bool) {
+        let mut state = self.lock();
+        let bytes = state.writing.take().map_or(0, |(_, bytes)| bytes);
+        state.refused = match state.refused {
+            Some(refused) if well && bytes < refused.min(PROBE_MAX) => Some(refused),
+            _ if well => None,
+            before => before.max(Some(bytes)),
+        };
+    }
+
+    /// True: writing works. False: it did not when it was last tried. An error: it does not now.
+    pub fn check(&self) -> Result<bool, Error> {
+        let state = self.lock();
+        match state.writing {
+            Some((since, _)) if since.elapsed() > SLOW => {
+                Err(Error::Unavailable("the database has not taken a write for some seconds".into()))
+            }
+            _ => Ok(state.refused.is_none()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Held for a moment, never across an await; nothing in it can panic half way.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,199 @@
+//! Backups: one format for both databases, a SQLite file with the events and blobs of all spaces. A backup is read while a
+//! server runs; restoring one makes everything else from the log, in an empty database, under a new epoch.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{ConnectOptions, Connection};
+
+use super::append::Position;
+use super::sql::{self, EventRow, Writes};
+use super::store::{Error, Project, Rebuilt};
+use super::{postgres, sqlite};
+
+/// Why a log was not copied. For the person who asked for it: a request never does.
+#[derive(Debug, thiserror::Error)]
+pub enum NotCopied {
+    /// It cannot be done as it was asked for: what is wrong, and what to do.
+    #[error("{0}")]
+    Refused(String),
+    /// The database, or the disk, failed.
+    #[error(transparent)]
+    Store(#[from] Error),
+}
+
+impl NotCopied {
+    /// What is wrong, and what to do.
+    pub(super) fn refused(why: impl Into<String>) -> Self {
+        Self::Refused(why.into())
+    }
+}
+
+/// How another database is named.
+const NAME_ANOTHER: &str = "name another database with DATABASE_URL or --database";
+
+/// Copies events and blobs from one open connection to another; how many events.
+macro_rules! copy {
+    ($from:ident, $source:expr, $to:ident, $target:expr) => {{
+        let (source, target) = ($source, $target);
+        let (mut events, mut heads) = (0, BTreeMap::new());
+        let mut after = (String::new(), 0);
+        loop {
+            let page = $from::read_events(source, &after).await?;
+            let Some((space, event, _)) = page.last() else { break };
+            after = (space.to_string(), event.seq);
+            let rows = page.iter().map(|(space, event, payload)| EventRow::of(space, event, payload));
+            let writes = Writes { events: rows.collect::<Result<_, _>>()?, ..Writes::default() };
+            $to::put(target, &writes).await?;
+            for (space, event, _) in &page {
+                heads.insert(space.clone(), Position { seq: event.seq, ts: event.ts });
+            }
+            events += page.len() as u64;
+        }
+        let heads = heads.iter().map(|(space, head)| (space, *head)).collect();
+        $to::put(target, &Writes { heads, ..Writes::default() }).await?;
+        let mut after = (String::new(), String::new());
+        while let Some((space, sha256, blob)) = $from::read_blob(source, &after).await? {
+            $to::put_blob(target, &space, &sha256, &blob).await?;
+            after = (space.to_string(), sha256);
+        }
+        Ok::<u64, Error>(events)
+    }};
+}
+
+fn is_postgres(url: &str) -> bool {
+    url.starts_with("postgres:") || url.starts_with("postgresql:")
+}
+
+/// The file of a database that is one.
+fn file_of(url: &str) -> Result<Option<PathBuf>, Error> {
+    if is_postgres(url) { Ok(None) } else { Ok(Some(sqlite::reading(url)?.get_filename().to_owned())) }
+}
+
+fn is_same(one: &Path, other: Option<&Path>) -> bool {
+    let place = |path: &Path| path.canonicalize().ok();
+    place(one).is_some_and(|found| other.and_then(place) == Some(found))
+}
+
+fn in_a_folder(file: &Path) -> Result<(), NotCopied> {
+    match file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        Some(folder) => {
+            let why = format!("there is no folder {}; make it, or name a file elsewhere", folder.display());
+            Err(NotCopied::refused(why))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Makes the file of a backup, which is a new one, to be read by its owner alone.
+fn make(file: &Path, log: Option<&Path>) -> Result<(), NotCopied> {
+    let shown = file.display();
+    let why = if file.is_dir() {
+        format!("{shown} is a folder; name a file in it")
+    } else if is_same(file, log) {
+        format!("{shown} is the database itself; name a new file")
+    } else if file.exists() {
+        format!("{shown} exists already; name a new file, or move that one away")
+    } else {
+        in_a_folder(file)?;
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
+            Ok(_) => return Ok(()),
+            Err(error) => format!("{shown} cannot be made: {error}; name a file where you may write"),
+        }
+    };
+    Err(NotCopied::refused(why))
+}
+
+/// Copies the log and the blobs behind a URL into a new file; how many events. A server may go on appending meanwhile.
+pub async fn backup(url: &str, file: &Path) -> Result<u64, NotCopied> {
+    let log = file_of(url)?;
+    if let Some(log) = log.as_deref().filter(|log| !log.exists()) {
+        return Err(NotCopied::refused(format!("there is no database {}; {NAME_ANOTHER}", log.display())));
+    }
+    make(file, log.as_deref())?;
+    let result = copied(url, file).await;
+    if result.is_err() {
+        // Half a backup is none; that it cannot be removed either changes nothing about the error.
+        let _ = std::fs::remove_file(file);
+    }
+    result
+}
+
+async fn copied(url: &str, file: &Path) -> Result<u64, NotCopied> {
+    let mut target = sqlite::new_backup(file).await?;
+    let result = fill(url, &mut target).await;
+    let closed = target.close().await.map_err(sql::error);
+    let events = result?;
+    closed?;
+    Ok(events)
+}
+
+async fn fill(url: &str, target: &mut SqliteConnection) -> Result<u64, Error> {
+    begin_sqlite(target).await?;
+    let events = if is_postgres(url) {
+        let mut source = postgres::connect(&postgres::options(url)?).await?;
+        copy!(postgres, &mut source, sqlite, &mut *target)?
+    } else {
+        let mut source = sqlite::reading(url)?.connect().await.map_err(sql::error)?;
+        copy!(sqlite, &mut source, sqlite, &mut *target)?
+    };
+    sqlx::query("commit").execute(target).await.map_err(sql::error)?;
+    Ok(events)
+}
+
+async fn begin_sqlite(connection: &mut SqliteConnection) -> Result<(), Error> {
+    sqlx::query("begin immediate").execute(connection).await.map(|_| ()).map_err(sql::error)
+}
+
+/// Whether a backup can be read into a database, as far as their names say. Nothing is touched yet: opened as a database a backup is
+/// none any more.
+fn check(file: &Path, log: Option<&Path>) -> Result<(), NotCopied> {
+    let shown = file.display();
+    let why = if file.is_dir() {
+        format!("{shown} is a folder; name the file that `thinkd backup` made")
+    } else if !file.exists() {
+        format!("there is no file {shown}; name the one that `thinkd backup` made")
+    } else if is_same(file, log) {
+        format!("{shown} is the database itself; a backup is restored into an empty one: {NAME_ANOTHER}")
+    } else {
+        log.map_or(Ok(()), in_a_folder)?;
+        match File::open(file) {
+            Ok(_) => return Ok(()),
+            Err(error) => format!("{shown} cannot be read: {error}"),
+        }
+    };
+    Err(NotCopied::refused(why))
+}
+
+/// Fills the empty database behind a URL from a backup; what was read. Clients see a new epoch.
+pub async fn restore(url: &str, file: &Path, project: Project) -> Result<Rebuilt, NotCopied> {
+    check(file, file_of(url)?.as_deref())?;
+    let mut source = sqlite::open_backup(file).await?;
+    if is_postgres(url) {
+        let mut target = postgres::connect(&postgres::options(url)?).await?;
+        // Nobody else fills it, or serves from it, at the same time.
+        postgres::alone(&mut target).await?;
+        postgres::migrate(&mut target).await?;
+        sqlx::query("begin").execute(&mut target).await.map_err(sql::error)?;
+        postgres::renew_epoch(&mut target).await?;
+        copy!(sqlite, &mut source, postgres, &mut target)?;
+        let made = postgres::remake(&mut target, project, false).await?;
+        sqlx::query("commit").execute(&mut target).await.map_err(sql::error)?;
+        // Whoever serves may come when the connection has ended.
+        target.close().await.map_err(sql::error)?;
+        return Ok(made);
+    }
+    let (mut target, _lock) = sqlite::open_alone(url).await?;
+    sqlite::renew_epoch(&mut target).await?;
+    sqlite::attach_new(&mut target, url).await?;
+    begin_sqlite(&mut target).await?;
+    copy!(sqlite, &mut source, sqlite, &mut target)?;
+    let made = sqlite::remake(&mut target, project, false).await?;
+    sqlite::adopt(&mut target).await?;
+    sqlx::query("commit").execute(&mut target).await.map_err(sql::error)?;
+    target.close().await.map_err(sql::error)?;
+    Ok(made)
+}

@@ -1,0 +1,155 @@
+//! One query for many who ask for rows by their keys at the same time: while one is under way, those who come gather for the
+//! next. So each sees what was stored before it asked, and a crowd costs a query, not a query each.
+
+use std::future::Future;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
+
+use super::store::Error;
+
+/// How long a query may take: one connection that is dead without saying so is not to keep everybody.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Queries under way at a time: one that a lock keeps waiting does not keep all.
+const AT_A_TIME: usize = 2;
+
+struct Ask<K, V> {
+    key: K,
+    answer: oneshot::Sender<Result<V, Error>>,
+}
+
+/// Those who ask.
+pub(super) struct Batch<K, V> {
+    turns: Semaphore,
+    // A plain mutex: held to put in or take out, never across an await.
+    asked: Mutex<Vec<Ask<K, V>>>,
+}
+
+impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
+    pub fn new() -> Self {
+        Self { turns: Semaphore::new(AT_A_TIME), asked: Mutex::default() }
+    }
+
+    /// What is stored under a key. `read` has the answers to all keys, in their order: what cannot be read is one asker's trouble. It
+    /// is called by whoever is first.
+    pub async fn load<F>(&self, key: K, read: impl Fn(Vec<K>) -> F) -> Result<V, Error>
+    where
+        F: Future<Output = Result<Vec<Result<V, Error>>, Error>>,
+    {
+        loop {
+            let (answer, mut answered) = oneshot::channel();
+            self.lock().push(Ask { key: key.clone(), answer });
+            let turn = tokio::select! {
+                biased;
+                answer = &mut answered => match answer {
+                    Ok(answer) => return answer,
+                    // Who asked for all has gone before there was an answer.
+                    Err(_) => continue,
+                },
+                turn = self.turns.acquire() => turn.map_err(|_| Error::Unavailable("the store is closed".into()))?,
+            };
+            let asks = std::mem::take(&mut *self.lock());
+            if asks.is_empty() {
+                // Somebody asks for this one already.
+                drop(turn);
+            } else {
+                let rows = timeout(LIMIT, read(asks.iter().map(|ask| ask.key.clone()).collect())).await;
+                let result = rows.unwrap_or_else(|_| Err(Error::Unavailable("the database does not answer".into())));
+                drop(turn);
+                let mut rows = result.as_ref().map(|rows| rows.iter());
+                for ask in asks {
+                    let answer = match &mut rows {
+                        Ok(rows) => {
+                            rows.next().cloned().unwrap_or_else(|| Err(Error::Broken("a row has no answer".into())))
+                        }
+                        Err(error) => Err(error.clone()),
+                    };
+                    // Who asked may be gone.
+                    let _ = ask.answer.send(answer);
+                }
+            }
+            if let Ok(answer) = answered.await {
+                return answer;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Ask<K, V>>> {
+        // A panic while this short lock was held left nothing half done.
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Poll;
+
+    use futures_util::poll;
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    async fn squares(queries: &AtomicUsize, keys: Vec<u64>) -> Result<Vec<Result<u64, Error>>, Error> {
+        queries.fetch_add(1, Ordering::Relaxed);
+        tokio::task::yield_now().await;
+        Ok(keys.iter().map(|key| Ok(key * key)).collect())
+    }
+
+    #[tokio::test]
+    async fn a_crowd_is_answered_by_few_queries_each_with_its_own() {
+        let (batch, queries) = (Batch::new(), AtomicUsize::new(0));
+        let all = (0..100).map(|key| batch.load(key, |keys| squares(&queries, keys)));
+        let answers: Vec<u64> = futures_util::future::join_all(all).await.into_iter().map(Result::unwrap).collect();
+        assert_eq!(answers, (0..100).map(|key| key * key).collect::<Vec<_>>());
+        assert!(queries.load(Ordering::Relaxed) <= 4, "{queries:?}");
+    }
+
+    #[tokio::test]
+    async fn who_asks_while_a_query_is_under_way_is_answered_by_a_later_one() {
+        let (batch, begun, go) = (Batch::new(), AtomicUsize::new(0), Notify::new());
+        let read = |keys: Vec<u64>| {
+            let number = begun.fetch_add(1, Ordering::Relaxed);
+            let go = &go;
+            async move {
+                go.notified().await;
+                Ok(vec![Ok(number); keys.len()])
+            }
+        };
+        let (mut first, mut second) = (Box::pin(batch.load(1, read)), Box::pin(batch.load(2, read)));
+        assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
+        let mut third = Box::pin(batch.load(1, read));
+        assert!(poll!(&mut third).is_pending());
+        go.notify_one();
+        let Poll::Ready(Ok(0)) = poll!(&mut first) else { panic!("the first query answers who asked for it") };
+        go.notify_one();
+        assert!(poll!(&mut second).is_ready());
+        assert!(poll!(&mut third).is_pending());
+        go.notify_one();
+        let Poll::Ready(Ok(2)) = poll!(&mut third) else { panic!("a query of its own, which began later") };
+    }
+
+    #[tokio::test]
+    async fn who_leaves_with_the_query_of_others_leaves_them_to_ask_again() {
+        let batch = Batch::new();
+        let never = |_: Vec<u64>| std::future::pending::<Result<Vec<Result<u64, Error>>, Error>>();
+        let (mut one, mut two) = (Box::pin(batch.load(1, never)), Box::pin(batch.load(2, never)));
+        assert!(poll!(&mut one).is_pending() && poll!(&mut two).is_pending());
+        let queries = AtomicUsize::new(0);
+        let mut three = Box::pin(batch.load(3, |keys| squares(&queries, keys)));
+        assert!(poll!(&mut three).is_pending());
+        drop(one);
+        assert_eq!(three.await.unwrap(), 9);
+        drop(two);
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_everybodys() {
+        let batch: Batch<u64, u64> = Batch::new();
+        let fails = |_| async { Err(Error::Unavailable("gone".into())) };
+        let (one, two) = tokio::join!(batch.load(1, fails), batch.load(2, fails));
+        assert!(one.is_err() && two.is_err());
+    }
+}

@@ -1,0 +1,266 @@
+//! Tells followers what is in the log and was not told: what other servers committed, and commits of this one whose outcome nobody
+//! heard. It looks when there is reason to, and now and then although there is none: a feed that is behind its log would look
+//! to its followers like one where nothing happens.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+
+use super::append::shown;
+use super::columns::Unreadable;
+use super::feed::Feed;
+use super::store::Error;
+use crate::event::envelope::Event;
+use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::time::now;
+
+/// How long a question to the database may take.
+const LIMIT: Duration = Duration::from_secs(10);
+/// How often the log is looked at although nobody asked for it.
+const POLL: Duration = Duration::from_secs(1);
+/// How long to rest when the log cannot be read.
+const REST: Duration = Duration::from_secs(1);
+/// Between two looks: of what several servers say at nearly the same time all is read at once.
+const GATHER: Duration = Duration::from_millis(5);
+/// What is told so long after its time is late.
+const LATE: Duration = Duration::from_secs(1);
+/// Between two lines about that.
+const SAY_EVERY: Duration = Duration::from_secs(10);
+/// Events that are in the logs and that followers were not told of, at the last look.
+const BEHIND: &str = "thinkd_feed_behind_events";
+/// Events that were told late.
+const LATE_EVENTS: &str = "thinkd_feed_late_events_total";
+
+/// The next of a log's events.
+pub(super) type Next = Result<Event, Unreadable>;
+
+/// What is read of a database.
+pub(super) trait Source: Send + 'static {
+    /// Where the logs of these spaces end; those that have one.
+    fn heads(&self, spaces: &[Space]) -> impl Future<Output = Result<Vec<(Space, Seq)>, Error>> + Send;
+    /// The threads of the next events of a log, in order: a page of them, or as many of it as have names that can be read.
+    fn threads_after(
+        &self,
+        space: &Space,
+        seq: Seq,
+    ) -> impl Future<Output = Result<Vec<(Seq, ThreadId)>, Error>> + Send;
+    /// The next events of a log, in order: a page of them.
+    fn after(&self, space: &Space, seq: Seq) -> impl Future<Output = Result<Vec<Next>, Error>> + Send;
+}
+
+/// Goes on until it is dropped.
+pub(super) async fn run(source: impl Source, feed: Arc<Feed>) {
+    let mut said = None;
+    loop {
+        // Asked or not: after a while it looks.
+        let _ = timeout(POLL, feed.doubted()).await;
+        match look(&source, &feed).await {
+            Ok(late) if late > 0 => {
+                metrics::counter!(LATE_EVENTS).increment(late);
+                if said.is_none_or(|said: Instant| said.elapsed() > SAY_EVERY) {
+                    said = Some(Instant::now());
+                    tracing::warn!(events = late, "followers were told late of what is in the log");
+                }
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(%error, "what followers were not told of cannot be read; trying again");
+                sleep(REST).await;
+            }
+        }
+        sleep(GATHER).await;
+    }
+}
+
+/// How many events were told late.
+async fn look(source: &impl Source, feed: &Feed) -> Result<u64, Error> {
+    let followed = feed.followed();
+    let heads = if followed.is_empty() { Vec::new() } else { within(source.heads(&followed)).await? };
+    let missing = |(space, head): &(Space, Seq)| feed.told(space).map_or(0, |told| (head - told).max(0));
+    metrics::gauge!(BEHIND).set(heads.iter().map(missing).sum::<Seq>() as f64);
+    let (mut late, mut failed) = (0, None);
+    for (space, head) in &heads {
+        // What cannot be read in one space keeps nobody else waiting.
+        match tell(source, feed, space, *head).await {
+            Ok(more) => late += more,
+            Err(error) => failed = Some(error),
+        }
+    }
+    match failed {
+        Some(error) => Err(error),
+        None => {
+            metrics::gauge!(BEHIND).set(0.0);
+            Ok(late)
+        }
+    }
+}
+
+/// A connection that is dead without saying so is given up.
+async fn within<T>(asked: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    match timeout(LIMIT, asked).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Error::Unavailable("the database does not answer".into())),
+    }
+}
+
+async fn tell(source: &impl Source, feed: &Feed, space: &Space, head: Seq) -> Result<u64, Error> {
+    // Where nothing was told yet, the last event is enough: it tells followers that they are behind.
+    let before = feed.told(space);
+    let (mut told, mut late) = (before.unwrap_or(head - 1), 0);
+    while told < head {
+        // Most of what other servers store nobody here listens for.
+        if before.is_some() && !feed.is_heard_whole(space) {
+            let threads = within(source.threads_after(space, told)).await?;
+            let passed = threads.iter().take_while(|(seq, thread)| feed.pass_over(space, thread, *seq)).last();
+            if let Some((seq, _)) = passed {
+                told = *seq;
+                continue;
+            }
+        }
+        let events = within(source.after(space, told)).await?;
+        let Some(last) = events.last() else { break };
+        told = last.as_ref().map_or_else(|unreadable| unreadable.seq, |event| event.seq);
+        let in_time = now().micros() - i64::try_from(LATE.as_micros()).unwrap_or(i64::MAX);
+        late += events.iter().flatten().filter(|event| before.is_some() && event.ts.micros() < in_time).count() as u64;
+        if !tell_of(feed, space, events)? {
+            // The tail was begun anew meanwhile; the next look starts from there.
+            break;
+        }
+    }
+    Ok(late)
+}
+
+/// Tells of events in order. What cannot be read is said, once, and keeps nobody from what stands behind it. False: the tail has a
+/// gap before them.
+fn tell_of(feed: &Feed, space: &Space, events: Vec<Next>) -> Result<bool, Error> {
+    let mut readable = Vec::new();
+    for event in events {
+        match event {
+            Ok(event) => readable.push(shown(event)?),
+            Err(Unreadable { seq, thread, why }) => {
+                if !feed.committed(space, &std::mem::take(&mut readable)) {
+                    return Ok(false);
+                }
+                if feed.told(space).is_none_or(|told| told < seq) {
+                    tracing::warn!(%why, %space, seq, "an event cannot be read; followers are told what comes after it");
+                    if !feed.step_over(space, &thread, seq) {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+    Ok(feed.committed(space, &readable))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::event::draft::Draft;
+    use crate::log::feed::{Follower, Tail};
+
+    /// A log that another server writes: event n is of the n-th of these threads.
+    struct Log {
+        threads: Vec<&'static str>,
+        /// How many events were read.
+        read: AtomicUsize,
+        /// Who comes while it is asked for threads.
+        comes: Option<Box<dyn Fn() + Send + Sync>>,
+    }
+
+    impl Log {
+        fn of(threads: &[&'static str]) -> Self {
+            Self { threads: threads.to_vec(), read: AtomicUsize::new(0), comes: None }
+        }
+
+        fn from(&self, seq: Seq) -> Vec<(Seq, ThreadId)> {
+            let threads = (1..).zip(&self.threads).filter(|(at, _)| *at > seq);
+            threads.map(|(at, thread)| (at, ThreadId::parse(thread).unwrap())).collect()
+        }
+    }
+
+    impl Source for &'static Log {
+        async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, Error> {
+            Ok(spaces.iter().map(|space| (space.clone(), self.threads.len() as Seq)).collect())
+        }
+
+        async fn threads_after(&self, _: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, Error> {
+            let threads = self.from(seq);
+            self.comes.iter().for_each(|comes| comes());
+            Ok(threads)
+        }
+
+        async fn after(&self, _: &Space, seq: Seq) -> Result<Vec<Next>, Error> {
+            let events = self.from(seq).into_iter().map(|(seq, thread)| {
+                let draft = Draft::changed(&thread, "thread", "x", json!({}));
+                Ok(Event { seq, ..draft.preview() })
+            });
+            let events = Vec::from_iter(events);
+            self.read.fetch_add(events.len(), Ordering::Relaxed);
+            Ok(events)
+        }
+    }
+
+    fn seqs(follower: &Follower, after: Seq) -> Vec<Seq> {
+        let Tail::Events(events) = follower.after(after, 99) else { panic!("the tail reaches so far") };
+        events.iter().map(|shown| shown.event.seq).collect()
+    }
+
+    fn follow(feed: &Arc<Feed>, thread: Option<&str>) -> Follower {
+        feed.follow(&Space::default(), thread.map(|thread| ThreadId::parse(thread).unwrap()).as_ref())
+    }
+
+    /// The feed has been told of the first event.
+    async fn told_of_one(log: &'static Log) -> (Arc<Feed>, Follower) {
+        let feed = Arc::new(Feed::default());
+        let follower = follow(&feed, Some("x"));
+        let first: &'static Log = Box::leak(Box::new(Log::of(&log.threads[..1])));
+        look(&first, &feed).await.unwrap();
+        (feed, follower)
+    }
+
+    fn leaked(log: Log) -> &'static Log {
+        Box::leak(Box::new(log))
+    }
+
+    #[tokio::test]
+    async fn what_nobody_listens_for_is_not_read_and_what_comes_after_it_is_told() {
+        let log = leaked(Log::of(&["x", "a", "b", "a.x", "a"]));
+        let (feed, follower) = told_of_one(log).await;
+        look(&log, &feed).await.unwrap();
+        assert_eq!((feed.told(&Space::default()), log.read.load(Ordering::Relaxed)), (Some(5), 0));
+        let more = leaked(Log::of(&["x", "a", "b", "a.x", "a", "b", "x", "a", "x.y"]));
+        look(&more, &feed).await.unwrap();
+        assert_eq!(more.read.load(Ordering::Relaxed), 3, "from the first that somebody listens for");
+        assert_eq!(seqs(&follower, 1), [7, 9]);
+    }
+
+    #[tokio::test]
+    async fn whoever_follows_the_space_is_told_of_everything() {
+        let log = leaked(Log::of(&["x", "a", "b"]));
+        let (feed, _follower) = told_of_one(log).await;
+        let all = follow(&feed, None);
+        look(&log, &feed).await.unwrap();
+        assert_eq!(seqs(&all, 1), [2, 3]);
+    }
+
+    #[tokio::test]
+    async fn who_comes_while_it_is_looked_whom_events_concern_misses_none() {
+        let mut log = Log::of(&["x", "a", "b", "a", "b"]);
+        let (feed, _follower) = told_of_one(leaked(Log::of(&log.threads))).await;
+        let came = Arc::new(std::sync::Mutex::new(Vec::new()));
+        log.comes = Some(Box::new({
+            let (feed, came) = (feed.clone(), came.clone());
+            move || came.lock().unwrap().push(follow(&feed, Some("b")))
+        }));
+        look(&leaked(log), &feed).await.unwrap();
+        let came = came.lock().unwrap();
+        assert_eq!(seqs(&came[0], 1), [3, 5]);
+    }
+}

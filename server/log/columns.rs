@@ -1,0 +1,345 @@
+//! What the databases' columns mean: from rows to values and back.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+use uuid::Uuid;
+
+use super::append::{Parts, Position, json};
+use super::change::Spent;
+use super::index::Gap;
+use super::standing::{ContactRow, Standing, TimerRow};
+use super::store::{Entry, Error, Status, SubmoduleRow, ThreadRow, Wait, Written};
+use super::{marks, words};
+use crate::event::envelope::{Event, Meta, Modality, Source};
+use crate::words::id::{Name, Seq, Space, ThreadId};
+use crate::words::time::Timestamp;
+
+macro_rules! event_columns {
+    () => {
+        "e.seq, e.event_id, e.ts, e.thread, e.source, e.modality, e.payload, e.tags"
+    };
+}
+macro_rules! thread_columns {
+    () => {
+        "thread, settings, status, head, woken, handled, turn, visible, heard, self_messages, model_calls, tokens, \
+         standing, created, updated"
+    };
+}
+macro_rules! entry_columns {
+    () => {
+        "e.key, e.content, e.related_keys, e.owner, e.updated"
+    };
+}
+macro_rules! index_columns {
+    () => {
+        "e.seq, e.thread, e.source, e.modality, e.tags, e.visibility, e.payload"
+    };
+}
+pub(super) use {entry_columns, event_columns, index_columns, thread_columns};
+
+pub(super) type EventColumns = (i64, Uuid, i64, String, String, String, String, String);
+pub(super) type ThreadColumns = (String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, String, i64, i64);
+/// An event's columns after its space.
+pub(super) type PlacedColumns = (String, i64, Uuid, i64, String, String, String, String, String);
+/// A thread's columns after its space.
+pub(super) type PlacedThreadColumns =
+    (String, String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, String, i64, i64);
+/// A contact's columns after its space and thread.
+pub(super) type ContactColumns = (String, String, String);
+pub(super) type TimerColumns = (String, String, String, i64, String, Option<i64>);
+pub(super) type SpentColumns = (i64, i64, i64);
+pub(super) type EntryColumns = (String, String, String, String, i64);
+pub(super) type SubmoduleColumns = (String, String, i64);
+
+fn unreadable(what: impl std::fmt::Display) -> Error {
+    Error::Broken(format!("what is stored cannot be read: {what}"))
+}
+
+/// Those that can be read; of the others it is said that they cannot. For rounds that serve all spaces: what one of them has in
+/// its tables costs the others nothing.
+pub(super) fn readable<T>(rows: impl Iterator<Item = Result<T, Error>>) -> Vec<T> {
+    rows.filter_map(|row| row.inspect_err(|error| tracing::warn!(%error, "a row is left out")).ok()).collect()
+}
+
+fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Error> {
+    parsed(json)
+}
+
+fn parsed<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, Error> {
+    serde_json::from_str(json).map_err(unreadable)
+}
+
+/// Rows that Postgres has put into JSON, each an array of its columns.
+pub(super) fn from_json<T: serde::de::DeserializeOwned>(rows: Option<String>) -> Result<Vec<T>, Error> {
+    rows.map_or(Ok(Vec::new()), |rows| parse(&rows))
+}
+
+fn count<T: TryFrom<i64>>(number: i64) -> Result<T, Error> {
+    T::try_from(number).map_err(|_| unreadable(format_args!("{number} where a count belongs")))
+}
+
+/// A count as the databases keep it.
+pub(super) fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn space(text: String) -> Result<Space, Error> {
+    Space::parse(&text).map_err(unreadable)
+}
+
+/// Spaces with how far their index is and where their log ends.
+pub(super) fn gaps(rows: Vec<(String, i64, i64)>) -> Vec<(Space, Gap)> {
+    readable(rows.into_iter().map(|(name, indexed, head)| Ok((space(name)?, Gap { indexed, head }))))
+}
+
+pub(super) fn thread_id(text: String) -> Result<ThreadId, Error> {
+    ThreadId::parse(&text).map_err(unreadable)
+}
+
+pub(super) fn event(columns: EventColumns) -> Result<Event, Error> {
+    let (seq, event_id, ts, thread, source, modality, payload, tags) = columns;
+    Ok(Event {
+        event_id,
+        ts: Timestamp::from_micros(ts),
+        source: Source::parse(&source).ok_or_else(|| unreadable(source))?,
+        modality: Modality::parse(&modality).ok_or_else(|| unreadable(modality))?,
+        payload: parse(&payload)?,
+        meta: Meta { tags: parse(&tags)? },
+        thread: thread_id(thread)?,
+        seq,
+    })
+}
+
+/// An event that this build cannot read: where it stands, its thread if that can be read, and why.
+pub(super) struct Unreadable {
+    pub seq: Seq,
+    pub thread: ThreadId,
+    pub why: Error,
+}
+
+/// Seqs and threads, until a thread's name cannot be read.
+pub(super) fn threads(rows: Vec<(i64, String)>) -> Vec<(Seq, ThreadId)> {
+    rows.into_iter().map_while(|(seq, thread)| Some((seq, ThreadId::parse(&thread).ok()?))).collect()
+}
+
+/// An event, or what can be said of it.
+pub(super) fn event_or_why(columns: EventColumns) -> Result<Event, Unreadable> {
+    let (seq, thread) = (columns.0, ThreadId::parse(&columns.3).unwrap_or_default());
+    event(columns).map_err(|why| Unreadable { seq, thread, why })
+}
+
+/// An event's JSON, if it can be read: what stands behind it is to be had all the same.
+pub(super) fn written(columns: EventColumns) -> Written {
+    let seq = columns.0;
+    let json = written_json(columns).inspect_err(|error| tracing::warn!(%error, seq, "an event is left out of a page"));
+    Written { seq, json: json.ok() }
+}
+
+/// What is stored as JSON is taken over as it is.
+fn written_json(columns: EventColumns) -> Result<Box<RawValue>, Error> {
+    let (seq, event_id, ts, thread, source, modality, payload, tags) = columns;
+    let source = Source::parse(&source).ok_or_else(|| unreadable(source))?;
+    let modality = Modality::parse(&modality).ok_or_else(|| unreadable(modality))?;
+    let (payload, tags) = (parsed::<&RawValue>(&payload)?, parsed::<&RawValue>(&tags)?);
+    let (ts, thread) = (Timestamp::from_micros(ts), &thread_id(thread)?);
+    let parts = Parts { event_id, ts, source, modality, payload, meta: Tags { tags }, thread, seq };
+    to_raw_value(&parts).map_err(unreadable)
+}
+
+/// An event's tags, written already.
+#[derive(serde::Serialize)]
+struct Tags<'a> {
+    tags: &'a RawValue,
+}
+
+pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, Error> {
+    let (
+        thread,
+        settings,
+        status,
+        head,
+        woken,
+        handled,
+        turn,
+        visible,
+        heard,
+        own,
+        calls,
+        tokens,
+        rest,
+        created,
+        updated,
+    ) = columns;
+    Ok(ThreadRow {
+        thread: thread_id(thread)?,
+        settings: parse::<Value>(&settings)?,
+        status: Status::parse(&status).ok_or_else(|| unreadable(status))?,
+        head,
+        woken,
+        handled,
+        turn: count(turn)?,
+        visible: count(visible)?,
+        heard: count(heard)?,
+        self_messages: count(own)?,
+        model_calls: count(calls)?,
+        tokens: count(tokens)?,
+        standing: if rest.is_empty() { Standing::default() } else { parse(&rest)? },
+        created: Timestamp::from_micros(created),
+        updated: Timestamp::from_micros(updated),
+    })
+}
+
+pub(super) fn placed_event(columns: PlacedColumns) -> Result<(Space, Event), Error> {
+    let (space, seq, id, ts, thread, source, modality, payload, tags) = columns;
+    Ok((self::space(space)?, event((seq, id, ts, thread, source, modality, payload, tags))?))
+}
+
+pub(super) fn placed_thread(columns: PlacedThreadColumns) -> Result<(Space, ThreadRow), Error> {
+    let (
+        space,
+        id,
+        settings,
+        status,
+        head,
+        woken,
+        handled,
+        turn,
+        visible,
+        heard,
+        own,
+        calls,
+        tokens,
+        rest,
+        created,
+        updated,
+    ) = columns;
+    let columns =
+        (id, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, rest, created, updated);
+    Ok((self::space(space)?, thread(columns)?))
+}
+
+/// `payload.text` of an event's payload column. Read here: Postgres cannot take a NUL out of JSON.
+fn payload_text(payload: &str) -> Result<String, Error> {
+    #[derive(serde::Deserialize)]
+    struct Parts<'a> {
+        #[serde(borrow)]
+        text: Option<&'a RawValue>,
+    }
+    let text = parsed::<Parts<'_>>(payload)?.text;
+    // What is not a text has no words.
+    Ok(text.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default())
+}
+
+pub(super) fn entry(columns: EntryColumns) -> Result<Entry, Error> {
+    let (key, content, related_keys, owner, updated) = columns;
+    let related_keys = parse(&related_keys)?;
+    Ok(Entry { key, content, related_keys, owner, updated: Timestamp::from_micros(updated) })
+}
+
+pub(super) fn submodule(columns: SubmoduleColumns) -> Result<SubmoduleRow, Error> {
+    let (name, prompt, updated) = columns;
+    let name = Name::parse(&name).map_err(unreadable)?;
+    Ok(SubmoduleRow { name, prompt, updated: Timestamp::from_micros(updated) })
+}
+
+pub(super) fn contact((name, target, description): ContactColumns) -> Result<ContactRow, Error> {
+    let name = Name::parse(&name).map_err(unreadable)?;
+    Ok(ContactRow { name, target: thread_id(target)?, description })
+}
+
+pub(super) fn wait((space, target, thread): (String, String, String)) -> Result<Wait, Error> {
+    Ok(Wait { space: self::space(space)?, target: thread_id(target)?, thread: thread_id(thread)? })
+}
+
+pub(super) fn two_threads((one, other): (String, String)) -> Result<(ThreadId, ThreadId), Error> {
+    Ok((thread_id(one)?, thread_id(other)?))
+}
+
+pub(super) fn timer((space, thread, name, due, note, root): TimerColumns) -> Result<TimerRow, Error> {
+    let (space, thread) = (self::space(space)?, thread_id(thread)?);
+    Ok(TimerRow { space, thread, name, due: Timestamp::from_micros(due), note, root })
+}
+
+pub(super) fn spent((calls, tokens, threads): SpentColumns) -> Result<Spent, Error> {
+    Ok(Spent { calls: count(calls)?, tokens: count(tokens)?, threads: count(threads)? })
+}
+
+/// An event as its row has it.
+pub(super) struct EventRow<'a> {
+    pub space: &'a Space,
+    pub event: &'a Event,
+    pub payload: &'a str,
+    pub tags: String,
+}
+
+impl<'a> EventRow<'a> {
+    pub fn of(space: &'a Space, event: &'a Event, payload: &'a str) -> Result<Self, Error> {
+        Ok(Self { space, event, payload, tags: json(&event.meta.tags)? })
+    }
+}
+
+/// A mark as its row has it: with the visibility and the seq of its event.
+pub(super) type MarkRow<'a> = (&'a str, i16, Seq);
+
+/// What the index that trails the log has of an event.
+pub(super) struct Indexed {
+    pub seq: Seq,
+    pub level: i16,
+    pub marks: Vec<String>,
+    pub words: BTreeSet<String>,
+}
+
+/// The columns of an event that the index is made of.
+pub(super) type IndexColumns = (i64, String, String, String, String, i16, String);
+
+impl Indexed {
+    pub fn of(event: &Event) -> Self {
+        let text = event.payload.get("text").and_then(Value::as_str).unwrap_or_default();
+        Self {
+            seq: event.seq,
+            level: event.visibility() as i16,
+            marks: marks::of(&event.thread, &event.meta.tags, event.source, event.modality),
+            words: words::of(text),
+        }
+    }
+
+    pub fn read(columns: IndexColumns) -> Result<Self, Error> {
+        let (seq, thread, source, modality, tags, level, payload) = columns;
+        let source = Source::parse(&source).ok_or_else(|| unreadable(source))?;
+        let modality = Modality::parse(&modality).ok_or_else(|| unreadable(modality))?;
+        let marks = marks::of(&thread_id(thread)?, &parse::<Vec<String>>(&tags)?, source, modality);
+        Ok(Self { seq, level, marks, words: words::of(&payload_text(&payload)?) })
+    }
+}
+
+/// The marks of these events, in the order of their key: neighbours share pages.
+pub(super) fn mark_rows(events: &[Indexed]) -> Vec<MarkRow<'_>> {
+    let mut rows = Vec::with_capacity(events.iter().map(|it| it.marks.len()).sum());
+    for Indexed { seq, level, marks, .. } in events {
+        rows.extend(marks.iter().map(|mark| (mark.as_str(), *level, *seq)));
+    }
+    rows.sort_unstable();
+    rows
+}
+
+/// Rows that are written together.
+#[derive(Default)]
+pub(super) struct Writes<'a> {
+    pub heads: Vec<(&'a Space, Position)>,
+    pub events: Vec<EventRow<'a>>,
+    /// What goes into mailboxes.
+    pub mail: Vec<(&'a Space, &'a ThreadId, Seq)>,
+    pub threads: Vec<(&'a Space, &'a ThreadRow)>,
+    /// What is added to the sums of roots.
+    pub roots: Vec<(&'a Space, Seq, Spent)>,
+}
+
+impl<'a> Writes<'a> {
+    /// The events that wake a thread go into its mailbox.
+    pub fn post(&mut self, events: impl Iterator<Item = (&'a Space, &'a Event)>) {
+        let mail = events.filter(|(_, event)| event.wakes()).map(|(space, event)| (space, &event.thread, event.seq));
+        self.mail.extend(mail);
+    }
+}

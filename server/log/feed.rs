@@ -1,0 +1,415 @@
+//! Who is told after a commit. One bounded tail of committed events a space, shared; a reader is a cursor into it and pages
+//! from the store when it is behind. Readers of one thread share an ear: they sleep while other threads talk.
+//! Hints (deltas, status) ride beside: never stored, dropped when nobody keeps up.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, broadcast, watch};
+use uuid::Uuid;
+
+use super::store::Shown;
+use crate::words::id::{Seq, Space, ThreadId};
+
+/// What is worth showing but not storing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Hint {
+    /// A piece of a reply to come: `at` counts Unicode scalars from its beginning.
+    Delta {
+        /// The thread that replies.
+        thread: ThreadId,
+        /// The id the reply's event will have.
+        event_id: Uuid,
+        /// Where the piece begins.
+        at: usize,
+        /// The piece.
+        text: String,
+    },
+    /// No more pieces: what became of them (`stored`, `partial`, `discarded`).
+    DeltaEnd {
+        /// The thread.
+        thread: ThreadId,
+        /// The reply's id.
+        event_id: Uuid,
+        /// What became of it.
+        outcome: DeltaOutcome,
+    },
+    /// A thread's status changed.
+    Status {
+        /// The thread.
+        thread: ThreadId,
+        /// What it does now.
+        status: crate::log::store::Status,
+        /// How many inputs wait.
+        queued: u32,
+    },
+    /// A thread cannot go on now, and will when it can.
+    Trouble {
+        /// The thread.
+        thread: ThreadId,
+        /// What is wrong, for people.
+        text: String,
+    },
+}
+
+impl Hint {
+    /// An event that this build cannot read.
+    pub fn unreadable(thread: ThreadId, seq: Seq) -> Self {
+        let text =
+            format!("event {seq} cannot be read by this server, and is left out; a newer one may have written it");
+        Self::Trouble { thread, text }
+    }
+
+    /// The thread it is about.
+    pub fn thread(&self) -> &ThreadId {
+        match self {
+            Self::Delta { thread, .. }
+            | Self::DeltaEnd { thread, .. }
+            | Self::Status { thread, .. }
+            | Self::Trouble { thread, .. } => thread,
+        }
+    }
+}
+
+/// What became of streamed pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeltaOutcome {
+    /// The whole reply is an event.
+    Stored,
+    /// What was sent is an event, tagged `partial`.
+    Partial,
+    /// They never happened: forget them.
+    Discarded,
+}
+
+/// What a tail has for a reader.
+#[derive(Debug)]
+pub enum Tail {
+    /// All events after the reader's position, in order, possibly none.
+    Events(Vec<Arc<Shown>>),
+    /// The tail begins later: page from the store, then ask again.
+    Behind,
+}
+
+/// Most events a tail keeps.
+const TAIL_EVENTS: usize = 1024;
+/// Most bytes of JSON a tail keeps (one event may exceed it alone).
+const TAIL_BYTES: usize = 4 << 20;
+/// Hints a slow reader may be behind before it loses the oldest: of a whole space, of a thread.
+const HINTS: (usize, usize) = (256, 64);
+
+/// Tells followers of a space what was committed to it. A space without followers costs nothing.
+#[derive(Default)]
+pub struct Feed {
+    // A plain mutex: held for a map look-up, never across an await.
+    spaces: Mutex<HashMap<Space, Arc<Channel>>>,
+    /// There may be more in a log than was told.
+    doubted: Notify,
+}
+
+#[derive(Default)]
+struct Channel {
+    // A plain mutex: held while a handful of pointers are copied, never across an await.
+    told: Mutex<Told>,
+}
+
+/// What followers were told.
+#[derive(Default)]
+struct Told {
+    /// The last ones, without a gap; none where one cannot be read.
+    events: VecDeque<Option<Arc<Shown>>>,
+    bytes: usize,
+    last: Option<Seq>,
+    /// By what is listened to: a thread and all below it, or (`None`) everything.
+    ears: HashMap<Option<ThreadId>, Ear>,
+}
+
+/// What followers of the same hear.
+struct Ear {
+    /// Everything of concern after this is among `seqs`; `None`: nothing was told since the first of them came.
+    since: Option<Seq>,
+    /// The events of concern that are in the tail.
+    seqs: VecDeque<Seq>,
+    head: watch::Sender<Seq>,
+    hints: broadcast::Sender<Hinted>,
+}
+
+/// A hint and the last event that was stored when it was made: it stands behind that one, and before the next.
+#[derive(Debug, Clone)]
+pub struct Hinted {
+    /// The hint.
+    pub hint: Arc<Hint>,
+    /// The last event before it; 0: nothing is known of any.
+    pub after: Seq,
+}
+
+impl Ear {
+    fn new(since: Option<Seq>, hints: usize) -> Self {
+        let ((head, _), (hints, _)) = (watch::channel(0), broadcast::channel(hints));
+        Self { since, seqs: VecDeque::new(), head, hints }
+    }
+}
+
+/// The ears that an event or hint of a thread concerns.
+fn concerned(thread: &ThreadId) -> impl Iterator<Item = Option<ThreadId>> {
+    [None, Some(thread.clone())].into_iter().chain(thread.ancestors().map(Some))
+}
+
+impl Told {
+    /// Adds an event; ears that hear the first of theirs from `first` on are put to those to be woken.
+    fn push(&mut self, shown: Arc<Shown>, first: Seq, woken: &mut Vec<watch::Sender<Seq>>) {
+        let seq = shown.event.seq;
+        if self.last.is_none() {
+            self.ears.values_mut().for_each(|ear| ear.since = Some(seq - 1));
+        }
+        self.last = Some(seq);
+        for key in concerned(&shown.event.thread) {
+            if let Some(ear) = self.ears.get_mut(&key) {
+                if ear.seqs.back().is_none_or(|last| *last < first) {
+                    woken.push(ear.head.clone());
+                }
+                ear.seqs.push_back(seq);
+            }
+        }
+        self.bytes += shown.json.len();
+        self.keep(Some(shown));
+    }
+
+    fn keep(&mut self, next: Option<Arc<Shown>>) {
+        self.events.push_back(next);
+        while self.events.len() > 1 && (self.events.len() > TAIL_EVENTS || self.bytes > TAIL_BYTES) {
+            self.forget_oldest();
+        }
+    }
+
+    /// What stands there concerns nobody, or cannot be read: what comes after it is told.
+    fn step_over(&mut self, seq: Seq) {
+        if self.last.is_none() {
+            self.ears.values_mut().for_each(|ear| ear.since = Some(seq));
+        }
+        self.last = Some(seq);
+        self.keep(None);
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some(oldest) = self.events.pop_front().flatten() else { return };
+        self.bytes -= oldest.json.len();
+        let seq = oldest.event.seq;
+        for key in concerned(&oldest.event.thread) {
+            if let Some(ear) = self.ears.get_mut(&key).filter(|ear| ear.seqs.front() == Some(&seq)) {
+                ear.seqs.pop_front();
+                ear.since = Some(seq);
+            }
+        }
+    }
+
+    /// The tail has no gaps: where an event is follows from the difference.
+    fn at(&self, seq: Seq) -> Option<&Arc<Shown>> {
+        let behind = usize::try_from(self.last? - seq).ok()?;
+        self.events.get(self.events.len().checked_sub(behind + 1)?)?.as_ref()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic while one of these short locks was held left nothing half done.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Feed {
+    /// Tells of committed events of one space, in order. Known ones are skipped. False: events between those known and these
+    /// are missing (another server committed them, or nobody heard that they were): what is after the gap is told once they are read.
+    pub fn committed(&self, space: &Space, events: &[Arc<Shown>]) -> bool {
+        let Some(channel) = lock(&self.spaces).get(space).cloned() else { return true };
+        let mut told = lock(&channel.told);
+        let first = told.last.map_or(0, |last| last + 1);
+        let mut woken = Vec::new();
+        let mut is_whole = true;
+        for shown in events.iter().filter(|shown| shown.event.seq >= first) {
+            is_whole = told.last.is_none_or(|last| shown.event.seq == last + 1);
+            if !is_whole {
+                break;
+            }
+            told.push(shown.clone(), first, &mut woken);
+        }
+        let last = told.last.unwrap_or(0);
+        // Nobody is woken to wait for the lock.
+        drop(told);
+        for head in woken {
+            head.send_replace(last);
+        }
+        if !is_whole {
+            self.doubt();
+        }
+        is_whole
+    }
+
+    /// An event that stands next and cannot be read is stepped over, and those who follow are told so. False: it is not the next one.
+    pub(super) fn step_over(&self, space: &Space, thread: &ThreadId, seq: Seq) -> bool {
+        let Some(channel) = lock(&self.spaces).get(space).cloned() else { return true };
+        {
+            let mut told = lock(&channel.told);
+            if told.last.is_some_and(|last| last + 1 != seq) {
+                return false;
+            }
+            told.step_over(seq);
+        }
+        self.hint(space, seq, Hint::unreadable(thread.clone(), seq));
+        true
+    }
+
+    /// Whether somebody follows all of a space.
+    pub(super) fn is_heard_whole(&self, space: &Space) -> bool {
+        let channel = lock(&self.spaces).get(space).cloned();
+        channel.is_some_and(|channel| lock(&channel.told).ears.contains_key(&None))
+    }
+
+    /// An event that stands next, and that nobody here listens for, is passed over: it need not be read. False: somebody does, or it
+    /// is not the next one.
+    pub(super) fn pass_over(&self, space: &Space, thread: &ThreadId, seq: Seq) -> bool {
+        let Some(channel) = lock(&self.spaces).get(space).cloned() else { return false };
+        let mut told = lock(&channel.told);
+        let is_next = told.last.is_some_and(|last| last + 1 == seq);
+        let passes = is_next && !concerned(thread).any(|key| told.ears.contains_key(&key));
+        if passes {
+            told.step_over(seq);
+        }
+        passes
+    }
+
+    /// Has the logs looked at: there may be more in them than was told.
+    pub fn doubt(&self) {
+        self.doubted.notify_one();
+    }
+
+    /// Waits for a reason to look. For one task.
+    pub async fn doubted(&self) {
+        self.doubted.notified().await;
+    }
+
+    /// The last seq that the followers of a space were told of; `None` where nobody follows or nothing came yet.
+    pub fn told(&self, space: &Space) -> Option<Seq> {
+        let channel = lock(&self.spaces).get(space).cloned()?;
+        let told = lock(&channel.told);
+        told.last
+    }
+
+    /// The spaces somebody follows.
+    pub fn followed(&self) -> Vec<Space> {
+        lock(&self.spaces).keys().cloned().collect()
+    }
+
+    /// Passes a hint to those who follow its thread, or the space, now; `known` is the last event that its maker has read,
+    /// which another server may have stored, so that the followers here are yet to be told of it.
+    pub fn hint(&self, space: &Space, known: Seq, hint: Hint) {
+        let Some(channel) = lock(&self.spaces).get(space).cloned() else { return };
+        let told = lock(&channel.told);
+        let hinted = Hinted { hint: Arc::new(hint), after: told.last.unwrap_or(0).max(known) };
+        for key in concerned(hinted.hint.thread()) {
+            if let Some(ear) = told.ears.get(&key) {
+                // No receiver, no hint: that is what a hint is.
+                let _ = ear.hints.send(hinted.clone());
+            }
+        }
+    }
+
+    /// Follows a space from now on, or of it only a thread and all below. Follow first, then read the store, then ask `after`:
+    /// nothing is missed.
+    pub fn follow(self: &Arc<Self>, space: &Space, thread: Option<&ThreadId>) -> Follower {
+        let mut spaces = lock(&self.spaces);
+        let channel = spaces.entry(space.clone()).or_default().clone();
+        let mut told = lock(&channel.told);
+        let since = told.last;
+        let hints = if thread.is_none() { HINTS.0 } else { HINTS.1 };
+        let ear = told.ears.entry(thread.cloned()).or_insert_with(|| Ear::new(since, hints));
+        let (head, hints) = (ear.head.subscribe(), ear.hints.subscribe());
+        drop(told);
+        Follower { head, hints, channel, space: space.clone(), thread: thread.cloned(), feed: self.clone() }
+    }
+}
+
+/// A reader of one space's commits, or of a thread's.
+pub struct Follower {
+    feed: Arc<Feed>,
+    space: Space,
+    thread: Option<ThreadId>,
+    channel: Arc<Channel>,
+    head: watch::Receiver<Seq>,
+    hints: broadcast::Receiver<Hinted>,
+}
+
+impl Follower {
+    /// What of concern was committed after `seq`, as far as the tail reaches; at most `limit` events.
+    pub fn after(&self, seq: Seq, limit: usize) -> Tail {
+        let told = lock(&self.channel.told);
+        let Some(ear) = told.ears.get(&self.thread) else { return Tail::Events(Vec::new()) };
+        match ear.since {
+            None => Tail::Events(Vec::new()),
+            Some(since) if since > seq => Tail::Behind,
+            Some(_) => {
+                let from = ear.seqs.partition_point(|of_concern| *of_concern <= seq);
+                Tail::Events(ear.seqs.range(from..).take(limit).filter_map(|seq| told.at(*seq).cloned()).collect())
+            }
+        }
+    }
+
+    /// How far a reader is that has read everything of concern up to `seq`: nothing of concern lies between.
+    pub fn passed(&self, seq: Seq) -> Seq {
+        let told = lock(&self.channel.told);
+        let Some(ear) = told.ears.get(&self.thread) else { return seq };
+        let is_complete = ear.since.is_some_and(|since| since <= seq);
+        let has_more = ear.seqs.back().is_some_and(|last| *last > seq);
+        if is_complete && !has_more { told.last.unwrap_or(seq).max(seq) } else { seq }
+    }
+
+    /// Whether everything up to `seq` was told.
+    pub fn reaches(&self, seq: Seq) -> bool {
+        lock(&self.channel.told).last.is_some_and(|last| last >= seq)
+    }
+
+    /// Waits until something of concern was committed since the last call. Cancel safe.
+    pub async fn changed(&mut self) {
+        // The sender stays as long as its followers, so this cannot fail.
+        let _ = self.head.changed().await;
+    }
+
+    /// The next hint; lost ones are skipped. Cancel safe.
+    pub async fn hint(&mut self) -> Hinted {
+        loop {
+            match self.hints.recv().await {
+                Ok(hint) => return hint,
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                // The sender stays as long as its followers.
+                Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Waits for a commit (`None`) or a hint, whichever comes first. Cancel safe.
+    pub async fn next(&mut self) -> Option<Hinted> {
+        let Self { head, hints, .. } = self;
+        loop {
+            tokio::select! {
+                _ = head.changed() => return None,
+                hint = hints.recv() => match hint {
+                    Ok(hint) => return Some(hint),
+                    Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+                },
+            }
+        }
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let mut spaces = lock(&self.feed.spaces);
+        let mut told = lock(&self.channel.told);
+        // This follower's own receiver still counts.
+        if told.ears.get(&self.thread).is_some_and(|ear| ear.head.receiver_count() <= 1) {
+            told.ears.remove(&self.thread);
+        }
+        if told.ears.is_empty() {
+            spaces.remove(&self.space);
+        }
+    }
+}

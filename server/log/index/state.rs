@@ -1,0 +1,284 @@
+//! What is known of the spaces whose index is behind, and of those who wait for it.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Bound;
+
+use tokio::sync::oneshot;
+
+use crate::log::store::Error;
+use crate::words::id::{Seq, Space};
+
+/// Spaces that share one transaction, at most.
+const SPACES: usize = 64;
+
+/// How far the index of a space is behind its log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::log) struct Gap {
+    /// The last event that is in the index.
+    pub indexed: Seq,
+    /// The last event of the log.
+    pub head: Seq,
+}
+
+/// What became of a space in a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::log) struct Added {
+    /// The last event that is in the index, whoever added it.
+    pub upto: Seq,
+    /// There may be more.
+    pub more: bool,
+}
+
+/// One who waits until an event is in the index.
+pub(super) struct Waiter {
+    pub upto: Seq,
+    /// It waited when the transaction began.
+    pub promised: bool,
+    pub answer: oneshot::Sender<Result<(), Error>>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    /// Spaces that are to be gone on with.
+    pub behind: BTreeMap<Space, Behind>,
+    /// Those that failed, until there is more to add or somebody waits for them.
+    resting: BTreeMap<Space, Behind>,
+    waiting: HashMap<Space, Vec<Waiter>>,
+    /// The spaces somebody waits for; the first is served next.
+    pub round: VecDeque<Space>,
+    /// Events of `behind` that are not in the index, but for those of spaces that fail.
+    pub without: i64,
+    /// How often the log grew.
+    pub grown: u64,
+    pub closed: bool,
+}
+
+/// A space that has events which are not in the index. Positions, not counts: of several servers on one database each appends to
+/// the log and adds to the index.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Behind {
+    gap: Gap,
+    /// Where the log ended, as far as was known, when the last transaction began.
+    began: Seq,
+    /// So many of them were not there when this server found it so, or fewer: no append waits for these.
+    found: i64,
+    /// Its last transaction failed: the next is its alone, and nobody is kept waiting for it.
+    failing: bool,
+}
+
+impl Behind {
+    fn new(gap: Gap, found: i64) -> Self {
+        Self { gap, began: 0, found, failing: false }
+    }
+
+    fn missing(&self) -> i64 {
+        self.gap.head - self.gap.indexed
+    }
+
+    /// Whether so many that are missing leave room for more, or nobody adds them.
+    pub fn has_room(&self, most: i64) -> bool {
+        self.failing || self.missing() - self.found <= most
+    }
+
+    fn counted(&self) -> i64 {
+        if self.failing { 0 } else { self.missing() }
+    }
+}
+
+impl State {
+    /// A space is known to be so far now; `found`: without an append of this server.
+    pub fn know(&mut self, space: &Space, gap: Gap, found: bool) {
+        if let Some(behind) = self.resting.remove(space) {
+            self.behind.insert(space.clone(), behind);
+        }
+        if let Some(behind) = self.behind.get_mut(space) {
+            let before = behind.counted();
+            behind.gap.head = behind.gap.head.max(gap.head);
+            self.without += behind.counted() - before;
+            return;
+        }
+        let missing = gap.head - gap.indexed;
+        self.without += missing;
+        self.behind.insert(space.clone(), Behind::new(gap, if found { missing } else { 0 }));
+    }
+
+    /// What is in the index of a space after a transaction.
+    pub fn added(&mut self, space: &Space, Added { upto, more }: Added) {
+        let Some(mut behind) = self.behind.remove(space) else { return };
+        self.without -= behind.counted();
+        // What was not there, although it was stored before, is not there any more: a database may have lost it.
+        let known = if behind.gap.head == behind.began && !more { upto } else { behind.gap.head };
+        behind.gap = Gap { indexed: upto, head: known.max(upto + i64::from(more)) };
+        (behind.failing, behind.found) = (false, behind.found.min(behind.missing()));
+        if behind.missing() > 0 {
+            self.without += behind.counted();
+            self.behind.insert(space.clone(), behind);
+        }
+    }
+
+    /// It failed: whether that is news.
+    pub fn failed(&mut self, space: &Space) -> bool {
+        let Some(mut behind) = self.behind.remove(space) else { return false };
+        self.without -= behind.counted();
+        let is_news = !std::mem::replace(&mut behind.failing, true);
+        self.resting.insert(space.clone(), behind);
+        is_news
+    }
+
+    /// Those who wait for nothing more after a transaction that began when they waited already, or went so far. The others are
+    /// served again, after all who wait now.
+    pub fn served(&mut self, space: &Space, Added { upto, more }: Added) -> Vec<Waiter> {
+        let waiters = self.answered(space);
+        let is_served = |waiter: &Waiter| waiter.upto <= upto || (waiter.promised && !more);
+        let (served, left): (Vec<_>, Vec<_>) = waiters.into_iter().partition(is_served);
+        if !left.is_empty() {
+            self.waiting.insert(space.clone(), left);
+            self.round.push_back(space.clone());
+        }
+        served
+    }
+
+    /// One more waits for a space.
+    pub fn wait(&mut self, space: &Space, waiter: Waiter) {
+        let waiters = self.waiting.entry(space.clone()).or_default();
+        waiters.push(waiter);
+        if waiters.len() == 1 {
+            self.round.push_back(space.clone());
+        }
+    }
+
+    /// All who wait for any space.
+    pub fn all_waiting(&mut self) -> Vec<Waiter> {
+        self.round.clear();
+        std::mem::take(&mut self.waiting).into_values().flatten().collect()
+    }
+
+    /// All who wait for a space: they wait no more.
+    pub fn answered(&mut self, space: &Space) -> Vec<Waiter> {
+        self.round.retain(|other| other != space);
+        self.waiting.remove(space).unwrap_or_default()
+    }
+
+    /// The first of these spaces that one transaction may take: one that failed has its own.
+    pub fn batch<'a>(&self, spaces: impl Iterator<Item = &'a Space>) -> Vec<Space> {
+        let mut batch = Vec::new();
+        for space in spaces {
+            let is_failing = self.behind.get(space).is_some_and(|behind| behind.failing);
+            if is_failing && !batch.is_empty() {
+                break;
+            }
+            batch.push(space.clone());
+            if is_failing || batch.len() == SPACES {
+                break;
+            }
+        }
+        batch
+    }
+
+    /// The spaces that are to be gone on with, those after this one first: a busy one does not keep the others waiting.
+    pub fn in_turn(&self, after: Option<&Space>) -> impl Iterator<Item = &Space> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let later = self.behind.range((from, Bound::Unbounded));
+        let earlier = after.into_iter().flat_map(|last| self.behind.range(..=last));
+        later.chain(earlier).map(|(space, _)| space)
+    }
+
+    /// A transaction begins: it has what is stored now.
+    pub fn begin(&mut self, spaces: &[Space]) {
+        for space in spaces {
+            self.behind.get_mut(space).into_iter().for_each(|behind| behind.began = behind.gap.head);
+            self.waiting.get_mut(space).into_iter().flatten().for_each(|waiter| waiter.promised = true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What happens to a space: its log grows here or elsewhere, somebody asks, others add to its index, a transaction comes to its end.
+    #[derive(Debug, Clone)]
+    enum Step {
+        Grows(usize, i64, bool),
+        Asks(usize),
+        Elsewhere(usize, i64),
+        Adds(i64),
+        Fails,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0usize..4, 1i64..9, any::<bool>()).prop_map(|(space, events, here)| Step::Grows(space, events, here)),
+            (0usize..4).prop_map(Step::Asks),
+            (0usize..4, 1i64..9).prop_map(|(space, events)| Step::Elsewhere(space, events)),
+            (1i64..9).prop_map(Step::Adds),
+            Just(Step::Fails),
+        ]
+    }
+
+    proptest! {
+        /// Whoever appends and whoever adds: what is counted is what is missing of what is known here, and who waits has a turn.
+        #[test]
+        fn what_is_counted_is_what_is_missing(steps in prop::collection::vec(step(), 1..60)) {
+            let spaces: Vec<Space> = ["a", "b", "c", "d"].iter().map(|name| Space::parse(name).unwrap()).collect();
+            let mut logs = [Gap { indexed: 0, head: 0 }; 4];
+            let (mut state, mut answers, mut last) = (State::default(), Vec::new(), None);
+            for step in steps {
+                match step {
+                    Step::Grows(at, events, here) => {
+                        let before = logs[at].head;
+                        logs[at].head += events;
+                        if here {
+                            state.know(&spaces[at], Gap { indexed: before, head: logs[at].head }, false);
+                        }
+                    }
+                    Step::Asks(at) => {
+                        let Gap { indexed, head } = logs[at];
+                        if indexed < head {
+                            let (answer, answered) = oneshot::channel();
+                            state.know(&spaces[at], logs[at], true);
+                            state.wait(&spaces[at], Waiter { upto: head, promised: false, answer });
+                            answers.push((at, head, answered));
+                        }
+                    }
+                    Step::Elsewhere(at, events) => logs[at].indexed = logs[at].head.min(logs[at].indexed + events),
+                    Step::Adds(most) => {
+                        let of_round = state.batch(state.round.iter());
+                        let batch = if of_round.is_empty() { state.batch(state.in_turn(last.as_ref())) } else { of_round };
+                        state.begin(&batch);
+                        for space in &batch {
+                            let log = &mut logs[spaces.iter().position(|it| it == space).unwrap()];
+                            let upto = log.head.min(log.indexed + most);
+                            let added = Added { upto, more: upto == log.indexed + most };
+                            log.indexed = upto;
+                            state.added(space, added);
+                            state.served(space, added).into_iter().for_each(|waiter| drop(waiter.answer.send(Ok(()))));
+                            let known = state.behind.get(space).map(|behind| behind.gap);
+                            prop_assert!(known.is_none_or(|known| known.indexed == log.indexed && known.head <= log.head + 1));
+                            last = Some(space.clone());
+                        }
+                    }
+                    Step::Fails => {
+                        if let Some(space) = state.batch(state.in_turn(last.as_ref())).first() {
+                            state.failed(space);
+                            state.answered(space).into_iter().for_each(|waiter| drop(waiter.answer.send(Err(Error::Broken("no".into())))));
+                        }
+                    }
+                }
+                prop_assert_eq!(state.without, state.behind.values().map(Behind::counted).sum::<i64>());
+                prop_assert!(state.behind.values().chain(state.resting.values()).all(|behind| behind.missing() > 0));
+                prop_assert!(state.behind.keys().all(|space| !state.resting.contains_key(space)));
+                prop_assert_eq!(state.round.len(), state.waiting.len());
+                prop_assert!(state.round.iter().all(|space| state.waiting.contains_key(space) && state.behind.contains_key(space)));
+                // Whoever is answered well finds the event.
+                for (at, upto, answered) in &mut answers {
+                    if let Ok(Ok(())) = answered.try_recv() {
+                        prop_assert!(logs[*at].indexed >= *upto);
+                    }
+                }
+            }
+        }
+    }
+}

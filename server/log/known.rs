@@ -1,0 +1,258 @@
+//! Cache of what the one connection that writes wrote last: where the logs end, the rows of the threads that something was
+//! appended to lately, and what of it a model may see; and the voices that were asked for. On SQLite nobody else writes, so none
+//! of it need be read again. On Postgres others do: there it is asked whether the log, or the thread, still ends where it did.
+//! What is not here is in the database.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::append::{Plan, Position};
+use super::query::{Order, Query};
+use super::store::{Shown, SubmoduleRow, ThreadRow};
+use crate::event::envelope::{Event, Visibility};
+use crate::words::id::{Seq, Space, ThreadId};
+
+/// Most heads, and most spaces whose voices are kept: more, and they are begun anew.
+const SPACES: usize = 256;
+/// Most threads of a generation.
+const THREADS: usize = 512;
+/// Most bytes of a generation's events, as JSON.
+const BYTES: usize = 4 << 20;
+/// Most events of a thread: a turn or two.
+const EVENTS: usize = 32;
+
+/// Shared by the connection that writes, which fills it after its commits, and those who read.
+#[derive(Clone, Default)]
+pub(in crate::log) struct Known(Arc<Mutex<Rows>>);
+
+type Key = (Space, ThreadId);
+
+/// Where a space's log ends.
+struct Head {
+    position: Position,
+    /// Rows that were written in this age of the space are what they are in the database, as long as the log ends here.
+    age: u64,
+    /// The last commit found the log where the one before it had left it.
+    alone: bool,
+}
+
+#[derive(Default)]
+struct Rows {
+    heads: HashMap<Space, Head>,
+    /// How many ages there have been.
+    ages: u64,
+    /// Threads written to lately.
+    young: Generation,
+    /// Those before them; when the young ones are too many, they become the old ones, and these are forgotten.
+    old: Generation,
+    voices: HashMap<Space, Vec<SubmoduleRow>>,
+    /// How often voices changed.
+    changes: u64,
+}
+
+#[derive(Default)]
+struct Generation {
+    threads: HashMap<Key, Thread>,
+    bytes: usize,
+}
+
+struct Thread {
+    row: ThreadRow,
+    /// See `Head::age`.
+    age: u64,
+    /// Every public event of the thread after this is among `events`.
+    since: Seq,
+    /// And every one at all that a model may see.
+    has_visible: bool,
+    events: VecDeque<Arc<Shown>>,
+    bytes: usize,
+}
+
+impl Known {
+    pub fn head(&self, space: &Space) -> Option<Position> {
+        self.lock().heads.get(space).map(|head| head.position)
+    }
+
+    /// Where the logs end, if nobody else has written to any of them lately.
+    pub fn heads(&self, spaces: &BTreeSet<Space>) -> Option<BTreeMap<Space, Position>> {
+        let known = self.lock();
+        let head = |space| known.heads.get(space).filter(|head| head.alone).map(|head| head.position);
+        spaces.iter().map(|space| Some((space.clone(), head(space)?))).collect()
+    }
+
+    /// Where the logs end as the database has it, before a commit: what was known of a log that others have grown is forgotten.
+    pub fn met(&self, heads: &BTreeMap<Space, Position>) {
+        let mut known = self.lock();
+        for (space, position) in heads {
+            let alone = known.heads.get(space).is_some_and(|head| head.position == *position);
+            match known.heads.get_mut(space) {
+                Some(head) if alone => head.alone = true,
+                _ => known.begin_age(space, *position),
+            }
+        }
+    }
+
+    /// A thread's row, as it was written last: it is the same as long as the thread ends where the row says.
+    pub fn thread(&self, key: &Key) -> Option<ThreadRow> {
+        self.lock().thread(key).map(|thread| thread.row.clone())
+    }
+
+    /// A thread's row, as long as its log ends where it is known to.
+    pub fn current(&self, key: &Key) -> Option<ThreadRow> {
+        let known = self.lock();
+        let age = known.heads.get(&key.0)?.age;
+        known.thread(key).filter(|thread| thread.age == age).map(|thread| thread.row.clone())
+    }
+
+    /// A thread's row as the database has it: when others have appended to the thread, what is known of it is not all there is.
+    pub fn met_thread(&self, space: &Space, row: &ThreadRow) {
+        let key = (space.clone(), row.thread.clone());
+        let mut known = self.lock();
+        if known.thread(&key).is_some_and(|thread| thread.row.head < row.head) {
+            drop(known.young.remove(&key).or_else(|| known.old.remove(&key)));
+        }
+    }
+
+    /// What a query asks for, if it is all here, and the seq of its thread's last event.
+    pub fn events(&self, space: &Space, query: &Query) -> Option<(Vec<Event>, Seq)> {
+        let thread = query.thread.as_ref()?;
+        if query.subtree || query.text.is_some() || query.least() < Visibility::State {
+            return None;
+        }
+        let (found, head) = {
+            let known = self.lock();
+            let thread = known.thread(&(space.clone(), thread.clone()))?;
+            (thread.page(query)?, thread.row.head)
+        };
+        Some((found.into_iter().map(|shown| shown.event.clone()).collect(), head))
+    }
+
+    /// A space's voices, or else how often voices have changed until now.
+    pub fn voices(&self, space: &Space) -> Result<Vec<SubmoduleRow>, u64> {
+        let known = self.lock();
+        known.voices.get(space).cloned().ok_or(known.changes)
+    }
+
+    /// Keeps a space's voices as they were read, unless any have changed since `changes` was said.
+    pub fn keep_voices(&self, space: &Space, changes: u64, voices: &[SubmoduleRow]) {
+        let mut known = self.lock();
+        if known.changes == changes {
+            if known.voices.len() >= SPACES {
+                known.voices.clear();
+            }
+            known.voices.insert(space.clone(), voices.to_vec());
+        }
+    }
+
+    /// Takes over what was committed.
+    pub fn take(&self, plan: &Plan) {
+        let mut known = self.lock();
+        if known.heads.len() + plan.heads.len() > SPACES {
+            known.heads.clear();
+        }
+        for (space, position) in &plan.heads {
+            match known.heads.get_mut(space) {
+                Some(head) => head.position = *position,
+                None => known.begin_age(space, *position),
+            }
+        }
+        for (space, _) in plan.rows.submodules.keys() {
+            known.voices.remove(space);
+            known.changes += 1;
+        }
+        let mut events: HashMap<(&Space, &ThreadId), Vec<&Arc<Shown>>> = HashMap::new();
+        for (space, shown) in plan.shown() {
+            events.entry((space, &shown.event.thread)).or_default().push(shown);
+        }
+        for (key, row) in &plan.rows.threads {
+            known.write(key, row, events.remove(&(&key.0, &key.1)).unwrap_or_default());
+        }
+    }
+
+    /// After a commit that failed, perhaps, and after rows were made anew.
+    pub fn forget(&self) {
+        let mut known = self.lock();
+        *known = Rows { changes: known.changes + 1, ages: known.ages, ..Rows::default() };
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Rows> {
+        // Held for look-ups, never across an await; a panic meanwhile left at worst a row too few.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Rows {
+    fn begin_age(&mut self, space: &Space, position: Position) {
+        self.ages += 1;
+        let alone = false;
+        self.heads.insert(space.clone(), Head { position, age: self.ages, alone });
+    }
+
+    fn thread(&self, key: &Key) -> Option<&Thread> {
+        self.young.threads.get(key).or_else(|| self.old.threads.get(key))
+    }
+
+    fn write(&mut self, key: &Key, row: &ThreadRow, events: Vec<&Arc<Shown>>) {
+        let age = self.heads.get(&key.0).map_or(0, |head| head.age);
+        let before = self.young.remove(key).or_else(|| self.old.remove(key));
+        let thread = match before {
+            Some(thread) => Thread { row: row.clone(), age, ..thread },
+            None => {
+                let since = events.first().map_or(row.head, |first| first.event.seq - 1);
+                Thread { row: row.clone(), age, since, has_visible: false, events: VecDeque::new(), bytes: 0 }
+            }
+        };
+        if self.young.threads.len() >= THREADS || self.young.bytes >= BYTES {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(key.clone(), thread.with(events));
+    }
+}
+
+impl Generation {
+    fn remove(&mut self, key: &Key) -> Option<Thread> {
+        let thread = self.threads.remove(key)?;
+        self.bytes -= thread.bytes;
+        Some(thread)
+    }
+
+    fn insert(&mut self, key: Key, thread: Thread) {
+        self.bytes += thread.bytes;
+        self.threads.insert(key, thread);
+    }
+}
+
+impl Thread {
+    fn with(mut self, events: Vec<&Arc<Shown>>) -> Self {
+        for shown in events.into_iter().filter(|shown| shown.event.visibility() >= Visibility::State) {
+            self.bytes += shown.json.len();
+            self.events.push_back(shown.clone());
+        }
+        while self.events.len() > EVENTS || (self.bytes > BYTES / 16 && self.events.len() > 1) {
+            self.forget_oldest();
+        }
+        let visible = self.events.iter().filter(|shown| shown.event.visibility() >= Visibility::Voice);
+        self.has_visible = visible.count() as u64 == self.row.visible;
+        self
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(oldest) = self.events.pop_front() {
+            self.bytes -= oldest.json.len();
+            self.since = oldest.event.seq;
+        }
+    }
+
+    fn page(&self, query: &Query) -> Option<Vec<Arc<Shown>>> {
+        let limit = usize::try_from(query.limit.max(1)).unwrap_or(usize::MAX);
+        let is_whole =
+            query.after.unwrap_or(0) >= self.since || (self.has_visible && query.least() >= Visibility::Voice);
+        let asked = self.events.iter().filter(|shown| query.matches(&shown.event)).cloned();
+        let found: Vec<_> = match query.order {
+            Order::Descending => asked.rev().take(limit).collect(),
+            Order::Ascending if is_whole => asked.take(limit).collect(),
+            Order::Ascending => return None,
+        };
+        (is_whole || found.len() == limit).then_some(found)
+    }
+}

@@ -1,0 +1,129 @@
+//! Leases of a store that one process has for itself: in memory, so that taking one costs no commit. Their numbers begin
+//! above all that an earlier process gave out.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::store::Fence;
+use crate::words::id::{Space, ThreadId};
+
+type Key = (Space, ThreadId);
+
+/// Who may append to which thread.
+pub(super) struct Leases {
+    // A plain mutex: held for a few map look-ups, never across an await.
+    state: Mutex<State>,
+    settled: Notify,
+}
+
+struct State {
+    last: i64,
+    held: HashMap<Key, (i64, Instant)>,
+    /// Threads that a transaction appends to under a lease: nobody else gets one before its end.
+    appending: HashSet<Key>,
+}
+
+fn key(fence: &Fence) -> Key {
+    (fence.space.clone(), fence.thread.clone())
+}
+
+impl State {
+    fn has(&self, fence: &Fence) -> bool {
+        self.held.get(&key(fence)).is_some_and(|(number, _)| *number == fence.number)
+    }
+}
+
+impl Leases {
+    /// No leases yet; numbers begin after `last`.
+    pub fn new(last: i64) -> Self {
+        let state = State { last, held: HashMap::new(), appending: HashSet::new() };
+        Self { state: Mutex::new(state), settled: Notify::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic while this short lock was held left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the lease, unless somebody has it. Waits for a commit under an older one.
+    pub async fn take(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Option<Fence> {
+        let key = (space.clone(), thread.clone());
+        loop {
+            let settled = self.settled.notified();
+            tokio::pin!(settled);
+            // Enlisted before the look, so that no end of a commit is missed.
+            settled.as_mut().enable();
+            if let Some(outcome) = self.try_take(&key, ttl) {
+                return outcome;
+            }
+            settled.await;
+        }
+    }
+
+    fn try_take(&self, key: &Key, ttl: Duration) -> Option<Option<Fence>> {
+        let mut state = self.lock();
+        if state.held.get(key).is_some_and(|(_, until)| *until > Instant::now()) {
+            return Some(None);
+        }
+        if state.appending.contains(key) {
+            return None;
+        }
+        state.last += 1;
+        let number = state.last;
+        state.held.insert(key.clone(), (number, Instant::now() + ttl));
+        Some(Some(Fence { space: key.0.clone(), thread: key.1.clone(), number }))
+    }
+
+    /// Prolongs leases; returns the lost ones.
+    pub fn renew(&self, fences: &[Fence], ttl: Duration) -> Vec<Fence> {
+        let mut state = self.lock();
+        let (kept, lost): (Vec<&Fence>, Vec<&Fence>) = fences.iter().partition(|fence| state.has(fence));
+        for fence in kept {
+            state.held.insert(key(fence), (fence.number, Instant::now() + ttl));
+        }
+        lost.into_iter().cloned().collect()
+    }
+
+    /// Gives a lease back.
+    pub fn release(&self, fence: &Fence) {
+        let mut state = self.lock();
+        if state.has(fence) {
+            state.held.remove(&key(fence));
+        }
+    }
+
+    /// Those that hold; they stay until `settled`.
+    pub fn begin(&self, fences: &[Fence]) -> HashSet<Fence> {
+        let mut state = self.lock();
+        let held: HashSet<Fence> = fences.iter().filter(|fence| state.has(fence)).cloned().collect();
+        state.appending.extend(held.iter().map(key));
+        held
+    }
+
+    /// The transaction is over.
+    pub fn settle(&self, released: &[Fence]) {
+        for fence in released {
+            self.release(fence);
+        }
+        let mut state = self.lock();
+        if !state.appending.is_empty() {
+            state.appending.clear();
+            self.settled.notify_waiters();
+        }
+    }
+
+    /// Whether somebody has it now.
+    pub fn is_held(&self, space: &Space, thread: &ThreadId) -> bool {
+        let state = self.lock();
+        state.held.get(&(space.clone(), thread.clone())).is_some_and(|(_, until)| *until > Instant::now())
+    }
+
+    /// How many somebody has.
+    pub fn len(&self) -> usize {
+        self.lock().held.len()
+    }
+}

@@ -1,0 +1,117 @@
+//! Where an event is to be found: under its marks. A mark is a scope (the space, its thread, below an ancestor) alone or
+//! with one of the event's tags; under each mark the events stand sorted by who may see them, then by seq. So a page is
+//! the first rows of a few sorted runs, whatever is asked and however long the log is. Marks are many, and far apart: written
+//! with their events they would be most of a commit. So they trail the log with the full-text index, in large pieces. Who asks
+//! for a scope alone reads the end of the log besides, event by event; who asks for tags waits for the index.
+
+use std::collections::BTreeSet;
+
+use super::query::{Query, Show};
+use crate::event::envelope::{Modality, Source, Visibility, tag};
+use crate::words::id::ThreadId;
+
+/// Longer tags are known by their beginning and their hash: a database has a limit for what is in an index.
+const TAG_MAX: usize = 512;
+
+/// A tag (in lower case) as a mark has it. Any text, for a log may have been written by a server that took more: what could be
+/// stored can be indexed.
+pub fn of_tag(tag: &str) -> String {
+    if tag.len() <= TAG_MAX && !tag.contains('\0') {
+        return format!("#{tag}");
+    }
+    let head = tag[..tag.floor_char_boundary(TAG_MAX)].replace('\0', "\u{fffd}");
+    format!("#{head}…{}", crate::words::text::sha256(tag.as_bytes()))
+}
+
+/// The marks of an event, each once.
+pub fn of(thread: &ThreadId, tags: &[String], from: Source, kind: Modality) -> Vec<String> {
+    let tags = tags.iter().map(|tag| of_tag(&tag.to_lowercase()));
+    let alone = std::iter::once(String::new());
+    let kinds: BTreeSet<String> = alone.chain(tags).chain(source(from)).chain(modality(kind)).collect();
+    scopes(thread).flat_map(|scope| kinds.iter().map(move |kind| format!("{scope}{kind}"))).collect()
+}
+
+/// Whether a query has to wait for the marks of the last events.
+pub fn waits(query: &Query) -> bool {
+    kinds(query) != [""]
+}
+
+/// The runs that hold what a query asks for, besides what `covers` leaves to be checked event by event.
+pub fn runs(query: &Query) -> Vec<(String, Visibility)> {
+    let scopes = match &query.thread {
+        None => vec![String::new()],
+        Some(thread) if query.subtree => vec![thread.to_string(), below(thread)],
+        Some(thread) => vec![thread.to_string()],
+    };
+    let kinds = kinds(query);
+    let mut runs = Vec::new();
+    for scope in &scopes {
+        for kind in &kinds {
+            runs.extend(query.levels().map(|level| (format!("{scope}{kind}"), level)));
+        }
+    }
+    runs
+}
+
+/// Whether the marks alone tell what source and modality an event has.
+pub fn covers(query: &Query) -> bool {
+    let conditions =
+        usize::from(query.has_tags()) + usize::from(query.source.is_some()) + usize::from(query.modality.is_some());
+    conditions == 0 || (conditions == 1 && kinds(query) != [""])
+}
+
+/// Tags are the sharpest; then a rare source or modality; else anything.
+fn kinds(query: &Query) -> Vec<String> {
+    if query.has_tags() {
+        return query.tags().iter().map(|tag| of_tag(tag)).collect();
+    }
+    let rare = query.modality.and_then(modality).or(query.source.and_then(source));
+    vec![rare.unwrap_or_default()]
+}
+
+/// Most events are internal: those are found by leaving out the others.
+fn source(source: Source) -> Option<String> {
+    (source != Source::Internal).then(|| format!("={source}"))
+}
+
+/// Most events are text or state.
+fn modality(modality: Modality) -> Option<String> {
+    matches!(modality, Modality::Image | Modality::Audio).then(|| format!("={modality}"))
+}
+
+fn scopes(thread: &ThreadId) -> impl Iterator<Item = String> {
+    [String::new(), thread.to_string()].into_iter().chain(thread.ancestors().map(|above| below(&above)))
+}
+
+fn below(thread: &ThreadId) -> String {
+    format!("{thread}.")
+}
+
+impl Query {
+    /// The tags that count: in lower case, each once, blank ones left out.
+    pub fn tags(&self) -> BTreeSet<String> {
+        self.tags.iter().map(|tag| tag.trim().to_lowercase()).filter(|tag| !tag.is_empty()).collect()
+    }
+
+    fn has_tags(&self) -> bool {
+        self.tags.iter().any(|tag| !tag.trim().is_empty())
+    }
+
+    /// The least visible kind of event that is shown.
+    pub fn least(&self) -> Visibility {
+        match self.show {
+            Show::All => Visibility::Debug,
+            Show::Public if self.tags().contains(tag::DEBUG) => Visibility::Debug,
+            Show::Public => Visibility::State,
+            Show::Visible => Visibility::Voice,
+            Show::Heard => Visibility::Heard,
+        }
+    }
+
+    fn levels(&self) -> impl Iterator<Item = Visibility> + use<> {
+        let least = self.least();
+        [Visibility::Debug, Visibility::State, Visibility::Voice, Visibility::Heard]
+            .into_iter()
+            .filter(move |level| *level >= least)
+    }
+}

@@ -1,0 +1,78 @@
+//! Blobs: written over connections of their own, beside the appends.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use tokio::time::timeout;
+
+use super::life::Life;
+use super::{ACQUIRE, put_blob, sql};
+use crate::log::store::{Blob, Error};
+use crate::tasks::share::Places;
+use crate::words::id::Space;
+
+/// Connections that write blobs; opened when they are needed, and closed when they are not any more.
+const CONNECTIONS: u32 = 4;
+
+/// How long one may take: longer than the database gives its statement.
+const LIMIT: Duration = Duration::from_secs(35);
+
+/// Where blobs are written.
+pub(super) struct Blobs {
+    pool: PgPool,
+    places: Places,
+}
+
+impl Blobs {
+    pub fn new(options: &PgConnectOptions, life: &Life, share: f64) -> Self {
+        let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(ACQUIRE);
+        Self {
+            pool: life.guard(pool).connect_lazy_with(options.clone()),
+            places: Places::new("blobs", CONNECTIONS, share),
+        }
+    }
+
+    /// Stores a blob. Waits for its space's turn as long as that takes.
+    pub async fn put(&self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
+        let _place = self.places.take(space).await;
+        match self.try_put(space, sha256, blob).await {
+            // Perhaps only the connection was lost, perhaps after the commit: what is there is found, as an append is.
+            Err(Error::Unavailable(reason)) => {
+                tracing::warn!(reason, "a blob could not be written; once more");
+                self.try_put(space, sha256, blob).await
+            }
+            other => other,
+        }
+    }
+
+    async fn try_put(&self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
+        let mut connection = self.pool.acquire().await.map_err(sql::error)?;
+        match timeout(LIMIT, put_blob(&mut connection, space, sha256, blob)).await {
+            Ok(put) => put,
+            Err(_) => {
+                // The pool would wait for it, too.
+                drop(connection.detach());
+                Err(sql::no_answer())
+            }
+        }
+    }
+
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+type Row = (String, String, String, Vec<u8>);
+
+/// The next blob of all spaces after a key.
+pub(in crate::log) async fn read_blob(
+    connection: &mut PgConnection,
+    after: &(String, String),
+) -> Result<Option<(Space, String, Blob)>, Error> {
+    let text = "select space, sha256, mime, bytes from blobs where (space, sha256) > ($1, $2) \
+         order by space, sha256 limit 1";
+    let row: Result<Option<Row>, _> =
+        sqlx::query_as(text).bind(&after.0).bind(&after.1).fetch_optional(connection).await;
+    let Some((space, sha256, mime, bytes)) = row.map_err(sql::error)? else { return Ok(None) };
+    Ok(Some((sql::space(space)?, sha256, Blob { mime, bytes: bytes.into() })))
+}

@@ -1,0 +1,259 @@
+//! Many rows in one statement: columns go as arrays, `unnest` makes them rows again.
+
+use std::collections::BTreeMap;
+
+use sqlx::Arguments;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgArguments, PgConnection};
+
+use super::{columns, json, sql, stored, vector};
+use crate::log::append::Position;
+use crate::log::rank;
+use crate::log::rows::Rows;
+use crate::log::sql::{Indexed, Writes, mark_rows};
+use crate::log::store::{Entry, Error, Fence, ThreadRow};
+use crate::words::id::{Space, ThreadId};
+
+/// Everything in one statement, one trip: each part is as it would be alone. What comes first, and on what all of it depends.
+macro_rules! put_text {
+    ($first:expr, $if:expr) => {
+        concat!(
+            "with ", $first,
+            "h as (insert into spaces (space, head, ts) select * from unnest($1::text[], $2::bigint[], $3::bigint[])", $if,
+            " on conflict (space) do update set head = excluded.head, ts = excluded.ts), ",
+            "e as (insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility) ",
+            "select * from unnest($4::text[], $5::bigint[], $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::text[], ",
+            "$11::text[], $12::text[], $13::smallint[])", $if, "), ",
+            "m as (insert into mailboxes (space, thread, seq) ",
+            "select * from unnest($14::text[], $15::text[], $16::bigint[])", $if, "), ",
+            "t as (insert into threads (space, ",
+            sql::thread_columns!(),
+            ", awaits) select * from unnest($17::text[], $18::text[], $19::text[], $20::text[], $21::bigint[], $22::bigint[], ",
+            "$23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[], $29::bigint[], ",
+            "$30::text[], $31::bigint[], $32::bigint[], $33::text[])", $if,
+            " on conflict (space, thread) do update set settings = excluded.settings, ",
+            "status = excluded.status, head = excluded.head, woken = excluded.woken, handled = excluded.handled, ",
+            "turn = excluded.turn, visible = excluded.visible, heard = excluded.heard, ",
+            "self_messages = excluded.self_messages, model_calls = excluded.model_calls, tokens = excluded.tokens, ",
+            "standing = excluded.standing, updated = excluded.updated, awaits = excluded.awaits), ",
+            "r as (insert into roots (space, root, calls, tokens, threads) ",
+            "select * from unnest($37::text[], $38::bigint[], $39::bigint[], $40::bigint[], $41::bigint[])", $if,
+            " on conflict (space, root) do update set calls = roots.calls + excluded.calls, ",
+            "tokens = roots.tokens + excluded.tokens, threads = roots.threads + excluded.threads), ",
+            "l as (update leases l set number = 0, until = '-infinity' ",
+            "from (select * from unnest($34::text[], $35::text[], $36::bigint[])", $if, ") f (space, thread, number) ",
+            "where l.space = f.space and l.thread = f.thread and l.number = f.number) ",
+        )
+    };
+}
+
+const PUT: &str = concat!(put_text!("", ""), "select true");
+
+/// The same if nothing has changed since it was planned: the leases hold, the logs end where they ended, nobody has made the
+/// rows anew, and it is still waited for: what was kept by a network until after it was refused is not stored. Leases are locked
+/// first, then the spaces, each in order, as a transaction does it.
+const PUT_IF: &str = concat!(
+    put_text!(
+        "held as materialized (select l.number from unnest($42::text[], $43::text[], $44::bigint[]) f (space, thread, number) \
+         cross join lateral (select number from leases where space = f.space and thread = f.thread and number = f.number \
+         for no key update) l), \
+         ends as materialized (select space, head from spaces where space = any($1) order by space for update), \
+         same as materialized (select (select count(*) from held) = cardinality($44::bigint[]) \
+         and (select count(*) from ends join unnest($1::text[], $45::bigint[]) n (space, head) \
+         on n.space = ends.space and n.head = ends.head) = cardinality($1::text[]) \
+         and (select incarnation from log) = $46 \
+         and extract(epoch from clock_timestamp()) * 1000000 < $47 as is), ",
+        " where (select same.is from same)"
+    ),
+    "select same.is from same"
+);
+
+pub(in crate::log) async fn put(connection: &mut PgConnection, writes: &Writes<'_>) -> Result<(), Error> {
+    put_and_release(connection, writes, &[]).await
+}
+
+/// Writes rows and gives leases back.
+pub(super) async fn put_and_release(
+    connection: &mut PgConnection,
+    writes: &Writes<'_>,
+    released: &[Fence],
+) -> Result<(), Error> {
+    let arguments = arguments(writes, released).map_err(|error| Error::Broken(error.to_string()))?;
+    sqlx::query_with(PUT, arguments).execute(connection).await.map(|_| ()).map_err(sql::error)
+}
+
+/// What has to be as it was for a commit in one statement.
+pub(super) struct Unchanged<'a> {
+    pub fences: &'a [Fence],
+    pub heads: &'a BTreeMap<Space, Position>,
+    pub incarnation: i64,
+    /// After this, by the database's clock, nobody waits for it any more (µs since 1970).
+    pub until: i64,
+}
+
+/// Writes rows and gives leases back, all in one statement, if everything is as it was and none of the events is there. False:
+/// nothing is written.
+pub(super) async fn put_if(
+    connection: &mut PgConnection,
+    writes: &Writes<'_>,
+    released: &[Fence],
+    unchanged: &Unchanged<'_>,
+) -> Result<bool, Error> {
+    let arguments = || {
+        let mut arguments = arguments(writes, released)?;
+        let (spaces, threads, numbers) = columns(unchanged.fences);
+        arguments.add(spaces)?;
+        arguments.add(threads)?;
+        arguments.add(numbers)?;
+        let head = |(space, _): &(&Space, Position)| unchanged.heads.get(*space).map(|head| head.seq);
+        arguments.add(writes.heads.iter().map(head).collect::<Vec<_>>())?;
+        arguments.add(unchanged.incarnation)?;
+        arguments.add(unchanged.until)?;
+        Ok(arguments)
+    };
+    let arguments = arguments().map_err(|error: BoxDynError| Error::Broken(error.to_string()))?;
+    match sqlx::query_scalar_with(PUT_IF, arguments).fetch_one(connection).await {
+        // An event with one of these ids is there.
+        Err(sqlx::Error::Database(cause)) if cause.is_unique_violation() => Ok(false),
+        written => written.map_err(sql::error),
+    }
+}
+
+fn arguments(writes: &Writes<'_>, released: &[Fence]) -> Result<PgArguments, BoxDynError> {
+    let mut arguments = PgArguments::default();
+    let heads = &writes.heads;
+    arguments.add(heads.iter().map(|(space, _)| space.as_str()).collect::<Vec<_>>())?;
+    arguments.add(heads.iter().map(|(_, head)| head.seq).collect::<Vec<_>>())?;
+    arguments.add(heads.iter().map(|(_, head)| head.ts.micros()).collect::<Vec<_>>())?;
+    let events = &writes.events;
+    arguments.add(events.iter().map(|row| row.space.as_str()).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.seq).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.event_id).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.ts.micros()).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.thread.as_str()).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.source.as_str()).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.modality.as_str()).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.payload).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.tags.as_str()).collect::<Vec<_>>())?;
+    arguments.add(events.iter().map(|row| row.event.visibility() as i16).collect::<Vec<_>>())?;
+    let mail = &writes.mail;
+    arguments.add(mail.iter().map(|row| row.0.as_str()).collect::<Vec<_>>())?;
+    arguments.add(mail.iter().map(|row| row.1.as_str()).collect::<Vec<_>>())?;
+    arguments.add(mail.iter().map(|row| row.2).collect::<Vec<_>>())?;
+    add_threads(&mut arguments, &writes.threads)?;
+    let (spaces, threads, numbers) = columns(released);
+    arguments.add(spaces)?;
+    arguments.add(threads)?;
+    arguments.add(numbers)?;
+    let roots = &writes.roots;
+    arguments.add(roots.iter().map(|row| row.0.as_str()).collect::<Vec<_>>())?;
+    arguments.add(roots.iter().map(|row| row.1).collect::<Vec<_>>())?;
+    arguments.add(roots.iter().map(|row| stored(row.2.calls)).collect::<Vec<_>>())?;
+    arguments.add(roots.iter().map(|row| stored(row.2.tokens)).collect::<Vec<_>>())?;
+    arguments.add(roots.iter().map(|row| stored(row.2.threads)).collect::<Vec<_>>())?;
+    Ok(arguments)
+}
+
+fn add_threads(arguments: &mut PgArguments, rows: &[(&Space, &ThreadRow)]) -> Result<(), BoxDynError> {
+    arguments.add(rows.iter().map(|(space, _)| space.as_str()).collect::<Vec<_>>())?;
+    arguments.add(rows.iter().map(|(_, row)| row.thread.as_str()).collect::<Vec<_>>())?;
+    arguments.add(rows.iter().map(|(_, row)| row.settings.to_string()).collect::<Vec<_>>())?;
+    arguments.add(rows.iter().map(|(_, row)| row.status.as_str()).collect::<Vec<_>>())?;
+    let numbers: [fn(&ThreadRow) -> i64; 9] = [
+        |row| row.head,
+        |row| row.woken,
+        |row| row.handled,
+        |row| stored(row.turn),
+        |row| stored(row.visible),
+        |row| stored(row.heard),
+        |row| i64::from(row.self_messages),
+        |row| stored(row.model_calls),
+        |row| stored(row.tokens),
+    ];
+    for number in numbers {
+        arguments.add(rows.iter().map(|(_, row)| number(row)).collect::<Vec<_>>())?;
+    }
+    arguments.add(rows.iter().map(|(_, row)| row.standing.to_column()).collect::<Vec<_>>())?;
+    arguments.add(rows.iter().map(|(_, row)| row.created.micros()).collect::<Vec<_>>())?;
+    arguments.add(rows.iter().map(|(_, row)| row.updated.micros()).collect::<Vec<_>>())?;
+    arguments.add(rows.iter().map(|(_, row)| row.awaits().map(ThreadId::as_str)).collect::<Vec<_>>())?;
+    Ok(())
+}
+
+/// The index in one statement: words, marks, and how far it has come. Another server's marks may be there already.
+const PUT_INDEX: &str = "with w as (insert into event_words (space, seq, words) \
+     select $1, k.seq, k.words::tsvector from unnest($2::bigint[], $3::text[]) k (seq, words) on conflict do nothing), \
+     m as (insert into marks (space, mark, visibility, seq) \
+     select $1, k.mark, k.visibility, k.seq from unnest($4::text[], $5::smallint[], $6::bigint[]) \
+     k (mark, visibility, seq) on conflict do nothing) \
+     insert into indexed (space, seq) values ($1, $7) on conflict (space) do update set seq = excluded.seq";
+
+/// Adds events, which follow one another, to the index.
+pub(in crate::log) async fn put_index(
+    connection: &mut PgConnection,
+    space: &Space,
+    events: &[Indexed],
+) -> Result<(), Error> {
+    let Some(last) = events.last() else { return Ok(()) };
+    let with_words = || events.iter().filter(|event| !event.words.is_empty());
+    let marks = mark_rows(events);
+    sqlx::query(PUT_INDEX)
+        .bind(space.as_str())
+        .bind(with_words().map(|event| event.seq).collect::<Vec<_>>())
+        .bind(with_words().map(|event| vector(&event.words)).collect::<Vec<_>>())
+        .bind(marks.iter().map(|row| row.0).collect::<Vec<_>>())
+        .bind(marks.iter().map(|row| row.1).collect::<Vec<_>>())
+        .bind(marks.iter().map(|row| row.2).collect::<Vec<_>>())
+        .bind(last.seq)
+        .execute(connection)
+        .await
+        .map(|_| ())
+        .map_err(sql::error)
+}
+
+pub(in crate::log) async fn put_rest(connection: &mut PgConnection, rows: &Rows) -> Result<(), Error> {
+    for ((space, name), row) in &rows.submodules {
+        sql::put_submodule!(connection, space, name, row);
+    }
+    for ((space, key), row) in &rows.entries {
+        match row {
+            Some(entry) => put_entry(connection, space, entry).await?,
+            None => {
+                let delete = sqlx::query("delete from entries where space = $1 and key = $2");
+                delete.bind(space.as_str()).bind(key).execute(&mut *connection).await.map_err(sql::error)?;
+            }
+        }
+    }
+    sql::put_own!(connection, rows);
+    Ok(())
+}
+
+async fn put_entry(connection: &mut PgConnection, space: &Space, entry: &Entry) -> Result<(), Error> {
+    let text = "insert into entries (space, key, content, related_keys, owner, updated, words) \
+         values ($1, $2, $3, $4, $5, $6, $7::tsvector) on conflict (space, key) do update set content = excluded.content, \
+         related_keys = excluded.related_keys, owner = excluded.owner, updated = excluded.updated, words = excluded.words";
+    sqlx::query(text)
+        .bind(space.as_str())
+        .bind(&entry.key)
+        .bind(&entry.content)
+        .bind(json(&entry.related_keys)?)
+        .bind(&entry.owner)
+        .bind(entry.updated.micros())
+        .bind(vector(&rank::entry_words(&entry.key, &entry.content, &entry.related_keys)))
+        .execute(connection)
+        .await
+        .map(|_| ())
+        .map_err(sql::error)
+}
+
+/// Removes everything that is derived from the log.
+pub(in crate::log) async fn clear(connection: &mut PgConnection) -> Result<(), Error> {
+    // `indexed` first, as whoever indexes takes them: both wait for each other otherwise.
+    sqlx::query(
+        "truncate indexed, event_words, marks, mailboxes, threads, submodules, entries, contacts, timers, roots",
+    )
+    .execute(connection)
+    .await
+    .map(|_| ())
+    .map_err(sql::error)
+}

@@ -1,0 +1,112 @@
+//! The index on Postgres: tables of the same database, a connection of their own.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::time::Duration;
+
+use sqlx::Connection;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use tokio::time::timeout;
+
+use super::life::Life;
+use super::log::lost;
+use super::{ROLLBACK, bulk, sql};
+use crate::log::index::{Added, Gap, Indexing, Left, some};
+use crate::log::store::Error;
+use crate::words::id::{Seq, Space};
+
+/// How long a transaction may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The connection that writes the index; made when it is needed, and again when something failed.
+pub(super) struct Tables {
+    pub options: PgConnectOptions,
+    pub life: Life,
+    pub connection: Option<PgConnection>,
+}
+
+impl Tables {
+    async fn connected(&mut self) -> Result<&mut PgConnection, Error> {
+        if self.connection.is_none() {
+            self.connection = Some(self.life.connect(&self.options).await?);
+        }
+        self.connection.as_mut().ok_or_else(lost)
+    }
+
+    async fn spaces(&mut self) -> Result<Vec<(Space, Gap)>, Error> {
+        let text = "select s.space, coalesce(i.seq, 0), s.head from spaces s left join indexed i on i.space = s.space \
+             where s.head > coalesce(i.seq, 0)";
+        let rows: Vec<(String, i64, i64)> =
+            sqlx::query_as(text).fetch_all(self.connected().await?).await.map_err(sql::error)?;
+        Ok(sql::gaps(rows))
+    }
+
+    async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
+        let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
+        let mut transaction = self.connected().await?.begin().await.map_err(sql::error)?;
+        let connection = &mut *transaction;
+        // The rows are the locks: of several servers one indexes a space at a time. All take them in the same order.
+        let text = "insert into indexed (space, seq) select space, 0 from unnest($1::text[]) space order by space \
+             on conflict do nothing";
+        sqlx::query(text).bind(&names).execute(&mut *connection).await.map_err(sql::error)?;
+        let text = "select space, seq from indexed where space = any($1) order by space for update";
+        let done: Vec<(String, i64)> =
+            sqlx::query_as(text).bind(&names).fetch_all(&mut *connection).await.map_err(sql::error)?;
+        let done: HashMap<String, i64> = done.into_iter().collect();
+        let (mut left, mut added) = (Left::new(), Vec::new());
+        for space in spaces {
+            if left.is_nothing() {
+                break;
+            }
+            let done = done.get(space.as_str()).copied().unwrap_or_default();
+            added.push(add(connection, space, done, &mut left).await?);
+        }
+        transaction.commit().await.map_err(sql::error)?;
+        Ok(added)
+    }
+}
+
+/// Adds the next events of a space, as many as there is room for.
+async fn add(connection: &mut PgConnection, space: &Space, done: Seq, left: &mut Left) -> Result<Added, Error> {
+    let text = concat!(
+        "select ",
+        sql::index_columns!(),
+        " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3"
+    );
+    let rows = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(left.events).fetch(&mut *connection);
+    let (events, more) = some(rows, left).await?;
+    bulk::put_index(connection, space, &events).await?;
+    Ok(Added { upto: events.last().map_or(done, |event| event.seq), more })
+}
+
+impl Indexing for Tables {
+    // Every page is read from the database, with the end of the log that is not in the index.
+    const SOON: i64 = 512;
+    const MOST: i64 = 2048;
+
+    async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, Error> {
+        within(self.spaces()).await
+    }
+
+    async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
+        let result = within(self.transaction(spaces)).await;
+        if result.is_err() {
+            self.connection = None;
+        }
+        result
+    }
+
+    async fn close(self) {
+        let Some(connection) = self.connection else { return };
+        // Every commit is one already: how the connection ends changes nothing.
+        let _ = timeout(ROLLBACK, connection.close()).await;
+    }
+}
+
+/// Appends may wait for the index: it does not wait for a database that is not there any more.
+async fn within<T>(asked: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    match timeout(LIMIT, asked).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Error::Unavailable("the database does not answer".into())),
+    }
+}

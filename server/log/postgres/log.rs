@@ -1,0 +1,242 @@
+//! The connection that writes: what the store's one writer asks of a database, on Postgres.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::Connection as _;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use tokio::time::{Instant, timeout};
+
+use super::life::Life;
+use super::watch::Watch;
+use super::{ROLLBACK, bulk, columns, micros, put_rest, read_threads, sql};
+use crate::log::append::{Asked, Backend, Before, Found, Plan, Position, Wanted};
+use crate::log::known::Known;
+use crate::log::store::{Error, Fence, ThreadRow};
+use crate::words::id::Space;
+use crate::words::time::Timestamp;
+
+/// The connection that writes; made when it is needed, and again when it was lost.
+pub(super) struct Log {
+    pub options: PgConnectOptions,
+    pub life: Life,
+    pub connection: Option<PgConnection>,
+    pub watch: Arc<Watch>,
+    pub known: Known,
+    /// How often the database had been taken into use, or its rows made anew, when what is known was read.
+    pub incarnation: i64,
+    /// What the database's clock said (µs since 1970), and when.
+    pub clock: Option<(i64, Instant)>,
+    /// How long a statement may take.
+    pub limit: Duration,
+}
+
+pub(super) fn lost() -> Error {
+    Error::Unavailable("the connection to Postgres was lost".into())
+}
+
+impl Log {
+    fn connection(&mut self) -> Result<&mut PgConnection, Error> {
+        self.connection.as_mut().ok_or_else(lost)
+    }
+
+    async fn connected(&mut self) -> Result<&mut PgConnection, Error> {
+        if self.connection.is_none() {
+            self.connection = Some(self.life.connect(&self.options).await?);
+        }
+        self.connection()
+    }
+
+    async fn run(&mut self, text: &'static str) -> Result<(), Error> {
+        sqlx::query(text).execute(self.connection()?).await.map(|_| ()).map_err(sql::error)
+    }
+
+    /// Locks what an append needs, and reads it, in one trip.
+    async fn lock(&mut self, wanted: &Wanted) -> Result<Locked, Error> {
+        let text = "select held, logs::text, incarnation, clock, events::text, changed::text \
+             from lock_logs($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+        let known: Vec<Option<ThreadRow>> = wanted.threads.iter().map(|key| self.known.thread(key)).collect();
+        let (spaces, threads, numbers) = columns(&wanted.fences);
+        let (held, logs, incarnation, clock, events, changed): LockedColumns = sqlx::query_as(text)
+            .bind(spaces)
+            .bind(threads)
+            .bind(numbers)
+            .bind(wanted.spaces.iter().map(Space::as_str).collect::<Vec<_>>())
+            .bind(wanted.ids.iter().map(|(space, _)| space.as_str()).collect::<Vec<_>>())
+            .bind(wanted.ids.iter().map(|(_, id)| *id).collect::<Vec<_>>())
+            .bind(wanted.threads.iter().map(|(space, _)| space.as_str()).collect::<Vec<_>>())
+            .bind(wanted.threads.iter().map(|(_, thread)| thread.as_str()).collect::<Vec<_>>())
+            .bind(known.iter().map(|row| row.as_ref().map_or(0, |row| row.head)).collect::<Vec<_>>())
+            .fetch_one(self.connection()?)
+            .await
+            .map_err(sql::error)?;
+        self.clock = Some((clock, Instant::now()));
+        Ok(Locked {
+            held: held.unwrap_or_default(),
+            logs: sql::from_json(logs)?,
+            incarnation,
+            events: sql::from_json(events)?,
+            known,
+            changed: sql::from_json(changed)?,
+        })
+    }
+
+    /// What was locked, and what is known from before and still so.
+    fn found(&self, wanted: &Wanted, locked: Locked) -> Result<Found, Error> {
+        let is_held = |fence: &&Fence| locked.held.contains(&fence.number);
+        let position = |(space, seq, ts): (String, i64, i64)| {
+            Ok((sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) }))
+        };
+        let heads = locked.logs.into_iter().map(position).collect::<Result<_, Error>>()?;
+        self.known.met(&heads);
+        let mut threads = BTreeMap::new();
+        for row in locked.changed {
+            let (space, row) = sql::placed_thread(row)?;
+            self.known.met_thread(&space, &row);
+            threads.insert((space, row.thread.clone()), row);
+        }
+        for (key, row) in wanted.threads.iter().zip(locked.known) {
+            if let Some(row) = row {
+                threads.entry(key.clone()).or_insert(row);
+            }
+        }
+        Ok(Found {
+            held: wanted.fences.iter().filter(is_held).cloned().collect(),
+            heads,
+            events: locked.events.into_iter().map(sql::placed_event).collect::<Result<_, _>>()?,
+            threads: threads.into_iter().map(|((space, _), row)| (space, row)).collect(),
+        })
+    }
+}
+
+/// What `lock_logs` returns.
+type LockedColumns = (Option<Vec<i64>>, Option<String>, i64, i64, Option<String>, Option<String>);
+
+/// The same, read.
+struct Locked {
+    /// The numbers of the leases that hold.
+    held: Vec<i64>,
+    /// The spaces that have a row, and where their logs end.
+    logs: Vec<(String, i64, i64)>,
+    incarnation: i64,
+    events: Vec<sql::PlacedColumns>,
+    /// What was known of the threads when it was asked.
+    known: Vec<Option<ThreadRow>>,
+    /// The threads of which something else, or nothing, was known.
+    changed: Vec<sql::PlacedThreadColumns>,
+}
+
+impl Backend for Log {
+    async fn begin(&mut self, wanted: &Wanted) -> Result<Found, Error> {
+        let connection = self.connected().await?;
+        sqlx::query("begin").execute(connection).await.map_err(sql::error)?;
+        let mut locked = self.lock(wanted).await?;
+        let (is_anew, is_new) = (locked.incarnation != self.incarnation, locked.logs.len() < wanted.spaces.len());
+        if is_anew {
+            // Perhaps the rows were made anew.
+            self.known.forget();
+            self.incarnation = locked.incarnation;
+        }
+        if is_new {
+            let text = "insert into spaces (space, head, ts) select space, 0, 0 from unnest($1::text[]) space \
+                 order by space on conflict do nothing";
+            let names: Vec<&str> = wanted.spaces.iter().map(Space::as_str).collect();
+            sqlx::query(text).bind(names).execute(self.connection()?).await.map_err(sql::error)?;
+        }
+        if is_anew || is_new {
+            locked = self.lock(wanted).await?;
+        }
+        self.found(wanted, locked)
+    }
+
+    async fn known(&mut self, wanted: &Wanted) -> Result<Option<Found>, Error> {
+        let heads = self.connection.as_ref().and_then(|_| self.known.heads(&wanted.spaces));
+        let Some(heads) = heads else { return Ok(None) };
+        let (mut threads, mut unknown) = (Vec::new(), Vec::new());
+        for key in &wanted.threads {
+            match self.known.current(key) {
+                Some(row) => threads.push((key.0.clone(), row)),
+                None => unknown.push(key.clone()),
+            }
+        }
+        if !unknown.is_empty() {
+            for row in read_threads(self.connection()?, &unknown).await? {
+                let (space, row) = sql::placed_thread(row)?;
+                self.known.met_thread(&space, &row);
+                threads.push((space, row));
+            }
+        }
+        Ok(Some(Found { held: wanted.fences.iter().cloned().collect(), heads, events: Vec::new(), threads }))
+    }
+
+    async fn asked(&mut self, asked: &Asked) -> Result<Before, Error> {
+        let connection = self.connection()?;
+        Ok(sql::read_asked!(connection, asked))
+    }
+
+    async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
+        let connection = self.connection()?;
+        bulk::put_and_release(connection, &plan.writes()?, &plan.released).await?;
+        put_rest(connection, &plan.rows).await
+    }
+
+    async fn write_if(
+        &mut self,
+        plan: &Plan,
+        heads: &BTreeMap<Space, Position>,
+        fences: &[Fence],
+    ) -> Result<bool, Error> {
+        let Some((clock, at)) = self.clock.filter(|_| !plan.rows.has_single()) else { return Ok(false) };
+        let until = clock.saturating_add(micros(at.elapsed() + self.limit));
+        let unchanged = bulk::Unchanged { fences, heads, incarnation: self.incarnation, until };
+        let written = bulk::put_if(self.connection()?, &plan.writes()?, &plan.released, &unchanged).await?;
+        if written {
+            self.known.take(plan);
+        }
+        Ok(written)
+    }
+
+    async fn commit(&mut self, plan: &Plan) -> Result<(), Error> {
+        self.run("commit").await?;
+        self.known.take(plan);
+        Ok(())
+    }
+
+    async fn undo(&mut self) {
+        // A connection that cannot even do that is no use any more; the next transaction gets another one.
+        if !matches!(timeout(ROLLBACK, self.run("rollback")).await, Ok(Ok(()))) {
+            self.connection = None;
+        }
+    }
+
+    async fn rollback(&mut self) {
+        self.known.forget();
+        self.undo().await;
+    }
+
+    fn settled(&mut self, _: &[Fence]) {
+        // Leases are rows: they went with the transaction.
+    }
+
+    fn committed(&mut self, space: &Space) {
+        self.watch.announce(space);
+    }
+
+    async fn touch(&mut self, bytes: usize) -> Result<(), Error> {
+        // As an append does it: where a log ends is locked first.
+        let connection = self.connected().await?;
+        let text = "select 1 from spaces order by space limit 1 for update";
+        sqlx::query(text).execute(&mut *connection).await.map_err(sql::error)?;
+        let text = "update log set incarnation = incarnation + 1, probe = $1";
+        sqlx::query(text).bind(vec![b'x'; bytes]).execute(connection).await.map_err(sql::error)?;
+        self.run("update log set probe = null").await
+    }
+
+    async fn close(self) {
+        let Some(connection) = self.connection else { return };
+        if let Err(error) = connection.close().await {
+            tracing::warn!(%error, "the database was not closed in order; nothing is lost");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Connections of the pool, each for one query of a space, with that space's place.
+
+use std::time::Duration;
+
+use sqlx::pool::PoolConnection;
+use sqlx::{Connection as _, PgConnection, Postgres};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+use crate::tasks::share::Place;
+
+/// A connection for one query; it goes back when this is dropped. Where nobody waits for the query any more, its space keeps the
+/// place until it is over: Postgres goes on with it. A connection that does not say so in time is closed.
+pub(super) struct Reader {
+    connection: Option<PoolConnection<Postgres>>,
+    place: Option<Place>,
+    limit: Duration,
+    done: bool,
+}
+
+impl Reader {
+    pub fn new(connection: PoolConnection<Postgres>, place: Option<Place>, limit: Duration) -> Self {
+        Self { connection: Some(connection), place, limit, done: false }
+    }
+
+    /// How long a query may take.
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    pub fn connection(&mut self) -> &mut PgConnection {
+        self.connection.as_mut().expect("it is taken out when this is dropped, not before")
+    }
+
+    /// The query is over, well or not.
+    pub fn done(mut self) {
+        self.done = true;
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let (Some(mut connection), false) = (self.connection.take(), self.done) else { return };
+        let (place, limit) = (self.place.take(), self.limit);
+        // Without a runtime the process ends, and the connection with it.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                // Answered, well or not, when the query is over.
+                if timeout(limit, connection.ping()).await.is_err() {
+                    // The pool would wait for it, too.
+                    drop(connection.detach());
+                }
+                drop(place);
+            });
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What servers on one database tell each other: "space X moved". Said after the commit, outside of it and in one breath for
+//! many; heard or not, a slow poll (`log/catch_up.rs`) finds everything, and tells it to the feed.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sqlx::Postgres;
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgListener, PgPool, PgPoolOptions};
+use sqlx::query::Query;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::life::Life;
+use super::readers::Reader;
+use super::sql;
+use crate::log::catch_up::{Next, Source};
+use crate::log::feed::Feed;
+use crate::log::store::Error;
+use crate::words::id::{Seq, Space, ThreadId};
+
+/// Postgres' channel.
+const CHANNEL: &str = "thinkd";
+/// How long announcements gather.
+const GATHER: Duration = Duration::from_millis(10);
+/// How long the listener rests after a failure.
+const REST: Duration = Duration::from_secs(1);
+/// Postgres refuses payloads of 8,000 bytes.
+const PAYLOAD_MAX: usize = 7900;
+
+/// A way to say that a space moved.
+pub(super) struct Watch {
+    /// Ours among what is said: it is no news.
+    id: String,
+    // A plain mutex: held for one insertion or swap, never across an await.
+    moved: Mutex<BTreeSet<Space>>,
+    announced: Notify,
+    feed: Arc<Feed>,
+}
+
+impl Watch {
+    /// Starts to announce and to listen.
+    pub fn start(pooled: Pooled, feed: Arc<Feed>, options: PgConnectOptions, life: &Life) -> (Arc<Self>, JoinSet<()>) {
+        let id = crate::words::id::fresh().simple().to_string();
+        let watch = Arc::new(Self { id, moved: Mutex::default(), announced: Notify::new(), feed });
+        let mut tasks = JoinSet::new();
+        let supervisor = &life.supervisor;
+        tasks.spawn(supervisor.watch("telling other servers of commits", announce(watch.clone(), pooled)));
+        tasks.spawn(supervisor.watch("listening to other servers", listen(watch.clone(), options, life.clone())));
+        (watch, tasks)
+    }
+
+    /// Tells the other servers, soon.
+    pub fn announce(&self, space: &Space) {
+        let mut moved = self.moved();
+        if !moved.contains(space) {
+            moved.insert(space.clone());
+        }
+        drop(moved);
+        self.announced.notify_one();
+    }
+
+    fn moved(&self) -> MutexGuard<'_, BTreeSet<Space>> {
+        // A panic while this short lock was held left nothing half done.
+        self.moved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn announce(watch: Arc<Watch>, pooled: Pooled) {
+    loop {
+        watch.announced.notified().await;
+        sleep(GATHER).await;
+        let moved = std::mem::take(&mut *watch.moved());
+        let mut spaces = Vec::from_iter(moved.iter().map(Space::as_str)).join(",");
+        if spaces.len() > PAYLOAD_MAX {
+            spaces = "*".into();
+        }
+        let payload = format!("{} {spaces}", watch.id);
+        let query = sqlx::query("select pg_notify($1, $2)").bind(CHANNEL).bind(payload);
+        if let Err(error) = notify(&pooled, query).await {
+            tracing::warn!(%error, "other servers are not told of commits; they will find them by looking");
+        }
+    }
+}
+
+async fn notify(pooled: &Pooled, query: Query<'_, Postgres, PgArguments>) -> Result<(), Error> {
+    sql::read!(pooled, None, query, execute).map(|_| ())
+}
+
+async fn listen(watch: Arc<Watch>, options: PgConnectOptions, life: Life) {
+    loop {
+        if let Err(error) = hear(&watch, &options, &life).await {
+            let error = sql::words(&error);
+            tracing::warn!(error, "not listening to other servers; their commits are found by looking");
+        }
+        sleep(REST).await;
+    }
+}
+
+async fn hear(watch: &Watch, options: &PgConnectOptions, life: &Life) -> Result<(), sqlx::Error> {
+    // A connection of its own, so that the pool is for reading.
+    let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
+    let pool = life.guard(pool).connect_with(options.clone());
+    let mut listener = PgListener::connect_with(&pool.await?).await?;
+    listener.listen(CHANNEL).await?;
+    loop {
+        // After a lost connection anything may have been missed, so that is a reason to look, too.
+        let said = listener.try_recv().await?;
+        if !said.is_some_and(|said| said.payload().starts_with(&watch.id)) {
+            watch.feed.doubt();
+        }
+    }
+}
+
+/// The log, as the pool reads it.
+#[derive(Clone)]
+pub(super) struct Pooled {
+    pub pool: PgPool,
+    /// How long what is read may take.
+    pub limit: Duration,
+}
+
+impl Pooled {
+    async fn reader(&self, _: Option<&Space>) -> Result<Reader, Error> {
+        Ok(Reader::new(self.pool.acquire().await.map_err(sql::error)?, None, self.limit))
+    }
+}
+
+impl Source for Pooled {
+    async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, Error> {
+        let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
+        let text = "select space, head from spaces where space = any($1)";
+        let heads: Vec<(String, i64)> = sql::read!(self, None, sqlx::query_as(text).bind(names), fetch_all)?;
+        heads.into_iter().map(|(space, head)| Ok((sql::space(space)?, head))).collect()
+    }
+
+    async fn threads_after(&self, space: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, Error> {
+        let query = sqlx::query_as(sql::THREADS_AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
+        Ok(sql::threads(sql::read!(self, None, query, fetch_all)?))
+    }
+
+    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, Error> {
+        let query = sqlx::query_as(sql::AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
+        let rows: Vec<sql::EventColumns> = sql::read!(self, None, query, fetch_all)?;
+        Ok(rows.into_iter().map(sql::event_or_why).collect())
+    }
+}

@@ -1,0 +1,91 @@
+//! A question to the log, and whether an event is among what it asks for. How the databases answer it is in `sql.rs` and theirs.
+
+use super::words;
+use crate::event::envelope::{Event, Modality, Source};
+use crate::words::id::{Seq, ThreadId};
+use crate::words::time::Timestamp;
+
+/// The order of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Newest first.
+    #[default]
+    Descending,
+    /// Oldest first.
+    Ascending,
+}
+
+/// Which kinds of events a reader wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Show {
+    /// All there are.
+    All,
+    /// All but `debug` (unless the tag `debug` is asked for).
+    #[default]
+    Public,
+    /// What a decision may see (`Visibility::Voice` and above).
+    Visible,
+    /// What a submodule may see (`Visibility::Heard`).
+    Heard,
+}
+
+/// A question to the log. Conditions are all to be met; `Default` asks for the newest of everything public.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Query {
+    /// Only this thread.
+    pub thread: Option<ThreadId>,
+    /// With `thread`: and all below it.
+    pub subtree: bool,
+    /// Any of these tags, without regard to case; empty: any.
+    pub tags: Vec<String>,
+    /// Only from this source.
+    pub source: Option<Source>,
+    /// Only of this modality.
+    pub modality: Option<Modality>,
+    /// Full text: all the words, in any order (`store::words`).
+    pub text: Option<String>,
+    /// At or after.
+    pub since: Option<Timestamp>,
+    /// Strictly older.
+    pub before_ts: Option<Timestamp>,
+    /// `seq` greater than.
+    pub after: Option<Seq>,
+    /// `seq` less than.
+    pub before: Option<Seq>,
+    /// Which kinds.
+    pub show: Show,
+    /// In which order.
+    pub order: Order,
+    /// At most so many (at least 1).
+    pub limit: u32,
+}
+
+impl Query {
+    /// Whether the event is among those asked for; order and limit aside. For readers of the feed.
+    pub fn matches(&self, event: &Event) -> bool {
+        self.matches_place(event)
+            && event.visibility() >= self.least()
+            && self.source.is_none_or(|source| event.source == source)
+            && self.modality.is_none_or(|modality| event.modality == modality)
+            && self.matches_tags(event)
+            && self.text.as_ref().is_none_or(|text| words::matches(text, event.text()))
+    }
+
+    fn matches_place(&self, event: &Event) -> bool {
+        let thread = match &self.thread {
+            None => true,
+            Some(root) if self.subtree => event.thread.is_within(root),
+            Some(thread) => event.thread == *thread,
+        };
+        thread
+            && self.since.is_none_or(|since| event.ts >= since)
+            && self.before_ts.is_none_or(|before| event.ts < before)
+            && self.after.is_none_or(|after| event.seq > after)
+            && self.before.is_none_or(|before| event.seq < before)
+    }
+
+    fn matches_tags(&self, event: &Event) -> bool {
+        let tags = self.tags();
+        tags.is_empty() || event.meta.tags.iter().any(|tag| tags.contains(&tag.to_lowercase()))
+    }
+}

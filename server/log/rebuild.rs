@@ -1,0 +1,252 @@
+//! Rows made anew from the log, by the fold that makes them with every append; and what is not as the log says.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use super::append::Position;
+use super::marks;
+use super::rows::Rows;
+use super::store::{Project, Rebuilt};
+use crate::event::envelope::Event;
+use crate::words::id::{Name, Seq, Space, ThreadId};
+
+/// Events read at a time.
+pub(super) const PAGE: i64 = 1000;
+/// Differences that are named.
+const NAMED: usize = 20;
+
+/// What the log says, or what the tables say.
+#[derive(Default)]
+pub(super) struct Derived {
+    pub heads: BTreeMap<Space, Position>,
+    pub rows: Rows,
+    pub mail: i64,
+    pub marks: i64,
+    /// How far the index has come.
+    pub indexed: BTreeMap<Space, Seq>,
+    pub events: u64,
+}
+
+impl Derived {
+    /// One more event.
+    pub fn take(&mut self, space: &Space, event: &Event, project: Project) {
+        self.events += 1;
+        self.heads.insert(space.clone(), Position { seq: event.seq, ts: event.ts });
+        let Event { thread, meta, source, modality, seq, .. } = event;
+        let is_indexed = self.indexed.get(space).is_some_and(|upto| seq <= upto);
+        let marks = if is_indexed { marks::of(thread, &meta.tags, *source, *modality).len() } else { 0 };
+        self.marks += i64::try_from(marks).unwrap_or(i64::MAX);
+        self.mail += i64::from(event.wakes());
+        self.rows.apply(space, event, project);
+    }
+
+    /// What these tables should have been.
+    pub fn against(self, log: Self) -> Rebuilt {
+        let mut differences = Vec::new();
+        differ(&mut differences, "spaces", &self.heads, &log.heads, |space| space.to_string());
+        let pair = |(space, id): &(Space, _)| format!("{space}/{id}");
+        differ(&mut differences, "threads", &self.rows.threads, &log.rows.threads, pair);
+        let pair = |(space, name): &(Space, _)| format!("{space}/{name}");
+        differ(&mut differences, "submodules", &there(self.rows.submodules), &there(log.rows.submodules), pair);
+        let pair = |(space, key): &(Space, String)| format!("{space}/{key}");
+        differ(&mut differences, "entries", &there(self.rows.entries), &there(log.rows.entries), pair);
+        let triple = |(space, thread, name): &(Space, ThreadId, Name)| format!("{space}/{thread}/{name}");
+        differ(&mut differences, "contacts", &there(self.rows.contacts), &there(log.rows.contacts), triple);
+        let triple = |(space, thread, name): &(Space, ThreadId, String)| format!("{space}/{thread}/{name}");
+        differ(&mut differences, "timers", &there(self.rows.timers), &there(log.rows.timers), triple);
+        let root = |(space, root): &(Space, Seq)| format!("{space}/{root}");
+        differ(&mut differences, "roots", &self.rows.roots, &log.rows.roots, root);
+        for (table, rows, expected) in [("mailboxes", self.mail, log.mail), ("marks", self.marks, log.marks)] {
+            if rows != expected && differences.len() < NAMED {
+                differences.push(format!("{table}: {rows} rows instead of {expected}"));
+            }
+        }
+        Rebuilt { events: log.events, differences, unreadable: log.rows.unreadable }
+    }
+}
+
+fn there<K: Ord, V>(rows: BTreeMap<K, Option<V>>) -> BTreeMap<K, V> {
+    rows.into_iter().filter_map(|(key, row)| Some((key, row?))).collect()
+}
+
+fn differ<K: Ord, V: PartialEq, N: Display>(
+    differences: &mut Vec<String>,
+    table: &str,
+    tables: &BTreeMap<K, V>,
+    log: &BTreeMap<K, V>,
+    name: impl Fn(&K) -> N,
+) {
+    let extra = tables.keys().filter(|key| !log.contains_key(key)).map(|key| ("is not in the log", key));
+    let other = log.iter().filter_map(|(key, row)| match tables.get(key) {
+        None => Some(("is missing", key)),
+        Some(found) if found != row => Some(("differs", key)),
+        Some(_) => None,
+    });
+    for (what, key) in extra.chain(other) {
+        if differences.len() < NAMED {
+            differences.push(format!("{table} {}: {what}", name(key)));
+        }
+    }
+}
+
+/// Stamps, for a connection (that has `put`, `put_rest`, `put_index`, `clear`, and `HEADS`, which selects where the logs of the
+/// spaces that have rows end): `read_events`, `remake`, and the store's `rebuild_rows`, which needs `alone` (a
+/// connection inside a transaction that sees one state, and, to change it, shares it with nobody).
+macro_rules! rebuild {
+    ($Store:ident, $Connection:ty) => {
+        impl $Store {
+            async fn rebuild_rows(&self, check: bool) -> Result<crate::log::store::Rebuilt, Error> {
+                let mut connection = self.alone(check).await?;
+                let rebuilt = remake(&mut connection, self.project, check).await?;
+                sqlx::query("commit").execute(&mut connection).await.map_err(sql::error)?;
+                self.renewed();
+                // What was to be done is done; how the connection ends changes nothing.
+                let _ = connection.close().await;
+                Ok(rebuilt)
+            }
+        }
+
+        /// Events of all spaces after a position, with their payloads as stored.
+        pub(super) async fn read_events(
+            connection: &mut $Connection,
+            after: &(String, i64),
+        ) -> Result<Vec<(Space, Event, String)>, Error> {
+            let text = concat!(
+                "select e.space, ",
+                sql::event_columns!(),
+                " from events e where (e.space, e.seq) > ($1, $2) order by e.space, e.seq limit $3"
+            );
+            let rows: Vec<sql::PlacedColumns> = sqlx::query_as(text)
+                .bind(&after.0)
+                .bind(after.1)
+                .bind(super::rebuild::PAGE)
+                .fetch_all(connection)
+                .await
+                .map_err(sql::error)?;
+            let read = |row: sql::PlacedColumns| {
+                let payload = row.7.clone();
+                sql::placed_event(row).map(|(space, event)| (space, event, payload))
+            };
+            rows.into_iter().map(read).collect()
+        }
+
+        /// Folds the log and compares; without `check`, puts the rows it makes in place of those that are there.
+        pub(super) async fn remake(
+            connection: &mut $Connection,
+            project: crate::log::store::Project,
+            check: bool,
+        ) -> Result<crate::log::store::Rebuilt, Error> {
+            let tables = read_derived(connection).await?;
+            if !check {
+                clear(connection).await?;
+            }
+            let indexed = tables.indexed.clone();
+            let mut log = super::rebuild::Derived { indexed, ..Default::default() };
+            let mut after = (String::new(), 0);
+            loop {
+                let page = read_events(connection, &after).await?;
+                let Some((space, event, _)) = page.last() else { break };
+                after = (space.to_string(), event.seq);
+                for (space, event, _) in &page {
+                    log.take(space, event, project);
+                }
+                if !check {
+                    let mut writes = sql::Writes::default();
+                    writes.post(page.iter().map(|(space, event, _)| (space, event)));
+                    put(connection, &writes).await?;
+                    for part in page.chunk_by(|one, next| one.0 == next.0) {
+                        let events: Vec<_> = part.iter().map(|(_, event, _)| sql::Indexed::of(event)).collect();
+                        put_index(connection, &part[0].0, &events).await?;
+                    }
+                }
+            }
+            log.rows.keep(&tables.rows);
+            if !check {
+                let writes = sql::Writes {
+                    heads: log.heads.iter().map(|(space, head)| (space, *head)).collect(),
+                    threads: log.rows.threads.iter().map(|((space, _), row)| (space, row)).collect(),
+                    roots: log.rows.roots.iter().map(|((space, root), spent)| (space, *root, *spent)).collect(),
+                    ..sql::Writes::default()
+                };
+                put(connection, &writes).await?;
+                put_rest(connection, &log.rows).await?;
+            }
+            Ok(tables.against(log))
+        }
+
+        async fn read_derived(connection: &mut $Connection) -> Result<super::rebuild::Derived, Error> {
+            let mut derived = super::rebuild::Derived::default();
+            // First: where the index has its own file, its state is seen from here on, and what is in it is in the log.
+            let rows: Vec<(String, i64)> = sqlx::query_as("select space, seq from indexed")
+                .fetch_all(&mut *connection)
+                .await
+                .map_err(sql::error)?;
+            for (space, seq) in rows {
+                derived.indexed.insert(sql::space(space)?, seq);
+            }
+            let count = sqlx::query_scalar("select count(*) from marks").fetch_one(&mut *connection);
+            derived.marks = count.await.map_err(sql::error)?;
+            let count = sqlx::query_scalar("select count(*) from mailboxes").fetch_one(&mut *connection);
+            derived.mail = count.await.map_err(sql::error)?;
+            let rows: Vec<(String, i64, i64)> =
+                sqlx::query_as(HEADS).fetch_all(&mut *connection).await.map_err(sql::error)?;
+            for (space, seq, ts) in rows {
+                derived.heads.insert(sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) });
+            }
+            let text = concat!("select space, ", sql::thread_columns!(), " from threads");
+            let rows: Vec<sql::PlacedThreadColumns> =
+                sqlx::query_as(text).fetch_all(&mut *connection).await.map_err(sql::error)?;
+            for row in rows {
+                let (space, row) = sql::placed_thread(row)?;
+                derived.rows.threads.insert((space, row.thread.clone()), row);
+            }
+            let rows: Vec<(String, String, String, i64)> =
+                sqlx::query_as("select space, name, prompt, updated from submodules")
+                    .fetch_all(&mut *connection)
+                    .await
+                    .map_err(sql::error)?;
+            for (space, name, prompt, updated) in rows {
+                let row = sql::submodule((name, prompt, updated))?;
+                derived.rows.submodules.insert((sql::space(space)?, row.name.clone()), Some(row));
+            }
+            let rows: Vec<(String, String, String, String, String, i64)> =
+                sqlx::query_as("select space, key, content, related_keys, owner, updated from entries")
+                    .fetch_all(&mut *connection)
+                    .await
+                    .map_err(sql::error)?;
+            for (space, key, content, related_keys, owner, updated) in rows {
+                let row = sql::entry((key, content, related_keys, owner, updated))?;
+                derived.rows.entries.insert((sql::space(space)?, row.key.clone()), Some(row));
+            }
+            let rows: Vec<(String, String, String, String, String)> =
+                sqlx::query_as("select space, thread, name, target, description from contacts")
+                    .fetch_all(&mut *connection)
+                    .await
+                    .map_err(sql::error)?;
+            for (space, thread, name, target, description) in rows {
+                let row = sql::contact((name, target, description))?;
+                let key = (sql::space(space)?, sql::thread_id(thread)?, row.name.clone());
+                derived.rows.contacts.insert(key, Some(row));
+            }
+            let rows: Vec<sql::TimerColumns> =
+                sqlx::query_as("select space, thread, name, due, note, root from timers")
+                    .fetch_all(&mut *connection)
+                    .await
+                    .map_err(sql::error)?;
+            for row in rows {
+                let row = sql::timer(row)?;
+                derived.rows.timers.insert((row.space.clone(), row.thread.clone(), row.name.clone()), Some(row));
+            }
+            let rows: Vec<(String, i64, i64, i64, i64)> =
+                sqlx::query_as("select space, root, calls, tokens, threads from roots")
+                    .fetch_all(&mut *connection)
+                    .await
+                    .map_err(sql::error)?;
+            for (space, root, calls, tokens, threads) in rows {
+                derived.rows.roots.insert((sql::space(space)?, root), sql::spent((calls, tokens, threads))?);
+            }
+            Ok(derived)
+        }
+    };
+}
+pub(super) use rebuild;

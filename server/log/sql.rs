@@ -1,0 +1,164 @@
+//! The SQL that is the same for both databases, stamped over their typed pools by `store!`, and what rows mean.
+//! What differs (append, search, leases, connections) is all that `sqlite.rs` and `postgres.rs` contain.
+
+use sqlx::SqlSafeStr;
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
+
+use super::query::Query;
+use super::store::Error;
+use crate::words::id::Seq;
+use crate::words::text::sha256;
+
+/// How long a query waits for the index to reach the log's end.
+pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
+
+pub(super) use super::columns::*;
+pub(super) use advice::words;
+pub(super) use pages::pages;
+pub(super) use stamp::store;
+pub(super) use writes::{put_own, put_submodule, read_asked, renew_epoch};
+
+mod advice;
+mod pages;
+mod stamp;
+mod writes;
+
+/// How many threads of a space have begun and not ended.
+pub(super) const THREADS: &str = "select coalesce((select threads from roots where space = $1 and root = 0), 0) \
+     - coalesce((select threads from roots where space = $1 and root = -1), 0)";
+
+/// Reads one row, and fails where one of the tables is missing.
+pub(super) const TABLES: &str = "select exists (select 1 from log) or exists (select 1 from spaces) or exists (select 1 from events) \
+     or exists (select 1 from threads) or exists (select 1 from mailboxes) or exists (select 1 from submodules) \
+     or exists (select 1 from entries) or exists (select 1 from contacts) or exists (select 1 from timers) \
+     or exists (select 1 from roots) or exists (select 1 from blobs) or exists (select 1 from marks) \
+     or exists (select 1 from event_words) or exists (select 1 from indexed)";
+
+/// The next events of a log, for `catch_up.rs`: so many at a time.
+pub(super) const AFTER: &str =
+    concat!("select ", event_columns!(), " from events e where space = $1 and seq > $2 order by seq limit $3 + 0");
+/// Their threads.
+pub(super) const THREADS_AFTER: &str =
+    "select seq, thread from events where space = $1 and seq > $2 order by seq limit $3 + 0";
+pub(super) const AFTER_PAGE: i64 = 256;
+
+/// So many bytes take long enough to be hashed elsewhere: a thread that many share does nothing else meanwhile.
+const LARGE: usize = 256 << 10;
+
+/// The name of a blob with these bytes.
+pub(super) async fn hashed(bytes: &bytes::Bytes) -> Result<String, Error> {
+    if bytes.len() < LARGE {
+        return Ok(sha256(bytes));
+    }
+    let bytes = bytes.clone();
+    let hashed = tokio::task::spawn_blocking(move || sha256(&bytes)).await;
+    hashed.map_err(|error| Error::Unavailable(format!("the server is stopping: {error}")))
+}
+
+/// Who can act on a database's error.
+pub(super) fn error(error: sqlx::Error) -> Error {
+    use sqlx::Error::{Database, Io, PoolClosed, PoolTimedOut, Protocol, Tls, WorkerCrashed};
+    let words = words(&error);
+    match &error {
+        Database(cause) if is_passing(cause.code().as_deref()) => Error::Unavailable(words),
+        PoolTimedOut => Error::Unavailable("all connections are busy".into()),
+        Io(_) | Tls(_) | Protocol(_) | PoolClosed | WorkerCrashed => Error::Unavailable(words),
+        _ => Error::Broken(words),
+    }
+}
+
+/// The same of a search: what was stopped for its time (SQLITE_INTERRUPT, `query_canceled`) would not be faster next time.
+pub(super) fn searched(error: sqlx::Error) -> Error {
+    let code = error.as_database_error().and_then(|cause| cause.code());
+    match code.as_deref() {
+        Some("9" | "57014") => Error::TooDear,
+        _ => self::error(error),
+    }
+}
+
+/// SQLite's result codes are numbers; Postgres' have five characters, the first two name the class.
+fn is_passing(code: Option<&str>) -> bool {
+    let Some(code) = code else { return false };
+    match code.parse::<u32>() {
+        // The low byte: 5 busy, 6 locked, 7 no memory, 8 read-only, 9 stopped for its time, 10 input or output, 13 full, 14 cannot
+        // open.
+        Ok(number) if code.len() < 5 => matches!(number & 0xff, 5..=10 | 13 | 14),
+        // 08 connection, 40 rolled back, 53 resources, 55 not in that state (locks), 57 operator, 58 system; and 25006, read-only: no
+        // server to write to any more, or one whose disk is full.
+        _ => {
+            matches!(code.get(..2), Some("08" | "40" | "53" | "55" | "57" | "58")) || ["25P02", "25006"].contains(&code)
+        }
+    }
+}
+
+/// `after` and `before` as one range, both ends excluded.
+pub(super) fn range(query: &Query) -> (Seq, Seq) {
+    (query.after.unwrap_or(0), query.before.unwrap_or(Seq::MAX))
+}
+
+/// What comes of a query of a reader within its limit: the database has one of its own, but one that is dead without saying so, or
+/// stands still, keeps to none.
+macro_rules! ask {
+    ($store:expr, $space:expr, $query:expr, $fetch:ident) => {{
+        let mut reader = $store.reader($space).await?;
+        let limit = reader.limit();
+        match tokio::time::timeout(limit, $query.$fetch(reader.connection())).await {
+            Ok(result) => {
+                reader.done();
+                Ok(result)
+            }
+            Err(_) => Err(sql::no_answer()),
+        }
+    }};
+}
+pub(super) use ask;
+
+/// What a query reads, for a space or (`None`) for all of them.
+macro_rules! read {
+    ($store:expr, $space:expr, $query:expr, $fetch:ident) => {
+        sql::ask!($store, $space, $query, $fetch).and_then(|read| read.map_err(sql::error))
+    };
+}
+pub(super) use read;
+
+/// What a search in a space finds: one that takes too long is the asker's to change.
+macro_rules! search {
+    ($store:expr, $space:expr, $query:expr, $fetch:ident) => {
+        sql::ask!($store, Some($space), $query, $fetch).and_then(|found| found.map_err(sql::searched))
+    };
+}
+pub(super) use search;
+
+/// A connection that does not answer is given up: so much later than the database itself should have stopped.
+pub(super) const GRACE: std::time::Duration = std::time::Duration::from_secs(1);
+
+pub(super) fn no_answer() -> Error {
+    Error::Unavailable("the database does not answer".into())
+}
+
+/// The migrations of a database, in order: name and text.
+pub(super) fn migrations(texts: &[(&'static str, &'static str)]) -> Migrator {
+    let migration = |(number, (name, text)): (i64, &(&'static str, &'static str))| {
+        Migration::new(number, (*name).into(), MigrationType::Simple, text.into_sql_str(), false)
+    };
+    Migrator::with_migrations((1..).zip(texts).map(migration).collect())
+}
+
+/// Who can act on a failed migration.
+pub(super) fn migration_error(error: MigrateError) -> Error {
+    match error {
+        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => self::error(cause),
+        MigrateError::VersionMissing(number) | MigrateError::VersionTooNew(number, _) => Error::Broken(format!(
+            "a newer thinkd made this database (its schema has number {number}); use that one, or restore a backup"
+        )),
+        other => Error::Broken(other.to_string()),
+    }
+}
+
+/// The end of an `order by`.
+pub(super) fn order(query: &Query) -> &'static str {
+    match query.order {
+        crate::log::query::Order::Descending => " desc",
+        crate::log::query::Order::Ascending => "",
+    }
+}

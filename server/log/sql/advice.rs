@@ -1,0 +1,44 @@
+//! What a database says is wrong, for the person who reads it: its own words, and what to do where that is known.
+
+/// The words of an error. Not sqlx's: on Postgres those end with a line of Postgres' own source.
+pub(in crate::log) fn words(error: &sqlx::Error) -> String {
+    let Some(cause) = error.as_database_error() else { return error.to_string() };
+    let code = cause.code().unwrap_or_default();
+    // SQLite's codes are shorter, and its words say nothing that is not needed.
+    if code.len() < 5 {
+        return cause.to_string();
+    }
+    match advice(&code) {
+        Some(advice) => format!("{}; {advice}", cause.message()),
+        None => cause.message().to_owned(),
+    }
+}
+
+/// By the code of Postgres.
+fn advice(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "3D000" => "make it (`createdb NAME`), or name another one with DATABASE_URL",
+        "28000" | "28P01" => {
+            "DATABASE_URL must name a role that there is, with its password, and the server's pg_hba.conf must let it in (where that \
+             wants TLS: ?sslmode=require)"
+        }
+        "42501" => {
+            "the role must be allowed to make and change tables there: make it the database's owner (`alter database NAME owner to \
+             ROLE`), or `grant all on schema public to ROLE`"
+        }
+        "25006" => {
+            "the server must be one that takes writes: name the primary, not a standby, in DATABASE_URL, and see that \
+             default_transaction_read_only is off"
+        }
+        "53300" => {
+            "raise the limit (max_connections of the server, or `alter role ROLE connection limit N`), stop what else uses it, or let \
+             thinkd have fewer connections (runtime.connections)"
+        }
+        "42P01" | "3F000" => {
+            "tables of thinkd are missing; restore a backup into an empty database, or stop all servers and start on one"
+        }
+        "53100" => "make room on the disk of Postgres",
+        "57P03" => "it starts or stops just now; try again in a moment",
+        _ => return None,
+    })
+}

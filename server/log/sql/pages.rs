@@ -1,0 +1,100 @@
+//! Pages of the log: the SQL that finds events by what a query asks for, the same for both databases. Stamped by `store!`.
+
+/// Stamps what puts the text of a page together. The database has `by_key`, and the constant `MERGES_RUNS`.
+macro_rules! pages {
+    () => {
+        /// A page that needs no full text: the first rows of the runs that hold what is asked for. SQLite merges sorted runs by
+        /// itself, and stops when it has enough; Postgres is told how much of each is enough. `limit $n + 0`, because SQLite
+        /// prepares a statement whose limit is a bare parameter anew every time.
+        fn marked_page(space: &Space, query: &Query) -> Page {
+            let limit = i64::from(query.limit.max(1));
+            let order = sql::order(query);
+            let mut page = Page::new(concat!("select ", sql::event_columns!(), " from ("));
+            for (number, (mark, level)) in crate::log::marks::runs(query).into_iter().enumerate() {
+                page.push(if number == 0 { "" } else { " union " });
+                if MERGES_RUNS {
+                    run(&mut page, space, query, mark, level as i16);
+                } else {
+                    page.push("select seq from (");
+                    run(&mut page, space, query, mark, level as i16);
+                    page.push(" order by m.seq").push(order).push(" limit ").push_bind(limit).push(") r").push(number);
+                }
+            }
+            if !crate::log::marks::waits(query) {
+                page.push(" union ");
+                if MERGES_RUNS {
+                    end_of_log(&mut page, space, query);
+                } else {
+                    page.push("select seq from (");
+                    end_of_log(&mut page, space, query);
+                    page.push(" order by e.seq").push(order).push(" limit ").push_bind(limit).push(") r");
+                }
+            }
+            page.push(" order by 1").push(order).push(" limit ").push_bind(limit).push(" + 0) m");
+            by_key(&mut page, space);
+            page.push(" order by m.seq").push(order);
+            page
+        }
+
+        /// The seqs of one run that are asked for.
+        fn run(page: &mut Page, space: &Space, query: &Query, mark: String, level: i16) {
+            let covered = crate::log::marks::covers(query);
+            page.push("select m.seq from marks m");
+            if !covered {
+                by_key(page, space);
+            }
+            page.push(" where m.space = ").push_bind(space.as_str().to_owned());
+            page.push(" and m.mark = ").push_bind(mark).push(" and m.visibility = ").push(level);
+            if !covered {
+                kinds(page, query);
+            }
+            let (after, before) = sql::range(query);
+            page.push(" and m.seq > ").push_bind(after).push(" and m.seq < ").push_bind(before);
+        }
+
+        /// The seqs that are asked for among the events that have no marks yet. One lower bound: given two, a database may begin
+        /// at the wrong one.
+        fn end_of_log(page: &mut Page, space: &Space, query: &Query) {
+            let (after, before) = sql::range(query);
+            page.push("select e.seq from events e where e.space = ").push_bind(space.as_str().to_owned());
+            page.push(" and e.seq > (select max(b.seq) from (select seq from indexed where space = ");
+            page.push_bind(space.as_str().to_owned()).push(" union all select ").push_bind(after).push(") b)");
+            page.push(" and e.seq < ").push_bind(before);
+            conditions(page, query);
+        }
+
+        /// Source and modality, event by event.
+        fn kinds(page: &mut Page, query: &Query) {
+            if let Some(source) = query.source {
+                page.push(" and e.source = ").push_bind(source.as_str());
+            }
+            if let Some(modality) = query.modality {
+                page.push(" and e.modality = ").push_bind(modality.as_str());
+            }
+        }
+
+        /// Everything but words and positions, event by event.
+        fn conditions(page: &mut Page, query: &Query) {
+            if let Some(thread) = &query.thread {
+                page.push(" and (e.thread = ").push_bind(thread.to_string());
+                if query.subtree {
+                    // Bytewise, everything that begins with "x." lies between "x." and "x/".
+                    page.push(" or (e.thread > ").push_bind(format!("{thread}."));
+                    page.push(" and e.thread < ").push_bind(format!("{thread}/")).push(")");
+                }
+                page.push(")");
+            }
+            kinds(page, query);
+            page.push(" and e.visibility >= ").push(query.least() as i16);
+            let tags = query.tags();
+            if !tags.is_empty() {
+                page.push(" and exists (select 1 from marks t where t.space = e.space and t.mark in (");
+                for (number, tag) in tags.into_iter().enumerate() {
+                    page.push(if number == 0 { "" } else { ", " }).push_bind(crate::log::marks::of_tag(&tag));
+                }
+                page.push(") and t.visibility = e.visibility and t.seq = e.seq)");
+            }
+        }
+    };
+}
+pub(in crate::log) use pages;

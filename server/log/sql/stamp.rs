@@ -1,0 +1,470 @@
+//! The `Store` of a database: what both do in the same words, over their typed pools.
+
+/// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`, `project`, and for what differs: `reader`,
+/// `keep_blob`, `kept_blob`, `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `known_thread`,
+/// `known_events`, `known_submodules`, `renewed`, `sound`, `shut`; functions `by_key` and `all_of`; and constants `MERGES_RUNS` and
+/// `ENTRIES_WITH`.
+macro_rules! store {
+    ($Store:ident, $Db:ty) => {
+        #[async_trait::async_trait]
+        impl crate::log::store::Store for $Store {
+            fn is_shared(&self) -> bool {
+                Self::SHARED
+            }
+
+            fn feed(&self) -> &std::sync::Arc<crate::log::feed::Feed> {
+                &self.feed
+            }
+
+            async fn append(&self, append: crate::log::store::Append) -> Result<crate::log::store::Appended, Error> {
+                self.writer.append(append).await
+            }
+
+            async fn head(&self, space: &Space) -> Result<crate::log::store::Head, Error> {
+                let seq: Option<i64> = sql::read!(self, Some(space), sqlx::query_scalar("select max(seq) from events where space = $1")
+                    .bind(space.as_str()), fetch_one)?;
+                Ok(crate::log::store::Head { seq: seq.unwrap_or(0), epoch: self.epoch })
+            }
+
+            async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error> {
+                match self.known_events(space, query).await? {
+                    Some(events) => Ok(events),
+                    None => self.page(space, query).await?.into_iter().map(sql::event).collect(),
+                }
+            }
+
+            async fn written(&self, space: &Space, query: &Query) -> Result<Vec<crate::log::store::Written>, Error> {
+                Ok(self.page(space, query).await?.into_iter().map(sql::written).collect())
+            }
+
+            fn unserved(&self) -> &crate::log::unserved::Unserved {
+                self.index.unserved()
+            }
+
+            async fn ever(&self, space: &Space, tag: &str) -> Result<bool, Error> {
+                let text = "select exists (select 1 from marks where space = $1 and mark = $2) \
+                     or exists (select 1 from events where space = $1 \
+                     and seq > coalesce((select seq from indexed where space = $1), 0) and tags like $3)";
+                sql::read!(self, Some(space), sqlx::query_scalar(text)
+                    .bind(space.as_str())
+                    .bind(crate::log::marks::of_tag(tag))
+                    .bind(format!("%\"{tag}\"%")), fetch_one)
+            }
+
+            async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error> {
+                let text =
+                    concat!("select ", sql::event_columns!(), " from events e where space = $1 and event_id = $2");
+                let row: Option<sql::EventColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(event_id), fetch_optional)?;
+                row.map(sql::event).transpose()
+            }
+
+            async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<crate::log::store::ThreadRow>, Error> {
+                self.known_thread(space, thread).await
+            }
+
+            async fn thread_lately(
+                &self,
+                space: &Space,
+                thread: &ThreadId,
+            ) -> Result<Option<crate::log::store::ThreadRow>, Error> {
+                match self.known.thread(&(space.clone(), thread.clone())) {
+                    Some(row) => Ok(Some(row)),
+                    None => self.known_thread(space, thread).await,
+                }
+            }
+
+            async fn threads(
+                &self,
+                space: &Space,
+                after: Option<&ThreadId>,
+                limit: u32,
+            ) -> Result<Vec<crate::log::store::ThreadRow>, Error> {
+                let text = concat!(
+                    "select ",
+                    sql::thread_columns!(),
+                    " from threads where space = $1 and thread > $2 order by thread limit $3 + 0"
+                );
+                let rows: Vec<sql::ThreadColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(after.map_or("", ThreadId::as_str))
+                    .bind(i64::from(limit)), fetch_all)?;
+                rows.into_iter().map(sql::thread).collect()
+            }
+
+            async fn below(
+                &self,
+                space: &Space,
+                thread: &ThreadId,
+                limit: u32,
+            ) -> Result<Vec<crate::log::store::ThreadRow>, Error> {
+                // Bytewise, everything that begins with "x." lies between "x." and "x/".
+                let text = concat!(
+                    "select ",
+                    sql::thread_columns!(),
+                    " from threads where space = $1 and thread > $2 and thread < $3 \
+                     and status not in ('done', 'failed', 'stopped') order by thread limit $4 + 0"
+                );
+                let rows: Vec<sql::ThreadColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(format!("{thread}."))
+                    .bind(format!("{thread}/"))
+                    .bind(i64::from(limit)), fetch_all)?;
+                rows.into_iter().map(sql::thread).collect()
+            }
+
+            async fn spent(&self, space: &Space, root: Option<crate::words::id::Seq>) -> Result<crate::log::change::Spent, Error> {
+                let text = "select calls, tokens, threads from roots where space = $1 and root = $2";
+                let row: Option<sql::SpentColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(root.unwrap_or(crate::log::rows::SPACE)), fetch_optional)?;
+                row.map_or(Ok(crate::log::change::Spent::default()), sql::spent)
+            }
+
+            async fn queued(
+                &self,
+                space: &Space,
+                thread: &ThreadId,
+                after: crate::words::id::Seq,
+                limit: u32,
+            ) -> Result<u32, Error> {
+                let text = "select count(*) from (select seq from mailboxes where space = $1 and thread = $2 and seq > $3 \
+                     and seq > (select handled from threads where space = $1 and thread = $2) limit $4 + 0) q";
+                let waiting: i64 = sql::read!(self, Some(space), sqlx::query_scalar(text)
+                    .bind(space.as_str())
+                    .bind(thread.as_str())
+                    .bind(after)
+                    .bind(i64::from(limit)), fetch_one)?;
+                Ok(u32::try_from(waiting).unwrap_or(limit))
+            }
+
+            async fn living(&self, space: &Space) -> Result<u64, Error> {
+                let threads: i64 =
+                    sql::read!(self, Some(space), sqlx::query_scalar(sql::THREADS).bind(space.as_str()), fetch_one)?;
+                Ok(u64::try_from(threads).unwrap_or_default())
+            }
+
+            async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
+                self.waiting_threads(limit).await
+            }
+
+            async fn submodules(&self, space: &Space) -> Result<Vec<crate::log::store::SubmoduleRow>, Error> {
+                self.known_submodules(space).await
+            }
+
+            async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<crate::log::standing::ContactRow>, Error> {
+                let text = "select name, target, description from contacts where space = $1 and thread = $2 order by name";
+                let rows: Vec<sql::ContactColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(thread.as_str()), fetch_all)?;
+                rows.into_iter().map(sql::contact).collect()
+            }
+
+            async fn holders(
+                &self,
+                space: &Space,
+                of: crate::log::store::Span<'_>,
+                limit: u32,
+            ) -> Result<Vec<(ThreadId, ThreadId)>, Error> {
+                let text = "select distinct target, thread from contacts where space = $1 and target >= $2 and target <= $3 \
+                     order by target, thread limit $4 + 0";
+                let rows: Vec<(String, String)> = sql::read!(self, Some(space), sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(of.start().as_str())
+                    .bind(of.end().as_str())
+                    .bind(i64::from(limit)), fetch_all)?;
+                rows.into_iter().map(sql::two_threads).collect()
+            }
+
+            async fn awaiting(
+                &self,
+                space: &Space,
+                of: crate::log::store::Span<'_>,
+                limit: u32,
+            ) -> Result<Vec<(ThreadId, ThreadId)>, Error> {
+                let text = "select awaits, thread from threads where space = $1 and awaits >= $2 and awaits <= $3 \
+                     order by awaits, thread limit $4 + 0";
+                let rows: Vec<(String, String)> = sql::read!(self, Some(space), sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(of.start().as_str())
+                    .bind(of.end().as_str())
+                    .bind(i64::from(limit)), fetch_all)?;
+                rows.into_iter().map(sql::two_threads).collect()
+            }
+
+            async fn waits(&self, after: Option<&crate::log::store::Wait>, limit: u32) -> Result<Vec<crate::log::store::Wait>, Error> {
+                let text = "select space, awaits, thread from threads where awaits is not null \
+                     and (space, awaits, thread) > ($1, $2, $3) order by space, awaits, thread limit $4 + 0";
+                let rows: Vec<(String, String, String)> = sql::read!(self, None, sqlx::query_as(text)
+                    .bind(after.map_or("", |after| after.space.as_str()))
+                    .bind(after.map_or("", |after| after.target.as_str()))
+                    .bind(after.map_or("", |after| after.thread.as_str()))
+                    .bind(i64::from(limit)), fetch_all)?;
+                rows.into_iter().map(sql::wait).collect()
+            }
+
+            async fn timers(&self, space: &Space, of: crate::log::store::Span<'_>) -> Result<Vec<crate::log::standing::TimerRow>, Error> {
+                let text = "select space, thread, name, due, note, root from timers where space = $1 and thread >= $2 \
+                     and thread <= $3 order by thread, name";
+                let rows: Vec<sql::TimerColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(of.start().as_str())
+                    .bind(of.end().as_str()), fetch_all)?;
+                rows.into_iter().map(sql::timer).collect()
+            }
+
+            async fn spaces_due(&self, until: crate::words::time::Timestamp) -> Result<Vec<Space>, Error> {
+                let spaces: Vec<String> = sql::read!(self, None, sqlx::query_scalar("select distinct space from timers where due <= $1")
+                    .bind(until.micros()), fetch_all)?;
+                Ok(sql::readable(spaces.into_iter().map(sql::space)))
+            }
+
+            async fn due(
+                &self,
+                space: &Space,
+                until: crate::words::time::Timestamp,
+                limit: u32,
+            ) -> Result<Vec<crate::log::standing::TimerRow>, Error> {
+                let text = "select space, thread, name, due, note, root from timers where space = $1 and due <= $2 \
+                     order by due limit $3 + 0";
+                let rows: Vec<sql::TimerColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(until.micros())
+                    .bind(i64::from(limit)), fetch_all)?;
+                Ok(sql::readable(rows.into_iter().map(sql::timer)))
+            }
+
+            async fn next_due(
+                &self,
+                after: crate::words::time::Timestamp,
+            ) -> Result<Option<crate::words::time::Timestamp>, Error> {
+                let due: Option<i64> = sql::read!(self, None, sqlx::query_scalar("select min(due) from timers where due > $1")
+                    .bind(after.micros()), fetch_one)?;
+                Ok(due.map(crate::words::time::Timestamp::from_micros))
+            }
+
+            async fn entry(&self, space: &Space, key: &str) -> Result<Option<crate::log::store::Entry>, Error> {
+                let text = concat!("select ", sql::entry_columns!(), " from entries e where space = $1 and key = $2");
+                let row: Option<sql::EntryColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(key), fetch_optional)?;
+                row.map(sql::entry).transpose()
+            }
+
+            async fn entries(
+                &self,
+                space: &Space,
+                after: Option<&str>,
+                limit: u32,
+            ) -> Result<Vec<crate::log::store::Entry>, Error> {
+                // The empty text is a key, too: it comes first, but not after itself.
+                let text = match after {
+                    Some(_) => concat!(
+                        "select ",
+                        sql::entry_columns!(),
+                        " from entries e where space = $1 and key > $2 order by key limit $3 + 0"
+                    ),
+                    None => concat!(
+                        "select ",
+                        sql::entry_columns!(),
+                        " from entries e where space = $1 and key >= $2 order by key limit $3 + 0"
+                    ),
+                };
+                let rows: Vec<sql::EntryColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
+                    .bind(space.as_str())
+                    .bind(after.unwrap_or(""))
+                    .bind(i64::from(limit)), fetch_all)?;
+                rows.into_iter().map(sql::entry).collect()
+            }
+
+            async fn search_entries(&self, space: &Space, words: &str, limit: u32) -> Result<Vec<crate::log::store::Entry>, Error> {
+                let mut words = crate::log::words::asked(words);
+                words.truncate(crate::log::rank::ENTRY_WORDS);
+                let mut found = std::collections::BTreeMap::new();
+                let mut asked = Vec::new();
+                if words.len() > 1 {
+                    // Those with all the words are among the candidates, however common each word is.
+                    let all = self.entries_with(space, &words).await?;
+                    found.extend(all.into_iter().map(|entry| (entry.key.clone(), entry)));
+                }
+                for word in words {
+                    let entries = self.entries_with(space, std::slice::from_ref(&word)).await?;
+                    asked.push((word, entries.len()));
+                    found.extend(entries.into_iter().map(|entry| (entry.key.clone(), entry)));
+                }
+                Ok(crate::log::rank::ranked(found.into_values().collect(), &asked, limit))
+            }
+
+            async fn lease(
+                &self,
+                space: &Space,
+                thread: &ThreadId,
+                ttl: std::time::Duration,
+            ) -> Result<Option<crate::log::store::Leased>, Error> {
+                self.take_lease(space, thread, ttl).await
+            }
+
+            async fn renew(
+                &self,
+                fences: &[crate::log::store::Fence],
+                ttl: std::time::Duration,
+            ) -> Result<Vec<crate::log::store::Fence>, Error> {
+                self.renew_leases(fences, ttl).await
+            }
+
+            async fn release(&self, fence: &crate::log::store::Fence) -> Result<(), Error> {
+                self.release_lease(fence).await
+            }
+
+            async fn put_blob(&self, space: &Space, blob: crate::log::store::Blob) -> Result<String, Error> {
+                let sha256 = sql::hashed(&blob.bytes).await?;
+                self.keep_blob(space, sha256.clone(), blob).await?;
+                Ok(sha256)
+            }
+
+            async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<crate::log::store::Blob>, Error> {
+                self.kept_blob(space, sha256).await
+            }
+
+            async fn rebuild(&self, check: bool) -> Result<crate::log::store::Rebuilt, Error> {
+                self.rebuild_rows(check).await
+            }
+
+            async fn check(&self, pause: std::time::Duration) -> Result<crate::log::store::Checked, Error> {
+                self.check_all(pause).await
+            }
+
+            fn checked(&self) -> Option<crate::log::store::Checked> {
+                self.last_checked()
+            }
+
+            async fn clock(&self) -> Result<Option<crate::words::time::Timestamp>, Error> {
+                self.own_clock().await
+            }
+
+            async fn ping(&self) -> Result<(), Error> {
+                self.sound()?;
+                let _: bool = sql::read!(self, None, sqlx::query_scalar(sql::TABLES), fetch_one)?;
+                self.writer.sound().await
+            }
+
+            async fn close(&self) {
+                self.shut().await;
+            }
+        }
+
+        impl $Store {
+            /// The spaces that have threads with something in their mailbox, one look-up each.
+            async fn spaces_waiting(&self) -> Result<Vec<Space>, Error> {
+                let text = "with recursive w (space) as (select (select min(space) from threads \
+                     where woken > handled and status not in ('waiting', 'done', 'failed', 'stopped')) \
+                     union all select (select min(t.space) from threads t where t.space > w.space \
+                     and t.woken > t.handled and t.status not in ('waiting', 'done', 'failed', 'stopped')) \
+                     from w where w.space is not null) select space from w where space is not null";
+                let spaces: Vec<String> = sql::read!(self, None, sqlx::query_scalar(text), fetch_all)?;
+                Ok(sql::readable(spaces.into_iter().map(sql::space)))
+            }
+
+            /// The entries with all the words, as many as are compared.
+            async fn entries_with(&self, space: &Space, words: &[String]) -> Result<Vec<crate::log::store::Entry>, Error> {
+                let rows: Vec<sql::EntryColumns> = sql::search!(self, space, sqlx::query_as(ENTRIES_WITH)
+                    .bind(all_of(words))
+                    .bind(space.as_str())
+                    .bind(crate::log::rank::CANDIDATES), fetch_all)?;
+                rows.into_iter().map(sql::entry).collect()
+            }
+
+            /// The rows of a page.
+            async fn page(&self, space: &Space, query: &Query) -> Result<Vec<sql::EventColumns>, Error> {
+                let query = &self.placed(space, query).await?;
+                let mut page = match &query.text {
+                    None => {
+                        if crate::log::marks::waits(query) {
+                            self.await_index(space).await?;
+                        }
+                        marked_page(space, query)
+                    }
+                    Some(text) => {
+                        let words = crate::log::words::asked(text);
+                        if words.is_empty() {
+                            return Ok(Vec::new());
+                        }
+                        self.await_index(space).await?;
+                        match self.text_page(space, &words, query).await? {
+                            Some(page) => page,
+                            None => return Ok(Vec::new()),
+                        }
+                    }
+                };
+                sql::search!(self, space, page.build_query_as(), fetch_all)
+            }
+
+            /// The query with positions in the place of times: times never decrease along seq.
+            async fn placed(&self, space: &Space, query: &Query) -> Result<Query, Error> {
+                let mut query = query.clone();
+                if let Some(since) = query.since.take() {
+                    let first = self.first_since(space, since).await?;
+                    query.after = Some(query.after.unwrap_or(0).max(first - 1));
+                }
+                if let Some(before) = query.before_ts.take() {
+                    let first = self.first_since(space, before).await?;
+                    query.before = Some(query.before.unwrap_or(crate::words::id::Seq::MAX).min(first));
+                }
+                Ok(query)
+            }
+
+            /// Where the log came to a time, or its end: the log is halved until one event is left.
+            async fn first_since(&self, space: &Space, ts: crate::words::time::Timestamp) -> Result<crate::words::id::Seq, Error> {
+                let text = "with recursive part (early, late) as (\
+                     select cast(0 as bigint), coalesce((select max(seq) from events where space = $1), 0) + 1 union all \
+                     select case when (select ts < $2 from events where space = $1 and seq = (early + late) / 2) \
+                     then (early + late) / 2 else early end, \
+                     case when (select ts < $2 from events where space = $1 and seq = (early + late) / 2) \
+                     then late else (early + late) / 2 end from part where late - early > 1) \
+                     select min(late) from part";
+                sql::read!(self, Some(space), sqlx::query_scalar(text)
+                    .bind(space.as_str())
+                    .bind(ts.micros()), fetch_one)
+            }
+
+            /// Waits until the index has reached the log's end of now. An index that is far behind (the log was written by a server
+            /// that did not live to index it) is worth asking again, but no wrong answer.
+            async fn await_index(&self, space: &Space) -> Result<(), Error> {
+                let text = "select done, head from (select (select max(seq) from events where space = $1) as head, \
+                     coalesce((select seq from indexed where space = $1), 0) as done) g where head > done";
+                let behind: Option<(i64, i64)> = sql::read!(self, Some(space), sqlx::query_as(text)
+                    .bind(space.as_str()), fetch_optional)?;
+                let Some((indexed, head)) = behind else { return Ok(()) };
+                let gap = crate::log::index::Gap { indexed, head };
+                match tokio::time::timeout(sql::INDEX_WAIT, self.index.reach(space, gap)).await {
+                    Ok(indexed) => indexed,
+                    Err(_) => Err(Error::Unavailable("the index is being made anew; ask again in a moment".into())),
+                }
+            }
+        }
+
+        /// Writes a blob, unless it is there.
+        pub(super) async fn put_blob(
+            connection: &mut <$Db as sqlx::Database>::Connection,
+            space: &Space,
+            sha256: &str,
+            blob: &crate::log::store::Blob,
+        ) -> Result<(), Error> {
+            sqlx::query("insert into blobs (space, sha256, mime, bytes) values ($1, $2, $3, $4) on conflict do nothing")
+                .bind(space.as_str())
+                .bind(sha256)
+                .bind(&blob.mime)
+                .bind(&blob.bytes[..])
+                .execute(connection)
+                .await
+                .map(|_| ())
+                .map_err(sql::error)
+        }
+
+        type Page = sqlx::QueryBuilder<$Db>;
+
+        sql::pages!();
+    };
+}
+pub(in crate::log) use store;

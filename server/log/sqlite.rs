@@ -1,0 +1,290 @@
+//! SQLite: one file, one process. WAL with `synchronous=FULL`, one connection that writes, a few that read; a lock file
+//! keeps other processes out, so leases need no table. The index has a file of its own. Only what differs from Postgres is here.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Connection};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::append::{Position, Writer, json};
+use super::catch_up;
+use super::feed::Feed;
+use super::index::Index;
+use super::known::Known;
+use super::leases::Leases;
+use super::query::Query;
+use super::sql::{self, stored};
+use super::store::{Blob, Checked, Error, Fence, Leased, Options, Project, SubmoduleRow, ThreadRow};
+use crate::event::envelope::Event;
+use crate::words::id::{Space, ThreadId};
+use crate::words::time::Timestamp;
+use index::IndexFile;
+use log::{Broken, Log};
+use readers::{Reader, Readers};
+use uploads::Uploads;
+
+mod bulk;
+mod check;
+mod file;
+mod index;
+mod log;
+mod readers;
+mod uploads;
+
+pub(super) use bulk::{clear, put, put_index, put_rest};
+pub(super) use file::{is_in_use, new_backup, open_alone, open_backup, reading, writing};
+pub(super) use index::{adopt, attach_new};
+pub(super) use uploads::read_blob;
+
+/// How long a reader waits for a connection.
+const ACQUIRE: Duration = Duration::from_secs(2);
+/// Row ids of event_words are the space's number and the seq: so many bits for the seq.
+const SEQ_BITS: u32 = 40;
+
+/// See `sql::store!`.
+const MERGES_RUNS: bool = true;
+/// See `sql::store!`.
+const ENTRIES_WITH: &str = concat!(
+    "select ",
+    sql::entry_columns!(),
+    " from entry_words w cross join entries e where w.entry_words match $1 and e.number = w.rowid and e.space = $2",
+    " order by w.rowid desc limit $3"
+);
+/// See `rebuild!`.
+const HEADS: &str = "select s.space, e.seq, e.ts from spaces s join events e on e.space = s.space \
+     where e.seq = (select max(seq) from events where space = s.space)";
+
+/// The store in one file.
+pub(super) struct Sqlite {
+    readers: Arc<Readers>,
+    writer: Writer,
+    index: Index,
+    feed: Arc<Feed>,
+    epoch: Uuid,
+    project: Project,
+    leases: Arc<Leases>,
+    options: SqliteConnectOptions,
+    broken: Broken,
+    known: Known,
+    uploads: Uploads,
+    // A plain mutex: held to stop the task, never across an await.
+    tasks: Mutex<JoinSet<()>>,
+    /// What the last look at the whole file showed. A plain mutex, never held across an await.
+    checked: Mutex<Option<Checked>>,
+    /// Locked as long as this store lives.
+    _lock: file::Lock,
+}
+
+impl Sqlite {
+    const SHARED: bool = false;
+
+    pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, Error> {
+        let options = writing(url)?;
+        let path = options.get_filename();
+        let lock = file::lock(path)?;
+        let broken = Broken::default();
+        let opening = async {
+            let (mut connection, begun) = tokio::try_join!(file::open(&options), index::begin(path))?;
+            let opened = file::opened(&mut connection).await?;
+            check::end_of_log(&mut connection).await?;
+            uploads::clear(&mut connection).await?;
+            Ok::<_, Error>((connection, begun, opened))
+        };
+        let (mut connection, begun, (epoch, incarnation)) = match opening.await {
+            Ok(opened) => opened,
+            Err(error) => return Err(check::located(&reading(url)?, error).await),
+        };
+        let (index, renewed) = IndexFile::open(begun, path, broken.clone(), &mut connection).await?;
+        let epoch = renewed.unwrap_or(epoch);
+        let names = file::Names::of(path)?;
+        let readers = Arc::new(Readers::new(reading(url)?, settings));
+        let leases = Arc::new(Leases::new(incarnation << 32));
+        let feed = Arc::new(Feed::default());
+        let known = Known::default();
+        let index = Index::start(index, &settings.supervisor);
+        let uploads = Uploads::default();
+        let backend = Log {
+            connection,
+            broken: broken.clone(),
+            names,
+            leases: leases.clone(),
+            known: known.clone(),
+            uploads: uploads.clone(),
+            writing: Vec::new(),
+            beside: 0,
+        };
+        let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
+        let mut tasks = JoinSet::new();
+        let telling = catch_up::run(readers.clone(), feed.clone());
+        tasks.spawn(settings.supervisor.watch("telling followers what they missed", telling));
+        let tasks = Mutex::new(tasks);
+        Ok(Self {
+            readers,
+            writer,
+            index,
+            feed,
+            epoch,
+            project,
+            leases,
+            options,
+            broken,
+            known,
+            uploads,
+            tasks,
+            checked: Mutex::default(),
+            _lock: lock,
+        })
+    }
+
+    async fn reader(&self, space: Option<&Space>) -> Result<Reader<'_>, Error> {
+        self.readers.take(space).await
+    }
+
+    async fn keep_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), Error> {
+        let answered = self.uploads.put(space, sha256, blob);
+        self.writer.nudge()?;
+        answered.await.map_err(|_| Error::Unavailable("the store is closed".into()))?
+    }
+
+    async fn kept_blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, Error> {
+        let mut reader = self.reader(Some(space)).await?;
+        let blob = uploads::read(reader.connection(), space, sha256).await;
+        reader.done();
+        blob
+    }
+
+    async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, Error> {
+        let Some(fence) = self.leases.take(space, thread, ttl).await else { return Ok(None) };
+        Ok(Some(Leased { fence, row: self.known_thread(space, thread).await }))
+    }
+
+    async fn renew_leases(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error> {
+        Ok(self.leases.renew(fences, ttl))
+    }
+
+    async fn release_lease(&self, fence: &Fence) -> Result<(), Error> {
+        self.leases.release(fence);
+        Ok(())
+    }
+
+    async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
+        let text = "select thread from threads where space = $1 \
+             and woken > handled and status not in ('waiting', 'done', 'failed', 'stopped') limit $2 + 0";
+        let mut waiting = Vec::new();
+        for space in self.spaces_waiting().await? {
+            // The leases are known here: of those that are held, the threads are left out.
+            let most = i64::from(limit) + stored(self.leases.len() as u64);
+            let query = sqlx::query_scalar(text).bind(space.as_str()).bind(most);
+            let threads: Vec<String> = sql::read!(self, None, query, fetch_all)?;
+            let threads = sql::readable(threads.into_iter().map(sql::thread_id));
+            let free = threads.into_iter().filter(|thread| !self.leases.is_held(&space, thread));
+            waiting.extend(free.take(limit as usize).map(|thread| (space.clone(), thread)));
+        }
+        Ok(waiting)
+    }
+
+    /// Row ids grow with seq within a space, so the newest matches come first without sorting.
+    async fn text_page(&self, space: &Space, words: &[String], query: &Query) -> Result<Option<Page>, Error> {
+        let number: Option<i64> = sql::read!(
+            self,
+            Some(space),
+            sqlx::query_scalar("select number from spaces where space = $1").bind(space.as_str()),
+            fetch_optional
+        )?;
+        let Some(number) = number else { return Ok(None) };
+        let base = number << SEQ_BITS;
+        let most = (1 << SEQ_BITS) - 1;
+        let (after, before) = sql::range(query);
+        let mut page = Page::new(concat!("select ", sql::event_columns!(), " from event_words w cross join events e"));
+        page.push(" where w.event_words match ").push_bind(all_of(words));
+        page.push(" and w.rowid > ").push_bind(base + after.clamp(0, most));
+        page.push(" and w.rowid < ").push_bind(base + before.clamp(0, most));
+        page.push(" and e.space = ").push_bind(space.as_str().to_owned());
+        page.push(" and e.seq = w.rowid - ").push_bind(base);
+        conditions(&mut page, query);
+        page.push(" order by w.rowid")
+            .push(sql::order(query))
+            .push(" limit ")
+            .push_bind(i64::from(query.limit.max(1)))
+            .push(" + 0");
+        Ok(Some(page))
+    }
+
+    /// A connection in a transaction of its own. To change rows, it keeps those who write out, so nothing else should run.
+    async fn alone(&self, check: bool) -> Result<SqliteConnection, Error> {
+        let mut connection = self.options.connect().await.map_err(sql::error)?;
+        index::attach(&mut connection, self.options.get_filename()).await?;
+        let begin = if check { "begin" } else { "begin immediate" };
+        sqlx::query(begin).execute(&mut connection).await.map_err(sql::error)?;
+        Ok(connection)
+    }
+
+    fn sound(&self) -> Result<(), Error> {
+        self.broken.check()
+    }
+
+    async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
+        if let Some(row) = self.known.thread(&(space.clone(), thread.clone())) {
+            return Ok(Some(row));
+        }
+        let text = concat!("select ", sql::thread_columns!(), " from threads where space = $1 and thread = $2");
+        let query = sqlx::query_as(text).bind(space.as_str()).bind(thread.as_str());
+        let row: Option<sql::ThreadColumns> = sql::read!(self, Some(space), query, fetch_optional)?;
+        row.map(sql::thread).transpose()
+    }
+
+    async fn known_events(&self, space: &Space, query: &Query) -> Result<Option<Vec<Event>>, Error> {
+        Ok(self.known.events(space, query).map(|(events, _)| events))
+    }
+
+    async fn known_submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Error> {
+        let changes = match self.known.voices(space) {
+            Ok(known) => return Ok(known),
+            Err(changes) => changes,
+        };
+        let text = "select name, prompt, updated from submodules where space = $1 order by name";
+        let rows: Vec<sql::SubmoduleColumns> =
+            sql::read!(self, Some(space), sqlx::query_as(text).bind(space.as_str()), fetch_all)?;
+        let rows = rows.into_iter().map(sql::submodule).collect::<Result<Vec<_>, _>>()?;
+        self.known.keep_voices(space, changes, &rows);
+        Ok(rows)
+    }
+
+    async fn own_clock(&self) -> Result<Option<Timestamp>, Error> {
+        Ok(None)
+    }
+
+    /// Rows were made anew.
+    fn renewed(&self) {
+        self.known.forget();
+    }
+
+    /// Whoever may write is last: SQLite then leaves all of the log in the one file.
+    async fn shut(&self) {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        self.readers.close().await;
+        self.index.close().await;
+        self.writer.close().await;
+    }
+}
+
+/// The events whose seqs are `m.seq`, in the same order.
+fn by_key(page: &mut Page, space: &Space) {
+    page.push(" cross join events e on e.space = ").push_bind(space.as_str().to_owned()).push(" and e.seq = m.seq");
+}
+
+sql::store!(Sqlite, sqlx::Sqlite);
+sql::renew_epoch!(SqliteConnection);
+super::rebuild::rebuild!(Sqlite, SqliteConnection);
+
+/// An FTS5 query: all of the words. They have letters, digits and marks only, so quoting them is safe.
+fn all_of(words: &[String]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" AND ")
+}
+
+fn joined<'a>(words: impl Iterator<Item = &'a String>) -> String {
+    words.map(String::as_str).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,316 @@
+//! Many rows in few statements, many statements in one trip to the connection's thread. An insert has room for a power of two
+//! of rows, and rows of nulls fill it up and are left out: so whatever is written, few different statements are prepared.
+
+use sqlx::error::BoxDynError;
+use sqlx::sqlite::{SqliteArguments, SqliteConnection};
+use sqlx::{Arguments, AssertSqlSafe};
+
+use super::{Broken, SEQ_BITS, joined, json, sql, stored};
+use crate::log::rank;
+use crate::log::rows::Rows;
+use crate::log::sql::{EventRow, Indexed, MarkRow, Writes, mark_rows};
+use crate::log::store::{Entry, Error};
+use crate::words::id::{Space, ThreadId};
+
+/// Most rows of one insert.
+const ROWS: usize = 512;
+/// Most statements of one trip to the connection's thread.
+const STATEMENTS: usize = 32;
+
+/// Removes everything that is derived from the log.
+pub(in crate::log) async fn clear(connection: &mut SqliteConnection) -> Result<(), Error> {
+    for text in [
+        "delete from marks",
+        "delete from mailboxes",
+        "delete from threads",
+        "delete from submodules",
+        "delete from entries",
+        "delete from contacts",
+        "delete from timers",
+        "delete from roots",
+        "insert into entry_words (entry_words) values ('delete-all')",
+        "insert into event_words (event_words) values ('delete-all')",
+        "delete from indexed",
+    ] {
+        sqlx::query(text).execute(&mut *connection).await.map_err(sql::error)?;
+    }
+    Ok(())
+}
+
+/// Writes rows, in a transaction that is open already.
+pub(in crate::log) async fn put(connection: &mut SqliteConnection, writes: &Writes<'_>) -> Result<(), Error> {
+    let mut trips = Trips::default();
+    trips.rows(writes)?;
+    trips.run(connection).await.map_err(sql::error)
+}
+
+/// Writes rows in a transaction of their own: one trip, unless they are very many, or there are rows that need a look first.
+pub(super) async fn put_alone(
+    connection: &mut SqliteConnection,
+    writes: &Writes<'_>,
+    rest: &Rows,
+    broken: &Broken,
+) -> Result<(), Error> {
+    let mut trips = Trips::default();
+    trips.next("begin immediate");
+    trips.rows(writes)?;
+    if rest.has_single() {
+        trips.run(connection).await.map_err(sql::error)?;
+        put_rest(connection, rest).await?;
+        trips = Trips::default();
+    }
+    trips.next("commit");
+    trips.run(connection).await.inspect_err(|error| broken.note(error)).map_err(sql::error)
+}
+
+/// Statements on their way.
+#[derive(Default)]
+struct Trips {
+    list: Vec<(String, SqliteArguments)>,
+    /// Statements in the last one.
+    statements: usize,
+}
+
+impl Trips {
+    /// One more statement; its arguments are to be added, in order, before the next one.
+    fn next(&mut self, text: &str) -> &mut SqliteArguments {
+        if self.list.is_empty() || self.statements == STATEMENTS {
+            self.list.push(Default::default());
+            self.statements = 0;
+        }
+        self.statements += 1;
+        let last = self.list.len() - 1;
+        let (texts, arguments) = &mut self.list[last];
+        texts.push_str(text);
+        texts.push(';');
+        arguments
+    }
+
+    /// Inserts rows of so many columns; `add` adds the arguments of one, the first of which is never null.
+    fn insert<T>(
+        &mut self,
+        into: &str,
+        columns: usize,
+        rows: &[T],
+        add: impl Fn(&mut SqliteArguments, &T) -> Result<(), BoxDynError>,
+    ) -> Result<(), BoxDynError> {
+        self.insert_or(into, columns, "", rows, add)
+    }
+
+    /// The same; `or` says what becomes of a row that is there already.
+    fn insert_or<T>(
+        &mut self,
+        into: &str,
+        columns: usize,
+        or: &str,
+        rows: &[T],
+        add: impl Fn(&mut SqliteArguments, &T) -> Result<(), BoxDynError>,
+    ) -> Result<(), BoxDynError> {
+        for chunk in rows.chunks(ROWS) {
+            let room = chunk.len().next_power_of_two();
+            let arguments = self.next(&format!("{}{or}", inserting(into, columns, room)));
+            for row in chunk {
+                add(arguments, row)?;
+            }
+            for _ in 0..(room - chunk.len()) * columns {
+                arguments.add(None::<i64>)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn run(self, connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        for (text, arguments) in self.list {
+            sqlx::query_with(AssertSqlSafe(text), arguments).execute(&mut *connection).await?;
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, writes: &Writes<'_>) -> Result<(), Error> {
+        let mut all = || {
+            self.heads(writes)?;
+            self.events(writes)?;
+            self.mail(writes)?;
+            self.roots(writes)?;
+            self.threads(writes)
+        };
+        all().map_err(|error: BoxDynError| Error::Broken(error.to_string()))
+    }
+
+    fn heads(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        let text = "insert into spaces (space, number) select ?, coalesce(max(number), 0) + 1 from spaces where true \
+             on conflict (space) do nothing";
+        for (space, _) in &writes.heads {
+            self.next(text).add(space.as_str())?;
+        }
+        Ok(())
+    }
+
+    fn events(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        let into = "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility)";
+        self.insert(into, 10, &writes.events, |arguments, EventRow { space, event, payload, tags }| {
+            arguments.add(space.as_str())?;
+            arguments.add(event.seq)?;
+            arguments.add(event.event_id)?;
+            arguments.add(event.ts.micros())?;
+            arguments.add(event.thread.as_str())?;
+            arguments.add(event.source.as_str())?;
+            arguments.add(event.modality.as_str())?;
+            arguments.add(*payload)?;
+            arguments.add(tags.as_str())?;
+            arguments.add(event.visibility() as i16)
+        })
+    }
+
+    fn mail(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        let into = "insert into mailboxes (space, thread, seq)";
+        self.insert(into, 3, &writes.mail, |arguments, (space, thread, seq)| {
+            arguments.add(space.as_str())?;
+            arguments.add(thread.as_str())?;
+            arguments.add(*seq)
+        })
+    }
+
+    fn marks(&mut self, space: &Space, rows: &[MarkRow<'_>]) -> Result<(), BoxDynError> {
+        let into = "insert or ignore into marks (space, mark, visibility, seq)";
+        self.insert(into, 4, rows, |arguments, (mark, level, seq)| {
+            arguments.add(space.as_str())?;
+            arguments.add(*mark)?;
+            arguments.add(*level)?;
+            arguments.add(*seq)
+        })
+    }
+
+    /// Row ids are the space's number and the seq.
+    fn words(&mut self, base: i64, events: &[Indexed]) -> Result<(), BoxDynError> {
+        let rows: Vec<_> = events.iter().filter(|event| !event.words.is_empty()).collect();
+        self.insert("insert into event_words (rowid, words)", 2, &rows, |arguments, event| {
+            arguments.add(base + event.seq)?;
+            arguments.add(joined(event.words.iter()))
+        })
+    }
+
+    /// Added to what is there.
+    fn roots(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        let into = "insert into roots (space, root, calls, tokens, threads)";
+        let or = " on conflict (space, root) do update set calls = calls + excluded.calls, \
+             tokens = tokens + excluded.tokens, threads = threads + excluded.threads";
+        self.insert_or(into, 5, or, &writes.roots, |arguments, (space, root, spent)| {
+            arguments.add(space.as_str())?;
+            arguments.add(*root)?;
+            arguments.add(stored(spent.calls))?;
+            arguments.add(stored(spent.tokens))?;
+            arguments.add(stored(spent.threads))
+        })
+    }
+
+    fn threads(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        let into = concat!("insert or replace into threads (space, ", sql::thread_columns!(), ", awaits)");
+        self.insert(into, 17, &writes.threads, |arguments, (space, row)| {
+            arguments.add(space.as_str())?;
+            arguments.add(row.thread.as_str())?;
+            arguments.add(row.settings.to_string())?;
+            arguments.add(row.status.as_str())?;
+            let numbers = [
+                row.head,
+                row.woken,
+                row.handled,
+                stored(row.turn),
+                stored(row.visible),
+                stored(row.heard),
+                i64::from(row.self_messages),
+                stored(row.model_calls),
+                stored(row.tokens),
+            ];
+            numbers.into_iter().try_for_each(|number| arguments.add(number))?;
+            arguments.add(row.standing.to_column())?;
+            arguments.add(row.created.micros())?;
+            arguments.add(row.updated.micros())?;
+            arguments.add(row.awaits().map(ThreadId::as_str))
+        })
+    }
+}
+
+/// `insert …` with room for so many rows.
+fn inserting(into: &str, columns: usize, room: usize) -> String {
+    let row = format!("({})", vec!["?"; columns].join(","));
+    match room {
+        1 => format!("{into} values {row}"),
+        _ => format!("{into} select * from (values {}) where column1 is not null", vec![row; room].join(",")),
+    }
+}
+
+/// Adds events, which follow one another, to the index.
+pub(in crate::log) async fn put_index(
+    connection: &mut SqliteConnection,
+    space: &Space,
+    events: &[Indexed],
+) -> Result<(), Error> {
+    let Some(last) = events.last() else { return Ok(()) };
+    let number: i64 = sqlx::query_scalar("select number from spaces where space = $1")
+        .bind(space.as_str())
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(sql::error)?;
+    // Trip by trip: what is between two of them keeps nobody waiting for long.
+    let refused = |error: BoxDynError| Error::Broken(error.to_string());
+    for part in events.chunks(ROWS) {
+        let mut trips = Trips::default();
+        trips.words(number << SEQ_BITS, part).map_err(refused)?;
+        trips.run(connection).await.map_err(sql::error)?;
+    }
+    for part in mark_rows(events).chunks(ROWS) {
+        let mut trips = Trips::default();
+        trips.marks(space, part).map_err(refused)?;
+        trips.run(connection).await.map_err(sql::error)?;
+    }
+    let text = "insert into indexed (space, seq, event_id, ts) \
+         select space, seq, event_id, ts from events where space = $1 and seq = $2 \
+         on conflict (space) do update set seq = excluded.seq, event_id = excluded.event_id, ts = excluded.ts";
+    sqlx::query(text).bind(space.as_str()).bind(last.seq).execute(connection).await.map(|_| ()).map_err(sql::error)
+}
+
+pub(in crate::log) async fn put_rest(connection: &mut SqliteConnection, rows: &Rows) -> Result<(), Error> {
+    for ((space, name), row) in &rows.submodules {
+        sql::put_submodule!(connection, space, name, row);
+    }
+    for ((space, key), row) in &rows.entries {
+        put_entry(connection, space, key, row.as_ref()).await?;
+    }
+    sql::put_own!(connection, rows);
+    Ok(())
+}
+
+async fn put_entry(
+    connection: &mut SqliteConnection,
+    space: &Space,
+    key: &str,
+    entry: Option<&Entry>,
+) -> Result<(), Error> {
+    let number: Option<i64> = sqlx::query_scalar("delete from entries where space = $1 and key = $2 returning number")
+        .bind(space.as_str())
+        .bind(key)
+        .fetch_optional(&mut *connection)
+        .await
+        .map_err(sql::error)?;
+    if let Some(number) = number {
+        let gone = sqlx::query("delete from entry_words where rowid = $1").bind(number);
+        gone.execute(&mut *connection).await.map_err(sql::error)?;
+    }
+    let Some(entry) = entry else { return Ok(()) };
+    let text = "insert into entries (space, key, content, related_keys, owner, updated) \
+         values ($1, $2, $3, $4, $5, $6) returning number";
+    let number: i64 = sqlx::query_scalar(text)
+        .bind(space.as_str())
+        .bind(key)
+        .bind(&entry.content)
+        .bind(json(&entry.related_keys)?)
+        .bind(&entry.owner)
+        .bind(entry.updated.micros())
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(sql::error)?;
+    let words = joined(rank::entry_words(key, &entry.content, &entry.related_keys).iter());
+    let insert = sqlx::query("insert into entry_words (rowid, words) values ($1, $2)").bind(number).bind(words);
+    insert.execute(connection).await.map(|_| ()).map_err(sql::error)
+}

@@ -1,0 +1,263 @@
+//! Whether the file of a log is whole. At a start: header, schema, and the end of the log, which is what going on needs. While the
+//! server works: all of it, in small steps. SQLite notices what is no page when it reads it, so everything is read.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _};
+use tokio::time::timeout;
+
+use super::{Sqlite, read_blob, sql};
+use crate::log::store::{Checked, Error};
+use crate::words::text::sha256;
+
+/// Events looked at before anything is served, of all spaces together.
+const AT_START: i64 = 1000;
+/// Events of one step.
+const STEP: i64 = 256;
+/// Faults that are told.
+const TOLD: usize = 20;
+/// How long may be looked for the page of a fault.
+const LOCATING: Duration = Duration::from_secs(60);
+/// Pages of a schema that are looked at.
+const SCHEMA_PAGES: usize = 1000;
+
+/// What is asked of the events of some rows `e`: how many, from where to where, and the first of those that cannot be read.
+macro_rules! looked_at {
+    ($readable:literal) => {
+        concat!(
+            "count(*), coalesce(min(e.seq), 0), coalesce(max(e.seq), 0), \
+             min(case when json_valid(e.payload) and json_valid(e.tags) and length(e.event_id) = 16",
+            $readable,
+            " then null else e.seq end)"
+        )
+    };
+}
+
+type Looked = (i64, i64, i64, Option<i64>);
+
+/// What is wrong with some events in a row.
+fn wrong(space: &str, (count, first, last, unreadable): Looked) -> Option<String> {
+    if let Some(seq) = unreadable {
+        return Some(format!("event {seq} of the space {space} cannot be read"));
+    }
+    let missing = last - first + 1 - count;
+    (count > 0 && missing > 0)
+        .then(|| format!("{missing} events of the space {space} are missing between {first} and {last}"))
+}
+
+/// Reads the end of the log. An error: it is damaged.
+pub(super) async fn end_of_log(connection: &mut SqliteConnection) -> Result<(), Error> {
+    let text = concat!(
+        "select s.space, ",
+        looked_at!(""),
+        " from (select space from spaces limit $1) s cross join events e where e.space = s.space \
+         and e.seq > (select max(seq) from events where space = s.space) - (select max($1 / count(*), 1) from spaces) \
+         group by s.space"
+    );
+    let rows: Vec<(String, i64, i64, i64, Option<i64>)> =
+        sqlx::query_as(text).bind(AT_START).fetch_all(connection).await.map_err(sql::error)?;
+    let found = rows.into_iter().find_map(|(space, count, first, last, bad)| wrong(&space, (count, first, last, bad)));
+    found.map_or(Ok(()), |what| Err(Error::Broken(format!("malformed: {what}"))))
+}
+
+/// An error of opening a file; where the file is damaged, with the pages that are.
+pub(super) async fn located(reading: &SqliteConnectOptions, error: Error) -> Error {
+    let path = reading.get_filename();
+    match &error {
+        Error::Broken(why) if is_damage(why) => {
+            let pages = timeout(LOCATING, pages(reading)).await.unwrap_or_default();
+            let pages = if pages.is_empty() { String::new() } else { format!(" ({})", pages.join("; ")) };
+            let path = path.display();
+            Error::Broken(format!(
+                "the log is damaged: {why}{pages}. Stop everything that uses {path}, keep a copy of it, and restore a backup"
+            ))
+        }
+        _ => error,
+    }
+}
+
+/// Whether SQLite, or we, met something that was never written so.
+fn is_damage(why: &str) -> bool {
+    why.contains("malformed") || why.contains("not a database")
+}
+
+/// Which pages of the file are no pages, as SQLite names them.
+async fn pages(reading: &SqliteConnectOptions) -> Vec<String> {
+    let found = async {
+        let mut connection = reading.connect().await?;
+        sqlx::query_scalar::<_, String>("pragma quick_check(3)").fetch_all(&mut connection).await
+    };
+    match found.await {
+        Ok(lines) => named_pages(lines),
+        // What SQLite cannot even begin to read is the header or the schema.
+        Err(_) => vec![format!("page {}", broken_schema_page(reading.get_filename()).unwrap_or(1))],
+    }
+}
+
+fn named_pages(lines: Vec<String>) -> Vec<String> {
+    let lines = lines.iter().flat_map(|line| line.lines()).filter(|line| !line.starts_with("***") && *line != "ok");
+    lines.map(str::to_owned).collect()
+}
+
+/// The first page of the schema's tree that is none, read without SQLite.
+fn broken_schema_page(path: &Path) -> Option<u32> {
+    let file = File::open(path).ok()?;
+    let mut header = [0; 100];
+    file.read_exact_at(&mut header, 0).ok()?;
+    let size = match u16::from_be_bytes([header[16], header[17]]) {
+        1 => 65_536,
+        size => usize::from(size),
+    };
+    if !header.starts_with(b"SQLite format 3\0") || !size.is_power_of_two() || size < 512 {
+        return Some(1);
+    }
+    let mut waiting = vec![1_u32];
+    for _ in 0..SCHEMA_PAGES {
+        let number = waiting.pop()?;
+        let mut page = vec![0; size];
+        let begin = u64::from(number).checked_sub(1).map(|before| before * size as u64);
+        let read = begin.and_then(|begin| file.read_exact_at(&mut page, begin).ok());
+        match read.and_then(|()| children(&page, if number == 1 { 100 } else { 0 })) {
+            Some(children) => waiting.extend(children),
+            None => return Some(number),
+        }
+    }
+    None
+}
+
+/// The pages below a page of a table's tree; none where it is no such page.
+fn children(page: &[u8], header: usize) -> Option<Vec<u32>> {
+    let short = |at: usize| Some(usize::from(u16::from_be_bytes(page.get(at..at + 2)?.try_into().ok()?)));
+    let long = |at: usize| Some(u32::from_be_bytes(page.get(at..at + 4)?.try_into().ok()?));
+    let inner = match page.get(header)? {
+        5 => true,
+        13 => false,
+        _ => return None,
+    };
+    let (cells, pointers) = (short(header + 3)?, header + if inner { 12 } else { 8 });
+    let mut below = Vec::new();
+    for cell in 0..cells {
+        let at = short(pointers + 2 * cell)?;
+        let left = long(at)?;
+        if inner {
+            below.push(left);
+        }
+    }
+    if inner {
+        below.push(long(header + 8)?);
+    }
+    Some(below)
+}
+
+impl Sqlite {
+    /// Looks at all that is stored, step by step.
+    pub(super) async fn check_all(&self, pause: Duration) -> Result<Checked, Error> {
+        let pages = self.number("pragma source.page_count").await?;
+        let mut checked = Checked { at: crate::words::time::now(), pages, events: 0, faults: Vec::new() };
+        for table in self.column("select name from source.sqlite_schema where type = 'table' and rootpage > 0").await? {
+            // Those are read row by row below.
+            if !matches!(table.as_str(), "events" | "blobs" | "blob_parts") {
+                checked.faults.extend(self.quick_check(&table).await?);
+                tokio::time::sleep(pause).await;
+            }
+        }
+        for space in self.column("select space from spaces order by space").await? {
+            if let Err(error) = self.check_events(&space, pause, &mut checked).await {
+                checked.faults.extend(self.told("events", error).await?);
+                break;
+            }
+        }
+        if let Err(error) = self.check_blobs(pause, &mut checked).await {
+            checked.faults.extend(self.told("blobs", error).await?);
+        }
+        *self.checked.lock().unwrap_or_else(PoisonError::into_inner) = Some(checked.clone());
+        for fault in checked.faults.iter().take(TOLD) {
+            tracing::error!(fault, "the log is damaged; restore a backup");
+        }
+        metrics::gauge!("thinkd_log_faults").set(checked.faults.len() as f64);
+        Ok(checked)
+    }
+
+    /// What the last look showed.
+    pub(super) fn last_checked(&self) -> Option<Checked> {
+        // Held for a moment; a panic meanwhile left nothing half done.
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn number(&self, text: &'static str) -> Result<u64, Error> {
+        let number: i64 = sql::read!(self, None, sqlx::query_scalar(text), fetch_one)?;
+        Ok(u64::try_from(number).unwrap_or_default())
+    }
+
+    async fn column(&self, text: &'static str) -> Result<Vec<String>, Error> {
+        sql::read!(self, None, sqlx::query_scalar(text), fetch_all)
+    }
+
+    /// The pages of one table and its indices that are none.
+    async fn quick_check(&self, table: &str) -> Result<Vec<String>, Error> {
+        let text = format!("pragma source.quick_check('{}')", table.replace('\'', "''"));
+        match sql::read!(self, None, sqlx::query_scalar(AssertSqlSafe(text)).persistent(false), fetch_all) {
+            Ok(lines) => Ok(named_pages(lines).into_iter().map(|line| format!("{table}: {line}")).collect()),
+            Err(Error::Broken(why)) if is_damage(&why) => Ok(vec![format!("{table}: {why}")]),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// An error met in reading a table's rows, as faults; one that says nothing of the file stays an error.
+    async fn told(&self, table: &str, error: Error) -> Result<Vec<String>, Error> {
+        match error {
+            Error::Broken(why) if is_damage(&why) => {
+                let pages = self.quick_check(table).await?;
+                Ok(if pages.is_empty() { vec![format!("{table}: {why}")] } else { pages })
+            }
+            other => Err(other),
+        }
+    }
+
+    /// Every event can be read, none is missing, and each is found by its id.
+    async fn check_events(&self, space: &str, pause: Duration, checked: &mut Checked) -> Result<(), Error> {
+        let text = concat!(
+            "select ",
+            looked_at!(
+                " and exists (select 1 from events i indexed by events_id \
+                 where i.space = e.space and i.event_id = e.event_id and i.seq = e.seq)"
+            ),
+            " from (select * from events where space = $1 and seq > $2 order by seq limit $3) e"
+        );
+        let mut after = 0;
+        loop {
+            let row: Looked =
+                sql::read!(self, None, sqlx::query_as(text).bind(space).bind(after).bind(STEP), fetch_one)?;
+            let (count, first, last, unreadable) = row;
+            if count == 0 {
+                return Ok(());
+            }
+            checked.events += u64::try_from(count).unwrap_or_default();
+            // From where the last step ended: what is missing between two steps is missing, too.
+            checked.faults.extend(wrong(space, (count, first.min(after + 1), last, unreadable)));
+            after = last;
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Every blob is what its name says.
+    async fn check_blobs(&self, pause: Duration, checked: &mut Checked) -> Result<(), Error> {
+        let mut after = (String::new(), String::new());
+        loop {
+            let mut reader = self.reader(None).await?;
+            let next = read_blob(reader.connection(), &after).await;
+            reader.done();
+            let Some((space, name, blob)) = next? else { return Ok(()) };
+            if sha256(&blob.bytes) != name {
+                checked.faults.push(format!("the blob {name} of the space {space} is not what was stored"));
+            }
+            after = (space.to_string(), name);
+            tokio::time::sleep(pause).await;
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The file: its options, its lock, its tables, and what makes a backup of it. Nothing here reads or writes events.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection};
+use uuid::Uuid;
+
+use super::sql;
+use crate::log::backup::NotCopied;
+use crate::log::store::Error;
+use crate::words::secret::shown_url;
+
+/// The tables of a new file.
+const TABLES: &str = include_str!("log.sql");
+
+/// How long one connection waits for another one's lock on the file.
+const BUSY: Duration = Duration::from_secs(5);
+
+fn migrations() -> Migrator {
+    sql::migrations(&[
+        ("first light", include_str!("../../../migrations/sqlite/0001_first_light.sql")),
+        ("search at once", include_str!("../../../migrations/sqlite/0002_search_at_once.sql")),
+        ("threads are processes", include_str!("../../../migrations/sqlite/0003_threads_are_processes.sql")),
+        ("fewer pages a commit", include_str!("../../../migrations/sqlite/0004_fewer_pages_a_commit.sql")),
+        ("an index of its own", include_str!("../../../migrations/sqlite/0005_an_index_of_its_own.sql")),
+        ("who waits for whom", include_str!("../../../migrations/sqlite/0006_who_waits_for_whom.sql")),
+        ("events by id first", include_str!("../../../migrations/sqlite/0007_events_by_id_first.sql")),
+        (
+            "a probe as large as a message",
+            include_str!("../../../migrations/sqlite/0008_a_probe_as_large_as_a_message.sql"),
+        ),
+        ("who draws on what", include_str!("../../../migrations/sqlite/0009_who_draws_on_what.sql")),
+        ("no space slows another", include_str!("../../../migrations/sqlite/0010_no_space_slows_another.sql")),
+        ("fewer trips", include_str!("../../../migrations/sqlite/0011_fewer_trips.sql")),
+    ])
+}
+
+/// The options every connection to a file has in common.
+fn options(url: &str) -> Result<SqliteConnectOptions, Error> {
+    let shown = shown_url(url);
+    let options = SqliteConnectOptions::from_str(url).map_err(|error| Error::Broken(format!("{shown}: {error}")))?;
+    if url.contains(":memory:") || options.get_filename().as_os_str().is_empty() {
+        return Err(Error::Broken(format!("{shown} names no file; use sqlite://FILE")));
+    }
+    Ok(options
+        .busy_timeout(BUSY)
+        .statement_cache_capacity(256)
+        // A page is read in one go: its rows do not wait for one another.
+        .row_buffer_size(1024)
+        .disable_statement_logging())
+}
+
+pub(in crate::log) fn writing(url: &str) -> Result<SqliteConnectOptions, Error> {
+    Ok(options(url)?
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        // The same few pages change again and again: the longer they stay in the journal, the seldomer they are copied.
+        .pragma("wal_autocheckpoint", "4000")
+        .pragma("journal_size_limit", "67108864")
+        .pragma("cache_size", "-16384")
+        .pragma("temp_store", "memory"))
+}
+
+pub(in crate::log) fn reading(url: &str) -> Result<SqliteConnectOptions, Error> {
+    Ok(options(url)?.read_only(true).pragma("cache_size", "-4096").pragma("temp_store", "memory"))
+}
+
+/// A file that its owner alone can read, made if there is none; what SQLite puts beside it can be read by the same. One that is
+/// there stays as open as somebody made it.
+pub(super) fn private(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Keeps every other process (and a second store in this one) away: from the file, whatever it is called (`_file`), and from the
+/// name, whatever file is put there (`_name`), for SQLite has files beside it that are found by name.
+pub(in crate::log) struct Lock {
+    _name: File,
+    _file: File,
+}
+
+/// Takes the lock; makes the file, empty, if there is none.
+pub(super) fn lock(path: &Path) -> Result<Lock, Error> {
+    let taken = || unavailable(path, "another thinkd has this database open".into());
+    try_lock(path)?.ok_or_else(taken)
+}
+
+/// The files of a database, to be found where they were opened: SQLite goes on writing to one that was removed, moved or replaced, and
+/// nobody finds what it wrote.
+pub(super) struct Names([(PathBuf, Option<(u64, u64)>); 2]);
+
+impl Names {
+    /// The file and its journal, which is there as long as it is open.
+    pub fn of(path: &Path) -> Result<Self, Error> {
+        // Relative names are those of where the process is now.
+        let path = path.canonicalize().map_err(|error| unavailable(path, error.to_string()))?;
+        let mut journal = path.clone().into_os_string();
+        journal.push("-wal");
+        Ok(Self([path, journal.into()].map(|path| (path.clone(), identity(&path)))))
+    }
+
+    /// The reason, where one of them is another one.
+    pub fn check(&self) -> Result<(), String> {
+        let other = self.0.iter().find(|(path, opened)| identity(path) != *opened);
+        other.map_or(Ok(()), |(path, _)| {
+            Err(format!(
+                "{} was removed, moved or replaced while it is in use; stop the server in order (SIGTERM, not SIGKILL): it then writes all \
+                 it has acknowledged into the database that it opened",
+                path.display()
+            ))
+        })
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// Whether somebody has locked the file of a URL. One that is not there is nobody's.
+pub(in crate::log) fn is_in_use(url: &str) -> Result<bool, Error> {
+    let options = options(url)?;
+    let path = options.get_filename();
+    Ok(path.exists() && try_lock(path)?.is_none())
+}
+
+fn unavailable(path: &Path, why: String) -> Error {
+    Error::Unavailable(format!("{}: {why}", path.display()))
+}
+
+/// The lock, unless somebody has it.
+fn try_lock(path: &Path) -> Result<Option<Lock>, Error> {
+    let unavailable = |why: String| unavailable(path, why);
+    // Not truncated, not written: to make it is to have it locked before SQLite opens it.
+    let file = private(path);
+    let file = file.map_err(|error| unavailable(error.to_string()))?;
+    let mut name = path.canonicalize().map_err(|error| unavailable(error.to_string()))?.into_os_string();
+    name.push(".lock");
+    let name = private(&PathBuf::from(name)).map_err(|error| unavailable(error.to_string()))?;
+    let locked = name.try_lock().and_then(|()| file.try_lock());
+    let Err(error) = locked else { return Ok(Some(Lock { _name: name, _file: file })) };
+    // To close a file gives up what this process has locked in it: for a store that has it open, too.
+    std::mem::forget(file);
+    match error {
+        TryLockError::WouldBlock => Ok(None),
+        TryLockError::Error(error) => Err(unavailable(format!("cannot be locked: {error}"))),
+    }
+}
+
+/// The connection that writes, tables up to date, and the lock that keeps others out.
+pub(in crate::log) async fn open_alone(url: &str) -> Result<(SqliteConnection, Lock), Error> {
+    let options = writing(url)?;
+    let lock = lock(options.get_filename())?;
+    Ok((open(&options).await?, lock))
+}
+
+/// Whether there is nothing in a file, or no file.
+pub(super) fn is_new(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |file| file.len() == 0)
+}
+
+/// The connection that writes, tables up to date, for who has the lock.
+pub(super) async fn open(options: &SqliteConnectOptions) -> Result<SqliteConnection, Error> {
+    let path = options.get_filename();
+    let failed = |error| named(path, sql::error(error));
+    if is_new(path) {
+        let mut connection = new_file(options, path).await?;
+        // A change of the file itself: the disk takes all of it.
+        sqlx::raw_sql("pragma journal_mode = wal").execute(&mut connection).await.map_err(failed)?;
+        return Ok(connection);
+    }
+    // Each step is a commit or two; the first one after them has the disk take all of it.
+    let making = options.clone().synchronous(SqliteSynchronous::Normal);
+    let mut connection = making.connect().await.map_err(failed)?;
+    migrate(&mut connection, path).await?;
+    flush_every_commit(&mut connection).await.map_err(failed)?;
+    Ok(connection)
+}
+
+/// A file with tables, that flushes from now on. There was nothing in it that could be lost, so its making waited for no disk.
+async fn new_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteConnection, Error> {
+    let making = options.clone().journal_mode(SqliteJournalMode::Delete).synchronous(SqliteSynchronous::Off);
+    let failed = |error| named(path, sql::error(error));
+    private(path).map_err(|error| failed(error.into()))?;
+    let mut connection = making.connect().await.map_err(failed)?;
+    let mut all = connection.begin().await.map_err(failed)?;
+    sqlx::raw_sql(TABLES).execute(&mut *all).await.map_err(failed)?;
+    migrations().skip(&mut *all, None).await.map_err(|error| named(path, sql::migration_error(error)))?;
+    all.commit().await.map_err(failed)?;
+    flush_every_commit(&mut connection).await.map_err(failed)?;
+    Ok(connection)
+}
+
+/// Brings the tables up to date: all steps, or none.
+async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), Error> {
+    let failed = |error| named(path, sql::error(error));
+    let mut all = connection.begin().await.map_err(failed)?;
+    migrations().run(&mut *all).await.map_err(|error| named(path, sql::migration_error(error)))?;
+    all.commit().await.map_err(failed)
+}
+
+/// From here on a commit returns when the disk has it.
+async fn flush_every_commit(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    sqlx::raw_sql("pragma synchronous = full").execute(connection).await.map(|_| ())
+}
+
+/// The incarnation that marks a file as a backup: it has events and blobs, but no rows.
+const BACKUP: i64 = -1;
+
+/// A new file for a backup.
+pub(in crate::log) async fn new_backup(file: &Path) -> Result<SqliteConnection, Error> {
+    let options = SqliteConnectOptions::new().filename(file).create_if_missing(true).disable_statement_logging();
+    let mut connection = new_file(&options, file).await?;
+    let marked = sqlx::query("update log set incarnation = $1").bind(BACKUP);
+    marked.execute(&mut connection).await.map_err(|error| named(file, sql::error(error)))?;
+    Ok(connection)
+}
+
+/// A backup, to read.
+pub(in crate::log) async fn open_backup(file: &Path) -> Result<SqliteConnection, NotCopied> {
+    let options = SqliteConnectOptions::new().filename(file).read_only(true).disable_statement_logging();
+    let mut connection = options.connect().await.map_err(|error| named(file, sql::error(error)))?;
+    let incarnation: Result<i64, _> =
+        sqlx::query_scalar("select incarnation from log").fetch_one(&mut connection).await;
+    match incarnation {
+        Ok(BACKUP) => Ok(connection),
+        Ok(_) => Err(NotCopied::refused(format!(
+            "{} is a database, not a backup; `thinkd backup` makes one of it",
+            file.display()
+        ))),
+        Err(error) => Err(NotCopied::refused(format!("{} is not a backup of thinkd: {error}", file.display()))),
+    }
+}
+
+pub(super) fn named(path: &Path, error: Error) -> Error {
+    match error {
+        Error::Unavailable(why) => Error::Unavailable(format!("{}: {why}", path.display())),
+        Error::Broken(why) => Error::Broken(format!("{}: {why}", path.display())),
+        other => other,
+    }
+}
+
+/// Counts this opening.
+pub(super) async fn opened(connection: &mut SqliteConnection) -> Result<(Uuid, i64), Error> {
+    let text = "update log set incarnation = incarnation + 1 where incarnation <> $1 returning epoch, incarnation";
+    let row = sqlx::query_as(text).bind(BACKUP).fetch_optional(connection).await.map_err(sql::error)?;
+    row.ok_or_else(|| Error::Broken("the file is a backup; make a database of it with `thinkd restore`".into()))
+}

@@ -1,0 +1,273 @@
+//! The index on SQLite: a file of its own beside the log's, so that it is written while the disk takes an append. It is made of
+//! the log: where it is missing, belongs to another log or cannot be read, it is made anew.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use sqlx::Connection as _;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{AssertSqlSafe, ConnectOptions};
+use uuid::Uuid;
+
+use super::file::named;
+use super::log::Broken;
+use super::{file, put_index, sql, writing};
+use crate::log::index::{Added, Gap, Indexing, Left, some};
+use crate::log::store::Error;
+use crate::words::id::Space;
+
+/// Of the tables, and of what is written into them.
+const VERSION: i64 = 2;
+const TABLES: &str = include_str!("index.sql");
+
+/// The connection that writes the index.
+pub(super) struct IndexFile {
+    connection: SqliteConnection,
+    broken: Broken,
+}
+
+/// Where the index of a log's file is.
+fn beside(log: &Path) -> PathBuf {
+    let mut name = log.as_os_str().to_owned();
+    name.push(".index");
+    name.into()
+}
+
+/// A connection that reads a log and its index. The index is its main file: a query takes its state of that one first, so that
+/// all that is in it is in the log.
+pub(super) async fn connect(reading: &SqliteConnectOptions) -> Result<SqliteConnection, Error> {
+    let log = reading.get_filename();
+    let file = beside(log);
+    let mut connection =
+        reading.clone().filename(&file).connect().await.map_err(|error| named(&file, sql::error(error)))?;
+    attach_as(&mut connection, log, "source").await?;
+    Ok(connection)
+}
+
+/// Lets a connection that has a log's file open see its index.
+pub(super) async fn attach(connection: &mut SqliteConnection, log: &Path) -> Result<(), Error> {
+    attach_as(connection, &beside(log), "found").await
+}
+
+async fn attach_as(connection: &mut SqliteConnection, file: &Path, name: &'static str) -> Result<(), Error> {
+    let Some(path) = file.to_str() else {
+        return Err(Error::Broken(format!("{}: the path of a database has to be UTF-8", file.display())));
+    };
+    let text = format!("attach database $1 as {name}");
+    let attached = sqlx::query(AssertSqlSafe(text)).persistent(false).bind(path).execute(connection).await;
+    attached.map(|_| ()).map_err(|error| named(file, sql::error(error)))
+}
+
+/// A new, empty index of no log yet (`adopt`); what was there is removed.
+async fn make(log: &Path) -> Result<SqliteConnection, Error> {
+    let path = beside(log);
+    for ending in ["", "-wal", "-shm"] {
+        let mut name = OsString::from(&path);
+        name.push(ending);
+        match std::fs::remove_file(&name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::Unavailable(format!("{}: {error}", path.display())));
+            }
+            _ => {}
+        }
+    }
+    let failed = |error| named(&path, sql::error(error));
+    file::private(&path).map_err(|error| failed(error.into()))?;
+    // The disk takes it once, as a whole: until it has been adopted nobody reads it.
+    let making = options(&path).journal_mode(SqliteJournalMode::Memory).synchronous(SqliteSynchronous::Off);
+    let mut connection = making.connect().await.map_err(failed)?;
+    let mut all = connection.begin().await.map_err(failed)?;
+    sqlx::raw_sql(TABLES).execute(&mut *all).await.map_err(failed)?;
+    all.commit().await.map_err(failed)?;
+    sqlx::raw_sql("pragma journal_mode = wal").execute(&mut connection).await.map_err(failed)?;
+    std::fs::File::open(&path).and_then(|made| made.sync_all()).map_err(|error| failed(error.into()))?;
+    sqlx::raw_sql("pragma synchronous = normal").execute(&mut connection).await.map_err(failed)?;
+    Ok(connection)
+}
+
+/// Lets a connection that has an empty log's file open see a new, empty index.
+pub(in crate::log) async fn attach_new(connection: &mut SqliteConnection, url: &str) -> Result<(), Error> {
+    let options = writing(url)?;
+    let log = options.get_filename();
+    make(log).await?.close().await.map_err(sql::error)?;
+    attach(connection, log).await
+}
+
+/// Says that an index, of which the connection sees the log, too, is made of that log.
+pub(in crate::log) async fn adopt(connection: &mut SqliteConnection) -> Result<(), Error> {
+    let text = "insert into made_of (version, epoch) select $1, epoch from log";
+    sqlx::query(text).bind(VERSION).execute(connection).await.map(|_| ()).map_err(sql::error)
+}
+
+fn options(file: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        // What a power cut takes is made of the log again; SQLite keeps the rest whole.
+        .synchronous(SqliteSynchronous::Normal)
+        .pragma("wal_autocheckpoint", "4000")
+        .pragma("journal_size_limit", "67108864")
+        .pragma("cache_size", "-16384")
+        .pragma("temp_store", "memory")
+        .statement_cache_capacity(64)
+        // Rows are large, and read one by one.
+        .row_buffer_size(64)
+        .disable_statement_logging()
+}
+
+/// An index that is being opened: what can be done before its log is open.
+pub(super) enum Begun {
+    /// Made for a new log.
+    Made(SqliteConnection),
+    /// There before; whether it fits is to be seen.
+    Found(SqliteConnection),
+    /// To be made.
+    Missing,
+}
+
+/// Begins to open the index of a log while that is opened, or made.
+pub(super) async fn begin(log: &Path) -> Result<Begun, Error> {
+    if file::is_new(log) {
+        return make(log).await.map(Begun::Made);
+    }
+    let file = beside(log);
+    if !file.exists() {
+        return Ok(Begun::Missing);
+    }
+    match options(&file).connect().await {
+        Ok(connection) => Ok(Begun::Found(connection)),
+        Err(error) => {
+            tracing::warn!(%error, file = %file.display(), "the index is made anew: it cannot be read");
+            Ok(Begun::Missing)
+        }
+    }
+}
+
+impl IndexFile {
+    /// The index of a log that is open now, as it is or new; and the log's new epoch, if it has lost what this index has found in it: who
+    /// has seen that must not take other events under the same seqs for what comes next.
+    pub async fn open(
+        begun: Begun,
+        log: &Path,
+        broken: Broken,
+        writing: &mut SqliteConnection,
+    ) -> Result<(Self, Option<Uuid>), Error> {
+        let mut epoch = None;
+        let mut connection = match begun {
+            Begun::Made(connection) => connection,
+            Begun::Missing => make(log).await?,
+            Begun::Found(mut connection) => {
+                let fit = fit(&mut connection, log).await;
+                if matches!(fit, Ok(Fit::Whole)) {
+                    return Ok((Self { connection, broken }, None));
+                }
+                let why = match &fit {
+                    Ok(_) => "it is not of this log, or not finished".to_owned(),
+                    Err(error) => error.to_string(),
+                };
+                tracing::warn!(why, file = %beside(log).display(), "the index is made anew");
+                if matches!(fit, Ok(Fit::Ahead)) {
+                    let new = crate::words::id::fresh();
+                    let renewed = sqlx::query("update log set epoch = $1").bind(new).execute(writing).await;
+                    renewed.map_err(sql::error)?;
+                    epoch = Some(new);
+                    tracing::error!(
+                        file = %log.display(),
+                        "the log has lost events that its index has found in it, or an older copy was put in its place; it has a new \
+                         epoch, so that clients read it from its beginning"
+                    );
+                }
+                // Before another file gets its name: whoever closes last removes the journal of that name.
+                connection.close().await.map_err(sql::error)?;
+                make(log).await?
+            }
+        };
+        attach_as(&mut connection, log, "source").await?;
+        adopt(&mut connection).await?;
+        Ok((Self { connection, broken }, epoch))
+    }
+
+    async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
+        let mut all = self.connection.begin().await.map_err(sql::error)?;
+        let (mut left, mut added) = (Left::new(), Vec::new());
+        for space in spaces {
+            if left.is_nothing() {
+                break;
+            }
+            added.push(add(&mut all, space, &mut left).await?);
+        }
+        all.commit().await.inspect_err(|error| self.broken.note(error)).map_err(sql::error)?;
+        Ok(added)
+    }
+}
+
+/// Adds the next events of a space, as many as there is room for.
+async fn add(connection: &mut SqliteConnection, space: &Space, left: &mut Left) -> Result<Added, Error> {
+    // Written first: the index is locked then, for this connection alone, and the log never is.
+    let text = "insert into indexed (space, seq) values ($1, 0) on conflict (space) do update set seq = indexed.seq \
+         returning seq";
+    let done: i64 =
+        sqlx::query_scalar(text).bind(space.as_str()).fetch_one(&mut *connection).await.map_err(sql::error)?;
+    let text = concat!(
+        "select ",
+        sql::index_columns!(),
+        " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3 + 0"
+    );
+    let rows = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(left.events).fetch(&mut *connection);
+    let (events, more) = some(rows, left).await?;
+    put_index(connection, space, &events).await?;
+    Ok(Added { upto: events.last().map_or(done, |event| event.seq), more })
+}
+
+/// How an index stands to a log.
+enum Fit {
+    /// It is of this log as it went.
+    Whole,
+    /// It is of this log, and has found what is not in it any more.
+    Ahead,
+    /// It is of another one, or of none.
+    Not,
+}
+
+/// Somebody may have put an older copy in the log's place, or one that went another way. Ids of events are clients', who may send the same
+/// to both; that both stored one at the same microsecond they cannot bring about.
+async fn fit(connection: &mut SqliteConnection, log: &Path) -> Result<Fit, Error> {
+    attach_as(connection, log, "source").await?;
+    let text = "select exists (select 1 from made_of m join log l on l.epoch = m.epoch where m.version = $1), \
+         exists (select 1 from indexed i where i.seq > 0 and not exists (select 1 from events e \
+         where e.space = i.space and e.seq = i.seq and e.event_id = i.event_id and e.ts = i.ts))";
+    let (is_of, is_ahead): (bool, bool) =
+        sqlx::query_as(text).bind(VERSION).fetch_one(connection).await.map_err(sql::error)?;
+    Ok(match (is_of, is_ahead) {
+        (true, false) => Fit::Whole,
+        (true, true) => Fit::Ahead,
+        (false, _) => Fit::Not,
+    })
+}
+
+impl Indexing for IndexFile {
+    // What is read of threads at work is in memory (`known.rs`).
+    const SOON: i64 = 1024;
+    const MOST: i64 = 4096;
+
+    async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, Error> {
+        let text = "select space, done, head from (select s.space, \
+             coalesce((select seq from indexed where space = s.space), 0) as done, \
+             (select max(seq) from events where space = s.space) as head from spaces s) g where head > done";
+        let rows: Vec<(String, i64, i64)> =
+            sqlx::query_as(text).fetch_all(&mut self.connection).await.map_err(sql::error)?;
+        Ok(sql::gaps(rows))
+    }
+
+    async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
+        self.broken.check()?;
+        self.transaction(spaces).await
+    }
+
+    async fn close(self) {
+        if let Err(error) = self.connection.close().await {
+            tracing::warn!(%error, "the index was not closed in order; nothing is lost");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A few connections that read. Not sqlx's pool: that one asks a connection after every use whether it still lives, which for a
+//! thread of this process costs as much as a query. A read of a space has a place of that space's; what the server reads of all
+//! spaces has connections that no space can take.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sqlx::Connection;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use super::ACQUIRE;
+use super::index::connect;
+use super::sql::GRACE;
+use super::{json, sql};
+use crate::log::catch_up::{Next, Source};
+use crate::log::store::{Error, Options};
+use crate::tasks::share::{Place, Places};
+use crate::words::id::{Seq, Space, ThreadId};
+
+/// Connections for what is read of all spaces together.
+const OWN: usize = 3;
+/// So many steps of SQLite's machine are between two looks at the time: some tenths of a millisecond.
+const STEPS: i32 = 10_000;
+
+type Shared = Arc<tokio::sync::Mutex<Opened>>;
+
+/// A connection, and until when what it reads may take.
+pub(super) struct Opened {
+    connection: SqliteConnection,
+    until: Arc<AtomicU64>,
+}
+
+/// The connections, opened as they are needed.
+pub(super) struct Readers {
+    options: SqliteConnectOptions,
+    places: Places,
+    own: Semaphore,
+    limit: Duration,
+    opening: tokio::sync::Mutex<()>,
+    // A plain mutex: held to take or put back one, never across an await.
+    idle: Mutex<Vec<Shared>>,
+}
+
+/// A connection for one query; it goes back when this is dropped, if the query is done. One that nobody waits for any more is
+/// stopped, and the connection with it: whoever came next would wait for it.
+pub(super) struct Reader<'a> {
+    opened: OwnedMutexGuard<Opened>,
+    limit: Duration,
+    readers: &'a Readers,
+    done: bool,
+    _place: Option<Place>,
+    _own: Option<SemaphorePermit<'a>>,
+}
+
+/// Milliseconds since this process asked first.
+fn now() -> u64 {
+    static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
+    u64::try_from(FIRST.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Readers {
+    pub fn new(options: SqliteConnectOptions, settings: &Options) -> Self {
+        Self {
+            options,
+            places: Places::new("readers", settings.connections, settings.space_share),
+            own: Semaphore::new(OWN),
+            limit: settings.read,
+            opening: tokio::sync::Mutex::default(),
+            idle: Mutex::default(),
+        }
+    }
+
+    /// Waits for a connection, for a while: to read of a space, or (`None`) of all of them, which takes as long as it takes.
+    pub async fn take(&self, space: Option<&Space>) -> Result<Reader<'_>, Error> {
+        let held = async {
+            match space {
+                Some(space) => (Some(self.places.take(space).await), None),
+                None => (None, self.own.acquire().await.ok()),
+            }
+        };
+        let Ok((place, own)) = timeout(ACQUIRE, held).await else {
+            return Err(Error::Unavailable("all connections are busy".into()));
+        };
+        if self.own.is_closed() {
+            return Err(Error::Unavailable("the store is closed".into()));
+        }
+        let idle = self.lock().pop();
+        let shared = match idle {
+            Some(shared) => shared,
+            None => self.another().await?,
+        };
+        let opened = shared.lock_owned().await;
+        let most = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
+        let until = if space.is_some() { now().saturating_add(most) } else { u64::MAX };
+        opened.until.store(until, Ordering::Relaxed);
+        let limit = if space.is_some() { self.limit.saturating_add(GRACE) } else { Duration::MAX };
+        Ok(Reader { opened, limit, readers: self, done: false, _place: place, _own: own })
+    }
+
+    /// A new connection; they are opened one after the other, so that who asks for a moment leaves one behind for the next.
+    async fn another(&self) -> Result<Shared, Error> {
+        let _opening = self.opening.lock().await;
+        let idle = self.lock().pop();
+        match idle {
+            Some(shared) => Ok(shared),
+            None => Ok(Arc::new(tokio::sync::Mutex::new(self.open().await?))),
+        }
+    }
+
+    async fn open(&self) -> Result<Opened, Error> {
+        let mut connection = connect(&self.options).await?;
+        let until = Arc::new(AtomicU64::new(u64::MAX));
+        let limit = until.clone();
+        let in_time = move || now() <= limit.load(Ordering::Relaxed);
+        connection.lock_handle().await.map_err(sql::error)?.set_progress_handler(STEPS, in_time);
+        Ok(Opened { connection, until })
+    }
+
+    /// Closes those that are not in use; the others are dropped with the store.
+    pub async fn close(&self) {
+        self.own.close();
+        let idle = std::mem::take(&mut *self.lock());
+        for shared in idle.into_iter().filter_map(Arc::into_inner) {
+            if let Err(error) = shared.into_inner().connection.close().await {
+                tracing::warn!(%error, "a connection that reads was not closed in order");
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Shared>> {
+        // A panic while this short lock was held left nothing half done.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Source for Arc<Readers> {
+    async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, Error> {
+        let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
+        // One look-up a space.
+        let text = "select k.value, (select max(seq) from events where space = k.value) from json_each($1) k";
+        let mut reader = self.take(None).await?;
+        let heads: Result<Vec<(String, Option<i64>)>, _> =
+            sqlx::query_as(text).bind(json(&names)?).fetch_all(reader.connection()).await;
+        reader.done();
+        let heads = heads.map_err(sql::error)?.into_iter().filter_map(|(space, head)| Some((space, head?)));
+        heads.map(|(space, head)| Ok((sql::space(space)?, head))).collect()
+    }
+
+    async fn threads_after(&self, space: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, Error> {
+        let query = sqlx::query_as(sql::THREADS_AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
+        let mut reader = self.take(None).await?;
+        let rows = query.fetch_all(reader.connection()).await;
+        reader.done();
+        Ok(sql::threads(rows.map_err(sql::error)?))
+    }
+
+    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, Error> {
+        let query = sqlx::query_as(sql::AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
+        let mut reader = self.take(None).await?;
+        let rows: Result<Vec<sql::EventColumns>, _> = query.fetch_all(reader.connection()).await;
+        reader.done();
+        Ok(rows.map_err(sql::error)?.into_iter().map(sql::event_or_why).collect())
+    }
+}
+
+impl Reader<'_> {
+    pub fn connection(&mut self) -> &mut SqliteConnection {
+        &mut self.opened.connection
+    }
+
+    /// How long a query may take, where the disk stands still and SQLite cannot see what time it is.
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// The query is over, well or not.
+    pub fn done(mut self) {
+        self.done = true;
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        if self.done {
+            self.readers.lock().push(OwnedMutexGuard::mutex(&self.opened).clone());
+        } else {
+            self.opened.until.store(0, Ordering::Relaxed);
+        }
+    }
+}

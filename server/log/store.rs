@@ -1,0 +1,488 @@
+//! What a store promises: an append-only log for each space, gap-free and idempotent; rows derived from it; leases; blobs.
+//! The two databases stand in `store/{sqlite,postgres}.rs`. Nothing here knows what an event means: how events change
+//! rows is a function handed in when a store is opened (`Project`).
+
+use super::feed;
+use super::postgres;
+use super::sqlite;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::envelope::Event;
+use crate::tasks::share::SPACE_SHARE;
+use crate::tasks::supervisor::Supervisor;
+use crate::words::id::{Name, Seq, Space, ThreadId};
+use crate::words::time::Timestamp;
+
+use super::change::{Change, Spent, ThreadChange};
+use super::query::Query;
+use super::standing::{ContactRow, Standing, TimerRow};
+use super::unserved::Unserved;
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// An event with this id is stored already, with other content. The caller can act.
+    #[error("event {0} is stored already, with other content")]
+    Conflict(Uuid),
+    /// What has to be so when an event is stored is not so; nothing was stored. The caller can act.
+    #[error("{0}")]
+    Unmet(Condition),
+    /// The database is away, full or busy; nothing was stored. The caller may try again.
+    #[error("the database is unavailable: {0}")]
+    Unavailable(String),
+    /// A search took longer than it may. The caller can act.
+    #[error(
+        "this search takes longer than it may (limits.read_ms); ask for less: one thread, a shorter range, rarer words"
+    )]
+    TooDear,
+    /// What is stored cannot be read, or the database refuses what it should take. A person must look.
+    #[error("the database failed: {0}")]
+    Broken(String),
+}
+
+/// A committed event and its JSON, made once and shared by all who show it.
+#[derive(Debug)]
+pub struct Shown {
+    /// The event.
+    pub event: Event,
+    /// The event as JSON text.
+    pub json: Box<str>,
+}
+
+/// A stored event as JSON, made for one reader.
+#[derive(Debug)]
+pub struct Written {
+    /// Its place in the log.
+    pub seq: Seq,
+    /// The event; none: this build cannot read it, since a newer one wrote it or it is damaged.
+    pub json: Option<Box<RawValue>>,
+}
+
+/// The right to append to a thread: given by a lease, checked inside every append.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Fence {
+    /// The space of the thread.
+    pub space: Space,
+    /// The thread.
+    pub thread: ThreadId,
+    /// Another one with every lease; an append with any but the last is dropped.
+    pub number: i64,
+}
+
+/// A lease that was taken.
+#[derive(Debug)]
+pub struct Leased {
+    /// The right it gives.
+    pub fence: Fence,
+    /// The thread's row, read under the lease: what the holder before has written is in it.
+    pub row: Result<Option<ThreadRow>, Error>,
+}
+
+/// Events to be appended together, or not at all.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// The space.
+    pub space: Space,
+    /// The events, in order; at least one. They may belong to several threads of the space.
+    pub drafts: Vec<Draft>,
+    /// The lease under which they are appended; `None` for what anybody may append (a client's input, late answers).
+    pub fence: Option<Fence>,
+    /// Give the lease back in the same commit.
+    pub release: bool,
+}
+
+impl Append {
+    /// An append that needs no lease.
+    pub fn free(space: &Space, drafts: Vec<Draft>) -> Self {
+        Self { space: space.clone(), drafts, fence: None, release: false }
+    }
+}
+
+/// What became of one draft.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    /// The stored event.
+    pub shown: Arc<Shown>,
+    /// Its id was known already, with the same content: `shown` is the first one, nothing was stored.
+    pub duplicate: bool,
+}
+
+/// What became of an append.
+#[derive(Debug, Clone)]
+pub enum Appended {
+    /// All are in the log, one entry a draft, in order.
+    Stored(Vec<Placed>),
+    /// The lease is no longer held: nothing was stored.
+    Stale,
+}
+
+/// A space's log as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The seq of its last event; 0 when there is none.
+    pub seq: Seq,
+    /// This incarnation of the log; another one after a restore.
+    pub epoch: Uuid,
+}
+
+/// A blob to be stored, or as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blob {
+    /// The media type.
+    pub mime: String,
+    /// The bytes.
+    pub bytes: bytes::Bytes,
+}
+
+/// What a thread is doing, as its row says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Nothing to do.
+    Idle,
+    /// A turn runs or is about to.
+    Thinking,
+    /// Waits for somebody.
+    Waiting,
+    /// Ended by its own choice.
+    Done,
+    /// Ended by a failure it cannot get past.
+    Failed,
+    /// Ended from outside.
+    Stopped,
+}
+
+impl Status {
+    /// The word on the wire and in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Thinking => "thinking",
+            Self::Waiting => "waiting",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// The status of a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Idle, Self::Thinking, Self::Waiting, Self::Done, Self::Failed, Self::Stopped]
+            .into_iter()
+            .find(|status| status.as_str() == word)
+    }
+
+    /// Whether nothing more can be sent to such a thread.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Done | Self::Failed | Self::Stopped)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A thread's row: what the log's events with its id add up to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadRow {
+    /// Its id.
+    pub thread: ThreadId,
+    /// What it was created with (title, policy, submodules, …); an empty object when an input created it.
+    pub settings: Value,
+    /// `Idle`, or how it ended. That it thinks follows from `woken > handled`.
+    pub status: Status,
+    /// The seq of its last event.
+    pub head: Seq,
+    /// The seq of the last event that woke it.
+    pub woken: Seq,
+    /// Everything that woke it up to here has had its turn.
+    pub handled: Seq,
+    /// The number of its last turn; 0 before the first.
+    pub turn: u64,
+    /// How many of its events a decision may see (`Show::Visible`).
+    pub visible: u64,
+    /// How many of its events a submodule may see (`Show::Heard`).
+    pub heard: u64,
+    /// Messages to itself in a row, since something came from outside.
+    pub self_messages: u32,
+    /// Model calls made.
+    pub model_calls: u64,
+    /// Tokens used, in and out, as far as providers said.
+    pub tokens: u64,
+    /// For whom it waits, its plan, …
+    pub standing: Standing,
+    /// When its first event was stored.
+    pub created: Timestamp,
+    /// When its last event was stored.
+    pub updated: Timestamp,
+}
+
+impl ThreadRow {
+    /// The number of the turn that runs, or else of the next one.
+    pub fn turn_at_hand(&self) -> u64 {
+        if self.status == Status::Thinking { self.turn } else { self.turn + 1 }
+    }
+}
+
+/// A thread that waits for one thread alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wait {
+    /// The space.
+    pub space: Space,
+    /// The one that is waited for.
+    pub target: ThreadId,
+    /// The one that waits.
+    pub thread: ThreadId,
+}
+
+/// A submodule's row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubmoduleRow {
+    /// Its name.
+    pub name: Name,
+    /// Its prompt.
+    pub prompt: String,
+    /// When it was last set.
+    pub updated: Timestamp,
+}
+
+/// One entry of the internal state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its key.
+    pub key: String,
+    /// What it says.
+    pub content: String,
+    /// Keys it is related to.
+    pub related_keys: Vec<String>,
+    /// The module that wrote it last (`decision`, `submodule:<name>`).
+    pub owner: String,
+    /// When it was last written.
+    pub updated: Timestamp,
+}
+
+/// A change in the log that this build cannot read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unread {
+    /// The space.
+    pub space: Space,
+    /// The event's thread.
+    pub thread: ThreadId,
+    /// The event's seq.
+    pub seq: Seq,
+    /// Of what: `contact`, `submodule`, …
+    pub kind: String,
+    /// Which.
+    pub key: String,
+}
+
+/// How events change rows: a pure function, handed to a store when it is opened; the same one rebuilds the rows.
+/// The thread's row always takes the event's seq and time besides.
+pub type Project = fn(&Event) -> (ThreadChange, Option<Change>);
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Most connections to the database at a time (SQLite: for reading; there is one more that writes).
+    pub connections: u32,
+    /// How much of them, and of the room for appends, one space may hold.
+    pub space_share: f64,
+    /// How long one read of a space may take.
+    pub read: Duration,
+    /// How long a commit may take.
+    pub commit: Duration,
+    /// Who watches the store's tasks.
+    pub supervisor: Supervisor,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            connections: 8,
+            space_share: SPACE_SHARE,
+            read: Duration::from_secs(10),
+            commit: Duration::from_secs(30),
+            supervisor: Supervisor::default(),
+        }
+    }
+}
+
+/// Opens the store behind a URL, `sqlite://FILE` or `postgres://…`; tables are made or brought up to date first.
+pub async fn open(url: &str, options: Options, project: Project) -> Result<Arc<dyn Store>, Error> {
+    match url.split_once(':') {
+        Some(("sqlite", _)) => Ok(Arc::new(sqlite::Sqlite::open(url, &options, project).await?)),
+        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(postgres::Postgres::open(url, &options, project).await?)),
+        // Not quoted: who mistyped the scheme wrote a password behind it.
+        _ => Err(Error::Broken("this names no database; use sqlite://FILE or postgres://USER@HOST/DATABASE".into())),
+    }
+}
+
+/// Whether another process has the database for itself: a server that runs on this SQLite file.
+pub fn is_in_use(url: &str) -> Result<bool, Error> {
+    if url.starts_with("sqlite") { sqlite::is_in_use(url) } else { Ok(false) }
+}
+
+/// What rebuilding the rows from the log showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Events folded.
+    pub events: u64,
+    /// Rows that were not what the log says: table and key, at most 20 named.
+    pub differences: Vec<String>,
+    /// Rows whose last change cannot be read: they stay as they are.
+    pub unreadable: Vec<Unread>,
+}
+
+/// What a look at all that is stored showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// When it began.
+    pub at: Timestamp,
+    /// Pages of the file, as many as it had then.
+    pub pages: u64,
+    /// Events read.
+    pub events: u64,
+    /// What cannot be read, or is not as it was written, with the page where that is known; empty: all is well.
+    pub faults: Vec<String>,
+}
+
+/// All threads whose ids lie from one to another, both included: bytewise, as they are listed.
+pub type Span<'a> = std::ops::RangeInclusive<&'a ThreadId>;
+
+/// The log and what is derived from it.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Whether other servers may append to the same logs.
+    fn is_shared(&self) -> bool;
+
+    /// Who tells of commits.
+    fn feed(&self) -> &Arc<feed::Feed>;
+
+    /// Appends, durably, all or nothing. Returns after the commit; dropping the future does not undo it.
+    async fn append(&self, append: Append) -> Result<Appended, Error>;
+
+    /// The log's head and epoch. A space unknown so far has an empty log.
+    async fn head(&self, space: &Space) -> Result<Head, Error>;
+
+    /// A page of the log.
+    async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error>;
+
+    /// The same page for who only passes it on: nothing is read that need not be.
+    async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, Error>;
+
+    /// Spaces that cannot be served as they should be.
+    fn unserved(&self) -> &Unserved;
+
+    /// Whether a space's log has an event with this tag (in lower case). Where the index is behind, the log itself is read: this
+    /// does not wait for it.
+    async fn ever(&self, space: &Space, tag: &str) -> Result<bool, Error>;
+
+    /// One event.
+    async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error>;
+
+    /// One thread.
+    async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error>;
+
+    /// One thread as it was when this server last wrote to it, or read it: no trip, for whoever runs its turn. What others have
+    /// appended meanwhile may be missing, which is as if it had come a moment later.
+    async fn thread_lately(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error>;
+
+    /// Threads by id, those after `after`, at most `limit`.
+    async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, Error>;
+
+    /// Threads below a thread that have not ended, by id, at most `limit`.
+    async fn below(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<Vec<ThreadRow>, Error>;
+
+    /// What all that goes back to an event has used (its root), or (`None`) all of a space, as far as it is in the log.
+    async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, Error>;
+
+    /// How many threads of a space have not ended.
+    async fn living(&self, space: &Space) -> Result<u64, Error>;
+
+    /// How many events after `after` are in a thread's mailbox (wake it, `seq` above `handled`), counted up to `limit`.
+    async fn queued(&self, space: &Space, thread: &ThreadId, after: Seq, limit: u32) -> Result<u32, Error>;
+
+    /// Threads of all spaces with something in their mailbox that no living server has a lease on: some of every space that has
+    /// any, at most `limit` of one.
+    async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error>;
+
+    /// A thread's contacts by name.
+    async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<ContactRow>, Error>;
+
+    /// The threads that have one of these among their contacts, each behind that one, by id; at most `limit`.
+    async fn holders(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, Error>;
+
+    /// The threads that wait for one of these and nobody else, each behind that one, by id; at most `limit`.
+    async fn awaiting(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, Error>;
+
+    /// All threads of all spaces that wait for one thread alone, a page at a time: those after `after`, at most `limit`.
+    async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, Error>;
+
+    /// The timers of these threads, by id and name.
+    async fn timers(&self, space: &Space, of: Span<'_>) -> Result<Vec<TimerRow>, Error>;
+
+    /// The spaces that have timers which are due until then.
+    async fn spaces_due(&self, until: Timestamp) -> Result<Vec<Space>, Error>;
+
+    /// Timers of a space that are due until then, the first ones first; at most `limit`.
+    async fn due(&self, space: &Space, until: Timestamp, limit: u32) -> Result<Vec<TimerRow>, Error>;
+
+    /// When the first timer of all spaces is due after that.
+    async fn next_due(&self, after: Timestamp) -> Result<Option<Timestamp>, Error>;
+
+    /// The space's submodules by name.
+    async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Error>;
+
+    /// One state entry.
+    async fn entry(&self, space: &Space, key: &str) -> Result<Option<Entry>, Error>;
+
+    /// State entries by key, those after `after`, at most `limit`.
+    async fn entries(&self, space: &Space, after: Option<&str>, limit: u32) -> Result<Vec<Entry>, Error>;
+
+    /// State entries that have any of the words (in key, content or related keys), best first, at most `limit`.
+    async fn search_entries(&self, space: &Space, words: &str, limit: u32) -> Result<Vec<Entry>, Error>;
+
+    /// Takes the lease on a thread for `ttl`, and reads the thread under it; `None` when another holder has it.
+    async fn lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, Error>;
+
+    /// Prolongs leases; returns those that are lost.
+    async fn renew(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error>;
+
+    /// Gives a lease back (without an append).
+    async fn release(&self, fence: &Fence) -> Result<(), Error>;
+
+    /// Stores a blob by the SHA-256 of its bytes, which it returns as 64 hex digits. The same bytes again change nothing.
+    async fn put_blob(&self, space: &Space, blob: Blob) -> Result<String, Error>;
+
+    /// A blob by its hash.
+    async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, Error>;
+
+    /// Makes all derived rows anew from the log and says where they differed; with `check` nothing is changed.
+    async fn rebuild(&self, check: bool) -> Result<Rebuilt, Error>;
+
+    /// Reads all that is stored, in small steps with a pause after each, and says what is damaged. On Postgres nothing is read: it
+    /// looks after its pages itself (`data_checksums`).
+    async fn check(&self, pause: Duration) -> Result<Checked, Error>;
+
+    /// What the last such look showed; none before the first has ended.
+    fn checked(&self) -> Option<Checked>;
+
+    /// What time it is at the database; none where that is this machine.
+    async fn clock(&self) -> Result<Option<Timestamp>, Error>;
+
+    /// Whether the database answers, and takes what is written.
+    async fn ping(&self) -> Result<(), Error>;
+
+    /// Finishes what is under way and lets the database go.
+    async fn close(&self);
+}

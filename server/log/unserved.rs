@@ -1,0 +1,95 @@
+//! Spaces that cannot be served as they should be, and why: what a person must look at while all else goes on. Noted by whoever
+//! serves all spaces in rounds, taken back when it works again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::store::Error;
+use crate::words::id::{Space, ThreadId};
+
+/// What is done for a space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Work {
+    /// It is opened for a request.
+    Opening,
+    /// Its index is gone on with.
+    Index,
+    /// Its timers are fired.
+    Timers,
+    /// Its threads are run.
+    Threads,
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Opening => "opening",
+            Self::Index => "index",
+            Self::Timers => "timers",
+            Self::Threads => "threads",
+        })
+    }
+}
+
+/// See the module. What is run thread by thread is noted so: that one of them runs says nothing about another.
+#[derive(Debug, Default)]
+pub struct Unserved(Mutex<Notes>);
+
+/// Why, by what is not done, and by thread.
+type Notes = BTreeMap<(Space, Work), BTreeMap<Option<ThreadId>, String>>;
+
+impl Unserved {
+    /// What came of something that was done for a space.
+    pub fn note<T>(&self, space: &Space, work: Work, came: &Result<T, Error>) {
+        self.note_of(space, work, None, came);
+    }
+
+    /// What came of running a thread.
+    pub fn note_thread<T>(&self, space: &Space, thread: &ThreadId, came: &Result<T, Error>) {
+        self.note_of(space, Work::Threads, Some(thread), came);
+    }
+
+    /// A database that is away is no space's fault.
+    fn note_of<T>(&self, space: &Space, work: Work, thread: Option<&ThreadId>, came: &Result<T, Error>) {
+        let key = (space.clone(), work);
+        let mut all = self.lock();
+        let changed = match came {
+            Ok(_) => {
+                let Some(of_key) = all.get_mut(&key) else { return };
+                of_key.remove(&thread.cloned());
+                of_key.is_empty() && all.remove(&key).is_some()
+            }
+            Err(error @ (Error::Broken(_) | Error::Conflict(_))) => {
+                let of_key = all.entry(key).or_default();
+                of_key.insert(thread.cloned(), error.to_string());
+                of_key.len() == 1
+            }
+            Err(Error::Unavailable(_) | Error::Unmet(_) | Error::TooDear) => false,
+        };
+        if changed {
+            let spaces = all.keys().map(|(space, _)| space).collect::<BTreeSet<_>>().len();
+            metrics::gauge!("thinkd_spaces_unserved").set(u32::try_from(spaces).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// All there are: space, what cannot be done for it, why.
+    pub fn all(&self) -> Vec<(Space, Work, String)> {
+        let why = |reasons: &BTreeMap<Option<ThreadId>, String>| {
+            let first = reasons.iter().next().map(|(thread, why)| match thread {
+                Some(thread) => format!("{thread}: {why}"),
+                None => why.clone(),
+            });
+            match (first, reasons.len()) {
+                (Some(first), 2..) => format!("{first} (and {} more)", reasons.len() - 1),
+                (first, _) => first.unwrap_or_default(),
+            }
+        };
+        self.lock().iter().map(|((space, work), reasons)| (space.clone(), *work, why(reasons))).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Notes> {
+        // Held for a moment, never across an await; a panic meanwhile left nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,294 @@
+//! What of the log a call sees: read, cut to what a view may take, and written.
+
+use crate::log::store;
+use std::sync::Arc;
+
+use super::{Caller, Place};
+use crate::event::envelope::Event;
+use crate::log::query::{Order, Query, Show};
+use crate::log::store::ThreadRow;
+use crate::thread::history;
+use crate::thread::history::{Block, Entry, Lengths, Omitted, VIEW_MAX, Window};
+use crate::thread::settings::Settings;
+use crate::words::id::{Seq, Space};
+use crate::words::time;
+
+/// How many events are read at a time to fill a view.
+const PAGE: u32 = 500;
+
+/// What of the log a call is to see.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope {
+    /// What its reader may see.
+    pub show: Show,
+    /// Nothing that came to the thread after this.
+    pub until: Option<Seq>,
+    /// What the turn is about, from the first event to the last: of that nothing is left out, only shortened, however old it is.
+    pub about: Option<(Seq, Seq)>,
+}
+
+impl Scope {
+    /// The ends of a batch.
+    pub fn about(batch: &[Seq]) -> Option<(Seq, Seq)> {
+        Some((*batch.first()?, *batch.last()?))
+    }
+
+    /// Whether an entry came too late for the call.
+    fn hides(&self, entry: &Entry) -> bool {
+        entry.arrives && self.until.is_some_and(|until| entry.seq > until)
+    }
+}
+
+/// What of the log a call sees.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// What it was to see.
+    pub scope: Scope,
+    /// How many bytes of the log it may have.
+    pub bytes: usize,
+    /// How long its entries may be.
+    pub lengths: Lengths,
+    /// The thread's row when it was read.
+    pub row: ThreadRow,
+    /// Which events.
+    pub window: Window,
+    /// The events, oldest first.
+    pub entries: Vec<Arc<Entry>>,
+    /// What of the window is not for this call.
+    pub left_out: Vec<Seq>,
+    /// What stands between these two had no room: what the turn is about is before it, the newest is after it.
+    pub gap: Option<(Seq, Seq)>,
+    /// The view as written.
+    pub blocks: Vec<Block>,
+}
+
+/// What was read of the log for a view, from the newest backwards, without a gap but for what is said here.
+struct Found {
+    /// How many events, with those that are not for the call.
+    count: u64,
+    /// Those that are, oldest first.
+    entries: Vec<Arc<Entry>>,
+    /// Those that are not.
+    hidden: Vec<Seq>,
+    /// Between what the turn is about and what came since, more may stand than was read.
+    is_parted: bool,
+}
+
+impl Found {
+    /// Puts entries before the others.
+    fn put_before(&mut self, mut entries: Vec<Arc<Entry>>, scope: Scope) {
+        self.count += entries.len() as u64;
+        let hidden = entries.iter().filter(|entry| scope.hides(entry)).map(|entry| entry.seq);
+        self.hidden.splice(0..0, hidden.collect::<Vec<_>>());
+        entries.retain(|entry| !scope.hides(entry));
+        self.entries.splice(0..0, entries);
+    }
+}
+
+impl Caller {
+    /// Reads what a view of the thread holds now.
+    pub async fn look(&self, place: &Place, scope: Scope) -> Result<Look, store::Error> {
+        self.look_at(place, scope, self.options.bytes).await
+    }
+
+    /// The same with half as much.
+    pub async fn look_less(&self, place: &Place, look: &Look) -> Result<Look, store::Error> {
+        self.look_at(place, look.scope, look.bytes / 2).await
+    }
+
+    async fn look_at(&self, place: &Place, scope: Scope, bytes: usize) -> Result<Look, store::Error> {
+        let row = self.store.thread_lately(&place.space, &place.thread).await?;
+        let row = row.ok_or_else(|| store::Error::Broken(format!("the thread {} has no row", place.thread)))?;
+        let whole = Settings::of(&row.settings).is_process();
+        let mut window = Window::over(&row, whole, scope.show, &self.options, time::now());
+        let mut lengths = Lengths::of(bytes, self.options.event_chars);
+        let Found { count, mut entries, mut hidden, is_parted } =
+            self.find(place, &window, scope, lengths, bytes).await?;
+        let all = window.omitted + window.take;
+        let (first, last) = scope.about.unwrap_or((Seq::MAX, Seq::MAX));
+        let about = entries.partition_point(|entry| entry.seq < first);
+        let since = entries.partition_point(|entry| entry.seq <= last);
+        let mut gap = None;
+        if is_parted || size(&entries[about..]) > bytes {
+            let fit = history::fit(&entries[about..since], &entries[since..], lengths, bytes);
+            let newest = entries.len() - fit.newest;
+            if since > about && newest < entries.len() && (is_parted || newest > since) {
+                gap = Some((entries[since - 1].seq, entries[newest].seq));
+            }
+            entries.drain(since..newest);
+            entries.drain(..about);
+            if fit.lengths != lengths {
+                lengths = fit.lengths;
+                entries = self.shorter(place, &window, &entries, gap, lengths).await?;
+            }
+        } else {
+            let sizes: Vec<usize> = entries.iter().map(|entry| entry.written()).collect();
+            let position = all.saturating_sub(count);
+            let begin = history::begin(&sizes, position, self.options.block_of(scope.show), bytes, about);
+            entries.drain(..begin);
+        }
+        window.omitted = all.saturating_sub((entries.len() + hidden.len()) as u64);
+        window.take = entries.len() as u64;
+        // Of what is not for the call only what lies between its entries need be known.
+        let (begin, end) = (entries.first().map_or(0, |it| it.seq), entries.last().map_or(0, |it| it.seq));
+        let lies_between =
+            |seq: &Seq| (begin..end).contains(seq) && gap.is_none_or(|(from, to)| *seq < from || *seq > to);
+        hidden.retain(lies_between);
+        let omitted = Omitted { count: window.omitted, gap: gap.map(|(_, end)| end) };
+        let blocks = history::joined(&entries, omitted, self.options.media, &self.prompts);
+        Ok(Look { scope, bytes, lengths, row, window, entries, left_out: hidden, gap, blocks })
+    }
+
+    /// What a view can be made of: the newest that fill `bytes`, what the turn is about, and what came between.
+    async fn find(
+        &self,
+        place: &Place,
+        window: &Window,
+        scope: Scope,
+        lengths: Lengths,
+        bytes: usize,
+    ) -> Result<Found, store::Error> {
+        let mut found = Found { count: 0, entries: Vec::new(), hidden: Vec::new(), is_parted: false };
+        let newest = self.entries(place, window, lengths, bytes).await?;
+        let mut oldest = newest.first().map_or(window.upto + 1, |entry| entry.seq);
+        found.put_before(newest, scope);
+        let is_shown = |entry: &Entry| !scope.hides(entry);
+        // What was cleared away is not shown any more.
+        let shown = (window.omitted + window.take).saturating_sub(window.cleared);
+        let query = |after: Option<Seq>, before: Seq, count: u64, most: u64| Query {
+            thread: Some(place.thread.clone()),
+            show: window.show,
+            after,
+            before: Some(before),
+            order: Order::Descending,
+            limit: u32::try_from(shown.saturating_sub(count).min(most)).unwrap_or(u32::MAX),
+            ..Query::default()
+        };
+        if let Some((first, last)) = scope.about.filter(|(first, _)| *first < oldest) {
+            if last + 1 < oldest {
+                let room = bytes.saturating_sub(size(&found.entries));
+                let query = query(Some(last), oldest, found.count, VIEW_MAX);
+                let between = self.read_back(&place.space, &query, lengths, room, is_shown).await?;
+                let is_read = between.len() < VIEW_MAX as usize;
+                found.put_before(between, scope);
+                found.is_parted = !is_read || size(&found.entries) > bytes;
+            }
+            let query = query(Some(first - 1), oldest.min(last + 1), found.count, u64::MAX);
+            found.put_before(self.read(&place.space, &query, lengths).await?, scope);
+            oldest = first;
+        }
+        // What is not for this call has taken room that older entries have.
+        let room = bytes.saturating_sub(size(&found.entries));
+        if !found.hidden.is_empty() && !found.is_parted && room > 0 {
+            let query = query(None, oldest, found.count, VIEW_MAX);
+            let before = self.read_back(&place.space, &query, lengths, room, is_shown).await?;
+            found.put_before(before, scope);
+        }
+        Ok(found)
+    }
+
+    /// What the window holds, or as many of the newest as fill `bytes`. Of what was shown before, only what came since is read.
+    async fn entries(
+        &self,
+        place: &Place,
+        window: &Window,
+        lengths: Lengths,
+        bytes: usize,
+    ) -> Result<Vec<Arc<Entry>>, store::Error> {
+        let Some(query) = window.query(&place.thread) else { return Ok(Vec::new()) };
+        if window.since.is_some() {
+            return self.read_back(&place.space, &query, lengths, bytes, |_| true).await;
+        }
+        let is_usual = bytes == self.options.bytes;
+        let key = (place.space.clone(), place.thread.clone(), window.show);
+        let take = usize::try_from(window.take).unwrap_or(usize::MAX);
+        let mut entries = match self.recent.before(&key, window.upto).filter(|_| is_usual) {
+            Some((upto, mut entries)) => {
+                entries.extend(self.read(&place.space, &Query { after: Some(upto), ..query.clone() }, lengths).await?);
+                entries
+            }
+            None => Vec::new(),
+        };
+        if entries.len() < take && size(&entries) <= bytes {
+            entries = self.read_back(&place.space, &query, lengths, bytes, |_| true).await?;
+        }
+        entries.drain(..entries.len().saturating_sub(take));
+        // One more than fits is kept: it tells that what is before it does not.
+        let mut sum = 0;
+        let fitting = entries.iter().rev().take_while(|entry| {
+            let fits = sum <= bytes;
+            sum += entry.written();
+            fits
+        });
+        let fitting = fitting.count();
+        entries.drain(..entries.len() - fitting);
+        if is_usual {
+            self.recent.keep(key, window.upto, entries.clone());
+        }
+        Ok(entries)
+    }
+
+    /// The newest events of a query, page by page, until those that count fill `bytes`; oldest first.
+    async fn read_back(
+        &self,
+        space: &Space,
+        query: &Query,
+        lengths: Lengths,
+        bytes: usize,
+        counts: impl Fn(&Entry) -> bool + Send,
+    ) -> Result<Vec<Arc<Entry>>, store::Error> {
+        let mut entries: Vec<Arc<Entry>> = Vec::new();
+        let (mut left, mut sum) = (query.limit, 0);
+        let mut query = query.clone();
+        while left > 0 && sum <= bytes {
+            query.limit = left.min(PAGE);
+            let page = self.read(space, &query, lengths).await?;
+            left = if page.len() < query.limit as usize { 0 } else { left - query.limit };
+            query.before = page.first().map(|entry| entry.seq);
+            sum += page.iter().filter(|entry| counts(entry)).map(|entry| entry.written()).sum::<usize>();
+            entries.splice(0..0, page);
+        }
+        Ok(entries)
+    }
+
+    /// The same entries, shorter.
+    async fn shorter(
+        &self,
+        place: &Place,
+        window: &Window,
+        entries: &[Arc<Entry>],
+        gap: Option<(Seq, Seq)>,
+        lengths: Lengths,
+    ) -> Result<Vec<Arc<Entry>>, store::Error> {
+        let parted = gap.map_or(entries.len(), |(begin, _)| entries.partition_point(|entry| entry.seq <= begin));
+        let (before, after) = entries.split_at(parted);
+        let mut shorter = Vec::with_capacity(entries.len());
+        for part in [before, after] {
+            let (Some(first), Some(last)) = (part.first(), part.last()) else { continue };
+            let query = Query {
+                thread: Some(place.thread.clone()),
+                show: window.show,
+                after: Some(first.seq - 1),
+                before: Some(last.seq + 1),
+                order: Order::Descending,
+                limit: u32::try_from(last.seq - first.seq + 1).unwrap_or(u32::MAX),
+                ..Query::default()
+            };
+            shorter.extend(self.read(&place.space, &query, lengths).await?);
+        }
+        shorter.retain(|entry| entries.binary_search_by_key(&entry.seq, |it| it.seq).is_ok());
+        Ok(shorter)
+    }
+
+    /// Events as written, oldest first, of a query for the newest.
+    async fn read(&self, space: &Space, query: &Query, lengths: Lengths) -> Result<Vec<Arc<Entry>>, store::Error> {
+        let events = self.store.events(space, query).await?;
+        let entry = |event: &Event| Arc::new(Entry::of(event, lengths, &self.prompts));
+        Ok(events.iter().rev().map(entry).collect())
+    }
+}
+
+/// How many bytes of a view entries take.
+fn size(entries: &[Arc<Entry>]) -> usize {
+    entries.iter().map(|entry| entry.written()).sum()
+}

@@ -1,0 +1,90 @@
+//! What models were shown of threads lately. An event is written once and never changes, so the next view of the same thread
+//! needs only what came since. For all threads together there is a limit; what is not here is in the log.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::log::query::Show;
+use crate::thread::history::Entry;
+use crate::words::id::{Seq, Space, ThreadId};
+
+/// Most bytes kept in all.
+const BYTES_MAX: usize = 16 << 20;
+
+/// What an entry takes besides itself: two counts and a pointer.
+const SHARED: usize = 3 * size_of::<usize>();
+
+/// About what a view takes besides itself and its entries: the names of its key, and room in the map.
+const NAMES: usize = 200;
+
+/// Whose view of which thread.
+pub(super) type Key = (Space, ThreadId, Show);
+
+/// Views by thread, the latest of each.
+#[derive(Default)]
+pub(super) struct Recent {
+    // A plain mutex: held while pointers are copied, never across an await.
+    views: Mutex<Views>,
+}
+
+#[derive(Default)]
+struct Views {
+    by_key: HashMap<Key, View>,
+    bytes: usize,
+    uses: u64,
+}
+
+struct View {
+    upto: Seq,
+    entries: Vec<Arc<Entry>>,
+    bytes: usize,
+    used: u64,
+}
+
+impl Recent {
+    /// The entries of the last view that does not reach beyond `upto`, and how far it reaches.
+    pub fn before(&self, key: &Key, upto: Seq) -> Option<(Seq, Vec<Arc<Entry>>)> {
+        let mut views = self.lock();
+        views.uses += 1;
+        let used = views.uses;
+        let view = views.by_key.get_mut(key).filter(|view| view.upto <= upto)?;
+        view.used = used;
+        Some((view.upto, view.entries.clone()))
+    }
+
+    /// Keeps a view, unless a later one is there.
+    pub fn keep(&self, key: Key, upto: Seq, entries: Vec<Arc<Entry>>) {
+        let mut views = self.lock();
+        if views.by_key.get(&key).is_some_and(|view| view.upto > upto) {
+            return;
+        }
+        let bytes =
+            entries.iter().map(|entry| entry.bytes() + SHARED).sum::<usize>() + size_of::<(Key, View)>() + NAMES;
+        views.uses += 1;
+        let view = View { upto, entries, bytes, used: views.uses };
+        views.bytes += bytes;
+        if let Some(replaced) = views.by_key.insert(key, view) {
+            views.bytes -= replaced.bytes;
+        }
+        if views.bytes > BYTES_MAX {
+            views.forget_half();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Views> {
+        // A panic while this short lock was held left nothing half done.
+        self.views.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Views {
+    /// Forgets the half that was not used for longest: seldom, and so at little cost each time.
+    fn forget_half(&mut self) {
+        let mut used: Vec<u64> = self.by_key.values().map(|view| view.used).collect();
+        let half = used.len() / 2;
+        let (_, middle, _) = used.select_nth_unstable(half);
+        let middle = *middle;
+        self.by_key.retain(|_, view| view.used > middle);
+        self.bytes = self.by_key.values().map(|view| view.bytes).sum();
+    }
+}

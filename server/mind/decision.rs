@@ -1,0 +1,243 @@
+//! The decision's one model call: what it is shown, and its reply shown to readers while it still arrives.
+//! What the answer leads to is the turn's business.
+
+use crate::log::store;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arriving::Arriving;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::call::{Caller, Ended, Look, Place, Question, Ready, Scope, Until};
+use crate::event::intent::Operation;
+use crate::event::process::Watch;
+use crate::log::feed::{DeltaOutcome, Hint};
+use crate::log::query::Show;
+use crate::log::store::Store;
+use crate::model::provider::{Piece, Tier, ToolChoice, ToolSpecs};
+use crate::thread::history::{one_line, positions};
+use crate::tools::tool::Toolbox;
+use crate::words::failure::Who;
+use crate::words::id;
+use crate::words::id::Seq;
+use crate::words::text::Text;
+
+pub mod arriving;
+
+/// The tool that speaks to the user.
+pub const REPLY: &str = "reply";
+
+/// What a decision goes by.
+pub struct Deciding {
+    /// Who asks the model.
+    pub caller: Arc<Caller>,
+    /// The decision's tools.
+    pub tools: Toolbox,
+    /// Where.
+    pub place: Place,
+    /// What it is about.
+    pub batch: Vec<Seq>,
+    /// Which call of the turn, from 0.
+    pub round: u64,
+    /// What kind of decision it is.
+    pub manner: Manner,
+    /// In the thinking language: what the thread calls itself there. It is taught, and no tools are offered.
+    pub language: Option<String>,
+    /// What this thread's decision is told besides.
+    pub prompt: Option<String>,
+    /// How good a model it gets.
+    pub tier: Tier,
+    /// So many calls of its answer may run: of replies beyond them nothing is shown.
+    pub calls: u64,
+    /// When it must have answered.
+    pub until: Until,
+    /// Ends it.
+    pub stop: CancellationToken,
+}
+
+/// What kind of decision it is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Manner {
+    /// Of a thread that talks with people.
+    Conversation {
+        /// Its last answer was words without a tool call: only `reply` is open to it.
+        repair: bool,
+    },
+    /// Of a thread that thinks by itself.
+    Process {
+        /// Whom it can send to, a line each.
+        contacts: String,
+    },
+    /// One sub-step of such a thread.
+    Step {
+        /// Whom it can send to, a line each.
+        contacts: String,
+        /// What is asked for.
+        operation: Operation,
+        /// What is decided so far, as JSON.
+        state: String,
+    },
+}
+
+impl Manner {
+    fn is_repair(&self) -> bool {
+        *self == Self::Conversation { repair: true }
+    }
+}
+
+/// What readers have been shown of replies that still arrive.
+#[derive(Default)]
+pub struct Streamed {
+    replies: BTreeMap<usize, Streaming>,
+    /// The last event that the decision has read: no piece of its replies is shown before that.
+    read: Seq,
+    /// The first call of the answer that will not run.
+    end: usize,
+}
+
+struct Streaming {
+    event_id: Uuid,
+    arriving: Arriving,
+    sent: String,
+    scalars: usize,
+}
+
+impl Streamed {
+    /// The id that the reply made by the answer's call `index` was promised under.
+    pub fn event_id(&self, index: usize) -> Option<Uuid> {
+        self.replies.get(&index).map(|streaming| streaming.event_id)
+    }
+
+    /// Replies of which something was shown: call index, id, text so far.
+    pub fn begun(&self) -> impl Iterator<Item = (usize, Uuid, &str)> {
+        self.replies.iter().filter(|(_, s)| !s.sent.is_empty()).map(|(index, s)| (*index, s.event_id, s.sent.as_str()))
+    }
+
+    /// Tells readers what became of what they were shown, by id.
+    pub fn end(&mut self, store: &dyn Store, place: &Place, outcome: impl Fn(Uuid) -> DeltaOutcome) {
+        for streaming in std::mem::take(&mut self.replies).into_values().filter(|s| !s.sent.is_empty()) {
+            let (thread, event_id) = (place.thread.clone(), streaming.event_id);
+            store.feed().hint(&place.space, self.read, Hint::DeltaEnd { thread, event_id, outcome: outcome(event_id) });
+        }
+    }
+
+    /// Takes in a piece of the answer; what it adds to a reply is passed on.
+    fn take(&mut self, piece: &Piece, place: &Place, store: &dyn Store) {
+        let Piece::Call { index, name, arguments } = piece else { return };
+        if *index >= self.end {
+            return;
+        }
+        if name.as_deref() == Some(REPLY) {
+            let begun = || Streaming {
+                event_id: id::announced(),
+                arriving: Arriving::default(),
+                sent: String::new(),
+                scalars: 0,
+            };
+            self.replies.entry(*index).or_insert_with(begun);
+        }
+        let Some(streaming) = self.replies.get_mut(index) else { return };
+        let text = streaming.arriving.push(arguments);
+        if !text.is_empty() {
+            let at = streaming.scalars;
+            streaming.scalars += text.chars().count();
+            streaming.sent.push_str(&text);
+            let (thread, event_id) = (place.thread.clone(), streaming.event_id);
+            store.feed().hint(&place.space, self.read, Hint::Delta { thread, event_id, at, text });
+        }
+    }
+}
+
+/// Asks the decision, with the log as it is now.
+pub async fn decide(deciding: &Deciding, streamed: &mut Streamed) -> Result<(Ready, Ended), store::Error> {
+    let Deciding { caller, place, until: deadline, stop, .. } = deciding;
+    // What comes later waits for the next turn. A conversation may know that it is there; a process takes its batch as it is.
+    let until = match &deciding.manner {
+        Manner::Conversation { .. } => None,
+        _ => deciding.batch.last().copied(),
+    };
+    let scope = Scope { show: Show::Visible, until, about: Scope::about(&deciding.batch) };
+    let mut look = Arc::new(caller.look(place, scope).await?);
+    let can_reply = deciding.tools.get(REPLY).is_some();
+    streamed.end = if can_reply { usize::try_from(deciding.calls).unwrap_or(usize::MAX) } else { 0 };
+    streamed.read = look.entries.last().map_or(0, |entry| entry.seq);
+    let store = caller.store().clone();
+    let asks = |look: &Look| question(deciding, look);
+    let mut shows = |piece: &Piece| streamed.take(piece, place, store.as_ref());
+    caller.ask_about(place, &mut look, asks, *deadline, stop, &mut shows).await
+}
+
+fn question(deciding: &Deciding, look: &Look) -> Question {
+    let prompts = deciding.caller.prompts();
+    let repair = deciding.manner.is_repair();
+    let (system, tail, mut values) = match &deciding.manner {
+        Manner::Conversation { .. } => {
+            let tail = match (repair, deciding.language.is_some()) {
+                (false, false) => &prompts.decision_turn,
+                (true, false) => &prompts.decision_repair,
+                (false, true) => &prompts.language_turn,
+                (true, true) => &prompts.language_repair,
+            };
+            (prompts.decision.source(), tail, vec![value("meanwhile", &meanwhile(deciding, look))])
+        }
+        Manner::Process { contacts } => {
+            (prompts.process.source(), &prompts.process_turn, vec![value("contacts", contacts)])
+        }
+        Manner::Step { contacts, operation, state } => {
+            let tail = match operation {
+                Operation::Sends => &prompts.step_sends,
+                Operation::Contacts => &prompts.step_contacts,
+                Operation::Wait => &prompts.step_wait,
+            };
+            let contacts = if *operation == Operation::Wait { "" } else { contacts };
+            (prompts.process.source(), tail, vec![value("contacts", contacts), value("state", state)])
+        }
+    };
+    values.insert(0, value("batch", &positions(&deciding.batch)));
+    let reminders = reminders(deciding, look);
+    values.extend((!reminders.is_empty()).then(|| value("reminders", &reminders)));
+    let system = match &deciding.language {
+        Some(own) => Text::new(format!("{}\n\n{}", system.as_str(), prompts.language.fill(&[("own", own)]))),
+        None => system.clone(),
+    };
+    let speaks = deciding.language.is_some();
+    Question {
+        who: Who::Decision,
+        purpose: if repair { "repair" } else { "decide" },
+        round: deciding.round,
+        system,
+        tail: tail.clone(),
+        values,
+        prompt: deciding.prompt.clone(),
+        own: Vec::new(),
+        tools: if speaks { ToolSpecs::new(Vec::new()) } else { deciding.tools.offered(&look.row.standing.open) },
+        choice: if repair && !speaks { ToolChoice::Only(REPLY.to_owned()) } else { ToolChoice::Auto },
+        tier: deciding.tier,
+    }
+}
+
+fn value(name: &str, text: &str) -> (String, String) {
+    (name.to_owned(), text.to_owned())
+}
+
+/// Names the watches whose event has come, until they are closed.
+fn reminders(deciding: &Deciding, look: &Look) -> String {
+    let raised = look.row.standing.watches.iter().filter(|(_, watch)| watch.raised);
+    let reminder = &deciding.caller.prompts().watch_reminder;
+    let told = |(id, watch): (&String, &Watch)| {
+        let (id, kind, note) = (one_line(id), one_line(&watch.kind), one_line(&watch.note));
+        reminder.fill(&[("id", &*id), ("kind", &*kind), ("note", &*note)])
+    };
+    raised.map(told).collect()
+}
+
+/// Names what came after the turn began.
+fn meanwhile(deciding: &Deciding, look: &Look) -> String {
+    let last = deciding.batch.last().copied().unwrap_or(0);
+    let later = look.entries.iter().filter(|entry| entry.seq > last && entry.wakes);
+    match Vec::from_iter(later.map(|entry| entry.seq)).as_slice() {
+        [] => String::new(),
+        seqs => deciding.caller.prompts().decision_meanwhile.fill(&[("seqs", &positions(seqs))]),
+    }
+}

@@ -1,0 +1,372 @@
+//! The thinking language: from the text of a model that does not call tools to the calls it means. One pure function.
+//! Here is how elements are read; `elements` says which there are, `scan` and `quotes` which tags count, `arguments` what
+//! they carry. Running the calls, and keeping the text, is for others.
+
+mod arguments;
+mod elements;
+mod quotes;
+mod scan;
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use self::arguments::{Arguments, is_namespace, plain, short, step};
+use self::elements::{Content, Element, Name, same};
+use self::scan::{Attribute, Shape, Tag};
+use crate::model::provider::ToolCall;
+
+/// Longest text that is read, in bytes.
+pub const TEXT_MAX: usize = 1 << 20;
+/// Most calls of one text.
+pub const CALLS_MAX: usize = 64;
+/// Most sentences on what could not be read.
+pub const UNREADABLE_MAX: usize = 32;
+
+/// What a text came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// Tool calls in the order of the text; arguments as JSON text like a provider would send; the id is empty.
+    pub calls: Vec<ToolCall>,
+    /// What could not be read: one sentence each, for the model: what, near which words, and how to write it.
+    pub unreadable: Vec<String>,
+    /// There was free text around or instead of elements. A remark is free text, too.
+    pub words: bool,
+}
+
+/// Reads a text. `own` is the name that means the thread itself (its last label, for example `researcher`).
+pub fn read(text: &str, own: &str) -> Reading {
+    let whole = &text[..text.floor_char_boundary(TEXT_MAX)];
+    let scan = scan::scan(whole, own);
+    let mut reader = Reader::new(whole, scan.tags);
+    if whole.len() < text.len() {
+        reader.say(format!("The text is longer than {TEXT_MAX} bytes: what comes after that was not read."));
+    }
+    if scan.fenced {
+        reader.say(
+            "The whole text stands in a code fence, and what is fenced is not done. Write the elements without it."
+                .into(),
+        );
+    } else if let Some(unclosed) = scan.unclosed {
+        let near = short(&whole[unclosed.at..]);
+        reader.say(format!("Near “{near}”: {} is not closed, so all that follows was taken as text.", unclosed.what));
+    }
+    reader.read();
+    reader.reading
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    tags: Vec<Tag<'t>>,
+    /// Tags whose other end was read.
+    ended: Vec<bool>,
+    /// Up to here, all is read.
+    done: usize,
+    /// Where the thought ends that is being read: elements in it are calls, too.
+    thought: Option<usize>,
+    reading: Reading,
+}
+
+/// What an element has between its tags, and where one reads on.
+struct Extent {
+    content: Range<usize>,
+    closed: bool,
+    end: usize,
+    next: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn new(text: &'t str, tags: Vec<Tag<'t>>) -> Self {
+        let ended = vec![false; tags.len()];
+        Self { text, tags, ended, done: 0, thought: None, reading: Reading::default() }
+    }
+
+    fn read(&mut self) {
+        let mut next = 0;
+        while next < self.tags.len() {
+            if self.reading.calls.len() == CALLS_MAX && self.begins(next) {
+                let near = short(&self.text[self.tags[next].range.start..]);
+                self.say(format!("There are more than {CALLS_MAX} elements: from “{near}” on nothing was read."));
+                return;
+            }
+            next = self.tag(next);
+        }
+        self.pass(self.text.len());
+    }
+
+    /// Reads what begins with a tag; returns the tag to go on with.
+    fn tag(&mut self, index: usize) -> usize {
+        let Range { start, end } = self.tags[index].range;
+        self.thought = self.thought.filter(|thought| start < *thought);
+        self.pass(start);
+        let Some(element) = self.tags[index].name.element().filter(|_| self.begins(index)) else {
+            self.odd(index);
+            self.done = self.done.max(end);
+            return index + 1;
+        };
+        let extent = self.extent(index);
+        if quotes::around(self.text, &(start..extent.end)) {
+            self.reading.words = true;
+            self.done = self.done.max(extent.end);
+            return extent.next;
+        }
+        if self.tags[index].name == Name::Own { self.own(index, extent) } else { self.element(index, element, extent) }
+    }
+
+    /// Free text up to here.
+    fn pass(&mut self, to: usize) {
+        self.reading.words |= self.done < to && !self.text[self.done..to].trim().is_empty();
+        self.done = self.done.max(to);
+    }
+
+    /// Whether this is the beginning of an element that is no part of another.
+    fn begins(&self, index: usize) -> bool {
+        let tag = &self.tags[index];
+        let own = tag.name == Name::Own && self.thought.is_some_and(|thought| tag.range.start < thought);
+        matches!(tag.shape, Shape::Open(_) | Shape::Alone(_)) && tag.name.element().is_some() && !own
+    }
+
+    /// A tag that begins nothing.
+    fn odd(&mut self, index: usize) {
+        let tag = &self.tags[index];
+        match tag.shape {
+            Shape::Close if self.ended[index] || (tag.name == Name::Own && self.thought.is_some()) => {}
+            Shape::Close => self.tell(index, "it ends something that does not begin."),
+            Shape::Broken => self.tell(index, "the tag is not finished, or its quotation marks are not closed."),
+            Shape::Open(_) | Shape::Alone(_) => {
+                if let Some(outer) = tag.name.outer() {
+                    self.tell(index, &format!("it means something inside {outer} only."));
+                }
+            }
+        }
+    }
+
+    fn extent(&self, index: usize) -> Extent {
+        let tag = &self.tags[index];
+        let begin = tag.range.end;
+        let limit = self.thought.unwrap_or(self.text.len());
+        // What follows an element without content is no part of it, whether or not an end tag comes.
+        let empty = tag.name.element().is_some_and(|element| matches!(element.content, Content::Nothing));
+        if empty || matches!(tag.shape, Shape::Alone(_)) {
+            return Extent { content: begin..begin, closed: true, end: begin, next: index + 1 };
+        }
+        if let Some(partner) = tag.partner.filter(|partner| self.tags[*partner].range.start < limit) {
+            let last = &self.tags[partner].range;
+            return Extent { content: begin..last.start, closed: true, end: last.end, next: partner + 1 };
+        }
+        // Not closed: up to the next element, or an end tag that must have been meant for this one.
+        let stops = |index: &usize| self.tags[*index].range.start >= limit || self.begins(*index) || self.stray(*index);
+        let next = (index + 1..self.tags.len()).find(stops).unwrap_or(self.tags.len());
+        let stop = self.tags.get(next).filter(|tag| tag.range.start < limit);
+        let content = begin..stop.map_or(limit, |tag| tag.range.start);
+        match stop.filter(|_| self.stray(next)) {
+            Some(tag) => Extent { content, closed: false, end: tag.range.end, next: next + 1 },
+            None => Extent { end: content.end, content, closed: false, next },
+        }
+    }
+
+    fn stray(&self, index: usize) -> bool {
+        self.tags[index].shape == Shape::Close && self.tags[index].partner.is_none()
+    }
+
+    /// The thread's own element: a thought, and whatever elements are in it.
+    fn own(&mut self, index: usize, extent: Extent) -> usize {
+        self.call(index, &elements::OWN, &extent);
+        self.done = self.done.max(extent.end);
+        if !extent.closed || extent.content.is_empty() {
+            return extent.next;
+        }
+        self.thought = Some(extent.content.end);
+        self.end(index);
+        index + 1
+    }
+
+    fn element(&mut self, index: usize, element: &'static Element, extent: Extent) -> usize {
+        match element.content {
+            Content::Remark => self.remark(index, &extent),
+            _ => self.call(index, element, &extent),
+        }
+        if extent.next == index + 1 {
+            self.end(index);
+        }
+        self.done = self.done.max(extent.end);
+        extent.next
+    }
+
+    /// The end tag of this one, read later, is in order.
+    fn end(&mut self, index: usize) {
+        if let Some(partner) = self.tags[index].partner {
+            self.ended[partner] = true;
+        }
+    }
+
+    fn remark(&mut self, index: usize, extent: &Extent) {
+        self.reading.words |= !self.text[extent.content.clone()].trim().is_empty();
+        if !extent.closed {
+            self.tell(index, UNCLOSED);
+        }
+    }
+
+    fn call(&mut self, index: usize, element: &'static Element, extent: &Extent) {
+        let attributes = self.attributes(index);
+        let mut arguments = Arguments::read(element, &attributes);
+        let complete = arguments.complete();
+        let inside = &self.text[extent.content.clone()];
+        match element.content {
+            Content::Nothing | Content::Remark => {}
+            Content::Words(argument) => arguments.words(argument, &plain(inside)),
+            Content::Verbatim(None, argument) => arguments.words(argument, inside),
+            Content::Verbatim(Some(inner), argument) => {
+                let payload = self.payload(index, inner, extent, &mut arguments);
+                arguments.words(argument, payload.unwrap_or(inside));
+            }
+            Content::List { inner, argument, done } => {
+                let items = self.list(index, inner, done, extent, &mut arguments);
+                arguments.list(argument, inner, items);
+            }
+        }
+        let whole = extent.closed || (complete && inside.trim().is_empty());
+        if !whole {
+            arguments.say(UNCLOSED.to_owned());
+        }
+        let (call, unreadable) = arguments.end();
+        if let Some(arguments) = call {
+            self.reading.calls.push(ToolCall { id: String::new(), name: element.tool.to_owned(), arguments });
+        }
+        unreadable.iter().for_each(|what| self.tell(index, what));
+    }
+
+    fn attributes(&self, index: usize) -> Vec<Attribute<'t>> {
+        match &self.tags[index].shape {
+            Shape::Open(attributes) | Shape::Alone(attributes) => attributes.clone(),
+            Shape::Close | Shape::Broken => Vec::new(),
+        }
+    }
+
+    /// The text inside an inner element, if there is one.
+    fn payload(&self, index: usize, inner: &str, extent: &Extent, arguments: &mut Arguments) -> Option<&'t str> {
+        let found = self.inner(index, inner, extent, arguments);
+        if found.len() > 1 {
+            arguments.say(format!("there is more than one <{inner}>; only the first was used."));
+        }
+        let (inner, content) = found.into_iter().next()?;
+        for (name, _) in self.attributes(inner).iter().filter(|(name, _)| !is_namespace(name)) {
+            arguments.say(format!("its inner element has no attribute `{name}`; that was left out."));
+        }
+        Some(&self.text[content])
+    }
+
+    /// The inner elements of a list.
+    fn list(&self, index: usize, inner: &str, done: bool, extent: &Extent, arguments: &mut Arguments) -> Vec<Value> {
+        let mut items = Vec::new();
+        for (at, content) in self.inner(index, inner, extent, arguments) {
+            let (mut text, mut mark) = (plain(&self.text[content]), None);
+            for (name, value) in self.attributes(at) {
+                match value {
+                    _ if done && same(name, "done") => mark = Some(value),
+                    Some(value) if same(name, "text") && text.is_empty() => text = plain(value),
+                    _ if is_namespace(name) => {}
+                    _ => arguments.say(format!("a <{inner}> has no attribute `{name}`; that was left out.")),
+                }
+            }
+            if text.is_empty() {
+                arguments.say(format!("a <{inner}> without words was left out."));
+            } else if done {
+                let (item, wrong) = step(text, mark);
+                items.push(item);
+                arguments.unreadable.extend(wrong);
+            } else {
+                items.push(text.into());
+            }
+        }
+        items
+    }
+
+    /// Inner elements of this name: their tags and what is between them. Other words beside them are reported.
+    fn inner(
+        &self,
+        index: usize,
+        inner: &str,
+        extent: &Extent,
+        arguments: &mut Arguments,
+    ) -> Vec<(usize, Range<usize>)> {
+        let Range { start: mut done, end: limit } = extent.content;
+        let mut found: Vec<(usize, Range<usize>)> = Vec::new();
+        let mut beside = None;
+        let mut at = index + 1;
+        while let Some(tag) = self.tags.get(at).filter(|tag| tag.range.start < limit) {
+            if !self.is_inner(at, inner) {
+                at += 1;
+                continue;
+            }
+            let part = self.part(at, inner, limit);
+            beside = beside.or_else(|| words(&self.text[done..tag.range.start]));
+            if !part.closed {
+                arguments.say(format!("a <{inner}> is not closed; it was read up to the next."));
+            }
+            found.push((at, part.content));
+            (done, at) = (part.end, part.next);
+        }
+        beside = beside.or_else(|| words(&self.text[done..limit]).filter(|_| !found.is_empty()));
+        if let Some(words) = beside {
+            arguments.say(format!("“{}” stands beside its <{inner}>; that was left out.", short(words)));
+        }
+        found
+    }
+
+    fn is_inner(&self, index: usize, inner: &str) -> bool {
+        let tag = &self.tags[index];
+        matches!(tag.shape, Shape::Open(_) | Shape::Alone(_)) && Name::find(inner, "") == Some(tag.name)
+    }
+
+    /// One inner element: to its end tag, or to the next of its kind.
+    fn part(&self, index: usize, inner: &str, limit: usize) -> Extent {
+        let tag = &self.tags[index];
+        let begin = tag.range.end;
+        if matches!(tag.shape, Shape::Alone(_)) {
+            return Extent { content: begin..begin, closed: true, end: begin, next: index + 1 };
+        }
+        if let Some(partner) = tag.partner.filter(|partner| self.tags[*partner].range.start < limit) {
+            let last = &self.tags[partner].range;
+            return Extent { content: begin..last.start, closed: true, end: last.end, next: partner + 1 };
+        }
+        let inside = |index: &usize| self.tags[*index].range.start < limit;
+        let next = (index + 1..self.tags.len()).take_while(inside).find(|index| self.is_inner(*index, inner));
+        let end = next.map_or(limit, |next| self.tags[next].range.start);
+        Extent { content: begin..end, closed: false, end, next: next.unwrap_or(self.tags.len()) }
+    }
+
+    /// Says what could not be read of a tag's element.
+    fn tell(&mut self, index: usize, what: &str) {
+        if self.reading.unreadable.len() == UNREADABLE_MAX {
+            return;
+        }
+        let tag = &self.tags[index];
+        let near = short(&self.text[tag.range.start..]);
+        let how = match (tag.name, tag.name.element()) {
+            (Name::Element(_), Some(element)) => format!(" Write it like this: {}", element.example),
+            _ => String::new(),
+        };
+        self.say(format!("Near “{near}”: {what}{how}"));
+    }
+
+    fn say(&mut self, sentence: String) {
+        let said = self.reading.unreadable.len();
+        if said + 1 < UNREADABLE_MAX {
+            self.reading.unreadable.push(sentence);
+        } else if said + 1 == UNREADABLE_MAX {
+            self.reading.unreadable.push("There is more that could not be read.".into());
+        }
+    }
+}
+
+const UNCLOSED: &str = "it is not closed; it was read up to the next element.";
+
+/// The words of a text that is not empty, comments left out.
+fn words(text: &str) -> Option<&str> {
+    let mut rest = text.trim();
+    while let Some(comment) = rest.strip_prefix("<!--") {
+        rest = comment.split_once("-->")?.1.trim_start();
+    }
+    (!rest.is_empty()).then_some(rest)
+}

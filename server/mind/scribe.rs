@@ -1,0 +1,90 @@
+//! The pen of one turn: appends under the turn's lease, and lets `turn started` ride with the first thing the turn produces.
+//! What is written is decided elsewhere.
+
+use crate::log::store;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Mutex;
+
+use crate::event::draft::Draft;
+use crate::log::store::{Append, Appended, Fence, Shown, Store};
+use crate::words::id::Seq;
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum Lost {
+    /// Another server has the thread now: stop, say nothing.
+    #[error("another server has taken over the thread")]
+    Stale,
+    /// The store failed: the turn is taken up again later.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+/// Appends for one turn.
+pub struct Scribe {
+    store: Arc<dyn Store>,
+    fence: Fence,
+    // Held across the first append only, so that nothing of the turn can come before its beginning; kept until that is stored.
+    opening: Mutex<Option<Draft>>,
+    closed: AtomicBool,
+    /// What the turn does goes back to this event.
+    root: Option<Seq>,
+}
+
+impl Scribe {
+    /// A pen under this lease. `opening` is the turn's beginning, unless it is in the log already.
+    pub fn new(store: Arc<dyn Store>, fence: Fence, opening: Option<Draft>) -> Self {
+        Self { store, fence, opening: Mutex::new(opening), closed: AtomicBool::new(false), root: None }
+    }
+
+    /// The same, for a turn that goes back to this event: what others go by says so.
+    #[must_use]
+    pub fn rooted(self, root: Option<Seq>) -> Self {
+        Self { root, ..self }
+    }
+
+    /// Appends under the lease. Returns everything stored, the turn's beginning included.
+    pub async fn write(&self, drafts: Vec<Draft>) -> Result<Vec<Arc<Shown>>, Lost> {
+        self.append(drafts, Some(self.fence.clone()), false).await
+    }
+
+    /// Appends and gives the lease back.
+    pub async fn close(&self, drafts: Vec<Draft>) -> Result<Vec<Arc<Shown>>, Lost> {
+        self.closed.store(true, Ordering::Release);
+        self.append(drafts, Some(self.fence.clone()), true).await
+    }
+
+    /// Appends what may also come when the turn is over (late answers, follow-ups): then without the lease.
+    pub async fn write_beside(&self, drafts: Vec<Draft>) -> Result<Vec<Arc<Shown>>, Lost> {
+        let fence = (!self.closed.load(Ordering::Acquire)).then(|| self.fence.clone());
+        self.append(drafts, fence, false).await
+    }
+
+    async fn append(
+        &self,
+        mut drafts: Vec<Draft>,
+        fence: Option<Fence>,
+        release: bool,
+    ) -> Result<Vec<Arc<Shown>>, Lost> {
+        let opening = self.opening.lock().await;
+        let begins = fence.is_some() && opening.is_some();
+        if begins {
+            drafts.splice(0..0, opening.clone());
+        }
+        let begun = begins.then_some(opening);
+        if drafts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let drafts = drafts.into_iter().map(|draft| draft.rooted(self.root)).collect();
+        let append = Append { space: self.fence.space.clone(), drafts, fence, release };
+        match self.store.append(append).await? {
+            Appended::Stored(placed) => {
+                begun.into_iter().for_each(|mut opening| *opening = None);
+                Ok(placed.into_iter().map(|p| p.shown).collect())
+            }
+            Appended::Stale => Err(Lost::Stale),
+        }
+    }
+}

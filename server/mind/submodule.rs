@@ -1,0 +1,336 @@
+//! A voice: asked with its own prompt about something new, the decision, or a question. It may look things up and keep notes
+//! first. What it says becomes events; where and when they are appended is its caller's choice.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::action;
+use super::action::{Asked, Limits};
+use super::call::{Caller, Ended, Look, Place, Question, Scope, Until};
+use super::scribe::{Lost, Scribe};
+use crate::event::draft::{Draft, When};
+use crate::event::envelope::{Event, tag};
+use crate::log::query::Show;
+use crate::model::prompt::Template;
+use crate::model::provider::{Answer, Tier, ToolChoice};
+use crate::thread::history::positions;
+use crate::tools::tool::{Desk, Toolbox};
+use crate::words::budget::Budget;
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id::{Name, Seq, Space};
+
+mod tally;
+
+pub use tally::{Heard, Tally};
+
+/// The word a voice may say instead of saying nothing.
+const PASS: &str = "PASS";
+
+/// What a voice is asked about.
+#[derive(Debug, Clone)]
+pub enum Occasion {
+    /// Something new has come.
+    New {
+        /// Its seqs.
+        batch: Vec<Seq>,
+    },
+    /// The decision has acted.
+    FollowUp {
+        /// What it was about.
+        batch: Vec<Seq>,
+        /// What it did.
+        decision: Vec<Seq>,
+    },
+    /// The decision asks something.
+    Asked {
+        /// The question's seq.
+        question: Seq,
+    },
+}
+
+impl Occasion {
+    /// The purpose of its calls, as their records say it.
+    pub const fn purpose(&self) -> &'static str {
+        match self {
+            Self::New { .. } => "turn",
+            Self::FollowUp { .. } => "follow-up",
+            Self::Asked { .. } => "answer",
+        }
+    }
+}
+
+/// One voice, with what it has done in this turn before (when a turn is taken up again).
+#[derive(Debug, Clone)]
+pub struct Voice {
+    /// Its name.
+    pub name: Name,
+    /// Its prompt.
+    pub prompt: String,
+    /// Its calls and results in this turn so far.
+    pub own: Vec<Event>,
+    /// How many calls it has made in this turn.
+    pub rounds: u64,
+}
+
+/// What all voices of a turn share.
+#[derive(Clone)]
+pub struct Hearing {
+    /// Who asks the model.
+    pub caller: Arc<Caller>,
+    /// The voices' tools.
+    pub tools: Toolbox,
+    /// The turn's pen, for what a voice does before it speaks.
+    pub scribe: Arc<Scribe>,
+    /// Where.
+    pub place: Place,
+    /// What of the log they see.
+    pub look: Arc<Look>,
+    /// What they are asked about.
+    pub occasion: Occasion,
+    /// When every voice must have spoken, late or not.
+    pub until: Until,
+    /// What one tool call may take.
+    pub tool_limits: Limits,
+    /// What may be used up.
+    pub budget: Arc<Budget>,
+    /// Most calls one voice may make.
+    pub rounds_max: u64,
+    /// Most tool calls one voice may make.
+    pub calls_max: u64,
+    /// Ends everything.
+    pub stop: CancellationToken,
+}
+
+/// What a voice came to: events to append, the last of them marked as such in its record.
+#[derive(Debug)]
+pub struct Spoken {
+    /// Who.
+    pub name: Name,
+    /// What it said, with the records of its calls; a failure, if it failed. `when` tags its words.
+    pub drafts: Vec<Draft>,
+}
+
+/// Asks one voice and lets it use its tools until it has spoken. Never fails: a failure is among the events.
+pub async fn speak(mut hearing: Hearing, mut voice: Voice, when: When) -> Spoken {
+    let who = Who::Submodule(voice.name.clone());
+    let mut said = Vec::new();
+    loop {
+        match ask(&mut hearing, &voice, &who, when, &mut said).await {
+            Ok(Some(own)) => voice.own.extend(own),
+            Ok(None) => break,
+            Err(failure) => {
+                said.push(Draft::failure(&hearing.place.thread, Some(hearing.place.turn), &who, &failure).when(when));
+                break;
+            }
+        }
+        voice.rounds += 1;
+    }
+    Spoken { name: voice.name, drafts: said }
+}
+
+/// One call. `Some`: it used tools (those events are stored) and wants to be asked again.
+async fn ask(
+    hearing: &mut Hearing,
+    voice: &Voice,
+    who: &Who,
+    when: When,
+    said: &mut Vec<Draft>,
+) -> Result<Option<Vec<Event>>, Failure> {
+    let mut look = hearing.look.clone();
+    let asks = |_: &Look| question(hearing, voice, who);
+    let Hearing { caller, place, until, stop, .. } = &*hearing;
+    let asked = caller.ask_about(place, &mut look, asks, *until, stop, &mut |_| {}).await;
+    let (ready, ended) = asked.map_err(unstored)?;
+    hearing.look = look;
+    let Hearing { place, .. } = &*hearing;
+    let left = hearing.calls_max.saturating_sub(calls_made(voice));
+    let (calls, made) = match &ended {
+        Ended::Answered(answer) => (calls(answer, hearing, voice, left), answer.calls.len()),
+        Ended::Failed(_) | Ended::Stopped => (Vec::new(), 0),
+    };
+    let is_gone = !calls.is_empty() && !is_there(hearing, &voice.name).await.map_err(unstored)?;
+    let last = calls.is_empty() || is_gone || voice.rounds + 1 >= hearing.rounds_max;
+    let mut record = json!({ "last": last, "calls": calls.len() });
+    let left_out = action::left_out(who, made, calls.len(), hearing.calls_max);
+    if left_out.is_some() {
+        record["calls_made"] = made.into();
+    }
+    said.extend(ready.records(place, &ended, record));
+    // Not as the voice's own failure: it has not come to its end by that.
+    let told = |failure: &Failure| Draft::failure(&place.thread, Some(place.turn), &Who::Core, failure).when(when);
+    said.extend(left_out.as_ref().map(told));
+    match ended {
+        Ended::Stopped => Ok(None),
+        Ended::Failed(failure) => Err(failure),
+        Ended::Answered(answer) => {
+            let words = answer.text.trim();
+            if !words.is_empty() && words != PASS {
+                said.push(Draft::submodule_said(&place.thread, place.turn, &voice.name, when, words));
+            }
+            if calls.is_empty() {
+                return Ok(None);
+            }
+            if is_gone {
+                return Err(removed());
+            }
+            let allowed = Allowed { left, beyond: beyond(hearing.calls_max, left_out) };
+            let own = act(hearing, who, &calls, &allowed, std::mem::take(said)).await.map_err(lost)?;
+            if last {
+                let text = format!("{who} was still calling tools after {} calls to its model", hearing.rounds_max);
+                return Err(Failure::new(FailureKind::Budget, text));
+            }
+            Ok(Some(own))
+        }
+    }
+}
+
+fn question(hearing: &Hearing, voice: &Voice, who: &Who) -> Question {
+    let prompts = hearing.caller.prompts();
+    let value = |name: &str, text: String| (name.to_owned(), text);
+    let (tail, values): (&Template, Vec<_>) = match &hearing.occasion {
+        Occasion::New { batch } => (&prompts.submodule_turn, vec![value("batch", positions(batch))]),
+        Occasion::FollowUp { batch, decision } => (
+            &prompts.submodule_follow_up,
+            vec![value("batch", positions(batch)), value("decision", positions(decision))],
+        ),
+        Occasion::Asked { question } => (&prompts.submodule_answer, vec![value("question", positions(&[*question]))]),
+    };
+    Question {
+        who: who.clone(),
+        purpose: hearing.occasion.purpose(),
+        round: voice.rounds,
+        system: prompts.submodule.source().clone(),
+        tail: tail.clone(),
+        values,
+        prompt: Some(voice.prompt.clone()),
+        own: voice.own.clone(),
+        tools: hearing.tools.specs().clone(),
+        choice: ToolChoice::Auto,
+        tier: Tier::Low,
+    }
+}
+
+/// How many of a voice's calls run, and what is the result of one beyond.
+struct Allowed {
+    left: u64,
+    beyond: Failure,
+}
+
+/// A voice is shown only what itself did in the turn, so that the result says how many were left out after it, too.
+fn beyond(limit: u64, left_out: Option<Failure>) -> Failure {
+    let text = format!("not run: all {limit} tool calls are used up (turn.max_tool_calls)");
+    let more = left_out.map(|failure| format!("; {}", failure.text)).unwrap_or_default();
+    Failure::new(FailureKind::Budget, text + &more)
+}
+
+/// How many calls a voice has made since it was asked, from what is in the log.
+fn calls_made(voice: &Voice) -> u64 {
+    voice.own.iter().filter(|event| event.has(tag::ACTION)).count() as u64
+}
+
+fn calls(answer: &Answer, hearing: &Hearing, voice: &Voice, left: u64) -> Vec<Asked> {
+    let (name, turn) = (&voice.name, hearing.place.turn);
+    // A voice may be asked about several things in a turn.
+    let who = match &hearing.occasion {
+        Occasion::New { .. } => format!("{name}-{turn}"),
+        Occasion::FollowUp { .. } => format!("{name}-{turn}-after"),
+        Occasion::Asked { question } => format!("{name}-{turn}-q{question}"),
+    };
+    let taken = &answer.calls[..action::taken(answer.calls.len(), left)];
+    taken.iter().enumerate().map(|(index, call)| Asked::new(call, &who, voice.rounds, index)).collect()
+}
+
+/// Runs the calls in order and appends what they leave, after `before`. Returns the actions and results.
+async fn act(
+    hearing: &Hearing,
+    who: &Who,
+    calls: &[Asked],
+    allowed: &Allowed,
+    before: Vec<Draft>,
+) -> Result<Vec<Event>, Lost> {
+    let Hearing { place, tools, .. } = hearing;
+    let mut drafts = before;
+    let mut own = Vec::new();
+    for (number, call) in (0..).zip(calls) {
+        let desk = Desk {
+            space: place.space.clone(),
+            thread: place.thread.clone(),
+            turn: place.turn,
+            by: who.clone(),
+            call_id: call.call_id.clone(),
+            upto: hearing.look.window.upto,
+            event_id: None,
+            submodules: [].into(),
+            now: crate::words::time::now(),
+            intents: [].into(),
+            immediate: true,
+            budget: hearing.budget.clone(),
+            filter_tags: hearing.tool_limits.filter_tags,
+            text_bytes: hearing.tool_limits.text_bytes,
+            threads: hearing.tool_limits.threads,
+            purse: place.purse.clone(),
+            store: hearing.caller.store().clone(),
+        };
+        drafts.extend(call.action(tools, &desk));
+        if number < allowed.left {
+            drafts.extend(call.run(tools, &desk, hearing.tool_limits).await);
+        } else {
+            drafts.push(call.refused(&desk, &allowed.beyond));
+        }
+        let drafts = std::mem::take(&mut drafts);
+        let stored = hearing.scribe.write_beside(drafts).await?;
+        own.extend(stored.iter().map(|shown| &shown.event).filter(|event| is_own(event, who)).cloned());
+    }
+    Ok(own)
+}
+
+/// Whether a voice has not been removed since it was asked.
+async fn is_there(hearing: &Hearing, name: &Name) -> Result<bool, crate::log::store::Error> {
+    let voices = hearing.caller.store().submodules(&hearing.place.space).await?;
+    Ok(voices.iter().any(|row| row.name == *name))
+}
+
+/// The voice is there no more: neither asked nor acted for.
+pub fn removed() -> Failure {
+    Failure::new(FailureKind::Tool, "the voice was removed before it was heard")
+}
+
+/// What voices said, as it is to be stored: the words of one that has been removed meanwhile are late, whatever it was asked.
+pub async fn dated(caller: &Caller, space: &Space, drafts: Vec<Draft>) -> Vec<Draft> {
+    if !drafts.iter().any(|draft| words_of(draft).is_some()) {
+        return drafts;
+    }
+    // Where this cannot be read nothing can be stored either, which is said there.
+    let Ok(voices) = caller.store().submodules(space).await else { return drafts };
+    let date = |draft: Draft| match words_of(&draft) {
+        Some(name) if !voices.iter().any(|row| row.name.as_str() == name) => draft.when(When::Late),
+        _ => draft,
+    };
+    drafts.into_iter().map(date).collect()
+}
+
+/// The voice whose words these are, unless they are late already.
+fn words_of(draft: &Draft) -> Option<&str> {
+    let other = [tag::DECISION, tag::FAILURE, tag::ACTION, tag::RESULT, tag::DEBUG, tag::LATE];
+    draft.tags.iter().find_map(|tag| tag.strip_prefix("submodule:")).filter(|_| !other.iter().any(|tag| draft.has(tag)))
+}
+
+/// Whether an event is an action of this voice or its result.
+pub fn is_own(event: &Event, who: &Who) -> bool {
+    (event.has(tag::ACTION) || event.has(tag::RESULT)) && event.has(&who.to_string())
+}
+
+/// What a voice is shown: the log without what any voice said, and all of what the turn is about.
+pub fn scope(batch: &[Seq]) -> Scope {
+    Scope { show: Show::Heard, until: None, about: Scope::about(batch) }
+}
+
+fn unstored(error: crate::log::store::Error) -> Failure {
+    Failure::new(FailureKind::Store, format!("the log could not be read: {error}")).retryable()
+}
+
+fn lost(lost: Lost) -> Failure {
+    Failure::new(FailureKind::Store, lost.to_string()).retryable().with(Value::Null)
+}

@@ -1,0 +1,74 @@
+//! How often each voice spoke, passed, was late or failed, as far as this server has heard it since it started.
+//! Figures for people; nothing is decided by them, and the log has what they are made of.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::Spoken;
+use crate::event::draft::Draft;
+use crate::event::envelope::tag;
+use crate::model::metered;
+use crate::words::id::{Name, Space};
+
+/// Voices that are counted; with more, those of spaces that were heard long ago are not told apart from those never heard.
+const VOICES_MAX: usize = 16_384;
+
+/// What became of the times that one voice was asked; each is counted once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Heard {
+    /// It spoke in time.
+    pub spoke: u64,
+    /// It had nothing to say.
+    pub passed: u64,
+    /// It answered when the decision no longer waited for it.
+    pub late: u64,
+    /// It could not answer.
+    pub failed: u64,
+}
+
+/// The counts of all voices.
+#[derive(Debug, Default)]
+pub struct Tally(Mutex<HashMap<(Space, Name), Heard>>);
+
+impl Tally {
+    /// A voice has come to an end; `late`: after the deadline.
+    pub fn count(&self, space: &Space, spoken: &Spoken, late: bool) {
+        let Some(became) = became(&spoken.drafts, late) else { return };
+        let label = metered::label(&spoken.name);
+        metrics::counter!("thinkd_submodule_answers_total", "submodule" => label, "answer" => became).increment(1);
+        // A plain mutex: held for a look-up.
+        let mut voices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if voices.len() >= VOICES_MAX {
+            voices.clear();
+        }
+        let heard = voices.entry((space.clone(), spoken.name.clone())).or_default();
+        *match became {
+            "spoke" => &mut heard.spoke,
+            "passed" => &mut heard.passed,
+            "late" => &mut heard.late,
+            _ => &mut heard.failed,
+        } += 1;
+    }
+
+    /// The counts of one voice.
+    pub fn of(&self, space: &Space, name: &Name) -> Heard {
+        let voices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        voices.get(&(space.clone(), name.clone())).copied().unwrap_or_default()
+    }
+}
+
+/// What became of an answer; nothing of one that was stopped.
+fn became(drafts: &[Draft], late: bool) -> Option<&'static str> {
+    let outcome = drafts.iter().rev().find_map(|draft| draft.payload.get("outcome"))?.as_str()?;
+    if outcome == "stopped" {
+        return None;
+    }
+    let failed = drafts.iter().any(|draft| draft.has(tag::FAILURE));
+    let spoke = drafts.iter().any(|draft| !draft.has(tag::DEBUG) && !draft.has(tag::FAILURE));
+    Some(match (failed, late, spoke) {
+        (true, false, _) => "failed",
+        (_, true, _) => "late",
+        (false, false, true) => "spoke",
+        (false, false, false) => "passed",
+    })
+}

@@ -1,0 +1,328 @@
+//! What a decision's answer leads to: its words and calls become events, calls run in order, and what they say of the turn's end
+//! is remembered. Part of the driver: every choice is the machine's.
+
+use crate::log::store;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::driver::Driver;
+use super::step::Step;
+use super::{Next, Pending};
+use crate::event::draft::Draft;
+use crate::event::envelope::{TurnOutcome, tag};
+use crate::event::intent::Intent;
+use crate::mind::action;
+use crate::mind::action::Asked;
+use crate::mind::call::{Ended, Place, Ready};
+use crate::mind::decision::Streamed;
+use crate::mind::interpreter;
+use crate::mind::interpreter::Reading;
+use crate::mind::scribe::Lost;
+use crate::model::provider::Answer;
+use crate::words::failure::{Failure, FailureKind, Who};
+
+use crate::log::feed::DeltaOutcome;
+use crate::thread::settings::{Commit, Language};
+use crate::tools::think::Think;
+use crate::tools::tool::{Desk, Effect, Typed as _};
+
+/// So often are calls run again whose events were overtaken.
+const TRIES: u32 = 16;
+
+/// The calls of an answer, as far as they have come.
+#[derive(Clone)]
+struct Acts {
+    calls: Vec<Asked>,
+    /// How many were made in the turn before them.
+    first: u64,
+    /// To be appended.
+    drafts: Vec<Draft>,
+    /// Ids that are in the log.
+    kept: Vec<Uuid>,
+    intents: Vec<Intent>,
+    /// The next call.
+    at: usize,
+}
+
+impl Driver {
+    /// The decision's answer: its words, its tool calls, and, where nothing more is to come, the turn's end with them.
+    pub(super) async fn answered(
+        &mut self,
+        answer: &Answer,
+        ready: &Ready,
+        ended: &Ended,
+        round: u64,
+        mut streamed: Streamed,
+    ) -> Result<Option<TurnOutcome>, Lost> {
+        let reading = self.read(answer);
+        let written = if answer.calls.is_empty() { &reading.calls } else { &answer.calls };
+        let who = action::decision(self.turn.number());
+        let left = self.turn.calls_max().saturating_sub(self.turn.calls_made());
+        let taken = action::taken(written.len(), left);
+        let calls: Vec<Asked> =
+            written[..taken].iter().enumerate().map(|(index, call)| Asked::new(call, &who, round, index)).collect();
+        let mut record = json!({ "calls": self.recorded(&calls) });
+        if taken < written.len() {
+            record["calls_made"] = written.len().into();
+        }
+        let mut drafts = ready.records(&self.place, ended, record);
+        // With the record: whatever stops the server in between, this is told once.
+        if let Some(failure) = action::left_out(&Who::Decision, written.len(), taken, self.turn.calls_max()) {
+            drafts.push(self.failure(&Who::Core, &failure));
+        }
+        if !answer.text.trim().is_empty() {
+            drafts.push(Draft::decision_said(&self.place.thread, self.turn.number(), answer.text.trim()));
+        }
+        drafts.extend(self.unreadable(&reading));
+        let outcome = self.act(calls, drafts, &streamed).await;
+        let stored = self.mind.caller.store().clone();
+        // Whatever became of the replies is in the log by now: what is there under its promised id was stored.
+        let kept = match &outcome {
+            Ok((_, kept)) => kept.clone(),
+            Err(_) => Vec::new(),
+        };
+        streamed.end(stored.as_ref(), &self.place, |id| {
+            if kept.contains(&id) { DeltaOutcome::Stored } else { DeltaOutcome::Discarded }
+        });
+        outcome.map(|(ended, _)| ended)
+    }
+
+    /// What an answer says in the thinking language, where the thread speaks it.
+    fn read(&self, answer: &Answer) -> Reading {
+        match self.language() {
+            Language::Tools => Reading::default(),
+            Language::Auto if !answer.calls.is_empty() => Reading::default(),
+            _ => interpreter::read(&answer.text, self.place.thread.label()),
+        }
+    }
+
+    /// Shows the model what of its answer could not be read.
+    fn unreadable(&self, reading: &Reading) -> Option<Draft> {
+        if reading.unreadable.is_empty() {
+            return None;
+        }
+        let failure = Failure::new(FailureKind::Interpreter, reading.unreadable.join("\n"));
+        Some(self.failure(&Who::Core, &failure.retryable()).unreadable())
+    }
+
+    /// Before which of these calls all that was gathered is written: those that do more than make events, and those that go by
+    /// rows which an earlier one changes.
+    fn cuts(&self, calls: &[Asked]) -> Vec<bool> {
+        let tools = self.tools();
+        let mut counted = false;
+        let cut = |call: &Asked| {
+            let cut = call.effect(tools) != Effect::Events || (call.counts(tools) && counted);
+            counted = call.counts(tools) || (counted && !cut);
+            cut
+        };
+        calls.iter().map(cut).collect()
+    }
+
+    /// The calls as the record keeps them: arguments only where no action in the same append has them.
+    fn recorded(&self, calls: &[Asked]) -> Vec<Value> {
+        let tools = self.tools();
+        // The first that is not written together with this record; an outside one's action still is.
+        let alone = self.cuts(calls).iter().position(|cut| *cut).unwrap_or(calls.len());
+        let is_outside = calls.get(alone).is_some_and(|call| call.effect(tools) != Effect::Events);
+        let entry = |(index, call): (usize, &Asked)| {
+            let mut entry = json!({ "id": call.call_id, "tool": call.tool, "back": call.brings_back(tools) });
+            if let Some(written) = &call.written {
+                entry["written"] = written.as_str().into();
+            }
+            if index > alone || (index == alone && !is_outside) {
+                entry["arguments"] = call.shown_arguments();
+            }
+            entry
+        };
+        calls.iter().enumerate().map(entry).collect()
+    }
+
+    /// Runs calls in order. What is only events is gathered and appended at once; before anything else runs, all so far is.
+    async fn act(
+        &mut self,
+        calls: Vec<Asked>,
+        drafts: Vec<Draft>,
+        streamed: &Streamed,
+    ) -> Result<(Option<TurnOutcome>, Vec<Uuid>), Lost> {
+        // Their record is among the drafts: the machine does not count them yet.
+        let first = self.turn.calls_made();
+        let mut acts = Acts { calls, first, drafts, kept: Vec::new(), intents: self.turn.intents().to_vec(), at: 0 };
+        // Only of these may somebody else take what they go by.
+        let counted = acts.calls.iter().any(|call| call.counts(self.tools()));
+        let mut tries = 0;
+        loop {
+            let begun = counted.then(|| acts.clone());
+            match self.gather(&mut acts, streamed).await {
+                Ok(Some(ended)) => return Ok((ended, acts.kept)),
+                Ok(None) => tries = 0,
+                // What the calls go by has changed meanwhile: somebody else took the id of a subthread. They are only events, so
+                // they are run again, as it is now; no model is asked again.
+                Err(Lost::Store(store::Error::Unmet(why))) if tries == TRIES || begun.is_none() => {
+                    let why = format!("what a turn's calls led to was overtaken {TRIES} times: {why}");
+                    return Err(Lost::Store(store::Error::Broken(why)));
+                }
+                Err(Lost::Store(store::Error::Unmet(_))) => {
+                    acts = begun.unwrap_or(acts);
+                    tries += 1;
+                }
+                Err(lost) => return Err(lost),
+            }
+        }
+    }
+
+    /// Runs calls up to the next append, the one that ends the turn included. None: there are more.
+    async fn gather(&mut self, acts: &mut Acts, streamed: &Streamed) -> Result<Option<Option<TurnOutcome>>, Lost> {
+        let tools = self.tools().clone();
+        let cuts = self.cuts(&acts.calls);
+        while let Some(call) = acts.calls.get(acts.at).cloned() {
+            let index = acts.at;
+            let desk = self.desk(&call, streamed.event_id(index), &acts.intents);
+            let is_outside = call.effect(&tools) != Effect::Events;
+            if cuts[index] && !is_outside && !acts.drafts.is_empty() {
+                acts.kept.extend(self.write(std::mem::take(&mut acts.drafts)).await?);
+                return Ok(None);
+            }
+            acts.drafts.extend(call.action(&tools, &desk));
+            if let Some(limit) = self.limit(&call, acts.first + index as u64, &acts.drafts).await? {
+                acts.drafts.push(call.refused(&desk, &limit));
+                acts.at += 1;
+                continue;
+            }
+            if is_outside {
+                // Recorded before it runs.
+                acts.kept.extend(self.write(std::mem::take(&mut acts.drafts)).await?);
+            }
+            let done = tokio::select! {
+                biased;
+                done = call.run(&tools, &desk, self.mind.tool_limits) => done,
+                () = self.stop.token().cancelled() => break,
+            };
+            let opened = self.opened(&call, &acts.drafts).await?;
+            acts.drafts.extend(opened);
+            acts.intents.extend(done.iter().filter_map(|draft| draft.preview_intent()));
+            let stepped = self.stepped(&acts.intents, &done);
+            acts.drafts.extend(done.into_iter().chain(stepped));
+            acts.at += 1;
+            if is_outside {
+                return Ok(None);
+            }
+        }
+        let mut ahead = self.turn.clone();
+        acts.drafts.iter().for_each(|draft| ahead.apply(&draft.preview()));
+        let drafts = std::mem::take(&mut acts.drafts);
+        let promised: Vec<_> = drafts.iter().filter_map(|draft| draft.event_id).collect();
+        let ended = match ahead.next() {
+            Next::End(outcome) => Some(self.end(drafts, outcome).await?),
+            _ => {
+                self.write(drafts).await?;
+                None
+            }
+        };
+        acts.kept.extend(promised);
+        Ok(Some(ended))
+    }
+
+    /// Calls that a crash cut off: those with an outside effect that may have happened are not repeated.
+    pub(super) async fn act_again(&mut self, pending: Vec<Pending>) -> Result<Option<TurnOutcome>, Lost> {
+        let tools = self.tools().clone();
+        for call in pending {
+            let (begun, number) = (call.begun, call.number);
+            let arguments = match call.arguments {
+                Value::String(text) => Err(text),
+                other => Ok(other),
+            };
+            let call = Asked { call_id: call.call_id, tool: call.tool, written: call.written, arguments };
+            let mut intents = self.turn.intents().to_vec();
+            let desk = self.desk(&call, None, &intents);
+            let mut drafts: Vec<Draft> =
+                if begun { Vec::new() } else { call.action(&tools, &desk).into_iter().collect() };
+            if begun && call.effect(&tools) == Effect::Outside {
+                drafts.push(call.refused(&desk, &unknown(&call.tool)));
+            } else if let Some(limit) = self.limit(&call, number, &drafts).await? {
+                drafts.push(call.refused(&desk, &limit));
+            } else {
+                let done = call.run(&tools, &desk, self.mind.tool_limits).await;
+                intents.extend(done.iter().filter_map(|draft| draft.preview_intent()));
+                let stepped = self.stepped(&intents, &done);
+                let opened = self.opened(&call, &drafts).await?;
+                drafts.extend(opened.into_iter().chain(done).chain(stepped));
+            }
+            self.write(drafts).await?;
+        }
+        Ok(None)
+    }
+
+    /// A rare tool that is called although it was not open is open from then on: the thread has use for it, and where the call
+    /// was wrong the next one is told how it is meant. `drafts` are about to be appended before it.
+    async fn opened(&self, call: &Asked, drafts: &[Draft]) -> Result<Option<Draft>, Lost> {
+        if !self.tools().is_rare(&call.tool) || self.language() == Language::Xml {
+            return Ok(None);
+        }
+        let Place { space, thread, .. } = &self.place;
+        let row = self.mind.caller.store().thread(space, thread).await.map_err(Lost::Store)?;
+        let opened = Draft::tools_opened(thread, &[&call.tool]);
+        let is_open = row.is_some_and(|row| row.standing.open.contains(&call.tool));
+        let is_ahead = || drafts.iter().any(|draft| draft.has("set:tools") && draft.payload == opened.payload);
+        Ok((!is_open && !is_ahead()).then_some(opened))
+    }
+
+    fn desk(&self, call: &Asked, event_id: Option<Uuid>, intents: &[Intent]) -> Desk {
+        Desk {
+            space: self.place.space.clone(),
+            thread: self.place.thread.clone(),
+            turn: self.turn.number(),
+            by: Who::Decision,
+            call_id: call.call_id.clone(),
+            upto: self.turn.upto(),
+            event_id,
+            submodules: self.turn.voices().into(),
+            now: crate::words::time::now(),
+            intents: intents.into(),
+            immediate: self.settings.commit == Commit::Immediate,
+            budget: self.mind.budget.clone(),
+            filter_tags: self.mind.tool_limits.filter_tags,
+            text_bytes: self.mind.tool_limits.text_bytes,
+            threads: self.mind.tool_limits.threads,
+            purse: self.place.purse.clone(),
+            store: self.mind.caller.store().clone(),
+        }
+    }
+
+    /// In sub-steps: the state of the step after an action that changed it.
+    fn stepped(&self, intents: &[Intent], done: &[Draft]) -> Option<Draft> {
+        self.turn.step()?;
+        done.iter().find_map(Draft::preview_intent)?;
+        let mut step = Step::default();
+        intents.iter().for_each(|intent| step.take(intent));
+        let state = serde_json::to_value(&step).unwrap_or_default();
+        let number = self.turn.number();
+        Some(Draft::changed(&self.place.thread, "step", &number.to_string(), state).of_turn(number))
+    }
+
+    /// The limit that a call meets, if it meets one. `drafts` are about to be appended before it.
+    async fn limit(&self, call: &Asked, number: u64, drafts: &[Draft]) -> Result<Option<Failure>, Lost> {
+        let limit = self.turn.calls_max();
+        if number >= limit {
+            let text = format!("not run: the turn has used up its {limit} tool calls (turn.max_tool_calls)");
+            return Ok(Some(Failure::new(FailureKind::Budget, text)));
+        }
+        if call.tool != Think::NAME {
+            return Ok(None);
+        }
+        let row = self.mind.caller.store().thread(&self.place.space, &self.place.thread).await.map_err(Lost::Store)?;
+        let stored = row.map_or(0, |row| u64::from(row.self_messages));
+        let ahead = drafts.iter().filter(|draft| draft.has(tag::THOUGHT)).count() as u64;
+        let limit = self.mind.budget.self_messages;
+        let text = format!(
+            "not sent: the thread has sent itself {limit} messages in a row, and may send no more before something comes from \
+             outside (budget.self_messages)"
+        );
+        Ok((stored + ahead >= limit).then(|| Failure::new(FailureKind::Budget, text)))
+    }
+}
+
+fn unknown(tool: &str) -> Failure {
+    let text =
+        format!("the server stopped while {tool} ran: whether it took effect is not known, and it was not run again");
+    Failure::new(FailureKind::OutcomeUnknown, text)
+}

@@ -1,0 +1,484 @@
+//! Does what the turn machine says, and writes down what came of it. Dull on purpose: every choice is the machine's.
+
+use crate::log::store;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::task::JoinError;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::task::TaskTracker;
+
+use super::closing::Closing;
+use super::dependents::{Below, ending};
+use super::stop::{Stop, Why};
+use super::voices::{Voices, drafts_of, late_voices, write_beside};
+use super::{Next, Options, Turn};
+use crate::event::draft::{Draft, When};
+use crate::event::envelope::{Event, TurnOutcome};
+use crate::event::process::{Ending, Waiting, described};
+use crate::log::feed::DeltaOutcome;
+use crate::log::store::{Shown, Status, SubmoduleRow};
+use crate::mind::action;
+use crate::mind::action::Limits;
+use crate::mind::call::{Caller, Ended, Place, Until};
+use crate::mind::decision::{Deciding, Manner, Streamed, decide};
+use crate::mind::scribe::{Lost, Scribe};
+use crate::mind::submodule;
+use crate::mind::submodule::{Hearing, Occasion, Spoken, Tally, Voice, removed};
+use crate::model::provider::Tier;
+use crate::tasks::share::Processors;
+use crate::thread::history;
+use crate::thread::settings::{Language, Settings};
+use crate::tools::tool::Toolbox;
+use crate::words::budget::Budget;
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id::{Name, Space, ThreadId};
+
+/// Voices that answer within so short a time of one another are written down together.
+const TOGETHER: Duration = Duration::from_millis(1);
+
+/// What all turns share.
+#[derive(Clone)]
+pub struct Mind {
+    /// Who asks the model.
+    pub caller: Arc<Caller>,
+    /// The tools of a conversation's decision, of a process, and of one that goes in sub-steps.
+    pub decision_tools: Toolbox,
+    /// See `decision_tools`.
+    pub process_tools: Toolbox,
+    /// See `decision_tools`.
+    pub step_tools: Toolbox,
+    /// The voices' tools.
+    pub voice_tools: Toolbox,
+    /// How turns go.
+    pub options: Options,
+    /// What one tool call may take.
+    pub tool_limits: Limits,
+    /// What may be used up.
+    pub budget: Arc<Budget>,
+    /// The processors, which spaces share.
+    pub processors: Processors,
+    /// What became of the voices that were asked.
+    pub tally: Arc<Tally>,
+    /// Where late voices and follow-ups run on after their turn.
+    pub beside: TaskTracker,
+    /// Who sees to it that what an event asks for of others happens.
+    pub told: Told,
+}
+
+/// Is told of events that a turn stored.
+pub type Told = Arc<dyn Fn(&Space, &Event) + Send + Sync>;
+
+/// One turn under way.
+pub struct Driver {
+    /// What all turns share.
+    pub mind: Mind,
+    /// The turn's pen.
+    pub scribe: Arc<Scribe>,
+    /// Where.
+    pub place: Place,
+    /// The machine.
+    pub turn: Turn,
+    /// The voices there are.
+    pub voices: Vec<SubmoduleRow>,
+    /// What the thread was created with.
+    pub settings: Settings,
+    /// The thread above.
+    pub parent: Option<ThreadId>,
+    /// Stops it.
+    pub stop: Arc<Stop>,
+    /// What the thread comes to when it ends.
+    pub status: Status,
+}
+
+impl Driver {
+    /// Drives the turn to its end. `None`: it was left, to be taken up again.
+    pub async fn run(mut self) -> Result<Option<Status>, Lost> {
+        let ended = self.go().await?;
+        Ok(ended.map(|_| self.status))
+    }
+
+    async fn go(&mut self) -> Result<Option<TurnOutcome>, Lost> {
+        loop {
+            let next = self.turn.next();
+            match self.stop.why() {
+                Some(Why::Leave) => return Ok(None),
+                Some(why) if next != Next::Over => return self.stopped(why, Vec::new()).await.map(Some),
+                _ => {}
+            }
+            let ended = match next {
+                Next::Listen(names) => self.listen(names).await?,
+                Next::Answer(name, question) => self.answer(&name, question).await?,
+                Next::Act(pending) => self.act_again(pending).await?,
+                Next::Decide { round, repair } => self.decide(round, repair).await?,
+                Next::GiveUp(failure) => Some(self.give_up(&failure).await?),
+                Next::End(outcome) => Some(self.end(Vec::new(), outcome).await?),
+                Next::Over => return Ok(Some(TurnOutcome::Done)),
+            };
+            if ended.is_some() {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// Says why the turn cannot go on, and ends it. A process that cannot be understood ends with it; whoever talks with a
+    /// conversation, or to the main thread of a space, can say something else.
+    async fn give_up(&mut self, failure: &Failure) -> Result<TurnOutcome, Lost> {
+        let mut drafts = vec![self.failure(&Who::Decision, failure)];
+        let Place { space, thread, .. } = &self.place;
+        if failure.kind == FailureKind::Interpreter && self.settings.is_process() && !thread.is_main() {
+            let store = self.mind.caller.store();
+            let end = Ending { thread, status: Status::Failed.as_str(), reason: &failure.text, last: "" };
+            drafts
+                .extend(ending(store, space, &end, Below::End, crate::words::time::now()).await.map_err(Lost::Store)?);
+        }
+        self.end(drafts, TurnOutcome::Failed).await
+    }
+
+    /// ① All voices at once, until the deadline; what comes is appended as it comes.
+    async fn listen(&mut self, names: Vec<Name>) -> Result<Option<TurnOutcome>, Lost> {
+        let begin = Instant::now();
+        let deadline = begin + Duration::from_millis(self.mind.options.submodule_timeout_ms);
+        let late = self.mind.options.late_timeout_ms.max(self.mind.options.submodule_timeout_ms);
+        let occasion = Occasion::New { batch: self.turn.batch().to_vec() };
+        let hearing = self.hearing(occasion, Until::ms(late)).await?;
+        let mut asked = Voices::new(self.mind.processors.clone(), self.place.space.clone());
+        let mut gone = Vec::new();
+        for name in names {
+            match self.voice(&name) {
+                Some(voice) => asked.ask(hearing.clone(), voice, When::InTime),
+                None => gone.push(self.failure(&Who::Submodule(name), &removed())),
+            }
+        }
+        if !gone.is_empty() {
+            self.write(gone).await?;
+        }
+        loop {
+            let spoken = tokio::select! {
+                biased;
+                spoken = asked.next() => spoken,
+                () = tokio::time::sleep_until(deadline) => {
+                    let silent = asked.silent().map(|name| self.too_late(name)).collect();
+                    self.write(silent).await?;
+                    let late = late_voices(asked, self.scribe.clone(), self.place.clone(), self.turn.number(), self.mind.tally.clone());
+                    self.mind.beside.spawn(self.mind.processors.of(&self.place.space, late));
+                    return Ok(None);
+                }
+            };
+            let Some(first) = spoken else { return Ok(None) };
+            let mut drafts = self.drafts_of(first);
+            let moment = Instant::now() + TOGETHER;
+            while let Ok(Some(more)) = timeout_at(moment, asked.next()).await {
+                drafts.extend(self.drafts_of(more));
+            }
+            self.hear(drafts).await?;
+        }
+    }
+
+    /// Writes down what voices said.
+    async fn hear(&mut self, drafts: Vec<Draft>) -> Result<(), Lost> {
+        let drafts = submodule::dated(&self.mind.caller, &self.place.space, drafts).await;
+        self.write(drafts).await.map(drop)
+    }
+
+    /// A question of the decision, answered by one voice.
+    async fn answer(&mut self, name: &Name, question: i64) -> Result<Option<TurnOutcome>, Lost> {
+        let until = Until::ms(self.mind.options.submodule_timeout_ms);
+        let hearing = self.hearing(Occasion::Asked { question }, until).await?;
+        let mut asked = Voices::new(self.mind.processors.clone(), self.place.space.clone());
+        let Some(voice) = self.voice(name) else {
+            // `ask` checked that it is there: it was removed this very moment. The fold needs an end to the question.
+            let record = json!({ "purpose": "answer", "last": true, "outcome": "refused" });
+            let record =
+                Draft::call_record(&self.place.thread, self.turn.number(), &Who::Submodule(name.clone()), record);
+            let failure = self.failure(&Who::Submodule(name.clone()), &removed());
+            self.write(vec![record, failure]).await?;
+            return Ok(None);
+        };
+        asked.ask(hearing, Voice { own: Vec::new(), rounds: 0, ..voice }, When::InTime);
+        if let Some(spoken) = asked.next().await {
+            let drafts = self.drafts_of(spoken);
+            self.hear(drafts).await?;
+        }
+        Ok(None)
+    }
+
+    /// How the decision says what it wants done.
+    pub(super) fn language(&self) -> Language {
+        self.settings.language(self.mind.options.language)
+    }
+
+    /// ② The decision.
+    async fn decide(&mut self, round: u64, repair: bool) -> Result<Option<TurnOutcome>, Lost> {
+        let speaks = match self.language() {
+            Language::Tools => false,
+            Language::Xml => true,
+            // A process goes on by words alone: those say nothing of what it can.
+            Language::Auto => !self.settings.is_process() && (repair || self.turn.calls_no_tools()),
+        };
+        let deciding = Deciding {
+            caller: self.mind.caller.clone(),
+            tools: self.tools().clone(),
+            place: self.place.clone(),
+            batch: self.turn.batch().to_vec(),
+            round,
+            manner: self.manner(repair).await.map_err(Lost::Store)?,
+            language: speaks.then(|| self.place.thread.label().to_owned()),
+            prompt: self.settings.prompt.clone(),
+            tier: if self.settings.high_tier { Tier::High } else { Tier::Low },
+            calls: self.turn.calls_max().saturating_sub(self.turn.calls_made()),
+            until: Until::ms(self.mind.options.decision_timeout_ms),
+            stop: self.stop.token().clone(),
+        };
+        let mut streamed = Streamed::default();
+        let (ready, ended) = decide(&deciding, &mut streamed).await.map_err(Lost::Store)?;
+        match &ended {
+            Ended::Answered(answer) => self.answered(answer, &ready, &ended, round, streamed).await,
+            Ended::Failed(failure) => {
+                let mut drafts = ready.records(&self.place, &ended, json!({}));
+                drafts.extend(self.cut_off(&streamed, round));
+                drafts.push(self.failure(&Who::Decision, failure));
+                let outcome = self.end(drafts, TurnOutcome::Failed).await;
+                self.end_stream(&mut streamed, partial(&outcome));
+                outcome.map(Some)
+            }
+            Ended::Stopped => {
+                let why = self.stop.why().unwrap_or(Why::Leave);
+                if why == Why::Leave {
+                    self.end_stream(&mut streamed, DeltaOutcome::Discarded);
+                    return Ok(None);
+                }
+                let mut drafts = ready.records(&self.place, &ended, json!({}));
+                drafts.extend(self.cut_off(&streamed, round));
+                let outcome = self.stopped(why, drafts).await;
+                self.end_stream(&mut streamed, partial(&outcome));
+                outcome.map(Some)
+            }
+        }
+    }
+
+    /// What kind of decision is to be made.
+    async fn manner(&self, repair: bool) -> Result<Manner, store::Error> {
+        if !self.settings.is_process() {
+            return Ok(Manner::Conversation { repair });
+        }
+        let Place { space, thread, .. } = &self.place;
+        let rows = self.mind.caller.store().contacts(space, thread).await?;
+        let mut lines: Vec<String> = rows
+            .iter()
+            .map(|row| format!("- {} ({}): {}", row.name, row.target, one_line(&described(&row.description))))
+            .collect();
+        if let Some(parent) = &self.parent {
+            lines.insert(
+                0,
+                format!("- parent ({parent}): {}", self.mind.caller.prompts().process_parent.source().as_str()),
+            );
+        }
+        lines.push(format!("- self ({thread})"));
+        let contacts = lines.join("\n");
+        Ok(match self.turn.step() {
+            None => Manner::Process { contacts },
+            Some(step) => {
+                let state = serde_json::to_string(step).unwrap_or_default();
+                Manner::Step { contacts, operation: step.asks_for(), state }
+            }
+        })
+    }
+
+    pub(super) fn tools(&self) -> &Toolbox {
+        match (self.settings.is_process(), self.settings.substeps) {
+            (false, _) => &self.mind.decision_tools,
+            (true, false) => &self.mind.process_tools,
+            (true, true) => &self.mind.step_tools,
+        }
+    }
+
+    /// ③ ④ The end of the turn with what it leads to, and beside it the voices hear what was decided.
+    pub(super) async fn end(&mut self, mut drafts: Vec<Draft>, outcome: TurnOutcome) -> Result<TurnOutcome, Lost> {
+        let thread = self.place.thread.clone();
+        let ends = |drafts: &[Draft]| {
+            let change = drafts.iter().find(|draft| draft.thread == thread && draft.has("set:thread"))?;
+            Status::parse(change.payload["change"]["status"].as_str()?)
+        };
+        // A thread that ends with a failure tells that, and does not wait.
+        let (more, waiting) = match ends(&drafts) {
+            Some(_) => (Vec::new(), None),
+            None => self.closing(&drafts, outcome).await.map_err(Lost::Store)?,
+        };
+        drafts.extend(more);
+        let status = ends(&drafts);
+        self.status = status.unwrap_or(if waiting.is_some() { Status::Waiting } else { Status::Idle });
+        let ended = Draft::turn_ended(&thread, self.turn.number(), outcome, self.turn.upto());
+        drafts.push(match waiting {
+            Some(waiting) => ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()),
+            None => ended,
+        });
+        self.stop.end();
+        let stored = self.scribe.close(drafts).await?;
+        self.stored(&stored);
+        metrics::counter!("thinkd_turns_total", "outcome" => outcome.as_str()).increment(1);
+        if outcome == TurnOutcome::Done && self.mind.options.follow_up && !self.voices.is_empty() {
+            self.follow_up();
+        }
+        Ok(outcome)
+    }
+
+    async fn closing(
+        &self,
+        drafts: &[Draft],
+        outcome: TurnOutcome,
+    ) -> Result<(Vec<Draft>, Option<Waiting>), store::Error> {
+        let mut ahead = self.turn.clone();
+        drafts.iter().for_each(|draft| ahead.apply(&draft.preview()));
+        let closing = Closing {
+            store: self.mind.caller.store(),
+            prompts: self.mind.caller.prompts(),
+            place: &self.place,
+            settings: &self.settings,
+            budget: &self.mind.budget,
+            now: crate::words::time::now(),
+            parent: self.parent.as_ref(),
+        };
+        closing.of(&ahead, outcome).await
+    }
+
+    /// Takes in what was stored, and wakes other threads that it woke.
+    fn stored(&mut self, stored: &[Arc<Shown>]) {
+        for shown in stored {
+            let event = &shown.event;
+            self.place.purse.stored(event, &self.place.thread);
+            if event.thread == self.place.thread {
+                self.turn.apply(event);
+            }
+            // The thread itself is looked after as long as it has something to do.
+            if event.thread != self.place.thread || !event.wakes() {
+                (self.mind.told)(&self.place.space, event);
+            }
+        }
+    }
+
+    fn follow_up(&self) {
+        let decision = self.turn.decided().to_vec();
+        let occasion = Occasion::FollowUp { batch: self.turn.batch().to_vec(), decision };
+        let until = Until::ms(self.mind.options.submodule_timeout_ms);
+        let names = self.turn.voices().iter();
+        let voices: Vec<_> =
+            names.filter_map(|name| self.voice(name)).map(|v| Voice { own: vec![], rounds: 0, ..v }).collect();
+        let (caller, scribe, place, turn) =
+            (self.mind.caller.clone(), self.scribe.clone(), self.place.clone(), self.turn.number());
+        let hearing = self.hearing_with(occasion, until);
+        let tally = self.mind.tally.clone();
+        let scope = submodule::scope(self.turn.batch());
+        let (processors, space) = (self.mind.processors.clone(), place.space.clone());
+        let follow_up = async move {
+            let look = match caller.look(&place, scope).await {
+                Ok(look) => Arc::new(look),
+                Err(error) => return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out"),
+            };
+            let there = match caller.store().submodules(&place.space).await {
+                Ok(there) => there,
+                Err(error) => return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out"),
+            };
+            let mut asked = Voices::new(processors, place.space.clone());
+            let voices = voices.into_iter().filter(|voice| there.iter().any(|row| row.name == voice.name));
+            voices.for_each(|voice| asked.ask(hearing(look.clone()), voice, When::FollowUp));
+            while let Some(spoken) = asked.next().await {
+                if let Ok(spoken) = &spoken {
+                    tally.count(&place.space, spoken, false);
+                }
+                let drafts = drafts_of(spoken, &place, turn, When::FollowUp);
+                let drafts = submodule::dated(&caller, &place.space, drafts).await;
+                write_beside(&scribe, drafts).await;
+            }
+        };
+        self.mind.beside.spawn(self.mind.processors.of(&space, follow_up));
+    }
+
+    /// Ends the turn as it was stopped.
+    async fn stopped(&mut self, why: Why, drafts: Vec<Draft>) -> Result<TurnOutcome, Lost> {
+        let outcome = if why == Why::Interrupt { TurnOutcome::Interrupted } else { TurnOutcome::Cancelled };
+        self.end(drafts, outcome).await
+    }
+
+    /// Appends, and lets the machine know. Returns the ids.
+    pub(super) async fn write(&mut self, drafts: Vec<Draft>) -> Result<Vec<uuid::Uuid>, Lost> {
+        let stored = self.scribe.write(drafts).await?;
+        self.stored(&stored);
+        Ok(stored.iter().map(|shown| shown.event.event_id).collect())
+    }
+
+    async fn hearing(&self, occasion: Occasion, until: Until) -> Result<Hearing, Lost> {
+        let look =
+            self.mind.caller.look(&self.place, submodule::scope(self.turn.batch())).await.map_err(Lost::Store)?;
+        Ok(self.hearing_with(occasion, until)(Arc::new(look)))
+    }
+
+    fn hearing_with(
+        &self,
+        occasion: Occasion,
+        until: Until,
+    ) -> impl Fn(Arc<crate::mind::call::Look>) -> Hearing + Send + use<> {
+        let (mind, scribe, place) = (self.mind.clone(), self.scribe.clone(), self.place.clone());
+        let stop = self.stop.token().clone();
+        move |look| Hearing {
+            caller: mind.caller.clone(),
+            tools: mind.voice_tools.clone(),
+            scribe: scribe.clone(),
+            place: place.clone(),
+            look,
+            occasion: occasion.clone(),
+            until,
+            tool_limits: mind.tool_limits,
+            budget: mind.budget.clone(),
+            rounds_max: mind.options.max_rounds.max(1),
+            calls_max: mind.options.max_tool_calls,
+            stop: stop.clone(),
+        }
+    }
+
+    fn voice(&self, name: &Name) -> Option<Voice> {
+        let row = self.voices.iter().find(|row| row.name == *name)?;
+        let (own, rounds) = self.turn.own(name);
+        Some(Voice { name: name.clone(), prompt: row.prompt.clone(), own, rounds })
+    }
+
+    fn cut_off(&self, streamed: &Streamed, round: u64) -> Vec<Draft> {
+        let reply = |(index, id, text): (usize, uuid::Uuid, &str)| {
+            let call_id = action::call_id(&action::decision(self.turn.number()), round, index);
+            Draft::reply(&self.place.thread, self.turn.number(), &call_id, text, true).with_id(id)
+        };
+        streamed.begun().map(reply).collect()
+    }
+
+    fn end_stream(&self, streamed: &mut Streamed, outcome: DeltaOutcome) {
+        streamed.end(self.mind.caller.store().as_ref(), &self.place, |_| outcome);
+    }
+
+    pub(super) fn failure(&self, who: &Who, failure: &Failure) -> Draft {
+        Draft::failure(&self.place.thread, Some(self.turn.number()), who, failure)
+    }
+
+    fn too_late(&self, name: &Name) -> Draft {
+        let limit = self.mind.options.submodule_timeout_ms;
+        let text = format!("the voice {name} had nothing to say within {limit} ms; the decision goes on without it");
+        self.failure(&Who::Submodule(name.clone()), &Failure::new(FailureKind::Timeout, text).retryable())
+    }
+
+    fn drafts_of(&self, spoken: Result<Spoken, (Name, JoinError)>) -> Vec<Draft> {
+        if let Ok(spoken) = &spoken {
+            self.mind.tally.count(&self.place.space, spoken, false);
+        }
+        drafts_of(spoken, &self.place, self.turn.number(), When::InTime)
+    }
+}
+
+/// What readers were shown of a reply that was cut off: stored as far as it came, unless the store failed.
+fn partial(ended: &Result<TurnOutcome, Lost>) -> DeltaOutcome {
+    if ended.is_ok() { DeltaOutcome::Partial } else { DeltaOutcome::Discarded }
+}
+
+/// A description in a line of its own, however many it was written in.
+fn one_line(text: &str) -> String {
+    history::one_line(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+}

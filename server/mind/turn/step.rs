@@ -1,0 +1,78 @@
+//! A thinking step that is taken in sub-steps: what is decided so far. A fold over the turn's intentions; when every field is
+//! filled, the step is complete.
+
+use serde::Serialize;
+
+use crate::event::intent::{Intent, Operation};
+use crate::words::id::{Name, ThreadId};
+
+/// The state of a step. It begins with nothing decided.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Step {
+    /// What is being done now, if the thread said so.
+    pub operation: Option<Operation>,
+    /// Messages to be sent.
+    pub sends: Vec<Send>,
+    /// Those are all.
+    pub sends_done: bool,
+    /// Contacts to add.
+    pub connect: Vec<Name>,
+    /// Contacts to remove.
+    pub disconnect: Vec<Name>,
+    /// Those are all.
+    pub contacts_done: bool,
+    /// Whether to wait before the next step, and for whom.
+    pub wait: Option<Wait>,
+}
+
+/// A message to be sent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Send {
+    /// The recipients.
+    pub to: Vec<ThreadId>,
+    /// What is said.
+    pub text: String,
+}
+
+/// What comes after the step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Wait {
+    /// False: the next step, at once.
+    pub wait: bool,
+    /// Only for this thread.
+    pub from: Option<ThreadId>,
+}
+
+impl Step {
+    /// One more intention.
+    pub fn take(&mut self, intent: &Intent) {
+        match intent {
+            Intent::Send { to, text } => self.sends.push(Send { to: to.clone(), text: text.clone() }),
+            Intent::Connect { name, .. } => self.connect.push(name.clone()),
+            Intent::Disconnect { name } => self.disconnect.push(name.clone()),
+            Intent::Wait { from, .. } => self.wait = Some(Wait { wait: true, from: from.clone() }),
+            Intent::GoOn => self.wait = Some(Wait { wait: false, from: None }),
+            Intent::SendsDone => self.sends_done = true,
+            Intent::ContactsDone => self.contacts_done = true,
+            Intent::Focus { operation } => self.operation = Some(*operation),
+            Intent::Terminate { .. } => {}
+        }
+    }
+
+    /// Whether everything is decided.
+    pub fn is_complete(&self) -> bool {
+        self.sends_done && self.contacts_done && self.wait.is_some()
+    }
+
+    /// What to ask for next: what the thread wants to do, or else the first that is open.
+    pub fn asks_for(&self) -> Operation {
+        let is_open = |operation: &Operation| match operation {
+            Operation::Sends => !self.sends_done,
+            Operation::Contacts => !self.contacts_done,
+            Operation::Wait => self.wait.is_none(),
+        };
+        let wanted = self.operation.filter(is_open);
+        let open = || [Operation::Sends, Operation::Contacts, Operation::Wait].into_iter().find(is_open);
+        wanted.or_else(open).unwrap_or(Operation::Wait)
+    }
+}

@@ -1,0 +1,85 @@
+//! Voices that were asked by a turn: each speaks in a task of its own, and who speaks after the deadline is late.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::task::{Id, JoinError, JoinSet};
+
+use crate::event::draft::{Draft, When};
+use crate::event::envelope::tag;
+use crate::mind::call::Place;
+use crate::mind::scribe::Scribe;
+use crate::mind::submodule::{Hearing, Spoken, Tally, Voice, speak};
+use crate::tasks::share::Processors;
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id::{Name, Space};
+
+/// Voices that were asked and have not spoken yet.
+pub(super) struct Voices {
+    processors: Processors,
+    space: Space,
+    tasks: JoinSet<Spoken>,
+    names: HashMap<Id, Name>,
+}
+
+impl Voices {
+    pub fn new(processors: Processors, space: Space) -> Self {
+        Self { processors, space, tasks: JoinSet::new(), names: HashMap::new() }
+    }
+
+    pub fn ask(&mut self, hearing: Hearing, voice: Voice, when: When) {
+        let name = voice.name.clone();
+        let task = self.tasks.spawn(self.processors.of(&self.space, speak(hearing, voice, when)));
+        self.names.insert(task.id(), name);
+    }
+
+    /// The next to have spoken; a voice whose task died is named. Cancel safe.
+    pub async fn next(&mut self) -> Option<Result<Spoken, (Name, JoinError)>> {
+        let joined = self.tasks.join_next_with_id().await?;
+        self.joined(joined)
+    }
+
+    fn joined(&mut self, joined: Result<(Id, Spoken), JoinError>) -> Option<Result<Spoken, (Name, JoinError)>> {
+        match joined {
+            Ok((id, spoken)) => {
+                self.names.remove(&id);
+                Some(Ok(spoken))
+            }
+            Err(error) => Some(Err((self.names.remove(&error.id())?, error))),
+        }
+    }
+
+    pub fn silent(&self) -> impl Iterator<Item = &Name> {
+        self.names.values()
+    }
+}
+
+/// What comes after the deadline is appended as late.
+pub(super) async fn late_voices(mut asked: Voices, scribe: Arc<Scribe>, place: Place, turn: u64, tally: Arc<Tally>) {
+    while let Some(spoken) = asked.next().await {
+        if let Ok(spoken) = &spoken {
+            tally.count(&place.space, spoken, true);
+        }
+        let drafts = drafts_of(spoken, &place, turn, When::InTime).into_iter();
+        // That it was not heard in time stands in the log already; that it never came is in the record of its call.
+        let drafts = drafts.filter(|draft| !(draft.has(tag::FAILURE) && draft.has("timeout")));
+        let late = |draft: Draft| if draft.has(tag::DEBUG) { draft } else { draft.when(When::Late) };
+        write_beside(&scribe, drafts.map(late).collect()).await;
+    }
+}
+
+pub(super) async fn write_beside(scribe: &Scribe, drafts: Vec<Draft>) {
+    if let Err(error) = scribe.write_beside(drafts).await {
+        tracing::warn!(%error, "what a voice said beside its turn is lost");
+    }
+}
+
+pub(super) fn drafts_of(spoken: Result<Spoken, (Name, JoinError)>, place: &Place, turn: u64, when: When) -> Vec<Draft> {
+    match spoken {
+        Ok(spoken) => spoken.drafts,
+        Err((name, error)) => {
+            let failure = Failure::new(FailureKind::Internal, format!("the voice {name} broke down: {error}"));
+            vec![Draft::failure(&place.thread, Some(turn), &Who::Submodule(name), &failure).when(when)]
+        }
+    }
+}

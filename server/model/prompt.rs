@@ -1,0 +1,260 @@
+//! Every sentence a model may see: Markdown files with front matter, embedded, each replaceable by a file in a folder.
+//! Loading is strict: an empty or unreadable file, or a variable that does not belong there, refuses to start.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::words::id::Name;
+use crate::words::text::Text;
+
+/// Why the prompts could not be loaded. Names the file.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The folder or a file in it cannot be read.
+    #[error("the prompt {path} cannot be read: {reason}")]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A prompt without words.
+    #[error("the prompt {0} is empty; write something into it, or delete it to use the built-in one")]
+    Empty(String),
+    /// A variable that is not filled in this prompt, or one that is missing from it.
+    #[error("the prompt {prompt} must use exactly the variables {{{expected}}}; it uses {{{found}}}")]
+    Variables {
+        /// Which.
+        prompt: String,
+        /// What the code fills in.
+        expected: String,
+        /// What the text has.
+        found: String,
+    },
+    /// A file in the folder that no code asks for.
+    #[error("{0} is not a prompt that thinkd knows; remove it or correct its name")]
+    Unknown(PathBuf),
+}
+
+/// A prompt with places to be filled in: `{{name}}`. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    segments: Arc<[Segment]>,
+    source: Text,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    Text(String),
+    Variable(String),
+}
+
+impl Template {
+    /// Reads `{{name}}` markers; anything else is text.
+    pub fn parse(text: &str) -> Self {
+        let mut segments = Vec::new();
+        let mut rest = text;
+        while let Some(open) = rest.find("{{") {
+            let Some(length) = rest[open..].find("}}") else { break };
+            segments.push(Segment::Text(rest[..open].to_owned()));
+            segments.push(Segment::Variable(rest[open + 2..open + length].trim().to_owned()));
+            rest = &rest[open + length + 2..];
+        }
+        segments.push(Segment::Text(rest.to_owned()));
+        Self { segments: segments.into(), source: Text::new(text) }
+    }
+
+    /// The text with every variable filled in; those not given are left out.
+    pub fn fill(&self, values: &[(&str, &str)]) -> String {
+        let value = |name: &str| values.iter().find(|(n, _)| *n == name).map_or("", |(_, v)| v);
+        let mut text = String::with_capacity(self.source.as_str().len());
+        for segment in self.segments.iter() {
+            text.push_str(match segment {
+                Segment::Text(text) => text,
+                Segment::Variable(name) => value(name),
+            });
+        }
+        text
+    }
+
+    /// The template as it was written.
+    pub fn source(&self) -> &Text {
+        &self.source
+    }
+
+    fn variables(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self
+            .segments
+            .iter()
+            .filter_map(|s| match s {
+                Segment::Variable(name) => Some(name.as_str()),
+                Segment::Text(_) => None,
+            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+macro_rules! prompts {
+    (
+        templates { $($template:ident($file:literal, $variables:expr): $about:literal,)* }
+        tools { $($tool:literal,)* }
+        submodules { $($submodule:literal,)* }
+    ) => {
+        const EMBEDDED: &[(&str, &str)] = &[
+            $(($file, include_str!(concat!("../../prompts/", $file))),)*
+            $((concat!("tools/", $tool, ".md"), include_str!(concat!("../../prompts/tools/", $tool, ".md"))),)*
+        ];
+        const VOICES: &[(&str, &str)] = &[
+            $(($submodule, include_str!(concat!("../../prompts/submodules/", $submodule, ".md"))),)*
+        ];
+
+        /// All prompts, ready to use.
+        #[derive(Debug, Clone)]
+        pub struct Prompts {
+            $(#[doc = $about] pub $template: Template,)*
+            tools: BTreeMap<String, String>,
+            /// The voices a new space begins with: name and prompt.
+            pub submodules: Vec<(Name, String)>,
+        }
+
+        impl Prompts {
+            /// The embedded prompts, with those files of `folder` in their place that it has.
+            pub fn load(folder: Option<&Path>) -> Result<Self, Error> {
+                let folder = Folder::open(folder)?;
+                Ok(Self {
+                    $($template: folder.template($file, &$variables)?,)*
+                    tools: [$($tool,)*].into_iter()
+                        .map(|tool| Ok((tool.to_owned(), folder.text(&format!("tools/{tool}.md"))?)))
+                        .collect::<Result<_, Error>>()?,
+                    submodules: folder.submodules()?,
+                })
+            }
+        }
+    };
+}
+
+prompts! {
+    templates {
+        submodule("submodule.md", []): "What every voice is told first.",
+        submodule_turn("submodule_turn.md", ["batch"]): "Ends a voice's view when something is new.",
+        submodule_follow_up("submodule_follow_up.md", ["batch", "decision"]): "Ends a voice's view after the decision.",
+        submodule_answer("submodule_answer.md", ["question"]): "Ends a voice's view when it is asked.",
+        submodule_own("submodule_own.md", []): "Heads a voice's own tool calls.",
+        decision("decision.md", []): "What the decision is told first.",
+        decision_turn("decision_turn.md", ["batch", "meanwhile", "reminders"]): "Ends the decision's view.",
+        decision_meanwhile("decision_meanwhile.md", ["seqs"]): "Names what came after the turn began.",
+        decision_repair("decision_repair.md", ["batch", "meanwhile"]): "Ends the view of a repair call.",
+        language_turn("language_turn.md", ["batch", "meanwhile", "reminders"]): "Ends that view in the thinking language.",
+        language_repair("language_repair.md", ["batch", "meanwhile"]): "Ends the view of a repair call in it.",
+        process("process.md", []): "What a process is told first.",
+        process_turn("process_turn.md", ["batch", "contacts", "reminders"]): "Ends a process's view.",
+        process_continue("process_continue.md", []): "What a process tells itself when it goes on.",
+        process_parent("process_parent.md", []): "Describes the parent among the contacts.",
+        step_sends("step_sends.md", ["batch", "contacts", "state"]): "Ends the view of a sub-step about messages.",
+        step_contacts("step_contacts.md", ["batch", "contacts", "state"]): "Ends the view of a sub-step about contacts.",
+        step_wait("step_wait.md", ["batch", "state"]): "Ends the view of a sub-step about waiting.",
+        watch_reminder("watch_reminder.md", ["id", "kind", "note"]): "Reminds of a watch that was raised.",
+        language("language.md", ["own"]): "Teaches the thinking language.",
+        doctor("doctor.md", []): "What `thinkd doctor` says to a model.",
+        summary_part("summary_part.md", []): "What the pipeline `summary` asks of each part.",
+        summary_join("summary_join.md", []): "What it asks to make one of several digests.",
+        view_omitted("view_omitted.md", ["count"]): "Stands for what was left out.",
+        view_gap("view_gap.md", ["count"]): "Stands for what was left out between.",
+        view_cut("view_cut.md", ["all", "seq", "shown"]): "Marks a shortened text.",
+    }
+    tools {
+        "reply", "think", "ask", "do_nothing", "query_events", "state_get", "state_put", "state_search", "state_delete",
+        "send", "connect", "disconnect", "view_contacts", "wait", "set_wait", "spawn_thread", "terminate", "clear_context",
+        "set_timer", "plan", "watch", "close_watch", "fan_out", "sequence", "note", "focus", "sends_done", "contacts_done",
+        "more_tools",
+    }
+    submodules { "understanding", "critic", "memory", "warmth", }
+}
+
+impl Prompts {
+    /// What models are told of a tool.
+    pub fn tool(&self, name: &str) -> String {
+        self.tools.get(name).cloned().unwrap_or_default()
+    }
+}
+
+/// The files that replace embedded ones.
+struct Folder(BTreeMap<String, String>);
+
+impl Folder {
+    fn open(path: Option<&Path>) -> Result<Self, Error> {
+        let mut files = BTreeMap::new();
+        if let Some(path) = path {
+            for below in ["", "tools/", "submodules/"] {
+                read_folder(path, below, &mut files)?;
+            }
+        }
+        Ok(Self(files))
+    }
+
+    fn text(&self, file: &str) -> Result<String, Error> {
+        let embedded = || EMBEDDED.iter().find(|(name, _)| *name == file).map(|(_, text)| *text);
+        let text = self.0.get(file).map(String::as_str).or_else(embedded).unwrap_or_default();
+        worded(file, text)
+    }
+
+    fn template(&self, file: &str, variables: &[&str]) -> Result<Template, Error> {
+        let template = Template::parse(&self.text(file)?);
+        if template.variables() == variables {
+            return Ok(template);
+        }
+        let (expected, found) = (variables.join(", "), template.variables().join(", "));
+        Err(Error::Variables { prompt: file.to_owned(), expected, found })
+    }
+
+    /// The embedded voices, replaced and added to by the files of `submodules/`.
+    fn submodules(&self) -> Result<Vec<(Name, String)>, Error> {
+        let mut voices: BTreeMap<&str, &str> = VOICES.iter().copied().collect();
+        for (file, text) in &self.0 {
+            if let Some(name) = file.strip_prefix("submodules/").and_then(|f| f.strip_suffix(".md")) {
+                voices.insert(name, text);
+            }
+        }
+        let voice = |(name, text): (&str, &str)| {
+            let file = format!("submodules/{name}.md");
+            let name = Name::parse(name).map_err(|_| Error::Unknown(PathBuf::from(&file)))?;
+            Ok((name, worded(&file, text)?))
+        };
+        voices.into_iter().map(voice).collect()
+    }
+}
+
+fn read_folder(root: &Path, below: &str, files: &mut BTreeMap<String, String>) -> Result<(), Error> {
+    let path = root.join(below);
+    if !below.is_empty() && !path.exists() {
+        return Ok(());
+    }
+    let unreadable =
+        |path: &Path, error: std::io::Error| Error::Unreadable { path: path.to_owned(), reason: error.to_string() };
+    for entry in std::fs::read_dir(&path).map_err(|error| unreadable(&path, error))? {
+        let path = entry.map_err(|error| unreadable(&path, error))?.path();
+        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+        if path.is_dir() || !name.ends_with(".md") || name.eq_ignore_ascii_case("readme.md") {
+            continue;
+        }
+        let file = format!("{below}{name}");
+        if below != "submodules/" && !EMBEDDED.iter().any(|(known, _)| *known == file) {
+            return Err(Error::Unknown(path));
+        }
+        let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+        files.insert(file, text);
+    }
+    Ok(())
+}
+
+/// The text without its front matter and surrounding white space, if anything is left.
+fn worded(file: &str, text: &str) -> Result<String, Error> {
+    let body = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")).map_or(text, |(_, body)| body);
+    // A leading space matters (`view_cut` follows a text): only line ends are trimmed.
+    let body = body.trim_matches(['\n', '\r']);
+    if body.trim().is_empty() { Err(Error::Empty(file.to_owned())) } else { Ok(body.to_owned()) }
+}

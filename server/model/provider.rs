@@ -1,0 +1,202 @@
+//! Asking a language model, in our words: a request to a stream of pieces that ends in a whole answer with its usage.
+//! Only the files below speak to a provider. What a model answers is data: nothing here trusts or acts on it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::words::failure::{Failure, Who};
+use crate::words::id::ThreadId;
+use crate::words::text::{Json, Text};
+
+/// Who speaks in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Fixed instructions.
+    System,
+    /// The log, and what is asked about it.
+    User,
+}
+
+/// A piece of a message's content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// Words.
+    Text(String),
+    /// An image or a sound, by its media type (`image/…`, `audio/…`).
+    Media {
+        /// The media type.
+        mime: String,
+        /// The bytes.
+        bytes: Bytes,
+    },
+}
+
+/// One message of a prompt view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said; text alone in most cases.
+    pub content: Vec<Content>,
+}
+
+/// A tool as the model is told of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// JSON Schema of its arguments; strict: every property required, no extras.
+    pub parameters: Json,
+}
+
+/// Tools as a model is told of them, and as the record of a call keeps them.
+#[derive(Debug, Clone)]
+pub struct ToolSpecs {
+    /// The tools.
+    pub list: Arc<[ToolSpec]>,
+    /// The list as JSON.
+    pub text: Text,
+}
+
+impl ToolSpecs {
+    /// These tools, in this order.
+    pub fn new(list: Vec<ToolSpec>) -> Self {
+        let text = Text::new(Json::of(&list).as_str());
+        Self { list: list.into(), text }
+    }
+}
+
+/// Which tools the model may or must call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ToolChoice {
+    /// As it sees fit.
+    #[default]
+    Auto,
+    /// This one.
+    Only(String),
+}
+
+/// How much thinking is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Tier {
+    /// The ordinary model.
+    #[default]
+    Low,
+    /// The better, dearer one.
+    High,
+}
+
+/// A prompt view and what may be done about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The thread it is asked for (header `x-thinkd-thread`).
+    pub thread: ThreadId,
+    /// Who asks (header `x-thinkd-module`); may have a model of its own.
+    pub module: Who,
+    /// The tier.
+    pub tier: Tier,
+    /// What the model sees: what is stable first.
+    pub messages: Vec<Message>,
+    /// What it may call.
+    pub tools: Arc<[ToolSpec]>,
+    /// What it must call.
+    pub choice: ToolChoice,
+}
+
+/// A request made ready for one provider: exactly what will be sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prepared {
+    /// The thread it is asked for.
+    pub thread: ThreadId,
+    /// Who asks.
+    pub module: Who,
+    /// The tier it is asked at.
+    pub tier: Tier,
+    /// The model's name at the provider.
+    pub model: String,
+    /// Parameters besides messages and tools (`stream`, `temperature`, …).
+    pub parameters: Value,
+    /// The request body.
+    pub body: Json,
+}
+
+/// A tool call as the model wrote it. `arguments` may be anything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolCall {
+    /// The provider's id for it; may be empty or repeated.
+    pub id: String,
+    /// The name of the tool, as written.
+    pub name: String,
+    /// The arguments: JSON if all is well.
+    pub arguments: String,
+}
+
+/// What a call cost, as far as the provider said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub input_tokens: u64,
+    /// Tokens of the answer.
+    pub output_tokens: u64,
+    /// Tokens of the prompt that came from the provider's cache.
+    pub cached_tokens: u64,
+}
+
+impl Usage {
+    /// In and out.
+    pub fn tokens(&self) -> u64 {
+        self.input_tokens + self.output_tokens
+    }
+}
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Answer {
+    /// Its words, possibly none.
+    pub text: String,
+    /// Its tool calls, in order.
+    pub calls: Vec<ToolCall>,
+    /// What it cost.
+    pub usage: Usage,
+    /// Why it ended, in the provider's word.
+    pub finish: String,
+}
+
+/// A piece of an answer as it comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// More words.
+    Text(String),
+    /// More of the tool call at `index`: its name once, then its arguments bit by bit.
+    Call {
+        /// Which of the answer's calls.
+        index: usize,
+        /// Its name, when it becomes known.
+        name: Option<String>,
+        /// More of its arguments.
+        arguments: String,
+    },
+    /// The whole answer: always the last piece, and there always is one unless the stream ends in a failure.
+    End(Answer),
+}
+
+/// The pieces of one answer. Dropping it closes the connection to the provider.
+pub type Pieces = BoxStream<'static, Result<Piece, Failure>>;
+
+/// A language model.
+pub trait Model: Send + Sync + 'static {
+    /// What would be sent. Deterministic: the same request gives the same bytes.
+    fn prepare(&self, request: &Request) -> Prepared;
+
+    /// Sends it. Failures (kind `model` or `timeout`) come as the last item.
+    fn ask(&self, prepared: Prepared) -> Pieces;
+
+    /// One line for people: which model at which endpoint.
+    fn name(&self) -> String;
+}

@@ -1,0 +1,234 @@
+//! The whole, put together: the only file that names concrete parts. In which order they start, and stop.
+
+use crate::edge::server;
+use crate::log::store;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use secrecy::ExposeSecret as _;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinError;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::command::{client, say};
+use super::settings;
+use super::settings::{Invalid, LogFormat, Settings};
+use super::telemetry;
+use crate::edge::limits::ms;
+use crate::edge::server::Parts;
+use crate::log::store::Store;
+use crate::model::metered::metered;
+use crate::model::models::Models;
+use crate::model::offline::Offline;
+use crate::model::openai;
+use crate::model::openai::OpenAi;
+use crate::model::prompt::Prompts;
+use crate::model::provider::Model;
+use crate::pipelines::registry::Pipelines;
+use crate::runtime::handle::Runtime;
+use crate::tasks::supervisor::Supervisor;
+use crate::thread::projection::project;
+use crate::words::secret::shown_url;
+
+/// How long a server of which a part is dead waits for the rest of its writes.
+const LAST_COMMITS: Duration = Duration::from_secs(5);
+
+/// Serves until a signal, or until a part dies.
+pub fn serve(settings: &Settings, pipelines: Pipelines) -> anyhow::Result<()> {
+    settings.check()?;
+    pipelines.check().map_err(Invalid::new)?;
+    // Held to the end: what was said last is written, too.
+    let _log = telemetry::start_log(&settings.log, settings.secrets())?;
+    let prompts = Prompts::load(settings.prompts.as_deref()).map_err(|error| Invalid::new(error.to_string()))?;
+    settings.check_tools(&prompts)?;
+    let model = model(&settings.models)?;
+    let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = threads.block_on(run(settings, prompts, model, pipelines));
+    // Everything that matters has been waited for.
+    threads.shutdown_background();
+    outcome
+}
+
+/// Starts from the bottom up, waits, stops from the top down.
+async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipelines: Pipelines) -> anyhow::Result<()> {
+    // First of all: a signal that comes while starting is not lost.
+    let mut stop = Stop::listen()?;
+    // The clock of the metrics is measured for some milliseconds; the database opens meanwhile.
+    let metrics = tokio::task::spawn_blocking(telemetry::start_metrics);
+    let supervisor = Supervisor::default();
+    let store = open_store(settings, &supervisor).await?;
+    let metrics = metrics.await??;
+    tokio::spawn(supervisor.watch("the upkeep of metrics", telemetry::keep_metrics_small(metrics.clone())));
+    let listener = listen(settings.listen).await?;
+    let database = shown_url(settings.database.expose_secret());
+    let about = About { database, model: model.name(), pipelines: pipelines.names() };
+    let options = settings.runtime(pipelines, &supervisor);
+    let runtime = Runtime::start(store.clone(), model, Arc::new(prompts), settings.history.clone(), options);
+    // Whoever should read it may be gone: that is no reason not to serve.
+    let _ = greet(settings, listener.local_addr()?, &about);
+    let checking = tokio::spawn(supervisor.watch("looking through the log for damage", keep_checking(store.clone())));
+
+    let shutdown = CancellationToken::new();
+    let parts = Parts { runtime: runtime.clone(), metrics, about: about.lines() };
+    let mut edge = tokio::spawn(server::serve(listener, settings.edge(), parts, shutdown.clone()));
+    let died = tokio::select! {
+        signal = stop.signalled() => {
+            tracing::info!(signal, "stopping");
+            None
+        }
+        ended = &mut edge => Some(edge_ended(ended)),
+        ended = supervisor.ended() => Some(anyhow!(ended)),
+    };
+    if let Some(why) = &died {
+        tracing::error!(why = format!("{why:#}"), "stopping: a part of the server is dead");
+    }
+    let going = async {
+        shutdown.cancel();
+        checking.abort();
+        if died.is_none() {
+            // Clients are let go while turns come to their end: what those still say is in the log.
+            let (edge, ()) = tokio::join!(edge, runtime.drain(ms(settings.runtime.grace_ms)));
+            edge.context("the boundary failed while it stopped")?.map_err(anyhow::Error::msg)?;
+            store.close().await;
+        } else if timeout(LAST_COMMITS, store.close()).await.is_err() {
+            tracing::warn!("the database was not closed in order; nothing that was acknowledged is lost");
+        }
+        anyhow::Ok(())
+    };
+    tokio::select! {
+        gone = going => gone?,
+        signal = stop.signalled_again() => anyhow::bail!("{signal} again: stopped at once; what was under way is taken up at the next start"),
+    }
+    died.map_or(Ok(()), Err)
+}
+
+/// Why there is nobody any more who takes requests.
+fn edge_ended(ended: Result<Result<(), String>, JoinError>) -> anyhow::Error {
+    match ended {
+        Err(error) => anyhow!("the boundary failed: {error}"),
+        Ok(Err(error)) => anyhow!("the boundary failed: {error}"),
+        Ok(Ok(())) => anyhow!("the boundary ended by itself"),
+    }
+}
+
+/// When the whole log is looked at: soon after a start, then from time to time, and slowly. Some thousand events a second.
+const CHECK_AFTER: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+const CHECK_PAUSE: Duration = Duration::from_millis(50);
+
+/// Looks for damage in what is stored, as long as the server lives.
+async fn keep_checking(store: Arc<dyn Store>) {
+    tokio::time::sleep(CHECK_AFTER).await;
+    loop {
+        if let Err(error) = store.check(CHECK_PAUSE).await {
+            tracing::warn!(%error, "the log could not be looked through for damage; it is tried again in a day");
+        }
+        tokio::time::sleep(CHECK_EVERY).await;
+    }
+}
+
+/// The configured store, its tables made or brought up to date.
+pub async fn open_store(settings: &Settings, supervisor: &Supervisor) -> anyhow::Result<Arc<dyn Store>> {
+    settings.check_database()?;
+    let url = settings.database.expose_secret();
+    let store = store::open(url, settings.store(supervisor), project).await;
+    store.with_context(|| format!("database {}", shown_url(url)))
+}
+
+/// The configured models, or the built-in one.
+fn model(models: &settings::Models) -> Result<Arc<dyn Model>, Invalid> {
+    let tier = |options: &Option<openai::Options>| options.as_ref().map(openai).transpose();
+    let offline = || Models::new(Some(Arc::new(Offline::new())), None);
+    let Some(mut all) = Models::new(tier(&models.low)?, tier(&models.high)?).or_else(offline) else {
+        return Err(Invalid::new("no model to ask"));
+    };
+    for (module, options) in &models.modules {
+        all = all.with_module(module, openai(options)?);
+    }
+    Ok(metered(Arc::new(all)))
+}
+
+/// A model behind an endpoint.
+pub fn openai(options: &openai::Options) -> Result<Arc<dyn Model>, Invalid> {
+    Ok(Arc::new(OpenAi::new(options.clone()).map_err(|failure| Invalid::new(failure.to_string()))?))
+}
+
+async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+}
+
+/// What a person should know about this server.
+struct About {
+    database: String,
+    model: String,
+    pipelines: String,
+}
+
+impl About {
+    fn lines(self) -> Vec<(&'static str, String)> {
+        vec![("database", self.database), ("model", self.model), ("pipelines", self.pipelines)]
+    }
+}
+
+/// Says where it listens, what it uses, and how to say hello.
+fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Result<()> {
+    let About { database, model, .. } = about;
+    if settings.log.format == LogFormat::Json {
+        tracing::info!(%address, database, model, "thinkd listens");
+        return Ok(());
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    let program = std::env::args().next().unwrap_or_else(|| "thinkd".into());
+    let reachable = client::reachable(address);
+    // The configuration says the rest, unless it left the port open or a flag did.
+    let url = if address == Settings::default().listen { String::new() } else { format!(" --url http://{reachable}") };
+    match address.ip().is_unspecified() {
+        true => say(format_args!(
+            "thinkd {version} listens on http://{address} (every address of this machine; from here http://{reachable})"
+        ))?,
+        false => say(format_args!("thinkd {version} listens on http://{address}"))?,
+    }
+    say(format_args!("  database   {database}"))?;
+    say(format_args!("  model      {model}"))?;
+    say(format_args!("  say hello  {program} chat{url}"))
+}
+
+/// SIGXFSZ, wherever thinkd runs.
+const FILE_TOO_LARGE: i32 = 25;
+
+/// The signals that stop a server.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    fn listen() -> io::Result<Self> {
+        // A file that may not grow any more (`ulimit -f`, a quota) is an error of a write, as a full disk is, not the end.
+        let _ = signal(SignalKind::from_raw(FILE_TOO_LARGE))?;
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// A signal that somebody means: one sent to a whole process group often comes twice at once.
+    async fn signalled_again(&mut self) -> &'static str {
+        let first = Instant::now();
+        loop {
+            let signal = self.signalled().await;
+            if first.elapsed() > Duration::from_secs(1) {
+                return signal;
+            }
+        }
+    }
+
+    async fn signalled(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The command line: which command, with which settings, and what the exit code says.
+//! Each command is a file below; serving is `app`.
+
+use crate::edge::asyncapi;
+use crate::edge::openapi;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use super::app;
+
+use super::settings;
+use super::settings::{Flags, Invalid, Loaded, Settings};
+use crate::pipelines::registry::Pipelines;
+
+mod chat;
+pub mod client;
+mod doctor;
+mod events;
+mod keyboard;
+mod markdown;
+mod paint;
+mod rows;
+mod screen;
+mod store;
+mod wire;
+mod words;
+
+/// A server for minds that think in the open.
+#[derive(Debug, Parser)]
+#[command(name = "thinkd", version, about, disable_help_subcommand = true)]
+struct Line {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the server (the default)
+    Serve,
+    /// Talk to a mind from this terminal, or through a pipe
+    Chat(chat::Options),
+    /// Show the log of a running server
+    Events(events::Options),
+    /// Try the configuration, the database, the feed, the models and the clock, and say what to change
+    Doctor(doctor::Options),
+    /// Ask the configured server whether it is ready (for containers)
+    Healthcheck,
+    /// Make everything that is derived from the log anew from it
+    Rebuild {
+        /// Only say what would differ
+        #[arg(long)]
+        check: bool,
+    },
+    /// Copy the log into a new file; a server may go on meanwhile
+    Backup {
+        /// The file to make
+        file: PathBuf,
+    },
+    /// Fill an empty database from a backup; its log gets a new epoch
+    Restore {
+        /// The backup
+        file: PathBuf,
+    },
+    /// Print the configuration in force, secrets redacted
+    Config,
+    /// Print the contract of the HTTP interface (OpenAPI, JSON)
+    Openapi,
+    /// Print the contract of the socket (AsyncAPI, YAML)
+    Asyncapi,
+}
+
+/// Reads the command line and does what it says; a server it starts has these pipelines.
+pub fn run(pipelines: Pipelines) -> ExitCode {
+    // TLS has no default of its own here: every client in this process uses this one. It can be set once, and is.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let line = Line::parse();
+    match dispatch(line, pipelines) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("{error:#}"));
+            if error.is::<Invalid>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+fn dispatch(line: Line, pipelines: Pipelines) -> anyhow::Result<()> {
+    let loaded = Settings::load(&line.flags, &settings::environment());
+    let command = line.command.unwrap_or(Command::Serve);
+    if let Command::Doctor(options) = &command {
+        return wait_for(doctor::run(options, loaded));
+    }
+    let Loaded { settings, sources } = loaded?;
+    match command {
+        // Done: a configuration that cannot be read is a finding.
+        Command::Doctor(_) => Ok(()),
+        Command::Serve => app::serve(&settings, pipelines),
+        Command::Config => {
+            say(settings.to_toml(&sources).trim_end())?;
+            Ok(settings.check()?)
+        }
+        Command::Chat(options) => wait_for(chat::run(&options, &settings)),
+        Command::Events(options) => wait_for(events::run(&options, &settings)),
+        Command::Healthcheck => wait_for(client::healthcheck(&settings)),
+        Command::Rebuild { check } => wait_for(store::rebuild(&settings, check)),
+        Command::Backup { file } => wait_for(store::backup(&settings, &file)),
+        Command::Restore { file } => wait_for(store::restore(&settings, &file)),
+        Command::Openapi => Ok(print(&openapi::document())?),
+        Command::Asyncapi => Ok(print(&asyncapi::document())?),
+    }
+}
+
+/// Runs a client: one thread is enough.
+fn wait_for<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(work);
+    // Not waiting for a thread that may read a terminal for ever.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// A line on standard output.
+pub fn say(line: impl Display) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{line}")
+}
+
+/// A document on standard output, as it is.
+fn print(document: &str) -> io::Result<()> {
+    io::stdout().lock().write_all(document.as_bytes())
+}
+
+/// A line on standard error. There is nowhere to complain about its failing.
+pub fn complain(what: &str) {
+    let _ = writeln!(io::stderr().lock(), "thinkd: {what}");
+}
+
+/// Whether whoever read our output had enough: no failure of ours.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

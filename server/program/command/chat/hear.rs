@@ -1,0 +1,165 @@
+//! What a chat hears, and what becomes of it on the screen.
+
+use serde_json::Value;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::{Chat, MIND, Thinking};
+use crate::edge::outgoing::{DeltaFate, Hello, Placement, ProblemFrame, ServerFrame};
+use crate::event::envelope::{Event, Modality, tag};
+use crate::program::command::screen::Manner;
+use crate::program::command::words::{what, who};
+
+impl Chat {
+    pub(super) async fn hear(&mut self, text: &str) -> anyhow::Result<()> {
+        // What a later server says beside is not for us.
+        let Ok(frame) = serde_json::from_str(text) else { return Ok(()) };
+        match frame {
+            ServerFrame::Event(shown) => self.show(&shown.event).await?,
+            ServerFrame::Ack(ack) => self.acknowledged(ack.id.as_deref(), &ack.events),
+            ServerFrame::Delta(delta) if delta.thread == self.thread => {
+                self.grow(delta.event_id, delta.at, &delta.text).await?;
+            }
+            ServerFrame::DeltaEnd(end) => self.grown(end.event_id, end.outcome).await?,
+            ServerFrame::Status(status) if status.thread == self.thread => match status.status.as_str() {
+                "thinking" => self.think().await?,
+                _ => self.rest().await?,
+            },
+            ServerFrame::Problem(refused) => self.complain(&refused).await?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Another connection begins: from where we were, or, in another log, from its end.
+    pub(super) async fn again(&mut self, hello: &Hello) -> anyhow::Result<()> {
+        if self.epoch == hello.epoch && hello.head >= self.after {
+            self.notice("(connected again)").await?;
+            return Ok(());
+        }
+        (self.epoch, self.after, self.woken, self.handled) = (hello.epoch, hello.head, 0, 0);
+        Ok(self.screen.show(Manner::Alarm, "", "(the log was replaced; going on at its end)").await?)
+    }
+
+    /// A turn goes on.
+    async fn think(&mut self) -> anyhow::Result<()> {
+        self.thinking.get_or_insert_with(|| Thinking { since: Instant::now(), spoken: Vec::new() });
+        self.show_thinking().await
+    }
+
+    /// No turn goes on.
+    pub(super) async fn rest(&mut self) -> anyhow::Result<()> {
+        self.thinking = None;
+        self.show_thinking().await
+    }
+
+    pub(super) async fn show_thinking(&mut self) -> anyhow::Result<()> {
+        Ok(self.screen.status(self.thinking.as_ref().map(Thinking::describe)).await?)
+    }
+
+    fn acknowledged(&mut self, id: Option<&str>, events: &[Placement]) {
+        let Some(id) = id.and_then(|id| Uuid::parse_str(id).ok()) else { return };
+        self.unsent.retain(|(unsent, ..)| *unsent != id);
+        let own = events.iter().filter(|event| event.thread == self.thread);
+        self.woken = own.map(|event| event.seq).max().unwrap_or(0).max(self.woken);
+    }
+
+    async fn show(&mut self, event: &Event) -> anyhow::Result<()> {
+        self.after = self.after.max(event.seq);
+        if event.wakes() {
+            self.woken = self.woken.max(event.seq);
+        }
+        if event.has(tag::TURN) && event.has(tag::ENDED) {
+            self.handled = event.payload.get("handled").and_then(Value::as_i64).unwrap_or(0).max(self.handled);
+            // An interrupted turn's input is answered by the next one.
+            let outcome = event.payload.get("outcome").and_then(Value::as_str);
+            self.failed |= !matches!(outcome, Some("done" | "interrupted"));
+        }
+        if event.has(tag::RESPONSE) {
+            return self.show_reply(event).await;
+        }
+        if event.has(tag::FAILURE) {
+            return Ok(self.screen.show(Manner::Alarm, &who(event), &what(event)).await?);
+        }
+        if event.has(tag::INPUT) && self.is_live && !self.said.contains(&event.event_id) {
+            return Ok(self.screen.show(Manner::Input, &who(event), &what(event)).await?);
+        }
+        let has_spoken = self.note_voice(event);
+        // The call of `reply` only says what the reply says.
+        let is_known = event.has(tag::INPUT) || (event.has(tag::ACTION) && event.has("tool:reply"));
+        let is_thought = event.modality != Modality::State && !is_known;
+        if is_thought && self.thoughts {
+            self.screen.show(Manner::Thought, &who(event), &what(event)).await?;
+        }
+        if has_spoken { self.show_thinking().await } else { Ok(()) }
+    }
+
+    /// Remembers who has spoken in this turn. Whether it is somebody new.
+    fn note_voice(&mut self, event: &Event) -> bool {
+        let is_remark = !event.has(tag::DECISION) && !event.has(tag::FOLLOW_UP) && event.modality == Modality::Text;
+        let (Some(thinking), Some(name), true) = (&mut self.thinking, event.tag_value("submodule:"), is_remark) else {
+            return false;
+        };
+        let is_new = !thinking.spoken.iter().any(|spoken| spoken == name);
+        if is_new {
+            thinking.spoken.push(name.to_owned());
+        }
+        is_new
+    }
+
+    /// The whole reply, in place of what was seen of it, where all of that was seen.
+    async fn show_reply(&mut self, event: &Event) -> anyhow::Result<()> {
+        self.replied = Some(event.event_id);
+        if self.growing.take_if(|(id, _)| *id == event.event_id).is_some() {
+            self.screen.grow(MIND, event.text()).await?;
+            self.screen.end();
+        } else {
+            self.screen.end();
+            self.screen.show(Manner::Reply, MIND, event.text()).await?;
+        }
+        if event.has(tag::PARTIAL) {
+            self.screen.show(Manner::Notice, "", "  (cut off)").await?;
+        }
+        Ok(())
+    }
+
+    async fn grow(&mut self, id: Uuid, at: usize, text: &str) -> anyhow::Result<()> {
+        if !self.screen.grows() {
+            return Ok(());
+        }
+        match &mut self.growing {
+            Some((growing, seen)) if *growing == id => {
+                // A hole: wait for the whole reply.
+                if at != seen.chars().count() {
+                    return Ok(());
+                }
+                seen.push_str(text);
+            }
+            _ if at == 0 => {
+                self.screen.end();
+                self.growing = Some((id, text.to_owned()));
+            }
+            _ => return Ok(()),
+        }
+        let seen = self.growing.as_ref().map_or("", |(_, seen)| seen);
+        Ok(self.screen.grow(MIND, seen).await?)
+    }
+
+    async fn grown(&mut self, id: Uuid, outcome: DeltaFate) -> anyhow::Result<()> {
+        if outcome == DeltaFate::Discarded && self.growing.take_if(|(growing, _)| *growing == id).is_some() {
+            self.screen.end();
+            self.notice("  (taken back)").await?;
+        }
+        Ok(())
+    }
+
+    async fn complain(&mut self, refused: &ProblemFrame) -> anyhow::Result<()> {
+        if let Some(id) = refused.id.as_deref().and_then(|id| Uuid::parse_str(id).ok()) {
+            self.unsent.retain(|(unsent, ..)| *unsent != id);
+        }
+        let ProblemFrame { id, problem } = refused;
+        // Without an id and unavailable: the thread cannot go on now, but will.
+        self.failed |= id.is_some() || problem.status != 503;
+        Ok(self.screen.show(Manner::Alarm, &problem.title, &problem.detail).await?)
+    }
+}

@@ -1,0 +1,144 @@
+//! How the commands that talk to a running server find it: where it is, and with which secret.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use secrecy::{ExposeSecret, SecretString};
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::program::settings::{Settings, environment};
+use crate::program::telemetry::escaped;
+
+/// How long an answer may take.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// Which server, and who asks.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Target {
+    /// The server; THINKD_URL or the configured listen address if not given
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// The secret; THINKD_TOKEN or the configured one if not given
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+}
+
+/// A server to talk to.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// `http://host:port`, without a slash at its end.
+    pub base: String,
+    /// What opens it.
+    pub token: Option<SecretString>,
+}
+
+impl Target {
+    /// The server that the flags name, or else the configured one.
+    pub fn server(&self, settings: &Settings) -> Server {
+        let configured = settings.token.clone().or_else(|| settings.keys.first().map(|key| key.key.clone()));
+        let url = self.url.clone().or_else(|| environment().remove("THINKD_URL"));
+        let base = match &url {
+            Some(url) => http_base(url),
+            None => format!("http://{}", reachable(settings.listen)),
+        };
+        Server { base, token: self.token.clone().map(SecretString::from).or(configured) }
+    }
+}
+
+/// `ws://host/ws`, `host:2953/` and the like as `http://host:2953`.
+fn http_base(url: &str) -> String {
+    let url = match url.split_once("://") {
+        Some(("ws", rest)) => format!("http://{rest}"),
+        Some(("wss", rest)) => format!("https://{rest}"),
+        Some(_) => url.to_owned(),
+        None => format!("http://{url}"),
+    };
+    let url = url.trim_end_matches('/');
+    url.strip_suffix("/ws").unwrap_or(url).to_owned()
+}
+
+/// Where one can connect to a server that listens there: "all addresses" is none.
+pub fn reachable(listen: SocketAddr) -> SocketAddr {
+    let mut address = listen;
+    if address.ip().is_unspecified() {
+        address.set_ip(if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() });
+    }
+    address
+}
+
+impl Server {
+    /// The address of the socket.
+    pub fn socket(&self) -> String {
+        format!("{}/ws", self.base.replacen("http", "ws", 1))
+    }
+
+    /// `Bearer …`, if there is a secret.
+    pub fn authorization(&self) -> Option<String> {
+        self.token.as_ref().map(|token| format!("Bearer {}", token.expose_secret()))
+    }
+
+    /// A request for a path of it.
+    pub fn get(&self, client: &reqwest::Client, path: &str) -> reqwest::RequestBuilder {
+        let request = client.get(format!("{}{path}", self.base));
+        match self.authorization() {
+            Some(authorization) => request.header("authorization", authorization),
+            None => request,
+        }
+    }
+
+    /// What it answers to a question, as JSON.
+    pub async fn ask<T: DeserializeOwned>(
+        &self,
+        client: &reqwest::Client,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> anyhow::Result<T> {
+        let request = self.get(client, path).query(query).timeout(ANSWER);
+        let answer = request.send().await.with_context(|| self.unreachable())?;
+        Ok(self.accepted(answer).await?.json().await?)
+    }
+
+    /// The answer, unless it is a refusal: then its problem as an error.
+    pub async fn accepted(&self, answer: reqwest::Response) -> anyhow::Result<reqwest::Response> {
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let body = answer.bytes().await.unwrap_or_default();
+        let problem: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        let word = |name: &str| problem.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
+        let words: Vec<_> = [word("title"), word("detail")].into_iter().filter(|word| !word.is_empty()).collect();
+        let remedy =
+            if status.as_u16() == 401 { "; give the right token with --token, or in THINKD_TOKEN" } else { "" };
+        bail!("the server refused ({}): {}{remedy}", status.as_u16(), escaped(&words.join(": ")));
+    }
+
+    /// What to tell a person who cannot reach it.
+    pub fn unreachable(&self) -> String {
+        format!("no thinkd answers at {} (start one with `thinkd`, or name another with --url)", self.base)
+    }
+}
+
+/// Asks the configured server whether it is ready; fails if it is not. Plain TCP: it must work in the barest container.
+pub async fn healthcheck(settings: &Settings) -> anyhow::Result<()> {
+    let address = reachable(settings.listen);
+    let asked = tokio::time::timeout(Duration::from_secs(5), status_line(address)).await;
+    let status = asked.with_context(|| format!("{address} did not answer within 5 s"))??;
+    if !status.starts_with("HTTP/1.1 200") {
+        bail!("{address} is not ready: {status}");
+    }
+    Ok(())
+}
+
+async fn status_line(address: SocketAddr) -> anyhow::Result<String> {
+    let mut stream = TcpStream::connect(address).await.with_context(|| format!("nothing listens on {address}"))?;
+    let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.take(1024).read_to_end(&mut answer).await?;
+    let answer = String::from_utf8_lossy(&answer);
+    Ok(answer.lines().next().unwrap_or("no answer").to_owned())
+}

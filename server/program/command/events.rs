@@ -1,0 +1,185 @@
+//! `thinkd events`: the log as lines for people, from a running server; live with `--follow`.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use anyhow::bail;
+use futures_util::StreamExt as _;
+use lines::Lines;
+use serde::Deserialize;
+
+use super::client::{Server, Target};
+use super::say;
+use crate::event::envelope::Event;
+use crate::program::settings::Settings;
+use crate::words::id::Seq;
+
+mod lines;
+
+/// What to show.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    #[command(flatten)]
+    target: Target,
+    /// Go on with what comes
+    #[arg(short, long)]
+    follow: bool,
+    /// Only this thread and those below it
+    #[arg(long)]
+    thread: Option<String>,
+    /// Only events with any of these tags, separated by commas
+    #[arg(long, value_delimiter = ',')]
+    tags: Vec<String>,
+    /// Only events with these words
+    #[arg(long, value_name = "WORDS")]
+    text: Option<String>,
+    /// How many of the newest
+    #[arg(short = 'n', long, default_value_t = 50)]
+    limit: u32,
+    /// With the records of model calls and other details
+    #[arg(long)]
+    debug: bool,
+    /// As JSON, one event a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    items: Vec<Event>,
+    next: Option<String>,
+}
+
+/// Most events of a page.
+const PAGE: u32 = 500;
+
+/// A server that says nothing for so long (it sends a comment every 15 s) is gone.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Longest line of the stream that is read: events are far smaller.
+const LINE_MAX: usize = 64 << 20;
+
+/// Shows the newest events and, with `--follow`, those to come.
+pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
+    let server = options.target.server(settings);
+    let lines = RefCell::new(Lines::new(super::paint::is_wanted()));
+    let reader = Reader { client: reqwest::Client::new(), server: &server, options, lines };
+    let mut filters = vec![reader.filters(&options.tags)];
+    if options.debug {
+        // Debug events come only to those who ask for the tag: the union of both is all.
+        filters.push(reader.filters(&["debug".to_owned()]));
+    }
+    let mut events = Vec::new();
+    for filter in &filters {
+        events.extend(reader.newest(filter).await?);
+    }
+    events.sort_by_key(|event| event.seq);
+    events.dedup_by_key(|event| event.seq);
+    let skip = events.len().saturating_sub(options.limit as usize);
+    let after = events.last().map_or(0, |event| event.seq);
+    reader.show_all(events.split_off(skip))?;
+    if options.follow {
+        let follows = futures_util::future::try_join_all(filters.iter().map(|filter| reader.follow(filter, after)));
+        tokio::try_join!(follows, reader.show_overdue())?;
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    client: reqwest::Client,
+    server: &'a Server,
+    options: &'a Options,
+    // One task: nothing waits while it is borrowed.
+    lines: RefCell<Lines>,
+}
+
+impl Reader<'_> {
+    fn filters(&self, tags: &[String]) -> Vec<(&'static str, String)> {
+        let mut filters: Vec<_> = tags.iter().map(|tag| ("tags", tag.clone())).collect();
+        if let Some(thread) = &self.options.thread {
+            filters.extend([("thread", thread.clone()), ("subtree", "true".to_owned())]);
+        }
+        filters.extend(self.options.text.clone().map(|words| ("q", words)));
+        filters
+    }
+
+    async fn newest(&self, filter: &[(&'static str, String)]) -> anyhow::Result<Vec<Event>> {
+        let mut events = Vec::new();
+        let mut cursor = None;
+        while (events.len() as u32) < self.options.limit {
+            let missing = self.options.limit - events.len() as u32;
+            let mut query = filter.to_vec();
+            query.push(("limit", missing.min(PAGE).to_string()));
+            query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
+            let page: Page = self.server.ask(&self.client, "/events", &query).await?;
+            events.extend(page.items);
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(events)
+    }
+
+    /// Shows what comes after `after`, across lost connections. Ends only by failing: also when the log is another one.
+    async fn follow(&self, filter: &[(&'static str, String)], after: Seq) -> anyhow::Result<()> {
+        let mut last = after.to_string();
+        loop {
+            let request = self.server.get(&self.client, "/events/stream").query(filter);
+            match request.header("last-event-id", &last).send().await {
+                Ok(answer) => self.read_stream(self.server.accepted(answer).await?, &mut last).await?,
+                Err(error) => super::complain(&format!("{}: {error}; trying again", self.server.unreachable())),
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    /// Reads server-sent events until the connection is lost.
+    async fn read_stream(&self, answer: reqwest::Response, last: &mut String) -> anyhow::Result<()> {
+        let mut pieces = answer.bytes_stream();
+        let (mut buffer, mut id) = (Vec::new(), String::new());
+        while let Ok(Some(Ok(piece))) = tokio::time::timeout(SILENCE, pieces.next()).await {
+            buffer.extend_from_slice(&piece);
+            while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = buffer.drain(..=end).collect();
+                if let Some(value) = line.strip_prefix(b"id:") {
+                    id = String::from_utf8_lossy(value).trim().to_owned();
+                }
+                let Some(data) = line.strip_prefix(b"data:") else { continue };
+                let Ok(event) = serde_json::from_slice::<Event>(data) else { continue };
+                last.clone_from(&id);
+                self.show(event)?;
+            }
+            if buffer.len() > LINE_MAX {
+                bail!("{} sent a line without an end", self.server.base);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows a list: whatever goes together is there.
+    fn show_all(&self, events: Vec<Event>) -> anyhow::Result<()> {
+        if self.options.json {
+            return events.into_iter().try_for_each(|event| self.show(event));
+        }
+        let lines = self.lines.borrow_mut().list(events);
+        lines.into_iter().try_for_each(|line| Ok(say(line)?))
+    }
+
+    fn show(&self, event: Event) -> anyhow::Result<()> {
+        if self.options.json {
+            return Ok(say(serde_json::to_string(&event)?)?);
+        }
+        let lines = self.lines.borrow_mut().take(event);
+        lines.into_iter().try_for_each(|line| Ok(say(line)?))
+    }
+
+    /// Shows calls that take long by themselves.
+    async fn show_overdue(&self) -> anyhow::Result<()> {
+        loop {
+            tokio::time::sleep(lines::PATIENCE).await;
+            let lines = self.lines.borrow_mut().overdue();
+            lines.into_iter().try_for_each(say)?;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The log as lines for people: a short time, who in a colour of its own, what; a tool call and its result in one line.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::event::envelope::{Event, Modality, tag};
+use crate::program::command::paint::{ALARM, BOLD, FAINT, of_name, painted};
+use crate::program::command::words::{what, who};
+use crate::program::telemetry::escaped;
+
+/// How long a tool call that is followed live waits for its result before it is shown alone.
+pub const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Makes lines of events that come in order.
+pub struct Lines {
+    colours: bool,
+    /// Calls whose results are to come.
+    calls: Vec<(Event, Instant)>,
+}
+
+impl Lines {
+    /// Lines with or without colours.
+    pub fn new(colours: bool) -> Self {
+        Self { colours, calls: Vec::new() }
+    }
+
+    /// All lines of a list. A call without a result in it stands where it is.
+    pub fn list(&mut self, events: Vec<Event>) -> Vec<String> {
+        let mut results: HashSet<(String, String)> = HashSet::new();
+        let mut waits = vec![false; events.len()];
+        // From the end: call ids may come again in a later turn.
+        for (at, event) in events.iter().enumerate().rev() {
+            let Some(call) = call_of(event) else { continue };
+            let key = (event.thread.to_string(), call.to_owned());
+            if event.has(tag::ACTION) {
+                waits[at] = results.remove(&key)
+            } else if answers(event) {
+                results.insert(key);
+            }
+        }
+        let lines = events.into_iter().zip(waits).flat_map(|(event, waits)| match waits {
+            false if event.has(tag::ACTION) => vec![self.line(&event, None)],
+            _ => self.take(event),
+        });
+        lines.collect()
+    }
+
+    /// The lines that are due with an event.
+    pub fn take(&mut self, event: Event) -> Vec<String> {
+        if event.has(tag::ACTION) && call_of(&event).is_some() {
+            self.calls.push((event, Instant::now()));
+            return Vec::new();
+        }
+        let is_call = |(call, _): &(Event, Instant)| call.thread == event.thread && call_of(call) == call_of(&event);
+        let call = self.calls.iter().position(is_call).filter(|_| answers(&event));
+        let call = call.map(|at| self.calls.remove(at).0);
+        let mut lines = Vec::new();
+        if event.has(tag::TURN) && event.has(tag::ENDED) {
+            // Nothing more comes of these.
+            let (ended, rest) =
+                std::mem::take(&mut self.calls).into_iter().partition(|(call, _)| call.thread == event.thread);
+            self.calls = rest;
+            lines = Vec::from_iter(Vec::into_iter(ended).map(|(call, _)| self.line(&call, None)));
+        }
+        lines.push(self.line(&event, call.as_ref()));
+        lines
+    }
+
+    /// The lines of calls that have waited long enough.
+    pub fn overdue(&mut self) -> Vec<String> {
+        let (due, rest) =
+            std::mem::take(&mut self.calls).into_iter().partition(|(_, since)| since.elapsed() >= PATIENCE);
+        self.calls = rest;
+        Vec::into_iter(due).map(|(call, _)| self.line(&call, None)).collect()
+    }
+
+    /// One event as a line: when, where in the log, in which thread, who, what; a result with its call.
+    fn line(&self, event: &Event, call: Option<&Event>) -> String {
+        let paint = |codes: &[&str], text: &str| painted(self.colours, codes, text);
+        let mut name = who(event);
+        let mut said = what(event);
+        // A reply's call says only what the reply says.
+        if let Some(call) = call.filter(|_| !event.has(tag::RESPONSE)) {
+            let arguments = what(call);
+            let tool = call.tag_value("tool:").unwrap_or_default();
+            let arguments = arguments.strip_prefix(tool).unwrap_or(&arguments).trim_start();
+            said = format!("{arguments} ⇒ {said}");
+            name = if event.has(tag::FAILURE) { format!("{} (failure)", who(call)) } else { who(call) };
+        }
+        let colour = if event.has(tag::FAILURE) { ALARM } else { of_name(name.split([' ', ':']).next().unwrap_or("")) };
+        let look: &[&str] = if event.modality == Modality::State { &[FAINT] } else { &[BOLD, colour] };
+        let position = format!("{} {:>6} {}", short(event), event.seq, event.thread);
+        format!("{} {}: {}", paint(&[FAINT], &position), paint(look, &escaped(&name)), escaped(&said))
+    }
+}
+
+/// The tool call that an event belongs to.
+fn call_of(event: &Event) -> Option<&str> {
+    event.payload.get("call_id").and_then(serde_json::Value::as_str)
+}
+
+/// Whether the event says what came of a tool call.
+fn answers(event: &Event) -> bool {
+    (event.has(tag::RESULT) || event.has(tag::FAILURE)) && call_of(event).is_some()
+}
+
+/// The time of day (UTC, as in the log); with its date, if that is not today.
+fn short(event: &Event) -> String {
+    let (moment, now) = (event.ts.to_string(), crate::words::time::now().to_string());
+    let (date, time) = moment.split_at_checked(11).unwrap_or((&moment, ""));
+    let time = time.get(..8).unwrap_or(time);
+    if now.starts_with(date) { time.to_owned() } else { format!("{} {time}", date.trim_end_matches('T')) }
+}

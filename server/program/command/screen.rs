@@ -1,0 +1,244 @@
+//! Where a chat appears: plain lines, or a terminal, where what still grows (a reply, the row that says what the mind does) stands
+//! right above the line being typed and is drawn again as it changes. Everything shown came from outside: control characters are
+//! written out.
+
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rustyline::ExternalPrinter;
+use tokio::sync::mpsc;
+
+use super::keyboard::Keyboard;
+use super::paint::{self, ALARM, BOLD, FAINT, painted};
+use super::rows::{Rows, columns};
+use super::{markdown, say};
+use crate::program::telemetry::escaped;
+
+/// What is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// What the mind tells people: the output, in Markdown.
+    Reply,
+    /// What somebody else said to it.
+    Input,
+    /// What goes on inside.
+    Thought,
+    /// What the chat itself says.
+    Notice,
+    /// Something is wrong.
+    Alarm,
+}
+
+/// What stands above the line being typed and is drawn again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Live {
+    Nothing,
+    Status,
+    Reply,
+}
+
+/// Where a chat appears.
+pub enum Screen {
+    /// Lines; replies when they are whole.
+    Plain,
+    /// A terminal whose last line is being typed.
+    Terminal(Terminal),
+}
+
+/// A terminal.
+pub struct Terminal {
+    // Printing waits for the line editor, so a thread of its own does it.
+    printer: mpsc::Sender<String>,
+    keyboard: Arc<Keyboard>,
+    colours: bool,
+    live: Live,
+    /// The rows of it that can be drawn again, how many stand above those, and how many lines had been entered when they were drawn.
+    drawn: Vec<String>,
+    frozen: usize,
+    entered: u64,
+    status: Option<String>,
+}
+
+/// Prints that may wait for the line editor.
+const WAITING: usize = 64;
+
+impl Screen {
+    /// A terminal.
+    pub fn terminal(mut printer: impl ExternalPrinter + Send + 'static, keyboard: Arc<Keyboard>) -> Self {
+        let (sender, mut receiver) = mpsc::channel::<String>(WAITING);
+        std::thread::spawn(move || {
+            while let Some(text) = receiver.blocking_recv() {
+                if printer.print(text).is_err() {
+                    break;
+                }
+            }
+        });
+        Self::Terminal(Terminal {
+            printer: sender,
+            keyboard,
+            colours: paint::is_wanted(),
+            live: Live::Nothing,
+            drawn: Vec::new(),
+            frozen: 0,
+            entered: 0,
+            status: None,
+        })
+    }
+
+    /// Shows what somebody (or, without a name, the chat) says, in rows of its own.
+    pub async fn show(&mut self, manner: Manner, name: &str, text: &str) -> io::Result<()> {
+        let named = if name.is_empty() { safe(text) } else { format!("  {}: {}", escaped(name), safe(text)) };
+        match self {
+            Self::Plain if manner == Manner::Reply => say(safe(text)),
+            Self::Plain => writeln!(io::stderr().lock(), "{named}"),
+            Self::Terminal(terminal) => {
+                let rows = terminal.rows(manner, name, text);
+                if manner == Manner::Reply {
+                    terminal.status = None;
+                }
+                terminal.print_rows(rows).await
+            }
+        }
+    }
+
+    /// Shows a reply as far as it has come. On plain output nothing: replies come whole there.
+    pub async fn grow(&mut self, name: &str, text: &str) -> io::Result<()> {
+        let Self::Terminal(terminal) = self else { return Ok(()) };
+        terminal.status = None;
+        let rows = terminal.rows(Manner::Reply, name, text);
+        terminal.draw(Live::Reply, rows).await
+    }
+
+    /// Shows in one row what goes on, or takes that row away. A growing reply says it better.
+    pub async fn status(&mut self, text: Option<String>) -> io::Result<()> {
+        let Self::Terminal(terminal) = self else { return Ok(()) };
+        terminal.status = text;
+        if terminal.live == Live::Reply {
+            return Ok(());
+        }
+        let rows = terminal.status_rows();
+        let live = if rows.is_empty() { Live::Nothing } else { Live::Status };
+        terminal.draw(live, rows).await
+    }
+
+    /// Whether replies are shown as they grow.
+    pub fn grows(&self) -> bool {
+        matches!(self, Self::Terminal(_))
+    }
+
+    /// The growing reply is over; it stays where it is.
+    pub fn end(&mut self) {
+        if let Self::Terminal(terminal) = self
+            && terminal.live == Live::Reply
+        {
+            terminal.leave();
+        }
+    }
+}
+
+impl Terminal {
+    fn rows(&self, manner: Manner, name: &str, text: &str) -> Vec<String> {
+        let (margin, looks): (&str, &[&'static str]) = match manner {
+            Manner::Reply | Manner::Input => ("", &[]),
+            Manner::Thought => ("  ", &[FAINT]),
+            Manner::Notice => ("", &[FAINT]),
+            Manner::Alarm => ("  ", &[ALARM]),
+        };
+        let colour = if manner == Manner::Alarm { ALARM } else { paint::of_name(name) };
+        let lead = match name {
+            "" => String::new(),
+            name => format!("{margin}{}: ", painted(self.colours, &[BOLD, colour], &escaped(name))),
+        };
+        let wide = if name.is_empty() { 0 } else { margin.len() + columns(&escaped(name)) + 2 };
+        let hang = if name.is_empty() { margin.len() } else { margin.len() + 2 };
+        let width = self.keyboard.width.load(Ordering::SeqCst).saturating_sub(1);
+        let mut rows = Rows::new(width, self.colours, (lead, wide), hang);
+        if manner == Manner::Reply {
+            return markdown::write(text, rows);
+        }
+        rows.text(&safe(text), looks);
+        rows.finish()
+    }
+
+    fn status_rows(&self) -> Vec<String> {
+        self.status.iter().map(|text| painted(self.colours, &[FAINT], &escaped(text))).collect()
+    }
+
+    /// Rows that stay. The row that says what goes on moves below them.
+    async fn print_rows(&mut self, rows: Vec<String>) -> io::Result<()> {
+        let mut drawing = String::new();
+        if self.live == Live::Status && self.is_in_reach() {
+            drawing = up(self.drawn.len());
+        }
+        self.leave();
+        rows.iter().for_each(|row| {
+            drawing.push_str(row);
+            drawing.push('\n');
+        });
+        self.print(drawing).await?;
+        let status = self.status_rows();
+        if status.is_empty() { Ok(()) } else { self.draw(Live::Status, status).await }
+    }
+
+    /// Draws what is live as it is now, from the first row that has changed.
+    async fn draw(&mut self, live: Live, rows: Vec<String>) -> io::Result<()> {
+        if !self.is_in_reach() {
+            // A line was entered: what stood above it stays. A reply goes on below, with its last row once more, since that was not whole.
+            let shown = self.frozen + self.drawn.len();
+            let goes_on = self.live == Live::Reply && live == Live::Reply;
+            self.leave();
+            self.frozen = if goes_on { shown.saturating_sub(1) } else { 0 };
+        }
+        let rows = rows.get(self.frozen..).unwrap_or_default();
+        let same = self.drawn.iter().zip(rows).take_while(|(old, new)| old == new).count();
+        let mut drawing = up(self.drawn.len() - same);
+        for row in &rows[same..] {
+            drawing.push_str(row);
+            drawing.push('\n');
+        }
+        (self.live, self.drawn) = (live, rows.to_vec());
+        self.entered = self.keyboard.entered.load(Ordering::SeqCst);
+        // What has left the screen at its top cannot be drawn again.
+        let height = self.keyboard.height.load(Ordering::SeqCst).saturating_sub(3).max(3);
+        let gone = self.drawn.len().saturating_sub(height);
+        self.drawn.drain(..gone);
+        self.frozen += gone;
+        if self.live == Live::Nothing {
+            self.leave();
+        }
+        if drawing.is_empty() {
+            return Ok(());
+        }
+        if !drawing.ends_with('\n') {
+            // The line editor ends every print's last row: with this nothing is left of it.
+            drawing.push_str("\x1b[A\n");
+        }
+        self.print(drawing).await
+    }
+
+    /// Whether what is live still stands right above the line being typed.
+    fn is_in_reach(&self) -> bool {
+        self.live != Live::Nothing && self.entered == self.keyboard.entered.load(Ordering::SeqCst)
+    }
+
+    fn leave(&mut self) {
+        (self.live, self.frozen) = (Live::Nothing, 0);
+        self.drawn.clear();
+    }
+
+    async fn print(&self, text: String) -> io::Result<()> {
+        self.printer.send(text).await.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    }
+}
+
+/// Goes so many rows up, and clears what is there.
+fn up(rows: usize) -> String {
+    if rows == 0 { String::new() } else { format!("\x1b[{rows}A\r\x1b[J") }
+}
+
+/// The text without anything that could steer a terminal; its lines stay lines.
+pub fn safe(text: &str) -> String {
+    let lines: Vec<String> = text.replace('\t', "    ").split('\n').map(escaped).collect();
+    lines.join("\n")
+}

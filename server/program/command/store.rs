@@ -1,0 +1,93 @@
+//! `thinkd rebuild`, `backup`, `restore`: what is done to a database without a server.
+
+use crate::log::backup;
+use crate::log::store;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use secrecy::ExposeSecret as _;
+use serde_json::json;
+
+use super::say;
+use crate::event::draft::Draft;
+use crate::log::store::{Append, Store, Unread};
+use crate::program::app::open_store;
+use crate::program::settings::Settings;
+use crate::tasks::supervisor::Supervisor;
+use crate::thread::projection::project;
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id;
+use crate::words::secret::shown_url;
+
+/// Makes the derived rows anew from the log, or says whether they would differ.
+pub async fn rebuild(settings: &Settings, check: bool) -> anyhow::Result<()> {
+    let store = open_store(settings, &Supervisor::default()).await?;
+    let rebuilt = store.rebuild(check).await;
+    let told = match &rebuilt {
+        Ok(rebuilt) if !check => tell(&store, &rebuilt.unreadable).await,
+        _ => Ok(()),
+    };
+    store.close().await;
+    let rebuilt = rebuilt?;
+    told?;
+    say(format_args!("{} events read", rebuilt.events))?;
+    rebuilt.differences.iter().try_for_each(|difference| say(format_args!("  differed: {difference}")))?;
+    rebuilt.unreadable.iter().try_for_each(|it| say(format_args!("  {}", words(it))))?;
+    if check && !rebuilt.unreadable.is_empty() {
+        bail!("the log has changes that this thinkd cannot read; use the version that wrote them");
+    }
+    match (rebuilt.differences.is_empty(), check) {
+        (true, _) => Ok(say("everything was what the log says")?),
+        (false, false) => Ok(say("made anew")?),
+        (false, true) => bail!("not everything is what the log says; `thinkd rebuild` makes it so"),
+    }
+}
+
+fn words(it: &Unread) -> String {
+    let Unread { space, seq, kind, key, .. } = it;
+    format!(
+        "the change of the {kind} {key} at seq {seq} of {space} is in a form that this thinkd does not know; what was there stays"
+    )
+}
+
+/// Says in the log what of it could not be read, once.
+async fn tell(store: &Arc<dyn Store>, unreadable: &[Unread]) -> Result<(), store::Error> {
+    for it in unreadable {
+        let detail = json!({ "seq": it.seq, "kind": it.kind, "key": it.key });
+        let failure = Failure::new(FailureKind::Store, words(it)).with(detail);
+        let id = id::about(&format!("unreadable {} {}", it.space, it.seq));
+        let draft = Draft::failure(&it.thread, None, &Who::Core, &failure).with_id(id);
+        match store.append(Append::free(&it.space, vec![draft])).await {
+            // Conflict: it was said before, in other words.
+            Ok(_) | Err(store::Error::Conflict(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Copies the log and its blobs into a new file. A server may go on meanwhile.
+pub async fn backup(settings: &Settings, file: &Path) -> anyhow::Result<()> {
+    settings.check_database()?;
+    let url = settings.database.expose_secret();
+    let what = || format!("backing up {} to {}", shown_url(url), file.display());
+    let events = crate::log::backup::backup(url, file).await.with_context(what)?;
+    Ok(say(format_args!("{events} events copied to {}", file.display()))?)
+}
+
+/// Fills the configured database, which must be empty, from a backup.
+pub async fn restore(settings: &Settings, file: &Path) -> anyhow::Result<()> {
+    settings.check_database()?;
+    let url = settings.database.expose_secret();
+    let what = || format!("restoring {} into {}", file.display(), shown_url(url));
+    let made = backup::restore(url, file, project).await.with_context(what)?;
+    if !made.unreadable.is_empty() {
+        let store = open_store(settings, &Supervisor::default()).await?;
+        let told = tell(&store, &made.unreadable).await;
+        store.close().await;
+        told?;
+    }
+    made.unreadable.iter().try_for_each(|it| say(format_args!("  {}", words(it))))?;
+    Ok(say(format_args!("{} events restored; clients see a new epoch", made.events))?)
+}

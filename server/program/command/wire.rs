@@ -1,0 +1,117 @@
+//! The socket as a chat uses it: connecting, sending, and why it ended. The frames are the server's own (`edge::outgoing`).
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use futures_util::{SinkExt as _, StreamExt as _};
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+use uuid::Uuid;
+
+use super::client::Server;
+use crate::edge::outgoing::{Hello, ServerFrame};
+use crate::program::telemetry::escaped;
+use crate::words::id::ThreadId;
+
+/// How long connecting and saying hello may take.
+const ENTERING: Duration = Duration::from_secs(10);
+
+/// A connected socket.
+pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// Something said, under an id that makes saying it twice harmless.
+pub fn message(id: Uuid, thread: &ThreadId, text: &str) -> Value {
+    json!({ "type": "message", "id": id, "event_id": id, "thread": thread, "text": text })
+}
+
+/// Sends a frame. A connection that does not take it is found lost by whoever reads from it.
+pub async fn send(socket: &mut Socket, frame: &Value) {
+    let _ = socket.send(Message::text(frame.to_string())).await;
+}
+
+/// The server was there and said no: trying again would not help.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(String);
+
+/// Connects and authenticates, until the server has said hello.
+pub async fn enter(server: &Server, user: Option<&str>) -> anyhow::Result<(Socket, Hello)> {
+    let entering = async {
+        let mut socket = connect(server, user).await?;
+        loop {
+            match socket.next().await {
+                Some(Ok(Message::Text(text))) => {
+                    // A later server may say other things before.
+                    if let Ok(ServerFrame::Hello(hello)) = serde_json::from_str(&text) {
+                        return Ok((socket, hello));
+                    }
+                }
+                Some(Ok(Message::Close(frame))) => bail!("{}: {}", server.unreachable(), closed(server, frame)?),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error).with_context(|| server.unreachable()),
+                None => bail!("{}: it closed the connection", server.unreachable()),
+            }
+        }
+    };
+    tokio::time::timeout(ENTERING, entering).await.with_context(|| server.unreachable())?
+}
+
+async fn connect(server: &Server, user: Option<&str>) -> anyhow::Result<Socket> {
+    let mut request = server.socket().into_client_request().context("--url")?;
+    if user.is_none() {
+        // Without a secret something is shown all the same: a server that wants one says so at once, and does not wait for it.
+        let authorization = server.authorization().unwrap_or_else(|| "Bearer none".to_owned());
+        let value =
+            HeaderValue::from_str(&authorization).context("the token has characters that no header may have")?;
+        request.headers_mut().insert("authorization", value);
+    }
+    let mut socket = match tokio_tungstenite::connect_async(request).await {
+        Ok((socket, _)) => socket,
+        Err(tungstenite::Error::Http(answer)) if answer.status().is_client_error() => {
+            let body = answer.body().as_deref().unwrap_or_default();
+            let problem: Value = serde_json::from_slice(body).unwrap_or_default();
+            let detail = problem.get("detail").and_then(Value::as_str).unwrap_or_default();
+            return Err(refused(server, answer.status().as_u16(), detail).into());
+        }
+        Err(error) => return Err(error).with_context(|| server.unreachable()),
+    };
+    if let Some(user) = user {
+        // Only this form carries a name.
+        let token = server.token.as_ref().map_or("none", |token| token.expose_secret());
+        socket.send(Message::text(format!("{user}:{token}"))).await?;
+    }
+    Ok(socket)
+}
+
+/// What to tell a person whom the server refuses.
+fn refused(server: &Server, code: u16, detail: &str) -> Refused {
+    let base = &server.base;
+    Refused(match (code, &server.token) {
+        (401 | 4401, Some(_)) => format!(
+            "the token is wrong: {base} refused it ({code}). Give the right one with --token, or in THINKD_TOKEN"
+        ),
+        (401 | 4401, None) => format!("{base} wants a token ({code}): give it with --token, or in THINKD_TOKEN"),
+        _ => format!("{base} refused the connection ({code}): {}", escaped(detail)),
+    })
+}
+
+/// Whether the server was there and said no.
+pub fn is_refusal(error: &anyhow::Error) -> bool {
+    error.is::<Refused>()
+}
+
+/// Why the server closed the socket, if another one may be had.
+pub fn closed(server: &Server, frame: Option<tungstenite::protocol::CloseFrame>) -> anyhow::Result<String> {
+    match frame {
+        Some(frame) if matches!(u16::from(frame.code), 4401 | 4403 | 4429) => {
+            Err(refused(server, frame.code.into(), &frame.reason).into())
+        }
+        Some(frame) => Ok(format!("closed, {}", frame.code)),
+        None => Ok("closed".into()),
+    }
+}

@@ -1,0 +1,453 @@
+//! What can be configured, with its defaults, and what must not be. Where it comes from is `program/settings/sources.rs`:
+//! defaults < `thinkd.toml` < environment < flags. A key nobody knows refuses to start.
+
+use crate::edge::auth;
+use crate::edge::limits;
+use crate::edge::server;
+use crate::log::store;
+use crate::pipelines::registry;
+use crate::runtime::options;
+use crate::runtime::schedule;
+use crate::tools::catalogue;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::edge::auth::Key;
+use crate::edge::limits::ms;
+use crate::mind::action;
+use crate::mind::decision;
+use crate::model::openai;
+use crate::model::prompt::Prompts;
+use crate::pipelines::registry::Pipelines;
+use crate::thread::history;
+use crate::words::budget::Budget;
+use crate::words::id::Name;
+
+use crate::words::secret;
+
+use crate::tasks::supervisor::Supervisor;
+
+use crate::mind::turn;
+
+mod sources;
+
+pub use sources::{Environment, Flags, Loaded, environment};
+
+/// All that can be configured.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Where the server listens. Beyond loopback only with a token or keys.
+    #[serde(deserialize_with = "address")]
+    pub listen: SocketAddr,
+    /// `sqlite://FILE` or `postgres://…`.
+    #[serde(serialize_with = "without_password")]
+    pub database: SecretString,
+    /// One secret that opens the space `default`.
+    #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
+    pub token: Option<SecretString>,
+    /// Names this server answers to, besides loopback and the address it listens on; and whole origins whose pages may speak to it.
+    #[serde(deserialize_with = "list")]
+    pub hosts: Vec<String>,
+    /// A folder of prompts that replace the embedded ones of the same name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<PathBuf>,
+    /// Secrets that open the spaces they name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<Key>,
+    /// Which models answer.
+    pub models: Models,
+    /// What a turn may take.
+    pub turn: turn::Options,
+    /// How much of the log a prompt view holds.
+    pub history: history::Options,
+    /// What tools may take.
+    pub tools: Tools,
+    /// What ends a mind that does not end by itself.
+    pub budget: Budget,
+    /// What a run of a pipeline may use up.
+    pub pipelines: registry::Limits,
+    /// How threads are given to servers.
+    pub runtime: Running,
+    /// How much, how many, how long.
+    pub limits: limits::Limits,
+    /// What is written to standard error.
+    pub log: Log,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 2953)),
+            database: "sqlite://thinkd.db".into(),
+            token: None,
+            hosts: Vec::new(),
+            prompts: None,
+            keys: Vec::new(),
+            models: Models::default(),
+            turn: turn::Options::default(),
+            history: history::Options::default(),
+            tools: Tools::default(),
+            budget: Budget::default(),
+            pipelines: registry::Limits::default(),
+            runtime: Running::default(),
+            limits: limits::Limits::default(),
+            log: Log::default(),
+        }
+    }
+}
+
+/// `[models]`: an endpoint that all share, tiers, and models of single modules. Nothing configured: the offline model.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Models {
+    /// The endpoint of every model that names none itself.
+    #[serde(serialize_with = "address_shown", skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The key of that endpoint. Never sent to any other.
+    #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
+    pub api_key: Option<SecretString>,
+    /// The ordinary model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<openai::Options>,
+    /// The better one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<openai::Options>,
+    /// The one that turns text into vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<openai::Options>,
+    /// Models of single modules: `decision`, `submodule:<name>`, `pipeline:<name>`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub modules: BTreeMap<String, openai::Options>,
+}
+
+/// `[tools]`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tools {
+    /// The tools of a conversation's decision; absent: all there are but `terminate`.
+    #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Vec<Name>>,
+    /// The tools of a process; absent: all there are.
+    #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
+    pub process: Option<Vec<Name>>,
+    /// How long one tool call may take.
+    pub timeout_ms: u64,
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        Self { conversation: None, process: None, timeout_ms: 30_000 }
+    }
+}
+
+/// `[runtime]`: how threads are given to servers, and given up.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Running {
+    /// How long a thread stays with a server that says nothing more.
+    pub lease_ms: u64,
+    /// How often to look for threads that wait and nobody runs.
+    pub scan_ms: u64,
+    /// How long a commit may take. After that nobody waits for it any more, and the log is asked whether it was made.
+    pub commit_ms: u64,
+    /// How long turns that run may take to end when the server is told to stop.
+    pub grace_ms: u64,
+    /// Whether a new space begins with the built-in voices (`prompts/submodules`).
+    pub default_submodules: bool,
+    /// Most turns that run at a time.
+    pub workers: u32,
+    /// Who goes before whom when more are to run: `breadth-first` or `depth-first`.
+    pub scheduling: schedule::Order,
+}
+
+impl Default for Running {
+    fn default() -> Self {
+        Self {
+            lease_ms: 10_000,
+            scan_ms: 3_000,
+            commit_ms: 30_000,
+            grace_ms: 10_000,
+            default_submodules: true,
+            workers: 1024,
+            scheduling: schedule::Order::default(),
+        }
+    }
+}
+
+/// `[log]`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    /// Lines for people or JSON for machines.
+    pub format: LogFormat,
+    /// What is worth a line: `info`, `debug`, `thinkd=debug,warn`, …
+    pub level: String,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { format: LogFormat::Pretty, level: "info".into() }
+    }
+}
+
+/// How a log line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// A line for people.
+    Pretty,
+    /// A JSON object a line.
+    Json,
+}
+
+/// What is wrong with the configuration, in a sentence that names it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Invalid(String);
+
+impl Invalid {
+    /// Says what is wrong.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+/// The databases there are.
+const KINDS: &str = "use sqlite://FILE or postgres://USER:PASSWORD@HOST/DATABASE";
+
+fn invalid<T>(text: impl Into<String>) -> Result<T, Invalid> {
+    Err(Invalid(text.into()))
+}
+
+impl Settings {
+    /// Refuses what would start but not be safe, or not do what was meant.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if !self.listen.ip().is_loopback() && self.token.is_none() && self.keys.is_empty() {
+            let address = self.listen;
+            return invalid(format!(
+                "listen = {address} is reachable from outside, but nobody would need a key: set token (THINKD_TOKEN) or \
+                 [[keys]], or listen on 127.0.0.1"
+            ));
+        }
+        if let Some(key) = self.keys.iter().find(|key| !key.role.is_enforced()) {
+            let space = key.space.as_str();
+            return invalid(format!(
+                "[[keys]] of the space {space} has a role other than operator and admin: others are not enforced yet, and a \
+                 key must not do more than it says; remove it or make it operator"
+            ));
+        }
+        self.edge().check().map_err(Invalid)?;
+        self.check_database()?;
+        let at_least_one = [
+            ("turn.max_rounds", self.turn.max_rounds),
+            ("history.decision", self.history.decision),
+            ("history.block", self.history.block),
+            ("history.submodule_block", self.history.submodule_block),
+            ("runtime.lease_ms", self.runtime.lease_ms),
+            ("runtime.scan_ms", self.runtime.scan_ms),
+            ("runtime.commit_ms", self.runtime.commit_ms),
+            ("runtime.workers", self.runtime.workers.into()),
+            ("pipelines.at_once", self.pipelines.at_once.into()),
+            ("pipelines.nodes", self.pipelines.nodes),
+            ("pipelines.time_ms", self.pipelines.time_ms),
+        ];
+        if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
+            return invalid(format!("{key} = 0 would stop everything: it must be at least 1"));
+        }
+        let (bytes, least) = (self.history.bytes, history::BYTES_MIN);
+        if bytes < least {
+            return invalid(format!(
+                "history.bytes = {bytes} has no room for what a turn is about: it must be at least {least}"
+            ));
+        }
+        self.models.check()
+    }
+
+    /// Refuses a database of a kind that is not known. Quotes nothing of its URL but the kind: the rest may hold a secret.
+    pub fn check_database(&self) -> Result<(), Invalid> {
+        let known = ["sqlite", "postgres", "postgresql"];
+        match self.database.expose_secret().split_once(':') {
+            Some((kind, _)) if known.contains(&kind) => Ok(()),
+            Some((kind, _))
+                if kind.len() <= 20 && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') =>
+            {
+                invalid(format!("database = {kind}:… is of no kind that is known here; {KINDS}"))
+            }
+            _ => invalid(format!("database (DATABASE_URL) is no URL of a database; {KINDS}")),
+        }
+    }
+
+    /// Refuses tools that do not exist, and a conversation that could not answer.
+    pub fn check_tools(&self, prompts: &Prompts) -> Result<(), Invalid> {
+        let tools = catalogue::conversation(prompts);
+        for (key, names) in [("conversation", &self.tools.conversation), ("process", &self.tools.process)] {
+            let mut names = names.iter().flatten();
+            if let Some(name) = names.find(|name| tools.get(name.as_str()).is_none()) {
+                return invalid(format!(
+                    "tools.{key}: there is no tool {name}; there are {}",
+                    tools.names().join(", ")
+                ));
+            }
+        }
+        let Some(names) = &self.tools.conversation else { return Ok(()) };
+        if !names.iter().any(|name| name.as_str() == decision::REPLY) {
+            return invalid("tools.conversation needs reply: without it nothing that is decided reaches anybody");
+        }
+        Ok(())
+    }
+
+    /// What the runtime is to know; the pipelines are the program's.
+    pub fn runtime(&self, pipelines: Pipelines, supervisor: &Supervisor) -> options::Options {
+        options::Options {
+            turn: self.turn.clone(),
+            budget: self.budget.clone(),
+            tools: self.tools.conversation.clone(),
+            process_tools: self.tools.process.clone(),
+            workers: self.runtime.workers,
+            scheduling: self.runtime.scheduling,
+            space_share: self.edge().space_share(),
+            tool_limits: action::Limits {
+                time: ms(self.tools.timeout_ms),
+                output_bytes: self.limits.tool_output_bytes,
+                filter_tags: self.limits.filter_tags,
+                text_bytes: self.limits.text_bytes,
+                threads: self.limits.threads,
+            },
+            queue_max: self.limits.waiting_inputs,
+            submodules_max: self.limits.submodules,
+            default_submodules: self.runtime.default_submodules,
+            pipelines,
+            pipeline_limits: self.pipelines.clone(),
+            lease: ms(self.runtime.lease_ms),
+            scan: ms(self.runtime.scan_ms),
+            supervisor: supervisor.clone(),
+        }
+    }
+
+    /// What the store is to know.
+    pub fn store(&self, supervisor: &Supervisor) -> store::Options {
+        store::Options {
+            space_share: self.edge().space_share(),
+            read: ms(self.limits.read_ms),
+            commit: ms(self.runtime.commit_ms),
+            supervisor: supervisor.clone(),
+            ..store::Options::default()
+        }
+    }
+
+    /// What the boundary is to know.
+    pub fn edge(&self) -> server::Options {
+        server::Options {
+            token: self.token.clone(),
+            keys: self.keys.clone(),
+            hosts: self.hosts.clone(),
+            limits: self.limits.clone(),
+        }
+    }
+
+    /// All configured secrets, to be kept out of what is written.
+    pub fn secrets(&self) -> Vec<SecretString> {
+        let keys = self.keys.iter().map(|key| key.key.clone());
+        let api_keys = self.models.all().filter_map(|model| model.api_key.clone());
+        let addresses = self.models.all().map(|model| model.base_url.as_str()).chain(self.models.base_url.as_deref());
+        let in_addresses = addresses.chain([self.database.expose_secret()]).flat_map(secret::in_url);
+        [self.token.clone(), self.models.api_key.clone()]
+            .into_iter()
+            .flatten()
+            .chain(keys)
+            .chain(api_keys)
+            .chain(in_addresses)
+            .collect()
+    }
+
+    /// The settings as TOML, secrets redacted, with a comment a key that is not a default.
+    pub fn to_toml(&self, sources: &[(String, String)]) -> String {
+        let mut text = String::from("# What is in force. Secrets are not shown.\n");
+        for (key, source) in sources {
+            let _ = writeln!(text, "#   {key}: {source}");
+        }
+        // Our own types have nothing that TOML cannot say.
+        text + "\n" + &toml::to_string(self).unwrap_or_else(|error| format!("# cannot be shown: {error}\n"))
+    }
+}
+
+impl Models {
+    fn all(&self) -> impl Iterator<Item = &openai::Options> {
+        [&self.low, &self.high, &self.embedding].into_iter().flatten().chain(self.modules.values())
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        if let Some(name) = self.modules.keys().find(|name| !is_module(name)) {
+            return invalid(format!(
+                "[models.modules.{name:?}]: a module is decision, submodule:<name> or pipeline:<name>"
+            ));
+        }
+        let has_model = self.low.is_some() || self.high.is_some() || !self.modules.is_empty();
+        if has_model || (self.base_url.is_none() && self.api_key.is_none()) {
+            return Ok(());
+        }
+        invalid(
+            "an endpoint or a key is configured (OPENAI_BASE_URL, OPENAI_API_KEY), but no model: set THINKD_MODEL \
+             (models.low.model), or unset them to use the built-in offline model",
+        )
+    }
+}
+
+fn is_module(name: &str) -> bool {
+    let named = name.strip_prefix("submodule:").or_else(|| name.strip_prefix("pipeline:"));
+    name == "decision" || named.is_some_and(|name| Name::parse(name).is_ok())
+}
+
+// --- how single values are read and written
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(|_| {
+        serde::de::Error::custom(format!("{text:?} is no address and port, such as 127.0.0.1:2953 or [::1]:2953"))
+    })
+}
+
+/// A list, or a text with commas.
+fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        List(Vec<String>),
+        Text(String),
+    }
+    Ok(match Given::deserialize(deserializer)? {
+        Given::List(items) => items,
+        Given::Text(text) => {
+            text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+        }
+    })
+}
+
+fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Name>>, D::Error> {
+    let name = |text: String| Name::parse(&text).map_err(serde::de::Error::custom);
+    list(deserializer)?.into_iter().map(name).collect::<Result<_, _>>().map(Some)
+}
+
+fn redacted<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
+    match secret {
+        Some(secret) => auth::redacted(secret, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+fn without_password<S: Serializer>(url: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
+    secret::redacted_url(url.expose_secret(), serializer)
+}
+
+fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    match url {
+        Some(url) => secret::redacted_url(url, serializer),
+        None => serializer.serialize_none(),
+    }
+}

@@ -1,0 +1,164 @@
+//! What the program says about itself: log lines on standard error, counters at `/metrics`.
+//! What a mind does is not logged here: that is the event log.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use secrecy::{ExposeSecret, SecretString};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use super::settings::{Invalid, Log, LogFormat};
+use crate::model::openai::QUIET;
+use crate::words::secret::masked;
+
+mod repeats;
+
+use repeats::Repeats;
+
+/// Lines that wait to be written; more are dropped, and counted.
+const LINES: usize = 4096;
+/// How long the last lines may take.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// Starts logging. A level that cannot be read is the caller's configuration error.
+///
+/// Lines are written by a thread of their own: a full disk, a pipe that nobody reads or whose reader is gone costs lines, never the
+/// work that they are about.
+pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<LastLines, Invalid> {
+    let levels: Targets = format!("{QUIET},{}", log.level)
+        .parse()
+        .map_err(|error| Invalid::new(format!("log.level {:?}: {error}", log.level)))?;
+    // Short ones would hit innocent words; whoever has such a secret has none.
+    let secrets = secrets.into_iter().filter(|secret| secret.expose_secret().len() >= 4).collect();
+    // No colours from the formatter: then every control character in a line came from outside, and is escaped.
+    let (queue, waiting) = sync_channel(LINES);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
+        // It would print, and panic where that fails.
+        .log_internal_errors(false)
+        .with_writer(Careful { secrets, queue: queue.clone() });
+    let started = match log.format {
+        LogFormat::Pretty => tracing_subscriber::registry().with(levels).with(lines).try_init(),
+        LogFormat::Json => {
+            tracing_subscriber::registry().with(levels).with(lines.json().flatten_event(true)).try_init()
+        }
+    };
+    // A second start in one process (tests) keeps the first one's log.
+    let _ = started;
+    let writing = thread::Builder::new().name("log".into()).spawn(move || write_lines(&waiting));
+    writing.map_err(|error| Invalid::new(format!("the log cannot be started: {error}")))?;
+    Ok(LastLines(queue))
+}
+
+/// What the thread that writes is sent.
+enum Line {
+    Text(Vec<u8>),
+    /// All lines before it are written.
+    Written(SyncSender<()>),
+}
+
+/// Nobody hears of a line that cannot be written: there is nowhere to say it.
+fn write_lines(waiting: &Receiver<Line>) {
+    let mut repeats = Repeats::new(Instant::now());
+    let write = |text: &[u8]| drop(io::stderr().lock().write_all(text));
+    loop {
+        let line = match repeats.rest() {
+            Some(rest) => waiting.recv_timeout(rest),
+            None => waiting.recv().map_err(RecvTimeoutError::from),
+        };
+        let now = Instant::now();
+        repeats.due(now).iter().for_each(|text| write(text));
+        match line {
+            Ok(Line::Text(text)) => repeats.take(text, now).iter().for_each(|text| write(text)),
+            Ok(Line::Written(asked)) => {
+                repeats.rest_of_all(now).iter().for_each(|text| write(text));
+                // Nobody may wait any more.
+                let _ = asked.try_send(());
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// Waits, when it is dropped, until what was said is written; not for long.
+pub struct LastLines(SyncSender<Line>);
+
+impl Drop for LastLines {
+    fn drop(&mut self) {
+        let (asked, written) = sync_channel(1);
+        if self.0.try_send(Line::Written(asked)).is_ok() {
+            // Whoever reads the log may have stopped to.
+            let _ = written.recv_timeout(LAST_LINES);
+        }
+    }
+}
+
+/// Bounds of the histograms, in seconds.
+const SECONDS: [f64; 14] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
+
+/// Starts counting.
+pub fn start_metrics() -> anyhow::Result<PrometheusHandle> {
+    let handle = PrometheusBuilder::new().set_buckets(&SECONDS)?.install_recorder()?;
+    Ok(handle)
+}
+
+/// Folds what histograms have gathered, for as long as the program runs: nobody may ever ask for `/metrics`.
+pub async fn keep_metrics_small(handle: PrometheusHandle) {
+    let mut every = tokio::time::interval(Duration::from_secs(5));
+    loop {
+        every.tick().await;
+        handle.run_upkeep();
+    }
+}
+
+/// Has lines written, without secrets and without control characters.
+struct Careful {
+    secrets: Arc<[SecretString]>,
+    queue: SyncSender<Line>,
+}
+
+impl<'a> MakeWriter<'a> for Careful {
+    type Writer = &'a Self;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        self
+    }
+}
+
+impl Write for &Careful {
+    // The formatter hands over whole lines.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let mut text = masked(&escaped(String::from_utf8_lossy(line).trim_end_matches('\n')), &self.secrets);
+        text.push('\n');
+        if let Err(TrySendError::Full(_)) = self.queue.try_send(Line::Text(text.into_bytes())) {
+            metrics::counter!("thinkd_log_lines_dropped_total").increment(1);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The text with its control characters written out (`\n`, `\u{1b}`), so that it cannot steer a terminal or forge a line.
+pub fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || is_bidi(c) { safe.extend(c.escape_default()) } else { safe.push(c) }
+    }
+    safe
+}
+
+/// Characters that reorder what is shown around them.
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+}

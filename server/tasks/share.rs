@@ -1,0 +1,303 @@
+//! Places of one kind (turns, readers, pages for catching up, streams) that spaces share: one space holds at most its share of
+//! them, and who waits is served space by space, so that the crowd of one tenant costs another no more than a place's turn.
+//! What a place is for is known to who takes it.
+
+use std::collections::btree_map::BTreeMap;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::words::id::Space;
+
+mod processors;
+
+pub use processors::{Processors, Work};
+
+/// How much of what is there one space may hold: above 0, at most 1.
+pub const SPACE_SHARE: f64 = 0.75;
+
+/// Places that spaces share; cheap to clone.
+#[derive(Clone)]
+pub struct Places(Arc<Inner>);
+
+struct Inner {
+    of: &'static str,
+    all: u32,
+    most: u32,
+    // A plain mutex: held to count, never across an await.
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    free: u32,
+    tickets: u64,
+    spaces: HashMap<Space, Held>,
+    /// The spaces in which somebody waits; the first is served next.
+    round: VecDeque<Space>,
+}
+
+/// What a space has, and who waits in it, the lowest rank first.
+#[derive(Default)]
+struct Held {
+    taken: u32,
+    waiting: BTreeMap<(i64, u64), oneshot::Sender<Place>>,
+}
+
+/// One place; given back when dropped.
+pub struct Place(Option<(Arc<Inner>, Space)>);
+
+impl Places {
+    /// So many places, of which a space may hold `share` (rounded down, but one at least). `of` is their name in the metrics.
+    pub fn new(of: &'static str, places: u32, share: f64) -> Self {
+        let free = places.max(1);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within 1..=free")]
+        let most = (f64::from(free) * share).floor().clamp(1.0, f64::from(free)) as u32;
+        Self(Arc::new(Inner { of, all: free, most, state: Mutex::new(State { free, ..State::default() }) }))
+    }
+
+    /// How many there are.
+    pub fn all(&self) -> u32 {
+        self.0.all
+    }
+
+    /// How many of them one space may hold.
+    pub fn of_a_space(&self) -> u32 {
+        self.0.most
+    }
+
+    /// How many of them one space may hold.
+    pub fn most(&self) -> u32 {
+        self.0.most
+    }
+
+    /// A place, if the space may have one now.
+    pub fn try_take(&self, space: &Space) -> Option<Place> {
+        let taken = self.0.lock().take(space, self.0.most);
+        if !taken {
+            metrics::counter!("thinkd_limit_total", "limit" => self.0.of).increment(1);
+        }
+        taken.then(|| self.0.place(space.clone()))
+    }
+
+    /// Waits for a place.
+    pub async fn take(&self, space: &Space) -> Place {
+        self.take_ranked(space, 0).await
+    }
+
+    /// Waits for a place; of those who wait in the same space the lowest rank goes first, then who came first.
+    pub async fn take_ranked(&self, space: &Space, rank: i64) -> Place {
+        let place = {
+            let mut state = self.0.lock();
+            if state.take(space, self.0.most) {
+                drop(state);
+                return self.0.place(space.clone());
+            }
+            state.wait(space, rank)
+        };
+        let _waits = Waits::begin(self.0.of);
+        // The sender is dropped only with its place in it, which then goes to the next one.
+        place.await.unwrap_or(Place(None))
+    }
+}
+
+/// Counts one who waits for as long as it lives.
+struct Waits(&'static str);
+
+impl Waits {
+    fn begin(of: &'static str) -> Self {
+        metrics::gauge!("thinkd_places_awaited", "of" => of).increment(1.0);
+        metrics::counter!("thinkd_limit_total", "limit" => of).increment(1);
+        Self(of)
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        metrics::gauge!("thinkd_places_awaited", "of" => self.0).decrement(1.0);
+    }
+}
+
+impl State {
+    fn take(&mut self, space: &Space, most: u32) -> bool {
+        let taken = self.spaces.get(space).map_or(0, |held| held.taken);
+        // Whoever waits while one is free has its share already.
+        let may = self.free > 0 && taken < most;
+        if may {
+            self.free -= 1;
+            self.spaces.entry(space.clone()).or_default().taken += 1;
+        }
+        may
+    }
+
+    fn wait(&mut self, space: &Space, rank: i64) -> oneshot::Receiver<Place> {
+        let (sender, place) = oneshot::channel();
+        let held = self.spaces.entry(space.clone()).or_default();
+        if held.waiting.is_empty() {
+            self.round.push_back(space.clone());
+        }
+        self.tickets += 1;
+        held.waiting.insert((rank, self.tickets), sender);
+        place
+    }
+
+    fn give_back(&mut self, space: &Space) {
+        self.free += 1;
+        let Some(held) = self.spaces.get_mut(space) else { return };
+        held.taken -= 1;
+        if held.taken == 0 && held.waiting.is_empty() {
+            self.spaces.remove(space);
+        }
+    }
+
+    /// Gives a free place to who is next.
+    fn next(&mut self, most: u32) -> Option<(Space, oneshot::Sender<Place>)> {
+        if self.free == 0 {
+            return None;
+        }
+        let spaces = &self.spaces;
+        let at = self.round.iter().position(|space| spaces.get(space).is_none_or(|held| held.taken < most))?;
+        let space = self.round.remove(at)?;
+        let held = self.spaces.get_mut(&space)?;
+        let (_, sender) = held.waiting.pop_first()?;
+        if !held.waiting.is_empty() {
+            self.round.push_back(space.clone());
+        }
+        held.taken += 1;
+        self.free -= 1;
+        Some((space, sender))
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Counting cannot be left half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(self: &Arc<Self>, space: Space) -> Place {
+        metrics::gauge!("thinkd_places_taken", "of" => self.of).increment(1.0);
+        Place(Some((self.clone(), space)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Some((inner, mut space)) = self.0.take() else { return };
+        loop {
+            metrics::gauge!("thinkd_places_taken", "of" => inner.of).decrement(1.0);
+            let next = {
+                let mut state = inner.lock();
+                state.give_back(&space);
+                state.next(inner.most)
+            };
+            let Some((next, sender)) = next else { return };
+            match sender.send(inner.place(next.clone())) {
+                Ok(()) => return,
+                // Whoever waited has gone: the place is for the next one, in a loop because many may have gone.
+                Err(mut place) => drop(place.0.take()),
+            }
+            space = next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Poll;
+
+    use futures_util::poll;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn space(name: &str) -> Space {
+        Space::parse(name).unwrap()
+    }
+
+    #[tokio::test]
+    async fn one_space_leaves_places_to_others() {
+        let places = Places::new("tests", 4, SPACE_SHARE);
+        let (a, b) = (space("a"), space("b"));
+        let held: Vec<_> = (0..4).map_while(|_| places.try_take(&a)).collect();
+        assert_eq!(held.len(), 3);
+        let of_b = places.try_take(&b);
+        assert!(of_b.is_some());
+        assert!(places.try_take(&b).is_none(), "there are four");
+    }
+
+    #[tokio::test]
+    async fn a_share_of_one_is_everything_and_a_single_place_goes_round() {
+        let places = Places::new("tests", 2, 1.0);
+        assert_eq!((0..3).map_while(|_| places.try_take(&space("a"))).collect::<Vec<_>>().len(), 2);
+        let single = Places::new("tests", 1, SPACE_SHARE);
+        let (a, b) = (space("a"), space("b"));
+        let first = single.take(&a).await;
+        let (mut second, mut third, mut other) =
+            (Box::pin(single.take(&a)), Box::pin(single.take(&a)), Box::pin(single.take(&b)));
+        assert!(poll!(&mut second).is_pending() && poll!(&mut third).is_pending() && poll!(&mut other).is_pending());
+        drop(first);
+        let Poll::Ready(second) = poll!(&mut second) else { panic!("who came first") };
+        drop(second);
+        assert!(poll!(&mut third).is_pending(), "the other space before the rest of the first");
+        let Poll::Ready(other) = poll!(&mut other) else { panic!("the other space is next") };
+        drop(other);
+        assert!(poll!(&mut third).is_ready());
+    }
+
+    #[tokio::test]
+    async fn the_lowest_rank_of_a_space_goes_first() {
+        let places = Places::new("tests", 1, 1.0);
+        let a = space("a");
+        let first = places.take(&a).await;
+        let (mut deep, mut high) = (Box::pin(places.take_ranked(&a, 2)), Box::pin(places.take_ranked(&a, 1)));
+        assert!(poll!(&mut deep).is_pending() && poll!(&mut high).is_pending());
+        drop(first);
+        assert!(poll!(&mut deep).is_pending());
+        assert!(poll!(&mut high).is_ready());
+    }
+
+    proptest! {
+        /// Whoever takes, waits, gives up and gives back in whatever order: no place is lost or made, no space has more than its
+        /// share, and nobody waits for what is free.
+        #[test]
+        fn places_are_neither_lost_nor_made(places in 1u32..6, share in 0.2f64..=1.0, steps in prop::collection::vec((0u8..3, 0usize..4, 0usize..8), 1..80)) {
+            let all = Places::new("tests", places, share);
+            let most = all.0.most;
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(async {
+                let spaces: Vec<Space> = ["a", "b", "c", "d"].map(space).into();
+                let mut held: Vec<(usize, Place)> = Vec::new();
+                let mut waiting = Vec::new();
+                for (step, of, at) in steps {
+                    match step {
+                        0 => {
+                            let (places, space) = (all.clone(), spaces[of].clone());
+                            waiting.push((of, Box::pin(async move { places.take(&space).await })));
+                        }
+                        1 if !held.is_empty() => drop(held.swap_remove(at % held.len())),
+                        _ if !waiting.is_empty() => drop(waiting.swap_remove(at % waiting.len())),
+                        _ => {}
+                    }
+                    let mut still = Vec::new();
+                    for (of, mut take) in waiting {
+                        match poll!(&mut take) {
+                            Poll::Ready(place) => held.push((of, place)),
+                            Poll::Pending => still.push((of, take)),
+                        }
+                    }
+                    waiting = still;
+                    let count = |of: usize| u32::try_from(held.iter().filter(|(space, _)| *space == of).count()).unwrap();
+                    let free = places - (0..4).map(count).sum::<u32>();
+                    assert_eq!(all.0.lock().free, free);
+                    assert!((0..4).all(|of| count(of) <= most));
+                    assert!(free == 0 || waiting.iter().all(|(of, _)| count(*of) == most), "somebody waits for what is free");
+                }
+                drop((waiting, held));
+                assert_eq!(all.0.lock().free, places);
+                assert!(all.0.lock().spaces.is_empty(), "nothing is kept of who has gone");
+            });
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Processors that spaces share: so many of a space's tasks are polled at a time, and the others wait outside of the runtime's queue, space
+//! by space. In that queue every task has the same right: the thousand of one tenant stood before the one of another.
+
+use std::cell::Cell;
+use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use crate::words::id::Space;
+
+/// Processors that spaces share; cheap to clone.
+#[derive(Clone, Default)]
+pub struct Processors(Option<Arc<Inner>>);
+
+struct Inner {
+    most: usize,
+    // A plain mutex: held to count, never across an await.
+    state: Mutex<State>,
+}
+
+struct State {
+    free: usize,
+    /// Of every space that ever had work: they are configured, so there are few.
+    lanes: HashMap<Space, Lane>,
+    /// The spaces in which a task waits; the first is served next.
+    round: VecDeque<Space>,
+}
+
+/// What a space has, and which of its tasks wait.
+#[derive(Default)]
+struct Lane {
+    taken: usize,
+    waiting: VecDeque<Arc<Ticket>>,
+}
+
+/// A task's place in the queue.
+#[derive(Default)]
+struct Ticket(Mutex<Standing>);
+
+#[derive(Default)]
+enum Standing {
+    #[default]
+    Outside,
+    Waits(Waker),
+    Granted,
+}
+
+thread_local! {
+    /// A task of a space is being worked on this thread: what it contains needs no place of its own.
+    static WORKING: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Processors {
+    /// The threads of a runtime, of which a space may hold `share` (rounded down, but one at least); 1: they are not shared out.
+    pub fn new(threads: usize, share: f64) -> Self {
+        if share >= 1.0 {
+            return Self(None);
+        }
+        let free = threads.max(2);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "few")]
+        let most = ((free as f64 * share) as usize).max(1);
+        let state = Mutex::new(State { free, lanes: HashMap::new(), round: VecDeque::new() });
+        Self(Some(Arc::new(Inner { most, state })))
+    }
+
+    /// Work of a space: it is polled when the space may have a processor.
+    pub fn of<F: Future>(&self, space: &Space, work: F) -> Work<F> {
+        let gate =
+            self.0.as_ref().map(|inner| Gate { inner: inner.clone(), space: space.clone(), ticket: Arc::default() });
+        Work { gate, work: Box::pin(work) }
+    }
+}
+
+/// See [`Processors::of`].
+pub struct Work<F> {
+    gate: Option<Gate>,
+    work: Pin<Box<F>>,
+}
+
+struct Gate {
+    inner: Arc<Inner>,
+    space: Space,
+    ticket: Arc<Ticket>,
+}
+
+impl<F: Future> Future for Work<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.get_mut();
+        match &this.gate {
+            Some(gate) if !WORKING.get() => {
+                if !gate.enter(context) {
+                    return Poll::Pending;
+                }
+                let _working = Working::begin(gate);
+                this.work.as_mut().poll(context)
+            }
+            _ => this.work.as_mut().poll(context),
+        }
+    }
+}
+
+/// A processor that works for a space; given back when dropped.
+struct Working<'a>(&'a Gate);
+
+impl<'a> Working<'a> {
+    fn begin(gate: &'a Gate) -> Self {
+        WORKING.set(true);
+        Self(gate)
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        WORKING.set(false);
+        self.0.inner.give_back(&self.0.space);
+    }
+}
+
+impl Gate {
+    /// Whether the task may be worked now; else it is woken when it may.
+    fn enter(&self, context: &Context<'_>) -> bool {
+        let mut standing = self.ticket.lock();
+        match &mut *standing {
+            Standing::Granted => {
+                *standing = Standing::Outside;
+                return true;
+            }
+            Standing::Waits(waker) => {
+                waker.clone_from(context.waker());
+                return false;
+            }
+            Standing::Outside => {}
+        }
+        let mut state = self.inner.lock();
+        if state.take(&self.space, self.inner.most) {
+            return true;
+        }
+        state.wait(&self.space, self.ticket.clone());
+        metrics::counter!("thinkd_limit_total", "limit" => "processors").increment(1);
+        *standing = Standing::Waits(context.waker().clone());
+        false
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        let standing = std::mem::take(&mut *self.ticket.lock());
+        if matches!(standing, Standing::Granted) {
+            self.inner.give_back(&self.space);
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Counting cannot be left half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a processor back, and to who is next.
+    fn give_back(&self, space: &Space) {
+        // The lock is free again before a ticket's is taken: who begins to wait locks the two the other way round.
+        let mut next = self.lock().pass_on(space, self.most);
+        while let Some((space, ticket)) = next {
+            if ticket.grant() {
+                return;
+            }
+            // That task has gone: the processor is for the next one.
+            next = self.lock().pass_on(&space, self.most);
+        }
+    }
+}
+
+impl Ticket {
+    fn lock(&self) -> MutexGuard<'_, Standing> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes the task that waits with it; false: it has gone.
+    fn grant(&self) -> bool {
+        let waker = match std::mem::replace(&mut *self.lock(), Standing::Granted) {
+            Standing::Waits(waker) => waker,
+            Standing::Outside | Standing::Granted => return false,
+        };
+        waker.wake();
+        true
+    }
+}
+
+impl State {
+    fn take(&mut self, space: &Space, most: usize) -> bool {
+        if self.free == 0 {
+            return false;
+        }
+        let taken = match self.lanes.get_mut(space) {
+            Some(lane) => &mut lane.taken,
+            None => &mut self.lanes.entry(space.clone()).or_default().taken,
+        };
+        if *taken >= most {
+            return false;
+        }
+        *taken += 1;
+        self.free -= 1;
+        true
+    }
+
+    fn wait(&mut self, space: &Space, ticket: Arc<Ticket>) {
+        let lane = self.lanes.entry(space.clone()).or_default();
+        if lane.waiting.is_empty() {
+            self.round.push_back(space.clone());
+        }
+        lane.waiting.push_back(ticket);
+    }
+
+    /// Gives a processor back and takes it for who is next: one after the other of the spaces that have not their share.
+    fn pass_on(&mut self, space: &Space, most: usize) -> Option<(Space, Arc<Ticket>)> {
+        self.free += 1;
+        if let Some(lane) = self.lanes.get_mut(space) {
+            lane.taken -= 1;
+        }
+        let at = self.round.iter().position(|space| self.lanes.get(space).is_some_and(|lane| lane.taken < most))?;
+        let space = self.round.remove(at)?;
+        let lane = self.lanes.get_mut(&space)?;
+        let ticket = lane.waiting.pop_front()?;
+        lane.taken += 1;
+        self.free -= 1;
+        if !lane.waiting.is_empty() {
+            self.round.push_back(space.clone());
+        }
+        Some((space, ticket))
+    }
+}

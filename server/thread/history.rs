@@ -1,0 +1,266 @@
+//! The one place where events become what a model reads: which events a view holds, and how each of them is written.
+//! Pure. An event is always written the same way, and views are cut at block boundaries, so that what was sent once
+//! is a prefix of what is sent next.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::event::envelope::{Event, Modality, tag};
+use crate::log::query::{Order, Query, Show};
+use crate::log::store::ThreadRow;
+use crate::model::prompt::Prompts;
+use crate::words::id::{Seq, ThreadId};
+use crate::words::time::Timestamp;
+pub use size::{Fit, begin, fit, least};
+use writing::line;
+pub use writing::{beside, one_line};
+
+mod size;
+mod writing;
+
+/// The version of the writing below; kept with every call, so that a rebuilt view can say that it cannot be exact.
+pub const RENDERER: u64 = 3;
+
+/// How much history a view holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Visible events in the decision's view (at least; at most `block` − 1 more).
+    pub decision: u64,
+    /// Visible events in a submodule's view (at least; at most `submodule_block` − 1 more).
+    pub submodule: u64,
+    /// The decision's views begin at multiples of so many visible events of their thread; 1 cuts exactly.
+    pub block: u64,
+    /// The same of a submodule's views, which have fewer events of a turn; no more than `block` counts.
+    pub submodule_block: u64,
+    /// Most bytes of the log in a view, at least `BYTES_MIN`. What the turn is about is shortened rather than left out.
+    pub bytes: usize,
+    /// Instead of counts: only events of the last so many seconds, and what the turn is about, however old it is.
+    pub window_s: Option<u64>,
+    /// The newest so many images and sounds of a view are shown to the model; older ones are only mentioned.
+    pub media: usize,
+    /// Longer tool arguments and results are shortened to so many characters.
+    pub event_chars: usize,
+}
+
+impl Options {
+    /// At multiples of how many events a view begins.
+    pub fn block_of(&self, show: Show) -> u64 {
+        if show == Show::Heard { self.submodule_block.min(self.block) } else { self.block }
+    }
+}
+
+/// How long an entry may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lengths {
+    /// Tool arguments and results, in characters.
+    pub event_chars: usize,
+    /// Any entry, in bytes.
+    pub entry_bytes: usize,
+}
+
+impl Lengths {
+    /// Of a view that may take so many bytes: one entry never fills more than a quarter of it.
+    pub const fn of(bytes: usize, event_chars: usize) -> Self {
+        Self { event_chars, entry_bytes: bytes / 4 }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            decision: 60,
+            submodule: 60,
+            block: 300,
+            submodule_block: 32,
+            bytes: 256 << 10,
+            window_s: None,
+            media: 4,
+            event_chars: 4000,
+        }
+    }
+}
+
+/// Which events a view holds: all of its kind with `from <= seq <= upto` in its thread. Small enough to keep with every call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// What the reader may see.
+    pub show: Show,
+    /// The last seq it may hold.
+    pub upto: Seq,
+    /// How many events it holds at most.
+    pub take: u64,
+    /// How many were left out before it.
+    pub omitted: u64,
+    /// Only events since then.
+    pub since: Option<Timestamp>,
+    /// So many of the first are not shown any more, whatever the view could hold.
+    pub cleared: u64,
+}
+
+/// Most events any view holds, whatever is configured.
+pub const VIEW_MAX: u64 = 2000;
+
+/// Most events that a turn is about, with what lies between them: half of that, so that there is room for what the turn itself adds.
+pub const BATCH_MAX: usize = 1000;
+
+/// What a turn is about, with what lies between, takes at most this part of a view when it is as short as can be: so it has room,
+/// and the turn's own events beside it, in the half of a view, too, that is asked about where a provider refused the whole.
+/// One input that is larger by itself is not taken apart.
+pub const BATCH_PART: usize = 4;
+
+/// The smallest view that can be configured: an entry with the longest head, shortened, fits into a half of it.
+pub const BYTES_MIN: usize = 4096;
+
+impl Window {
+    /// The window of a decision (`Show::Visible`) or a submodule (`Show::Heard`) over a thread as its row stands.
+    /// One that thinks by itself is shown all of it, one that talks with people the newest; neither what it has cleared away.
+    pub fn over(row: &ThreadRow, whole: bool, show: Show, options: &Options, now: Timestamp) -> Self {
+        let cleared = row.standing.cleared.unwrap_or_default();
+        let (count, keep, cleared) = match show {
+            Show::Heard => (row.heard, options.submodule, cleared.heard),
+            _ => (row.visible, options.decision, cleared.visible),
+        };
+        let window_s = options.window_s.filter(|_| !whole);
+        let since = window_s.map(|s| now.micros().saturating_sub_unsigned(s.saturating_mul(1_000_000)));
+        let keep = if whole { VIEW_MAX } else { keep };
+        let omitted =
+            if since.is_some() { count.saturating_sub(VIEW_MAX) } else { cut(count, keep, options.block_of(show)) };
+        let omitted = omitted.max(cleared).min(count);
+        let take = (count - omitted).min(VIEW_MAX);
+        Self { show, upto: row.head, take, omitted: count - take, since: since.map(Timestamp::from_micros), cleared }
+    }
+
+    /// The question that fetches its events, newest first; `None` when it is empty.
+    pub fn query(&self, thread: &ThreadId) -> Option<Query> {
+        (self.take > 0).then(|| Query {
+            thread: Some(thread.clone()),
+            show: self.show,
+            since: self.since,
+            before: Some(self.upto + 1),
+            order: Order::Descending,
+            limit: u32::try_from(self.take).unwrap_or(u32::MAX),
+            ..Query::default()
+        })
+    }
+}
+
+/// How many of `count` events to leave out so that between `keep` and `keep + block - 1` remain, in whole blocks.
+pub fn cut(count: u64, keep: u64, block: u64) -> u64 {
+    let block = block.max(1);
+    count.saturating_sub(keep.min(VIEW_MAX)) / block * block
+}
+
+/// A piece of a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Block {
+    /// Words.
+    Text(String),
+    /// Media, by the hash of its bytes.
+    Blob {
+        /// SHA-256.
+        sha256: String,
+        /// The media type.
+        mime: String,
+    },
+}
+
+/// An event as views show it: always the same, so it is written once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its position.
+    pub seq: Seq,
+    /// Whether it starts a turn.
+    pub wakes: bool,
+    /// Whether it came to the thread, rather than from it.
+    pub arrives: bool,
+    line: String,
+    /// What it takes besides its text, where that is shortened.
+    around: usize,
+    /// Hash and type of the image or sound it carries.
+    media: Option<(String, String)>,
+}
+
+impl Entry {
+    /// Writes an event, shortened where it is too long.
+    pub fn of(event: &Event, lengths: Lengths, prompts: &Prompts) -> Self {
+        let (line, around) = line(event, lengths, prompts);
+        let wakes = event.wakes();
+        Self { seq: event.seq, wakes, arrives: wakes && !event.has(tag::THOUGHT), line, around, media: blob(event) }
+    }
+
+    /// How many bytes of a view it takes.
+    pub fn written(&self) -> usize {
+        self.line.len() + 1
+    }
+
+    /// How many it takes at most where its text may have so many.
+    fn at_most(&self, entry_bytes: usize) -> usize {
+        self.written().min(entry_bytes.saturating_add(self.around))
+    }
+
+    /// About how much memory it takes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.line.len()
+    }
+}
+
+/// Writes events (oldest first) as a transcript, media in their places.
+pub fn transcript(events: &[Event], omitted: u64, media: usize, lengths: Lengths, prompts: &Prompts) -> Vec<Block> {
+    let entries = events.iter().map(|event| Arc::new(Entry::of(event, lengths, prompts)));
+    joined(&Vec::from_iter(entries), Omitted { count: omitted, gap: None }, media, prompts)
+}
+
+/// What of its thread a view does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Omitted {
+    /// How many events.
+    pub count: u64,
+    /// Some of them stood before the entry at this seq; all of them before the first one, where there is none.
+    pub gap: Option<Seq>,
+}
+
+/// Entries (oldest first) as a transcript.
+pub fn joined(entries: &[Arc<Entry>], omitted: Omitted, media: usize, prompts: &Prompts) -> Vec<Block> {
+    let mut blocks = vec![];
+    let mut text = String::new();
+    let count = omitted.count.to_string();
+    if omitted.count > 0 && omitted.gap.is_none() {
+        text.push_str(&prompts.view_omitted.fill(&[("count", &count)]));
+        text.push('\n');
+    }
+    let with_media = entries.iter().filter(|entry| entry.media.is_some()).count();
+    let mut seen = 0;
+    for entry in entries {
+        if omitted.gap == Some(entry.seq) {
+            text.push_str(&prompts.view_gap.fill(&[("count", &count)]));
+            text.push('\n');
+        }
+        text.push_str(&entry.line);
+        text.push('\n');
+        if let Some((sha256, mime)) = &entry.media {
+            seen += 1;
+            if seen + media > with_media {
+                blocks.push(Block::Text(std::mem::take(&mut text)));
+                blocks.push(Block::Blob { sha256: sha256.clone(), mime: mime.clone() });
+            }
+        }
+    }
+    blocks.push(Block::Text(text));
+    blocks
+}
+
+fn blob(event: &Event) -> Option<(String, String)> {
+    if !matches!(event.modality, Modality::Image | Modality::Audio) {
+        return None;
+    }
+    let field = |key| event.payload.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some((field("blob")?, field("mime")?))
+}
+
+/// Positions as views name them: `#41, #42`.
+pub fn positions(seqs: &[Seq]) -> String {
+    seqs.iter().map(|seq| format!("#{seq}")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,249 @@
+//! How one event is written, and what makes a text of anybody's safe there: it stays in its own lines. Models, users and threads
+//! write what they like; where an entry begins and who speaks in it is said by the log alone.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::{Lengths, blob};
+use crate::event::envelope::{Event, Source, tag};
+use crate::event::process::Feedback;
+use crate::model::prompt::Prompts;
+use crate::words::id::Seq;
+use crate::words::text::breaks;
+
+/// What stands before every further line of an entry.
+const INDENT: &str = "    ";
+
+/// Whether it is not seen, but changes what is seen: control characters, and what turns the direction of writing around.
+fn hides(c: char) -> bool {
+    (c.is_control() && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Writes a character so that it can be seen, as JSON does.
+fn show(c: char, to: &mut String) {
+    // Writing to a String cannot fail; all of these take one unit.
+    let _ = write!(to, "\\u{:04x}", u32::from(c));
+}
+
+/// How far a text may be written.
+#[derive(Debug, Clone, Copy)]
+struct Most {
+    chars: usize,
+    bytes: usize,
+}
+
+/// Writes a text with `next` before every line but the first, as far as it may go. Returns how many of its characters that were.
+fn write_lines(text: &str, next: &str, most: Most, to: &mut String) -> usize {
+    if text.len() <= most.bytes.min(most.chars) && !text.chars().any(|c| breaks(c) || hides(c)) {
+        to.push_str(text);
+        return text.chars().count();
+    }
+    let begin = to.len();
+    let mut chars = text.chars().peekable();
+    let mut written = 0;
+    while let Some(c) = chars.next() {
+        let before = to.len();
+        let both = c == '\r' && chars.peek() == Some(&'\n');
+        if breaks(c) {
+            to.push('\n');
+            to.push_str(next);
+        } else if hides(c) {
+            show(c, to);
+        } else {
+            to.push(c);
+        }
+        if written >= most.chars || to.len() - begin > most.bytes {
+            to.truncate(before);
+            return written;
+        }
+        written += 1;
+        if both {
+            chars.next();
+            written += 1;
+        }
+    }
+    written
+}
+
+/// Writes a text with `next` before every line but the first, shortened with a mark where it is longer than it may be. A mark that
+/// would take more room than it saves is left out, with the shortening.
+fn write_shortened(text: &str, next: &str, most: Most, mark: impl Fn(usize, usize) -> String, to: &mut String) {
+    let begin = to.len();
+    let shown = write_lines(text, next, most, to);
+    let all = text.chars().count();
+    if shown == all {
+        return;
+    }
+    let mark = mark(shown, all);
+    let bytes = to.len() - begin + mark.len();
+    let mut whole = String::new();
+    if text.len() <= bytes && write_lines(text, next, Most { chars: usize::MAX, bytes }, &mut whole) == all {
+        to.truncate(begin);
+        to.push_str(&whole);
+    } else {
+        to.push_str(&mark);
+    }
+}
+
+/// A text in one line: breaks and what hides are written so that they can be seen.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| breaks(c) || hides(c)) {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::with_capacity(text.len());
+    text.chars().for_each(|c| if breaks(c) || hides(c) { show(c, &mut line) } else { line.push(c) });
+    Cow::Owned(line)
+}
+
+/// A text that stands beside the entries, such as somebody's prompt, in its own lines, none of which passes for an entry.
+pub fn beside(text: &str) -> String {
+    let mut lines = String::with_capacity(text.len());
+    write_lines(text, "", Most { chars: usize::MAX, bytes: usize::MAX }, &mut lines);
+    let passes = |line: &str| line.strip_prefix('#').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    if !lines.split('\n').any(passes) {
+        return lines;
+    }
+    let apart = |line| if passes(line) { format!("{INDENT}{line}") } else { line.to_owned() };
+    lines.split('\n').map(apart).collect::<Vec<_>>().join("\n")
+}
+
+/// A name in an entry's head: as it is, or as a JSON string where it could be read as anything but a name.
+fn name(text: &str) -> Cow<'_, str> {
+    let odd = |c: char| breaks(c) || hides(c) || matches!(c, '"' | '\\');
+    let is_plain = !text.is_empty()
+        && text.trim() == text
+        && !text.chars().any(odd)
+        && !text.contains(": ")
+        && !text.ends_with(':');
+    if is_plain { Cow::Borrowed(text) } else { Cow::Owned(quoted(text)) }
+}
+
+fn quoted(text: &str) -> String {
+    one_line(&Value::from(text).to_string()).into_owned()
+}
+
+/// One event: `#<seq> [<time>] <who>: <text>`, further lines indented, so that no text can pass for another entry. And what of it
+/// is not text: none is longer than `lengths` say by more than that, its head and the mark that it was shortened.
+pub(super) fn line(event: &Event, lengths: Lengths, prompts: &Prompts) -> (String, usize) {
+    let time = event.ts.to_string();
+    // To the minute: 2026-11-21 04:25
+    let time = format!("{} {}", time.get(..10).unwrap_or_default(), time.get(11..16).unwrap_or_default());
+    let mut line = format!("#{} [{time}] {}: ", event.seq, who(event));
+    let around = line.len() + mark_max(prompts);
+    if let Some(parts) = gathered(event, lengths, prompts) {
+        return (line + &parts, around);
+    }
+    let text = content(event);
+    let is_bounded = event.has(tag::ACTION) || event.has(tag::RESULT) && !event.has(tag::RESPONSE);
+    let most = Most { chars: if is_bounded { lengths.event_chars } else { usize::MAX }, bytes: lengths.entry_bytes };
+    write_shortened(&text, INDENT, most, |shown, all| mark(shown, all, event.seq, prompts), &mut line);
+    (line, around)
+}
+
+/// What came back of a gathering, where it is too long as a whole: of each part as much as of the others. `None`: it is not, or
+/// they are too many for that.
+fn gathered(event: &Event, lengths: Lengths, prompts: &Prompts) -> Option<String> {
+    /// What a part has before its text, at most.
+    const HEAD: usize = 48;
+    let text = event.text();
+    let is_long = event.has(Feedback::Gathered.as_str()) && text.len() > lengths.entry_bytes;
+    let parts = event.payload.get("results").and_then(Value::as_array).filter(|parts| is_long && !parts.is_empty())?;
+    let mut line = text.split_inclusive('>').next().unwrap_or_default().to_owned();
+    let room = lengths.entry_bytes.checked_sub(line.len())? / parts.len();
+    let most = Most { chars: usize::MAX, bytes: room.checked_sub(HEAD + mark_max(prompts))? };
+    for part in parts {
+        let text = part.get("text").and_then(Value::as_str).unwrap_or_default();
+        let failed = if part.get("ok").and_then(Value::as_bool) == Some(true) { "" } else { "failed: " };
+        let _ = write!(line, "\n{INDENT}{}: {failed}", part.get("index").and_then(Value::as_u64).unwrap_or_default());
+        let mark = |shown, all| mark(shown, all, event.seq, prompts);
+        write_shortened(text, &INDENT.repeat(2), most, mark, &mut line);
+    }
+    Some(line)
+}
+
+/// How long a mark and the line's end may be: that of the template, with numbers in it.
+fn mark_max(prompts: &Prompts) -> usize {
+    prompts.view_cut.source().as_str().len() + 64
+}
+
+fn mark(shown: usize, all: usize, seq: Seq, prompts: &Prompts) -> String {
+    let (all, shown, seq) = (all.to_string(), shown.to_string(), seq.to_string());
+    prompts.view_cut.fill(&[("shown", &shown), ("all", &all), ("seq", &seq)])
+}
+
+fn who(event: &Event) -> String {
+    let tool = name(event.tag_value("tool:").unwrap_or_default());
+    let call = name(event.payload.get("call_id").and_then(Value::as_str).unwrap_or_default());
+    let voice = event.tag_value("submodule:").map(name);
+    let of_voice = |what: String| voice.as_ref().map_or(what.clone(), |name| format!("{what} (voice {name})"));
+    if event.has(tag::RESPONSE) {
+        let partial = if event.has(tag::PARTIAL) { " (cut off)" } else { "" };
+        format!("reply{partial}")
+    } else if event.has(tag::RESULT) {
+        let failed = if event.has(tag::FAILURE) { " failed" } else { "" };
+        of_voice(format!("result {tool} {call}{failed}"))
+    } else if event.has(tag::ACTION) {
+        of_voice(format!("call {tool} {call}"))
+    } else if event.has(tag::FAILURE) {
+        match voice {
+            Some(voice) => format!("failure voice {voice}"),
+            None => format!("failure {}", name(&event.meta.tags[1..].join(" "))),
+        }
+    } else if event.has(tag::THOUGHT) {
+        "thought".to_owned()
+    } else if event.has(tag::NO_ACTION) {
+        "no action".to_owned()
+    } else if event.has(tag::QUESTION) {
+        format!("question to {}", voice.as_deref().unwrap_or("the user"))
+    } else if event.has(tag::THREAD) {
+        "system".to_owned()
+    } else if let Some(from) = event.tag_value("from:") {
+        format!("message from {}", name(from))
+    } else if event.has(tag::DECISION) {
+        "decision".to_owned()
+    } else if let Some(voice) = voice {
+        let late = if event.has(tag::LATE) { " (late)" } else { "" };
+        let follow_up = if event.has(tag::FOLLOW_UP) { " (follow-up)" } else { "" };
+        format!("voice {voice}{late}{follow_up}")
+    } else if let Some(trigger) = event.tag_value("trigger:") {
+        format!("trigger {}", name(trigger))
+    } else if event.source == Source::User {
+        user(event)
+    } else {
+        let said = event.meta.tags.first().cloned().unwrap_or_else(|| event.source.to_string());
+        name(&said).into_owned()
+    }
+}
+
+/// `user`, `user <name>`, `user senses`, `user senses <name>`.
+fn user(event: &Event) -> String {
+    let kind = if event.has("type:sensory") { "user senses" } else { "user" };
+    match event.payload.get("user").and_then(Value::as_str) {
+        None => kind.to_owned(),
+        // Not to be taken for what was perceived.
+        Some(user) if user.split(' ').next() == Some("senses") => format!("{kind} {}", quoted(user)),
+        Some(user) => format!("{kind} {}", name(user)),
+    }
+}
+
+fn content(event: &Event) -> Cow<'_, str> {
+    let text = event.text();
+    if event.has(tag::ACTION) {
+        // What a reply says stands in the reply's own entry.
+        let arguments = event.payload.get("arguments").filter(|_| !event.has("tool:reply"));
+        return arguments.map(Value::to_string).unwrap_or_default().into();
+    }
+    if let Some((_, mime)) = blob(event) {
+        let bytes = event.payload.get("bytes").and_then(Value::as_u64).unwrap_or_default();
+        let gap = if text.is_empty() { "" } else { " " };
+        return format!("({mime}, {bytes} bytes){gap}{text}").into();
+    }
+    if event.tag_value("trigger:").is_some() {
+        let rest: serde_json::Map<_, _> =
+            event.payload.iter().filter(|(k, _)| *k != "text").map(|(k, v)| (k.clone(), v.clone())).collect();
+        return if rest.is_empty() { text.into() } else { format!("{text} {}", Value::Object(rest)).into() };
+    }
+    text.into()
+}

@@ -1,0 +1,272 @@
+//! What may still be used up by a thread, by a space, and by all that goes back to one event from outside (a root). The sums are
+//! the log's; what this process has let through since it read them is added here, so that many calls at once do not slip through
+//! together. An account lives as long as a turn draws on it.
+
+use crate::log::store;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use serde_json::json;
+
+use crate::event::envelope::Event;
+use crate::event::process::Feedback;
+use crate::log::change::Spent;
+use crate::log::store::Store;
+use crate::words::budget::Budget;
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id::{Seq, Space, ThreadId};
+
+/// Accounts that are remembered before those that nobody draws on are forgotten.
+const OPEN: usize = 1024;
+
+/// Opens purses.
+pub struct Quotas {
+    store: Arc<dyn Store>,
+    budget: Arc<Budget>,
+    // A plain mutex: held for a look-up, never across an await.
+    open: Mutex<HashMap<Key, Weak<Account>>>,
+}
+
+type Key = (Space, Whose);
+
+/// Whose account it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Whose {
+    Space,
+    Thread(ThreadId),
+    Root(Seq),
+}
+
+/// What a turn draws on. Cheap to clone. The default one has no limit.
+#[derive(Clone, Default)]
+pub struct Purse {
+    accounts: Vec<Arc<Account>>,
+    root: Option<Seq>,
+}
+
+struct Account {
+    key: Key,
+    limits: [Limit; 2],
+    threads: u64,
+    store: Arc<dyn Store>,
+    // A plain mutex: held to count, never across an await.
+    sums: Mutex<Sums>,
+    /// Nobody but one turn of this process draws on it so far: there is nothing to read.
+    private: AtomicBool,
+}
+
+/// How much, of what, what that is called, and the key that says so.
+type Limit = (Option<u64>, fn(&Spent) -> u64, &'static str, &'static str);
+
+/// What is used up.
+#[derive(Default)]
+struct Sums {
+    /// As the log said when it was read, what is counted below aside; `None`: it was not read yet.
+    read: Option<Spent>,
+    /// Let through by this process since.
+    own: Spent,
+}
+
+impl Sums {
+    fn all(&self) -> Spent {
+        self.read.unwrap_or_default().with(self.own, u64::saturating_add)
+    }
+
+    fn add(&mut self, spent: Spent) {
+        self.own = self.own.with(spent, u64::saturating_add);
+    }
+
+    fn give_back(&mut self, spent: Spent) {
+        self.own = self.own.with(spent, u64::saturating_sub);
+    }
+}
+
+const CALLS: fn(&Spent) -> u64 = |spent| spent.calls;
+const TOKENS: fn(&Spent) -> u64 = |spent| spent.tokens;
+const CALL: Spent = Spent { calls: 1, tokens: 0, threads: 0 };
+const THREAD: Spent = Spent { calls: 0, tokens: 0, threads: 1 };
+
+impl Quotas {
+    /// Over a store and what may be used up.
+    pub fn new(store: Arc<dyn Store>, budget: Arc<Budget>) -> Self {
+        Self { store, budget, open: Mutex::default() }
+    }
+
+    /// What a turn of a thread draws on. `new`: its root is an event that no turn was about before.
+    pub fn open(&self, space: &Space, thread: &ThreadId, root: Option<Seq>, new: bool) -> Purse {
+        let budget = &self.budget;
+        let of_space: [Limit; 2] = [
+            (budget.space_model_calls, CALLS, "model calls", "budget.space_model_calls"),
+            (budget.space_tokens, TOKENS, "tokens", "budget.space_tokens"),
+        ];
+        let of_thread: [Limit; 2] = [
+            (budget.thread_model_calls, CALLS, "model calls", "budget.thread_model_calls"),
+            (budget.thread_tokens, TOKENS, "tokens", "budget.thread_tokens"),
+        ];
+        let of_root: [Limit; 2] = [
+            (Some(budget.root.model_calls), CALLS, "model calls", "budget.root.model_calls"),
+            (Some(budget.root.tokens), TOKENS, "tokens", "budget.root.tokens"),
+        ];
+        let whose = [
+            Some((Whose::Space, of_space, false)),
+            Some((Whose::Thread(thread.clone()), of_thread, false)),
+            root.map(|root| (Whose::Root(root), of_root, new)),
+        ];
+        let limited = whose.into_iter().flatten().filter(|(_, limits, _)| limits.iter().any(|it| it.0.is_some()));
+        let mut open = lock(&self.open);
+        if open.len() >= OPEN {
+            open.retain(|_, account| account.strong_count() > 0);
+        }
+        let accounts = limited.map(|(whose, limits, new)| {
+            let key = (space.clone(), whose);
+            if let Some(account) = open.get(&key).and_then(Weak::upgrade) {
+                account.private.store(false, Ordering::Release);
+                return account;
+            }
+            let sums = Sums { read: new.then(Spent::default), own: Spent::default() };
+            let account = Arc::new(Account {
+                key: key.clone(),
+                limits,
+                threads: budget.root.threads,
+                store: self.store.clone(),
+                sums: Mutex::new(sums),
+                private: AtomicBool::new(new),
+            });
+            open.insert(key, Arc::downgrade(&account));
+            account
+        });
+        Purse { accounts: accounts.collect(), root }
+    }
+}
+
+impl Purse {
+    /// The event from outside that what the turn does goes back to.
+    pub fn root(&self) -> Option<Seq> {
+        self.root
+    }
+
+    /// Reads what is used up, where others may have drawn on it.
+    pub async fn read(&self) -> Result<(), store::Error> {
+        for account in &self.accounts {
+            account.read().await?;
+        }
+        Ok(())
+    }
+
+    /// Why no model may be asked any more, if so.
+    pub fn spent(&self) -> Option<Failure> {
+        self.accounts.iter().find_map(|account| account.spent(&lock(&account.sums)))
+    }
+
+    /// One more model call, or why not.
+    pub fn take_call(&self) -> Result<(), Failure> {
+        for (index, account) in self.accounts.iter().enumerate() {
+            let mut sums = lock(&account.sums);
+            if let Some(failure) = account.spent(&sums) {
+                drop(sums);
+                self.accounts[..index].iter().for_each(|account| lock(&account.sums).give_back(CALL));
+                return Err(failure);
+            }
+            sums.add(CALL);
+        }
+        Ok(())
+    }
+
+    /// What a call has used.
+    pub fn used(&self, tokens: u64) {
+        self.accounts.iter().for_each(|account| lock(&account.sums).add(Spent { tokens, ..Spent::default() }));
+    }
+
+    /// One more subthread, or why not.
+    pub fn take_thread(&self) -> Result<(), Failure> {
+        let Some(account) = self.of_root() else { return Ok(()) };
+        let mut sums = lock(&account.sums);
+        let limit = account.threads;
+        if sums.all().threads >= limit {
+            let text = format!(
+                "not made: {limit} subthreads go back to the same event from outside already (budget.root.threads); there can \
+                 be more when something new comes from outside"
+            );
+            return Err(failure(text, limit, sums.all().threads, "budget.root.threads"));
+        }
+        sums.add(THREAD);
+        Ok(())
+    }
+
+    /// Subthreads that were not made after all.
+    pub fn give_back_threads(&self, threads: u64) {
+        self.of_root()
+            .into_iter()
+            .for_each(|account| lock(&account.sums).give_back(Spent { threads, ..Spent::default() }));
+    }
+
+    /// Something was stored: where it concerns another thread, that one may draw on the same root from now on, anywhere.
+    pub fn stored(&self, event: &Event, thread: &ThreadId) {
+        if event.thread != *thread || event.has(Feedback::Spawned.as_str()) {
+            self.of_root().into_iter().for_each(|account| account.private.store(false, Ordering::Release));
+        }
+    }
+
+    fn of_root(&self) -> Option<&Arc<Account>> {
+        self.accounts.iter().find(|account| matches!(account.key.1, Whose::Root(_)))
+    }
+}
+
+impl fmt::Debug for Purse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Purse").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+impl Account {
+    /// Where only this process appends the log is read once: what came since went through here.
+    async fn read(&self) -> Result<(), store::Error> {
+        let known = lock(&self.sums).read.is_some();
+        if known && (!self.store.is_shared() || self.private.load(Ordering::Acquire)) {
+            return Ok(());
+        }
+        let (space, whose) = &self.key;
+        let log = match whose {
+            Whose::Space => self.store.spent(space, None).await?,
+            Whose::Root(root) => self.store.spent(space, Some(*root)).await?,
+            Whose::Thread(thread) => {
+                let row = self.store.thread(space, thread).await?;
+                row.map_or_else(Spent::default, |row| Spent { calls: row.model_calls, tokens: row.tokens, threads: 0 })
+            }
+        };
+        let mut sums = lock(&self.sums);
+        // Of what the log has by now some was counted here already.
+        let others = log.with(sums.own, u64::saturating_sub);
+        sums.read = Some(others.with(sums.read.unwrap_or_default(), u64::max));
+        Ok(())
+    }
+
+    fn spent(&self, sums: &Sums) -> Option<Failure> {
+        let all = sums.all();
+        let (limit, of, word, key) =
+            self.limits.into_iter().find(|(limit, of, ..)| limit.is_some_and(|limit| of(&all) >= limit))?;
+        let (limit, used) = (limit.unwrap_or_default(), of(&all));
+        let text = match &self.key.1 {
+            Whose::Space => format!("the space has used up its {limit} {word} ({key}); no model is asked any more"),
+            Whose::Thread(_) => {
+                format!("the thread has used up its {limit} {word} ({key}); no model is asked any more")
+            }
+            Whose::Root(root) => format!(
+                "all that goes back to event #{root} has used up its {limit} {word} ({key}); no model is asked before something \
+                 new comes from outside"
+            ),
+        };
+        Some(failure(text, limit, used, key))
+    }
+}
+
+fn failure(text: String, limit: u64, used: u64, key: &str) -> Failure {
+    Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "used": used, "key": key }))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic while one of these short locks was held left at worst a count that is off by one.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,137 @@
+//! A thread as its settings say: what it was created with. What became of it is its row (`store::ThreadRow`).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::words::id::{Name, ThreadId};
+
+/// What new client input does while a turn runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    /// It waits for the next turn.
+    #[default]
+    Enqueue,
+    /// The turn is cut off; the next one has both.
+    Interrupt,
+    /// It is refused.
+    Reject,
+}
+
+/// What kind of process a thread is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// It talks with people, and waits for them.
+    #[default]
+    Conversation,
+    /// It thinks by itself: it goes on until it waits or ends.
+    Process,
+}
+
+/// When what a turn wants done to other threads and to its contacts takes effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Commit {
+    /// All of it with the turn's end, or none of it.
+    #[default]
+    Deferred,
+    /// As soon as it is said.
+    Immediate,
+}
+
+/// How a thread's decision says what it wants done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// By tool calls.
+    Tools,
+    /// In text, by elements of the thinking language.
+    Xml,
+    /// By tool calls; in an answer without any, by elements, which a conversation is taught when it called no tool.
+    Auto,
+}
+
+/// A subthread that was sent out together with others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gathered {
+    /// The gathering, in the parent.
+    pub id: String,
+    /// Which of them it is, from 0.
+    pub index: u64,
+}
+
+/// What a thread was created with; everything absent is as configured.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Settings {
+    /// A line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// It is a run of this pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<Name>,
+    /// Whether it talks with people or thinks by itself.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub kind: Kind,
+    /// When what it wants done takes effect.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub commit: Commit,
+    /// How it says what it wants done; absent: as configured, or else a conversation by tool calls, a
+    /// process either way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+    /// Its turns go in sub-steps, each of which asks for what is missing.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub substeps: bool,
+    /// The thread that made it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spawned_by: Option<ThreadId>,
+    /// Its parent waits for it together with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gathered: Option<Gathered>,
+    /// What the decision is told besides its own prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// The voices it hears; absent: see `hears`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submodules: Option<Vec<Name>>,
+    /// What new input does to a running turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+    /// Whether its decision uses the high tier.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub high_tier: bool,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Settings {
+    /// What a subthread takes over from the thread that makes it.
+    #[must_use]
+    pub fn for_child(self) -> Self {
+        let Self { commit, language, substeps, high_tier, .. } = self;
+        Self { commit, language, substeps, high_tier, ..Self::default() }
+    }
+
+    /// Whether it hears this voice: a process only those that are listed, a conversation all unless some are.
+    pub fn hears(&self, voice: &Name) -> bool {
+        self.submodules.as_ref().map_or(!self.is_process(), |heard| heard.contains(voice))
+    }
+
+    /// Whether it thinks by itself.
+    pub fn is_process(&self) -> bool {
+        self.kind == Kind::Process
+    }
+
+    /// How it says what it wants done; `configured` where it leaves that open.
+    pub fn language(&self, configured: Option<Language>) -> Language {
+        self.language.or(configured).unwrap_or(if self.is_process() { Language::Auto } else { Language::Tools })
+    }
+
+    /// The settings in a thread's row. What cannot be read is as if absent: an older or newer server wrote it.
+    pub fn of(row: &Value) -> Self {
+        serde_json::from_value(row.clone()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,126 @@
+//! What went wrong inside: one shape, which becomes an event in the thread it concerns.
+//! Errors shown to clients are problems (`edge/problem.rs`).
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::id::Name;
+
+/// What sort of thing failed. The wire word is `Display`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// A time limit passed.
+    Timeout,
+    /// The model's provider answered with an error, or unreadably.
+    Model,
+    /// A tool refused, failed, or does not exist.
+    Tool,
+    /// Model output that could not be read as actions.
+    Interpreter,
+    /// A budget or limit is used up.
+    Budget,
+    /// An effect may or may not have happened.
+    OutcomeUnknown,
+    /// A node of a pipeline failed.
+    Node,
+    /// The store failed.
+    Store,
+    /// A defect of ours (a panic), contained.
+    Internal,
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Timeout => "timeout",
+            Self::Model => "model",
+            Self::Tool => "tool",
+            Self::Interpreter => "interpreter",
+            Self::Budget => "budget",
+            Self::OutcomeUnknown => "outcome_unknown",
+            Self::Node => "node",
+            Self::Store => "store",
+            Self::Internal => "internal",
+        })
+    }
+}
+
+/// Who failed; becomes a tag.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Who {
+    /// The decision of a turn.
+    Decision,
+    /// A submodule, by name.
+    Submodule(Name),
+    /// A tool, by the name the model used.
+    Tool(String),
+    /// A pipeline, by name.
+    Pipeline(Name),
+    /// The core itself.
+    Core,
+}
+
+impl fmt::Display for Who {
+    /// `decision`, `submodule:<name>`, `tool:<name>`, `pipeline:<name>`, `core`: the tag, and the `module` of call records.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decision => f.write_str("decision"),
+            Self::Submodule(name) => write!(f, "submodule:{name}"),
+            Self::Tool(name) => write!(f, "tool:{name}"),
+            Self::Pipeline(name) => write!(f, "pipeline:{name}"),
+            Self::Core => f.write_str("core"),
+        }
+    }
+}
+
+/// One failure: what, whether trying again may help, and a sentence for the reader.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{text}")]
+pub struct Failure {
+    /// The sort of failure.
+    pub kind: FailureKind,
+    /// What went wrong, with what, and what to do.
+    pub text: String,
+    /// Whether the same thing may succeed later.
+    pub retryable: bool,
+    /// Further facts (status, limits, …); null when there are none.
+    pub detail: Value,
+}
+
+impl Failure {
+    /// A failure that trying again will not cure, without further facts.
+    pub fn new(kind: FailureKind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into(), retryable: false, detail: Value::Null }
+    }
+
+    /// The same, marked as worth another try.
+    #[must_use]
+    pub fn retryable(mut self) -> Self {
+        self.retryable = true;
+        self
+    }
+
+    /// Whether a provider refused to read so much.
+    pub fn is_too_long(&self) -> bool {
+        self.detail.get("reason").and_then(Value::as_str) == Some(TOO_LONG)
+    }
+
+    /// The same, with further facts.
+    #[must_use]
+    pub fn with(mut self, detail: Value) -> Self {
+        self.detail = detail;
+        self
+    }
+}
+
+/// The reason of a failure by which a provider says that it takes no request of that length.
+pub const TOO_LONG: &str = "too_long";
+
+/// A thread has talked to itself for too long.
+pub fn self_messages(limit: u64) -> Failure {
+    let text = format!(
+        "the thread has sent itself {limit} messages in a row (budget.self_messages); it waits for something from outside"
+    );
+    Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }))
+}
