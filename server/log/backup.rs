@@ -11,8 +11,10 @@ use sqlx::{ConnectOptions, Connection};
 
 use super::append::Position;
 use super::sql::{self, EventRow, Writes};
-use super::store::{Error, Project, Rebuilt};
+use super::store::{Error, Project, Rebuilt, Unread};
 use super::{postgres, sqlite};
+
+mod seal;
 
 /// Why a log was not copied. For the person who asked for it: a request never does.
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +116,13 @@ pub async fn backup(url: &str, file: &Path) -> Result<u64, NotCopied> {
         return Err(NotCopied::refused(format!("there is no database {}; {NAME_ANOTHER}", log.display())));
     }
     make(file, log.as_deref())?;
-    let result = copied(url, file).await;
+    let result = match copied(url, file).await {
+        Ok(events) => match seal::seal(file) {
+            Ok(()) => Ok(events),
+            Err(error) => Err(NotCopied::refused(format!("{} cannot be written: {error}", file.display()))),
+        },
+        error => error,
+    };
     if result.is_err() {
         // Half a backup is none; that it cannot be removed either changes nothing about the error.
         let _ = std::fs::remove_file(file);
@@ -123,7 +131,7 @@ pub async fn backup(url: &str, file: &Path) -> Result<u64, NotCopied> {
 }
 
 async fn copied(url: &str, file: &Path) -> Result<u64, NotCopied> {
-    let mut target = sqlite::new_backup(file).await?;
+    let mut target = sqlite::new_backup(file, seal::SEALED).await?;
     let result = fill(url, &mut target).await;
     let closed = target.close().await.map_err(sql::error);
     let events = result?;
@@ -168,9 +176,27 @@ fn check(file: &Path, log: Option<&Path>) -> Result<(), NotCopied> {
     Err(NotCopied::refused(why))
 }
 
+/// What was restored.
+#[derive(Debug)]
+pub struct Restored {
+    /// Events read.
+    pub events: u64,
+    /// Rows whose last change cannot be read.
+    pub unreadable: Vec<Unread>,
+    /// Whether the backup had a checksum, which was compared.
+    pub checked: bool,
+}
+
 /// Fills the empty database behind a URL from a backup; what was read. Clients see a new epoch.
-pub async fn restore(url: &str, file: &Path, project: Project) -> Result<Rebuilt, NotCopied> {
+pub async fn restore(url: &str, file: &Path, project: Project) -> Result<Restored, NotCopied> {
     check(file, file_of(url)?.as_deref())?;
+    // First of all: of a backup that is damaged nothing is restored.
+    let checked = seal::check(file)?;
+    let Rebuilt { events, unreadable, .. } = fill_from(url, file, project).await?;
+    Ok(Restored { events, unreadable, checked })
+}
+
+async fn fill_from(url: &str, file: &Path, project: Project) -> Result<Rebuilt, NotCopied> {
     let mut source = sqlite::open_backup(file).await?;
     if is_postgres(url) {
         let mut target = postgres::connect(&postgres::options(url)?).await?;

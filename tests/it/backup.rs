@@ -77,3 +77,82 @@ on_both!(a_restore_that_cannot_be_done_says_what_is_wrong_and_harms_nothing, |me
         done(target.url(), &folder, &["restore", "made"]).await;
     }
 });
+
+/// A backup, what it is made into, and what is said of that.
+type Damage<'a> = (&'a str, fn(&mut Vec<u8>), &'a str);
+
+// Nothing of a backup is used that is not as it was written.
+on_both!(a_backup_that_was_damaged_or_cut_is_refused_before_anything_is_restored, |medium| {
+    let (folder, stub) = (Folder::new(), Stub::start().await);
+    let mut app = App::start(medium, &stub).await;
+    app.tell("a word that may become another one").await;
+    let events = app.log().await.len();
+    assert!(app.stop().await.success());
+    done(app.database(), &folder, &["backup", "made"]).await;
+    let made = std::fs::read(folder.path().join("made")).unwrap();
+    let damages: [Damage; 11] = [
+        (
+            "a bit in a message",
+            |it| {
+                let at = it.windows(6).position(|bytes| bytes == b"become").unwrap();
+                it[at] ^= 1;
+            },
+            "checksum",
+        ),
+        (
+            "a bit in the middle",
+            |it| {
+                let at = it.len() / 2;
+                it[at] ^= 0x40
+            },
+            "checksum",
+        ),
+        ("the head's last bit", |it| it[63] ^= 1, "checksum"),
+        (
+            "a bit of the seal's beginning",
+            |it| {
+                let at = it.len() - 48;
+                it[at] ^= 1
+            },
+            "checksum",
+        ),
+        (
+            "a bit of the hash",
+            |it| {
+                let at = it.len() - 1;
+                it[at] ^= 1
+            },
+            "checksum",
+        ),
+        ("one more byte", |it| it.push(0), "checksum"),
+        ("half of it", |it| it.truncate(it.len() / 2), "is cut"),
+        ("its last byte", |it| it.truncate(it.len() - 1), "is cut"),
+        ("its seal", |it| it.truncate(it.len() - 48), "is cut"),
+        ("all but a few bytes", |it| it.truncate(20), "is cut"),
+        ("everything", |it| it.clear(), "is cut"),
+    ];
+    for target in Medium::each().await {
+        for (what, damage, says) in damages {
+            let mut damaged = made.clone();
+            damage(&mut damaged);
+            std::fs::write(folder.path().join("damaged"), damaged).unwrap();
+            let (code, said) =
+                app::ran(folder.path(), &[("DATABASE_URL", target.url())], &["restore", "damaged"]).await;
+            assert!(code == Some(1) && said.contains(says), "{what}: {said}");
+        }
+        let (code, said) = app::ran(folder.path(), &[("DATABASE_URL", target.url())], &["restore", "made"]).await;
+        assert!(code == Some(0) && said.contains(&format!("{events} events restored")), "control: {said}");
+        assert!(!said.contains("checksum"), "{said}");
+    }
+    // As they were made before there were checksums.
+    let mut old = made;
+    old.truncate(old.len() - 48);
+    old[60..64].fill(0);
+    for target in Medium::each().await {
+        std::fs::write(folder.path().join("old"), &old).unwrap();
+        let (code, said) = app::ran(folder.path(), &[("DATABASE_URL", target.url())], &["restore", "old"]).await;
+        assert!(code == Some(0) && said.contains("old has no checksum"), "{said}");
+        std::fs::write(folder.path().join("cut"), &old[..old.len() - 1]).unwrap();
+        refused(target.url(), &folder, &["restore", "cut"], &["is cut"]).await;
+    }
+});

@@ -212,12 +212,14 @@ async fn flush_every_commit(connection: &mut SqliteConnection) -> Result<(), sql
 /// The incarnation that marks a file as a backup: it has events and blobs, but no rows.
 const BACKUP: i64 = -1;
 
-/// A new file for a backup.
-pub(in crate::log) async fn new_backup(file: &Path) -> Result<SqliteConnection, Error> {
+/// A new file for a backup, whose head has this version.
+pub(in crate::log) async fn new_backup(file: &Path, version: u32) -> Result<SqliteConnection, Error> {
     let options = SqliteConnectOptions::new().filename(file).create_if_missing(true).disable_statement_logging();
     let mut connection = new_file(&options, file).await?;
     let marked = sqlx::query("update log set incarnation = $1").bind(BACKUP);
     marked.execute(&mut connection).await.map_err(|error| named(file, sql::error(error)))?;
+    let version = sqlx::AssertSqlSafe(format!("pragma user_version = {version}"));
+    sqlx::raw_sql(version).execute(&mut connection).await.map_err(|error| named(file, sql::error(error)))?;
     Ok(connection)
 }
 

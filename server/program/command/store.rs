@@ -89,5 +89,11 @@ pub async fn restore(settings: &Settings, file: &Path) -> anyhow::Result<()> {
         told?;
     }
     made.unreadable.iter().try_for_each(|it| say(format_args!("  {}", words(it))))?;
+    if !made.checked {
+        let shown = file.display();
+        say(format_args!(
+            "{shown} has no checksum, as an older thinkd made it: damage that can be read is not noticed"
+        ))?;
+    }
     Ok(say(format_args!("{} events restored; clients see a new epoch", made.events))?)
 }
