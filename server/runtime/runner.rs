@@ -41,13 +41,15 @@ struct Trouble {
     unsaid: Option<store::Error>,
     /// A lease that could not be given back.
     held: Option<Fence>,
-    /// How often a turn was begun in vain.
+    /// How often a turn was begun in vain for what it does itself.
     tries: u32,
+    /// How often one was because the database was away, full or busy: that says nothing about the turn.
+    away: u32,
     /// A turn has ended, and nobody has looked whether waits that follow from it are of any use.
     waits: bool,
 }
 
-/// So often is a turn begun when the store fails in the middle of it: every time, models are asked again.
+/// So often is a turn begun whose events the store does not take: every time, models are asked again.
 pub(super) const TRIES: u32 = 5;
 
 /// What a turn that ended like this comes to. One that was left is as if its lease were lost.
@@ -89,6 +91,9 @@ impl Runtime {
     /// Runs a thread's turns until it has nothing to do.
     async fn look_after(self, key: (Space, ThreadId)) {
         const PAUSE: Duration = Duration::from_millis(50);
+        const MOST: Duration = Duration::from_secs(5);
+        // Where turns fail although the store says that it works: every time, models are asked in vain.
+        const RARELY: Duration = Duration::from_secs(60);
         let (mut pause, mut woken, mut trouble) = (PAUSE, true, Trouble::default());
         loop {
             if let Some(active) = lock(&self.0.active).get_mut(&key) {
@@ -111,7 +116,9 @@ impl Runtime {
                 }
                 tokio::select! {
                     () = self.0.all.cancelled() => {}
-                    () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_secs(5)),
+                    () = tokio::time::sleep(pause) => {
+                        pause = (pause * 2).min(if trouble.away > TRIES { RARELY } else { MOST });
+                    }
                 }
             }
             let stopping = self.0.draining.load(Ordering::Acquire) || self.0.all.is_cancelled();
@@ -173,7 +180,7 @@ impl Runtime {
             active.begin(&stop);
             self.hint_status(space, thread, Status::Thinking, 0);
         }
-        let turn = self.take_turn(&row, voices, fence.clone(), stop.clone(), trouble.tries);
+        let turn = self.take_turn(&row, voices, fence.clone(), stop.clone(), trouble);
         let looked = match told {
             None => turn.await,
             Some(told) => tokio::select! {
@@ -190,10 +197,12 @@ impl Runtime {
             Ok(Looked::Nothing) => trouble.held = Some(fence),
             Err(error) => {
                 trouble.held = Some(fence);
-                // What the database refuses it will refuse again.
-                let lasting = matches!(error, store::Error::Broken(_) | store::Error::Conflict(_));
-                let lasting = if lasting { TRIES } else { 0 };
-                trouble.tries = lasting.max(trouble.tries + 1);
+                match error {
+                    // What the database refuses it will refuse again.
+                    store::Error::Broken(_) | store::Error::Conflict(_) => trouble.tries = TRIES.max(trouble.tries + 1),
+                    store::Error::Unmet(_) | store::Error::TooDear => trouble.tries += 1,
+                    store::Error::Unavailable(_) => trouble.away += 1,
+                }
             }
         }
         self.give_back(trouble).await?;
@@ -227,8 +236,12 @@ impl Runtime {
     /// Says in the log what went wrong, before a model is asked again: a store that cannot take this cannot take a turn.
     async fn put_right(&self, (space, thread): &(Space, ThreadId), trouble: &mut Trouble) -> Result<(), store::Error> {
         self.give_back(trouble).await?;
+        if trouble.away > 0 {
+            // What a turn leads to may be larger than what is said here: the store is asked for as much as it refused last.
+            self.0.store.ping().await?;
+        }
         // After so many the thread cannot even be read, and the log need not be filled with it.
-        if trouble.unsaid.is_some() && trouble.tries <= TRIES {
+        if trouble.unsaid.is_some() && trouble.tries.max(trouble.away) <= TRIES {
             let text = "the log could not be read or written while the thread was run; it goes on where it was";
             let failure = Failure::new(FailureKind::Store, text).retryable();
             let failure = Draft::failure(thread, None, &Who::Core, &failure);
@@ -262,7 +275,7 @@ impl Runtime {
         mut voices: Vec<SubmoduleRow>,
         fence: Fence,
         stop: Arc<Stop>,
-        tries: u32,
+        &Trouble { tries, away, .. }: &Trouble,
     ) -> Result<Looked, store::Error> {
         let (space, thread) = (fence.space.clone(), row.thread.clone());
         let settings = Settings::of(&row.settings);
@@ -283,7 +296,7 @@ impl Runtime {
                 settled = self.settle(&fence.space, row, number, &batch).await?;
                 // What is slept through has its turn later, and what it may cost is whole until then.
                 let root = if settled.news { root(row, &batch.events) } else { row.standing.root };
-                let is_new = tries == 0 && is_unused(row, root, &seqs);
+                let is_new = tries.max(away) == 0 && is_unused(row, root, &seqs);
                 let purse = self.0.quotas.open(&space, &thread, root, is_new);
                 let mut turn = Turn::new(number, seqs, names, options, budget).of(&settings);
                 batch.cancel.iter().for_each(|event| turn.apply(event));

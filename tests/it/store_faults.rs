@@ -215,6 +215,64 @@ on_both!(d4_57_a_server_that_refuses_messages_is_not_ready, |medium| {
     assert_eq!(ready(&app).await, 200);
 });
 
+// A disk that has room for what is small, but not for the reply: that is not the turn's fault, and no model is asked in vain.
+on_both!(a_turn_is_not_given_up_for_a_full_disk, |medium| {
+    if !can_fail(&medium) {
+        return;
+    }
+    let (stub, held) = (Stub::start().await, Gate::new());
+    let large = "x".repeat(60 << 10);
+    // In one piece: a large answer takes its time otherwise.
+    let setup = Setup::new(medium, &stub).env("THINKD_MODELS__LOW__STREAM", false);
+    stub.script(decision, [reply(&large).held(&held)]);
+    stub.on(decision, reply(&large));
+    let app = setup.start().await;
+    let mut socket = app.socket().await;
+    socket.say("go").await;
+    stub.request(decision).await;
+    leave_room(&app, 48 << 10).await;
+    held.open();
+    socket.problem().await;
+    until_ready(&app, 503).await;
+    tokio::time::sleep(ms(3000)).await;
+    assert!(stub.count(decision) <= 2, "{} were asked in vain", stub.count(decision));
+    make_room(&app).await;
+    assert_eq!(said(&socket.response().await), large);
+    let ended = socket.turn_ended().await;
+    assert_eq!(ended["payload"]["outcome"], "done", "{ended}");
+    envelope::check_turns(&app.public_log().await, "main");
+});
+
+/// The store works for everything but this turn, and says that it is full: it may be better soon, and the turn is not given up.
+#[tokio::test]
+async fn a_turn_is_not_given_up_however_often_the_store_is_full() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let stub = Stub::start().await;
+    stub.on(decision, reply("poison"));
+    let app = App::start(medium, &stub).await;
+    faults::execute(
+        &app,
+        "create function no_room() returns trigger language plpgsql as $$ begin raise 'full' using errcode = '53100'; end $$; \
+         create trigger no_room before insert on events for each row when (new.payload like '%poison%') execute function no_room()",
+    )
+    .await;
+    let mut socket = app.socket().await;
+    socket.say("go").await;
+    within("more tries than a turn has", async {
+        while stub.count(decision) < 7 {
+            tokio::time::sleep(ms(20)).await;
+        }
+    })
+    .await;
+    faults::execute(&app, "drop trigger no_room on events").await;
+    assert_eq!(said(&socket.response().await), "poison");
+    let ended = socket.turn_ended().await;
+    assert_eq!(ended["payload"]["outcome"], "done", "{ended}");
+    let log = app.public_log().await;
+    assert!(with(&log, &["failure"]).len() <= 6, "the log is not filled with it: {}", story(&log));
+    envelope::check_turns(&log, "main");
+}
+
 /// Somebody tidies up under a server that runs: SQLite would go on writing to what nobody finds any more.
 #[tokio::test]
 async fn a_file_that_goes_while_it_is_in_use_stops_appends_and_nothing_is_lost() {
