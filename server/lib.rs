@@ -20,6 +20,7 @@ pub mod event {
     pub mod gather;
     pub mod intent;
     pub mod process;
+    pub mod rest;
     pub mod run;
 }
 /// What runs in the background, and who may take how much of the machine.

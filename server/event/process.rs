@@ -225,13 +225,6 @@ impl Event {
         Part::deserialize(part).ok()
     }
 
-    /// Its thread has ended, and those below it end now: until when somebody sees to that.
-    pub fn ends_below(&self) -> Option<Timestamp> {
-        let is = self.has("set:timer") && self.payload.get("key").and_then(Value::as_str) == Some(ENDING);
-        let due = self.payload.get("change").filter(|_| is)?.get("due")?;
-        Timestamp::deserialize(due).ok()
-    }
-
     /// What it means to a thread that waits; `None` when it wakes nobody.
     pub fn waking(&self) -> Option<Waking> {
         if !self.wakes() {
@@ -378,13 +371,6 @@ impl Draft {
         Some(Self::changed(thread, "timer", WAIT, change))
     }
 
-    /// The timer of a thread that has ended, and those below it not yet: until when somebody sees to them, and nobody else has to.
-    /// `None`: all of them have ended.
-    pub fn ends_below(thread: &ThreadId, until: Option<Timestamp>) -> Self {
-        let change = until.map(|due| json!({ "due": due, "note": "what is below the thread ends with it" }));
-        Self::changed(thread, "timer", ENDING, change.unwrap_or(Value::Null))
-    }
-
     /// The same, ending whatever wait the thread is in.
     #[must_use]
     pub fn overruling(self) -> Self {
@@ -433,7 +419,5 @@ pub fn described(text: &str) -> String {
 
 /// The name of the timer that ends a wait. No name that a thread can give.
 pub const WAIT: &str = "wait!";
-/// The name of the timer that stands for threads which are yet to end with the one above them. No name that a thread can give.
-pub const ENDING: &str = "ending!";
 /// What the names of timers begin with that end a gathering.
 pub const GATHER: &str = "gather!";

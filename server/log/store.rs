@@ -400,8 +400,14 @@ pub trait Store: Send + Sync + 'static {
     /// Threads by id, those after `after`, at most `limit`.
     async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, Error>;
 
-    /// Threads below a thread that have not ended, by id, at most `limit`.
-    async fn below(&self, space: &Space, thread: &ThreadId, limit: u32) -> Result<Vec<ThreadRow>, Error>;
+    /// Threads below a thread that have not ended, by id, those after `after`, at most `limit`.
+    async fn below(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        after: Option<&ThreadId>,
+        limit: u32,
+    ) -> Result<Vec<ThreadRow>, Error>;
 
     /// What all that goes back to an event has used (its root), or (`None`) all of a space, as far as it is in the log.
     async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, Error>;
@@ -419,8 +425,15 @@ pub trait Store: Send + Sync + 'static {
     /// A thread's contacts by name.
     async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<ContactRow>, Error>;
 
-    /// The threads that have one of these among their contacts, each behind that one, by id; at most `limit`.
-    async fn holders(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, Error>;
+    /// The threads that have one of these among their contacts, each behind that one, by id; of each those behind this id, at most
+    /// `limit`.
+    async fn holders(
+        &self,
+        space: &Space,
+        of: Span<'_>,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<(ThreadId, ThreadId)>, Error>;
 
     /// The threads that wait for one of these and nobody else, each behind that one, by id; at most `limit`.
     async fn awaiting(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, Error>;

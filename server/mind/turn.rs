@@ -20,11 +20,13 @@ mod acting;
 mod closing;
 mod dependents;
 pub mod driver;
+mod ends;
 pub mod step;
 pub mod stop;
 mod voices;
 
-pub use dependents::{Below, PARENT_ENDED, dismissed, ending, ending_below, out_of_reach, stuck, taken};
+pub use dependents::{out_of_reach, stuck};
+pub use ends::{Below, PARENT_ENDED, dismissed, ending, rest_of_end, taken};
 
 /// How turns go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

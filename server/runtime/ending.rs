@@ -1,20 +1,24 @@
-//! The end of a thread from outside, and of those below one that ended: in as many appends as that takes, each of them short, so that
-//! others' come in between.
+//! The end of a thread from outside, and what follows from one that ended: in as many appends as that takes, each of them short, so
+//! that others' come in between.
+
+use std::collections::BTreeSet;
 
 use super::batch::PAGE;
 use super::handle::{Refused, Runtime};
 use crate::event::condition::Condition;
-use crate::event::process::{ENDING, Ending};
+use crate::event::process::Ending;
+use crate::event::rest::ENDING;
 use crate::log::store;
 use crate::log::store::{Append, Appended, Placed, Status, ThreadRow};
-use crate::mind::turn::{Below, PARENT_ENDED, ending, ending_below};
+use crate::mind::turn::{Below, PARENT_ENDED, ending, rest_of_end};
 use crate::words::id::{Space, ThreadId};
 use crate::words::time;
 use crate::words::time::Timestamp;
 
 impl Runtime {
     /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages. With `subtree` all threads below it end,
-    /// too; without, they get the nearest living thread above as their parent.
+    /// too; without, they get the nearest living thread above as their parent. Those who know it are told after the answer where they
+    /// are very many, and so are those who get another parent.
     pub async fn end(&self, space: &Space, thread: &ThreadId, subtree: bool) -> Result<ThreadRow, Refused> {
         let row = self.known_thread(space, thread).await?;
         if thread.is_main() && !row.status.is_final() {
@@ -35,7 +39,7 @@ impl Runtime {
         self.end_one(space, thread, "ended from outside", below).await?;
         if subtree {
             // What a turn below made meanwhile ends with it.
-            for row in self.0.store.below(space, thread, PAGE).await? {
+            for row in self.0.store.below(space, thread, None, PAGE).await? {
                 self.end_one(space, &row.thread, PARENT_ENDED, below).await?;
             }
         }
@@ -58,22 +62,23 @@ impl Runtime {
             }
         };
         match left {
-            Some(due) => self.end_below(space, thread, due).await,
+            Some(due) => self.do_rest_of_end(space, thread, due).await,
             None => Ok(()),
         }
     }
 
-    /// Whoever ended a thread may not have come to all that is below it.
+    /// Whoever ended a thread may not have come to all that follows from it.
     async fn end_the_rest(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
         let timers = self.0.store.timers(space, thread..=thread).await?;
         match timers.iter().find(|timer| timer.name == ENDING) {
-            Some(left) => self.end_below(space, thread, left.due).await,
+            Some(left) => self.do_rest_of_end(space, thread, left.due).await,
             None => Ok(()),
         }
     }
 
-    /// Ends what lives below a thread that has ended, until nothing does. `due`: as the timer says that stands for it.
-    pub(super) async fn end_below(
+    /// Does what follows from the end of a thread: until nothing lives below it that ends with it, or else the next step of what is
+    /// left, which brings the others with it (`told`). `due`: as the timer says that stands for it.
+    pub(super) async fn do_rest_of_end(
         &self,
         space: &Space,
         thread: &ThreadId,
@@ -81,38 +86,46 @@ impl Runtime {
     ) -> Result<(), store::Error> {
         // A server that goes leaves it to whoever fires the timer.
         while !self.0.all.is_cancelled() {
-            let drafts = ending_below(&self.0.store, space, thread, due, time::now()).await?;
+            let timers = self.0.store.timers(space, thread..=thread).await?;
+            let ours = timers.iter().find(|timer| timer.name == ENDING && timer.due == due);
+            // Somebody else does it, or it is done.
+            let Some(timer) = ours else { break };
+            let drafts = rest_of_end(&self.0.store, space, timer, time::now()).await?;
             match self.0.store.append(Append::free(space, drafts)).await {
                 Ok(Appended::Stored(placed)) => match self.tell_of_ends(space, thread, &placed).await? {
                     Some(next) => due = next,
                     None => break,
                 },
-                // Somebody else does it, or it is done.
                 Ok(Appended::Stale) | Err(store::Error::Unmet(Condition::TimerStands { .. })) => break,
-                // One of them has ended meanwhile.
-                Err(store::Error::Unmet(_)) => {}
+                // One of them has ended meanwhile, or was told.
+                Err(store::Error::Unmet(_) | store::Error::Conflict(_)) => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
-    /// Sees to what follows from events that end threads. Returns what the timer says that stands for those which have not.
+    /// Sees to what follows from events that end threads. Returns what the timer says that stands for those below this one which have
+    /// not ended.
     async fn tell_of_ends(
         &self,
         space: &Space,
         thread: &ThreadId,
         placed: &[Placed],
     ) -> Result<Option<Timestamp>, store::Error> {
-        let mut left = None;
+        let (mut left, mut telling) = (None, BTreeSet::new());
         for event in placed.iter().map(|placed| &placed.shown.event) {
-            match event.ends_below().filter(|_| event.thread == *thread) {
-                Some(due) => left = Some(due),
+            let rest = event.rest_of_end();
+            telling.extend(rest.iter().filter(|(_, rest)| rest.tell.is_some()).map(|_| &event.thread));
+            match rest.filter(|(_, rest)| rest.below && event.thread == *thread) {
+                Some((due, _)) => left = Some(due),
                 None => self.told(space, event),
             }
         }
+        // Those who wait for one that very many know are told with the others.
         let ended = || placed.iter().map(|placed| &placed.shown.event).filter(|event| event.ends_thread());
-        if let (Some(first), Some(last)) = (ended().map(|it| &it.thread).min(), ended().map(|it| &it.thread).max()) {
+        let ended = || ended().map(|event| &event.thread).filter(|thread| !telling.contains(thread));
+        if let (Some(first), Some(last)) = (ended().min(), ended().max()) {
             self.break_waits_within(space, first..=last).await?;
         }
         Ok(left)

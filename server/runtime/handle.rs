@@ -260,11 +260,11 @@ impl Runtime {
         } else if event.has("set:timer") {
             self.0.timer_set.notify_one();
         }
-        if let Some(due) = event.ends_below() {
+        if let Some((due, _)) = event.rest_of_end() {
             let (runtime, space, thread) = (self.clone(), space.clone(), event.thread.clone());
             self.0.tasks.spawn(async move {
-                if let Err(error) = runtime.end_below(&space, &thread, due).await {
-                    tracing::warn!(%error, %space, %thread, "what is below a thread that ended could not be ended; it is tried again");
+                if let Err(error) = runtime.do_rest_of_end(&space, &thread, due).await {
+                    tracing::warn!(%error, %space, %thread, "what follows from the end of a thread could not be done; it is tried again");
                 }
             });
         }

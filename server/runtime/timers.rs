@@ -12,7 +12,8 @@ use futures_util::stream::FuturesUnordered;
 use super::handle::Runtime;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::event::process::{ENDING, GATHER, WAIT};
+use crate::event::process::{GATHER, WAIT};
+use crate::event::rest::{ENDING, Rest};
 use crate::log::standing::TimerRow;
 use crate::log::store::{Append, Appended};
 use crate::log::unserved::Work;
@@ -100,7 +101,9 @@ impl Runtime {
             if timer.name == ENDING {
                 // Whoever saw to this is no more: what is stored makes it ours (`told`).
                 let stands = Condition::TimerStands { name: timer.name.clone(), due: timer.due };
-                return Draft::ends_below(&timer.thread, Some(taken(now))).only_if(stands);
+                let rest = Rest::of(&timer.note);
+                let draft = Draft::rest_of_end(&timer.thread, Some((taken(now), &rest)));
+                return draft.only_if(stands).rooted(timer.root);
             }
             let draft = Draft::timer(&timer.thread, &timer.name, &timer.note, timer.due);
             // What it leads to draws on the root of whoever set it.

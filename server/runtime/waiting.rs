@@ -165,7 +165,18 @@ impl Runtime {
             // It became a contact with the same step, too late to be told of the end.
             Some(row) if row.status.is_final() => {
                 let reason = row.standing.reason.as_deref().unwrap_or_default();
-                Draft::ended(thread, &Ending { thread: &first, status: row.status.as_str(), reason, last: "" })
+                let word =
+                    Draft::ended(thread, &Ending { thread: &first, status: row.status.as_str(), reason, last: "" });
+                match self.tell(space, word.clone().once(&first)).await {
+                    // It was told, and began to wait all the same: nothing else would wake it.
+                    Ok(false) | Err(store::Error::Conflict(_))
+                        if self.waits_for(space, thread).await?.as_ref() == Some(&first) =>
+                    {
+                        word
+                    }
+                    Ok(_) | Err(store::Error::Conflict(_)) => return Ok(()),
+                    Err(error) => return Err(error),
+                }
             }
             Some(row) if row.stuck().or(row.failed()).is_some() => {
                 Draft::stuck(thread, &first, row.stuck().or(row.failed()).unwrap_or_default()).overruling()
@@ -175,14 +186,17 @@ impl Runtime {
                 None => return Ok(()),
             },
         };
-        self.tell(space, draft).await
+        self.tell(space, draft).await?;
+        Ok(())
     }
 
-    async fn tell(&self, space: &Space, draft: Draft) -> Result<(), store::Error> {
-        if let Appended::Stored(placed) = self.0.store.append(Append::free(space, vec![draft])).await? {
-            placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
-        }
-        Ok(())
+    /// Whether it is news.
+    async fn tell(&self, space: &Space, draft: Draft) -> Result<bool, store::Error> {
+        let Appended::Stored(placed) = self.0.store.append(Append::free(space, vec![draft])).await? else {
+            return Ok(false);
+        };
+        placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
+        Ok(placed.iter().any(|placed| !placed.duplicate))
     }
 
     /// The threads that wait for one another, if that leads from `first` back to `thread`: none of them would ever go on.

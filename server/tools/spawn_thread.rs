@@ -200,7 +200,7 @@ impl Nest {
 
     /// The subthread that has had nothing to do for longest.
     async fn idle(&self, desk: &Desk) -> Result<Option<ThreadRow>, Failure> {
-        let below = desk.store.below(&desk.space, &desk.thread, 1000).await.map_err(unreadable)?;
+        let below = desk.store.below(&desk.space, &desk.thread, None, 1000).await.map_err(unreadable)?;
         let idle = |row: &ThreadRow| {
             row.thread.parent().as_ref() == Some(&desk.thread)
                 && row.is_asleep()

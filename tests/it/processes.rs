@@ -8,6 +8,7 @@ use crate::support::*;
 mod bad_input;
 mod budgets;
 mod contacts;
+mod endings;
 mod mailbox;
 mod property;
 mod restarts;

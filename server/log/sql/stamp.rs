@@ -97,6 +97,7 @@ macro_rules! store {
                 &self,
                 space: &Space,
                 thread: &ThreadId,
+                after: Option<&ThreadId>,
                 limit: u32,
             ) -> Result<Vec<crate::log::store::ThreadRow>, Error> {
                 // Bytewise, everything that begins with "x." lies between "x." and "x/".
@@ -108,7 +109,7 @@ macro_rules! store {
                 );
                 let rows: Vec<sql::ThreadColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
-                    .bind(format!("{thread}."))
+                    .bind(after.map_or_else(|| format!("{thread}."), ThreadId::to_string))
                     .bind(format!("{thread}/"))
                     .bind(i64::from(limit)), fetch_all)?;
                 rows.into_iter().map(sql::thread).collect()
@@ -165,14 +166,16 @@ macro_rules! store {
                 &self,
                 space: &Space,
                 of: crate::log::store::Span<'_>,
+                after: &str,
                 limit: u32,
             ) -> Result<Vec<(ThreadId, ThreadId)>, Error> {
                 let text = "select distinct target, thread from contacts where space = $1 and target >= $2 and target <= $3 \
-                     order by target, thread limit $4 + 0";
+                     and thread > $4 order by target, thread limit $5 + 0";
                 let rows: Vec<(String, String)> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
                     .bind(of.start().as_str())
                     .bind(of.end().as_str())
+                    .bind(after)
                     .bind(i64::from(limit)), fetch_all)?;
                 rows.into_iter().map(sql::two_threads).collect()
             }

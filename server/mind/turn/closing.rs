@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Turn;
-use super::dependents::{Below, ending, out_of_reach, stuck};
+use super::dependents::{out_of_reach, stuck};
+use super::ends::{Below, ending};
 use crate::event::draft::Draft;
 use crate::event::envelope::TurnOutcome;
 use crate::event::intent::Intent;

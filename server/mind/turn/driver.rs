@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
 
 use super::closing::Closing;
-use super::dependents::{Below, ending};
+use super::ends::{Below, ending};
 use super::stop::{Stop, Why};
 use super::voices::{Voices, drafts_of, late_voices, write_beside};
 use super::{Next, Options, Turn};

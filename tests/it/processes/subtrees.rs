@@ -206,7 +206,7 @@ on_both!(a_thread_that_ends_itself_ends_a_large_subtree_append_by_append, |mediu
 });
 
 /// From now on nothing is stored in this thread; or it is again.
-async fn refuse(app: &App, thread: Option<&str>) {
+pub(super) async fn refuse(app: &App, thread: Option<&str>) {
     let text = match (thread, app.is_postgres()) {
         (Some(thread), false) => format!(
             "create trigger refuse before insert on events when new.thread = '{thread}' \

@@ -16,7 +16,12 @@ use super::Medium;
 
 /// A store on this database, with the rows that the server makes.
 pub async fn open(medium: &Medium) -> Arc<dyn Store> {
-    store::open(medium.url(), Options::default(), project).await.unwrap()
+    open_at(medium.url()).await
+}
+
+/// The same, on the database at a URL.
+pub async fn open_at(url: &str) -> Arc<dyn Store> {
+    store::open(url, Options::default(), project).await.unwrap()
 }
 
 /// A text of the mind itself in a thread, with tags.

@@ -1,0 +1,69 @@
+//! What is left to do where a thread has ended: too much for one append. A timer of the thread stands for it, with a note.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::draft::Draft;
+use super::envelope::Event;
+use crate::words::id;
+use crate::words::id::ThreadId;
+use crate::words::time::Timestamp;
+
+/// The name of the timer that stands for it. No name that a thread can give.
+pub const ENDING: &str = "ending!";
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Rest {
+    /// Threads below it are yet to end with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub below: bool,
+    /// Threads below it are yet to get another parent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub children: bool,
+    /// Those who know it are yet to be told, of those who have it as a contact all behind this id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tell: Option<String>,
+    /// The last thing it said, for those.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub last: String,
+}
+
+impl Rest {
+    /// What a timer's note says. One that is no such note was set by a server that knew of threads below alone.
+    pub fn of(note: &str) -> Self {
+        serde_json::from_str(note).unwrap_or(Self { below: true, ..Self::default() })
+    }
+
+    /// Whether all is done.
+    pub const fn is_nothing(&self) -> bool {
+        !self.below && !self.children && self.tell.is_none()
+    }
+}
+
+impl Event {
+    /// Its thread has ended, and not all that follows is done: until when somebody sees to the rest, and what it is.
+    pub fn rest_of_end(&self) -> Option<(Timestamp, Rest)> {
+        let is = self.has("set:timer") && self.payload.get("key").and_then(Value::as_str) == Some(ENDING);
+        let change = self.payload.get("change").filter(|_| is)?;
+        let due = Timestamp::deserialize(change.get("due")?).ok()?;
+        Some((due, Rest::of(change.get("note").and_then(Value::as_str).unwrap_or_default())))
+    }
+}
+
+impl Draft {
+    /// The timer of a thread that has ended, and not all that follows is done: until when somebody sees to the rest, and nobody else
+    /// has to. `None`: all is done.
+    pub fn rest_of_end(thread: &ThreadId, rest: Option<(Timestamp, &Rest)>) -> Self {
+        let note = |rest| serde_json::to_string(rest).unwrap_or_default();
+        let change = rest.map(|(due, rest)| json!({ "due": due, "note": note(rest) }));
+        Self::changed(thread, "timer", ENDING, change.unwrap_or(Value::Null))
+    }
+
+    /// The word of a thread's end, stored once for each who is told: by its id.
+    #[must_use]
+    pub fn once(self, ended: &ThreadId) -> Self {
+        let id = id::about(&format!("the end of {ended} told in {}", self.thread));
+        self.with_id(id)
+    }
+}
