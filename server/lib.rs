@@ -101,7 +101,6 @@ pub mod mind {
     pub mod action;
     pub mod call;
     pub mod decision;
-    pub mod interpreter;
     pub mod scribe;
     pub mod submodule;
     pub mod turn;

@@ -3,24 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-/// The interpreter as it is, alone: it needs one type of the crate, and the crate's 400 dependencies take half an hour to instrument.
-#[path = "../../server/mind"]
-mod mind {
-    pub mod interpreter;
-}
-
-mod model {
-    pub mod provider {
-        #[derive(Debug, Clone, PartialEq, Eq, Default)]
-        pub struct ToolCall {
-            pub id: String,
-            pub name: String,
-            pub arguments: String,
-        }
-    }
-}
-
-use mind::interpreter::{CALLS_MAX, TEXT_MAX, UNREADABLE_MAX, read};
+use thinking_language::{CALLS_MAX, TEXT_MAX, UNREADABLE_MAX, read};
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
@@ -29,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
     assert!(reading.unreadable.iter().all(|said| !said.is_empty() && said.len() < 2_000));
     let mut size = 0;
     for call in &reading.calls {
-        assert!(call.id.is_empty() && !call.name.is_empty());
+        assert!(!call.name.is_empty());
         let arguments: serde_json::Value = serde_json::from_str(&call.arguments).expect("JSON");
         assert!(arguments.is_object());
         size += call.arguments.len();

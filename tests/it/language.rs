@@ -1,5 +1,5 @@
 //! The thinking language, seen from outside: a model that writes elements instead of calling tools.
-//! How texts are read is in `mind/interpreter.rs`. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! How texts are read is tested in `language/`. Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -286,3 +286,15 @@ on_both!(a_conversation_that_goes_either_way_is_taught_when_it_called_no_tool, |
     let requests = stub.all(at("either"));
     assert!(!is_taught(&requests[0]) && is_taught(&requests[1]));
 });
+
+#[test]
+fn the_prompt_teaches_what_is_read() {
+    let text = thinkd::model::prompt::Prompts::load(None).unwrap().language.fill(&[("own", "researcher")]);
+    let reading = thinking_language::read(&text, "researcher");
+    assert_eq!(reading.unreadable, Vec::<String>::new());
+    let names: Vec<_> = reading.calls.iter().map(|call| call.name.as_str()).collect();
+    let all = "think reply send spawn_thread connect disconnect ask plan clear_context set_timer watch close_watch fan_out sequence \
+               query_events state_put state_get state_search state_delete view_contacts do_nothing wait terminate sends_done contacts_done \
+               set_wait focus note";
+    assert_eq!(names, all.split_whitespace().collect::<Vec<_>>());
+}

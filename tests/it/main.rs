@@ -25,7 +25,6 @@ mod gathering;
 mod hints;
 mod history_http;
 mod ids;
-mod interpreter;
 mod isolation;
 mod language;
 mod limits;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use thinkd::tools::catalogue;
 
 use serde_json::{Value, json};
-use thinkd::mind::interpreter;
 use thinkd::model::prompt::Prompts;
 
 use crate::support::*;
@@ -188,7 +187,8 @@ async fn tools_that_are_configured_are_offered_in_full() {
 #[test]
 fn the_thinking_language_teaches_an_element_for_every_tool() {
     let prompts = Prompts::load(None).unwrap();
-    let read = |text: &str| interpreter::read(text, "main").calls.into_iter().map(|call| call.name).collect::<Vec<_>>();
+    let read =
+        |text: &str| thinking_language::read(text, "main").calls.into_iter().map(|call| call.name).collect::<Vec<_>>();
     let taught = read(&prompts.language.fill(&[("own", "main")]));
     let untaught: Vec<_> =
         catalogue::process(&prompts).names().into_iter().filter(|name| !taught.iter().any(|it| it == name)).collect();

@@ -3,6 +3,7 @@
 
 use crate::log::store;
 use serde_json::{Value, json};
+use thinking_language::{Call, Reading};
 use uuid::Uuid;
 
 use super::driver::Driver;
@@ -15,10 +16,8 @@ use crate::mind::action;
 use crate::mind::action::Asked;
 use crate::mind::call::{Ended, Place, Ready};
 use crate::mind::decision::Streamed;
-use crate::mind::interpreter;
-use crate::mind::interpreter::Reading;
 use crate::mind::scribe::Lost;
-use crate::model::provider::Answer;
+use crate::model::provider::{Answer, ToolCall};
 use crate::words::failure::{Failure, FailureKind, Who};
 
 use crate::log::feed::DeltaOutcome;
@@ -55,7 +54,8 @@ impl Driver {
         mut streamed: Streamed,
     ) -> Result<Option<TurnOutcome>, Lost> {
         let reading = self.read(answer);
-        let written = if answer.calls.is_empty() { &reading.calls } else { &answer.calls };
+        let meant: Vec<ToolCall> = reading.calls.iter().map(meant).collect();
+        let written = if answer.calls.is_empty() { &meant } else { &answer.calls };
         let who = action::decision(self.turn.number());
         let left = self.turn.calls_max().saturating_sub(self.turn.calls_made());
         let taken = action::taken(written.len(), left);
@@ -92,7 +92,7 @@ impl Driver {
         match self.language() {
             Language::Tools => Reading::default(),
             Language::Auto if !answer.calls.is_empty() => Reading::default(),
-            _ => interpreter::read(&answer.text, self.place.thread.label()),
+            _ => thinking_language::read(&answer.text, self.place.thread.label()),
         }
     }
 
@@ -319,6 +319,11 @@ impl Driver {
         );
         Ok((stored + ahead >= limit).then(|| Failure::new(FailureKind::Budget, text)))
     }
+}
+
+/// A call that a text means, as a provider would have sent it: without an id, for ids are ours.
+fn meant(call: &Call) -> ToolCall {
+    ToolCall { id: String::new(), name: call.name.clone(), arguments: call.arguments.clone() }
 }
 
 fn unknown(tool: &str) -> Failure {

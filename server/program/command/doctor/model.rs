@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use super::Report;
 use crate::mind::decision::REPLY;
-use crate::mind::interpreter;
 use crate::model::openai::{Calling, Options};
 use crate::model::prompt::Prompts;
 use crate::model::provider::{Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpec};
@@ -95,7 +94,8 @@ impl Asked<'_> {
             Some(Language::Auto) => self.ask(&model, true).await?,
             Some(Language::Tools) | None => bail!("{name} calls no tools: {}", self.remedy(&first)),
         };
-        if interpreter::read(&last.text, ThreadId::default().label()).calls.iter().any(|call| call.name == REPLY) {
+        if thinking_language::read(&last.text, ThreadId::default().label()).calls.iter().any(|call| call.name == REPLY)
+        {
             return Ok((format!("{name} calls no tools, and acts by elements (turn.language; {} ms)", ms()), ()));
         }
         bail!(

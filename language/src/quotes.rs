@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::elements::Name;
-use super::scan::{Shape, Tag};
+use super::tags::{Shape, Tag};
 
 /// Something that begins and does not end: what it is, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

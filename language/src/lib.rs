@@ -1,11 +1,12 @@
 //! The thinking language: from the text of a model that does not call tools to the calls it means. One pure function.
 //! Here is how elements are read; `elements` says which there are, `scan` and `quotes` which tags count, `arguments` what
-//! they carry. Running the calls, and keeping the text, is for others.
+//! they carry. Running the calls, keeping the text and teaching the language are for the caller.
 
 mod arguments;
 mod elements;
 mod quotes;
 mod scan;
+mod tags;
 
 use std::ops::Range;
 
@@ -13,8 +14,7 @@ use serde_json::Value;
 
 use self::arguments::{Arguments, is_namespace, plain, short, step};
 use self::elements::{Content, Element, Name, same};
-use self::scan::{Attribute, Shape, Tag};
-use crate::model::provider::ToolCall;
+use self::tags::{Attribute, Shape, Tag};
 
 /// Longest text that is read, in bytes.
 pub const TEXT_MAX: usize = 1 << 20;
@@ -23,11 +23,20 @@ pub const CALLS_MAX: usize = 64;
 /// Most sentences on what could not be read.
 pub const UNREADABLE_MAX: usize = 32;
 
+/// A tool call that a text means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Which tool.
+    pub name: String,
+    /// A JSON object as text, like a provider would send it.
+    pub arguments: String,
+}
+
 /// What a text came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// Tool calls in the order of the text; arguments as JSON text like a provider would send; the id is empty.
-    pub calls: Vec<ToolCall>,
+    /// Tool calls in the order of the text.
+    pub calls: Vec<Call>,
     /// What could not be read: one sentence each, for the model: what, near which words, and how to write it.
     pub unreadable: Vec<String>,
     /// There was free text around or instead of elements. A remark is free text, too.
@@ -231,7 +240,7 @@ impl<'t> Reader<'t> {
         }
         let (call, unreadable) = arguments.end();
         if let Some(arguments) = call {
-            self.reading.calls.push(ToolCall { id: String::new(), name: element.tool.to_owned(), arguments });
+            self.reading.calls.push(Call { name: element.tool.to_owned(), arguments });
         }
         unreadable.iter().for_each(|what| self.tell(index, what));
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::elements::{Argument, Element, Kind, Missing, same};
-use super::scan::Attribute;
+use super::tags::Attribute;
 
 /// The arguments of one call, as far as they are read.
 #[derive(Debug)]

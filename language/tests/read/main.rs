@@ -1,12 +1,18 @@
 //! The thinking language: what a text means. Nothing here needs a server.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tests say what is wrong by panicking, and print what helps"
+)]
+
 mod nasty;
 mod quoted;
 mod random;
 
 use serde_json::{Value, json};
-use thinkd::mind::interpreter::{CALLS_MAX, Reading, TEXT_MAX, UNREADABLE_MAX, read};
-use thinkd::model::prompt::Prompts;
+use thinking_language::{CALLS_MAX, Reading, TEXT_MAX, UNREADABLE_MAX, read};
 
 /// What a text comes to in a thread called `researcher`: the calls.
 fn calls(text: &str) -> Vec<(String, Value)> {
@@ -15,7 +21,6 @@ fn calls(text: &str) -> Vec<(String, Value)> {
 
 fn named(reading: &Reading) -> Vec<(String, Value)> {
     let argument = |text: &str| serde_json::from_str(text).unwrap();
-    assert!(reading.calls.iter().all(|call| call.id.is_empty()));
     reading.calls.iter().map(|call| (call.name.clone(), argument(&call.arguments))).collect()
 }
 
@@ -311,18 +316,6 @@ fn what_is_said_names_the_place_and_the_way() {
     let expected = "Near “<send to='a'>hello there, this is a text…”: it is not closed; it was read up to the next element. \
                     Write it like this: <send to=\"name, other\">text</send>";
     assert_eq!(reading.unreadable, [expected]);
-}
-
-#[test]
-fn the_prompt_teaches_what_is_read() {
-    let text = Prompts::load(None).unwrap().language.fill(&[("own", "researcher")]);
-    let reading = read(&text, "researcher");
-    assert_eq!(reading.unreadable, Vec::<String>::new());
-    let names: Vec<_> = reading.calls.iter().map(|call| call.name.as_str()).collect();
-    let all = "think reply send spawn_thread connect disconnect ask plan clear_context set_timer watch close_watch fan_out sequence \
-               query_events state_put state_get state_search state_delete view_contacts do_nothing wait terminate sends_done contacts_done \
-               set_wait focus note";
-    assert_eq!(names, all.split_whitespace().collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,39 +1,9 @@
 //! Finds the tags in a text: those of known elements, and nothing else. What is quoted (`quotes.rs`) is text.
 //! Every byte is looked at a bounded number of times, whatever the text.
 
-use std::ops::Range;
-
 use super::elements::Name;
 use super::quotes::{self, Unclosed};
-
-/// An attribute as written; no value is `<step done>`.
-pub type Attribute<'t> = (&'t str, Option<&'t str>);
-
-/// What kind of tag.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Shape<'t> {
-    /// `<name …>`
-    Open(Vec<Attribute<'t>>),
-    /// `<name …/>`
-    Alone(Vec<Attribute<'t>>),
-    /// `</name>`
-    Close,
-    /// Begins like an opening tag and does not end like one. Its range is the beginning.
-    Broken,
-}
-
-/// A tag of a known element.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Tag<'t> {
-    /// Whose.
-    pub name: Name,
-    /// Where.
-    pub range: Range<usize>,
-    /// What kind.
-    pub shape: Shape<'t>,
-    /// The index of the tag at the other end, if there is one.
-    pub partner: Option<usize>,
-}
+use super::tags::{Attribute, Shape, Tag};
 
 /// The tags of a text in their order, and what their absence may come from.
 #[derive(Debug)]

@@ -1,0 +1,34 @@
+//! What a tag is, for those that find tags and those that find what is quoted.
+
+use std::ops::Range;
+
+use super::elements::Name;
+
+/// An attribute as written; no value is `<step done>`.
+pub type Attribute<'t> = (&'t str, Option<&'t str>);
+
+/// What kind of tag.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Shape<'t> {
+    /// `<name …>`
+    Open(Vec<Attribute<'t>>),
+    /// `<name …/>`
+    Alone(Vec<Attribute<'t>>),
+    /// `</name>`
+    Close,
+    /// Begins like an opening tag and does not end like one. Its range is the beginning.
+    Broken,
+}
+
+/// A tag of a known element.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Tag<'t> {
+    /// Whose.
+    pub name: Name,
+    /// Where.
+    pub range: Range<usize>,
+    /// What kind.
+    pub shape: Shape<'t>,
+    /// The index of the tag at the other end, if there is one.
+    pub partner: Option<usize>,
+}
