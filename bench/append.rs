@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use thinkd::log::store;
 
 use serde_json::json;
 use sqlx::postgres::PgPoolOptions;
@@ -23,7 +22,7 @@ use thinkd::event::draft::Draft;
 use thinkd::event::envelope::{Event, Modality, Payload, Source};
 use thinkd::log::change::{Change, ThreadChange};
 use thinkd::log::query::{Order, Query, Show};
-use thinkd::log::store::{Append, Options, Store};
+use thinkd::log::store::{self, Append, Options, Store};
 use thinkd::words::id::{Space, ThreadId};
 
 mod notes;

@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thinkd::edge::server;
-use thinkd::log::store;
-use thinkd::runtime::handle;
-use thinkd::runtime::options;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
+use thinkd::edge::server;
 use thinkd::event::draft::{Draft, When};
-use thinkd::log::store::Append;
+use thinkd::log::store::{self, Append};
 use thinkd::model::offline::Offline;
 use thinkd::model::prompt;
 use thinkd::program::telemetry;
+use thinkd::runtime::{handle, options};
 use thinkd::thread::{history, projection};
 use thinkd::words::id::{Name, Space, ThreadId};
 use tokio::net::TcpListener;

@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thinkd::log::store;
 
 use serde_json::json;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
-use thinkd::log::store::{Append, Options, Store};
+use thinkd::log::store::{self, Append, Options, Store};
 use thinkd::words::id::Space;
 
 use crate::{draft, median, project};

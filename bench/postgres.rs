@@ -2,11 +2,10 @@
 //! servers at once. `BENCH_POSTGRES_URL` names a server where databases may be made (and `fsync` is on).
 
 use std::time::Instant;
-use thinkd::log::store;
 
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
-use thinkd::log::store::Append;
+use thinkd::log::store::{self, Append};
 use thinkd::thread::projection;
 use thinkd::words::id::Space;
 

@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thinkd::log::store;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
 use thinkd::log::query::Query;
-use thinkd::log::store::{Append, Store};
+use thinkd::log::store::{self, Append, Store};
 use thinkd::thread::projection;
 use thinkd::words::id::{Space, ThreadId};
 use tokio::net::TcpStream;

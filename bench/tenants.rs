@@ -6,13 +6,12 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use thinkd::log::store;
 
 use futures_util::future::join_all;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
 use thinkd::event::draft::Draft;
-use thinkd::log::store::Append;
+use thinkd::log::store::{self, Append};
 use thinkd::thread::projection;
 use thinkd::words::id::{Space, ThreadId};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

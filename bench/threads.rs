@@ -8,8 +8,7 @@ use thinkd::event::draft::Draft;
 use thinkd::event::process::Feedback;
 use thinkd::log::store::Append;
 use thinkd::words::id::{Space, ThreadId};
-use thinkd::words::time;
-use thinkd::words::time::Timestamp;
+use thinkd::words::time::{self, Timestamp};
 
 use crate::figures::{Arguments, Usage, at, client, median, since};
 use crate::process::{self, Folder, Server, Shape, http};

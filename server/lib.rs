@@ -56,6 +56,7 @@ pub mod log {
 /// Asking language models, and the sentences they are asked with.
 pub mod model {
     mod answer;
+    pub mod endpoint;
     mod guard;
     pub mod metered;
     pub mod models;
@@ -161,6 +162,9 @@ pub mod edge {
 pub mod program {
     pub mod app;
     pub mod command;
+    mod greeting;
+    mod output;
+    mod parts;
     pub mod settings;
     pub mod telemetry;
 }

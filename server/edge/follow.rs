@@ -2,7 +2,6 @@
 //! A reader that takes nothing holds back nobody: there is no queue for it, only its cursor and one page. Pages are read in places
 //! that spaces share, so that the readers of one do not keep those of another waiting.
 
-use crate::log::store;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::event::envelope::Event;
 use crate::log::feed::{Follower, Hint, Hinted, Tail};
 use crate::log::query::{Order, Query};
-use crate::log::store::{Head, Shown, Store, Written};
+use crate::log::store::{self, Head, Shown, Store, Written};
 use crate::tasks::share::Places;
 use crate::words::id::{Seq, Space, ThreadId};
 

@@ -3,7 +3,8 @@
 
 use std::net::IpAddr;
 
-use axum::http::{HeaderMap, Uri, header, uri::Authority};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Uri, header};
 
 use super::problem::{Problem, Slug};
 

@@ -13,11 +13,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::auth::Principal;
-use super::json::Body;
+use super::json::{self, Body};
 use super::limits::ms;
 use super::problem::{Problem, Slug, Wrongs};
 use super::server::Edge;
-use super::{asyncapi, json, openapi};
+use super::{asyncapi, openapi};
 
 pub mod blobs;
 pub mod cursor;

@@ -8,8 +8,7 @@ use serde_json::{Map, Value};
 
 use super::limits::Limits;
 use super::problem::{Problem, Slug, Wrongs};
-use crate::words::decode;
-use crate::words::decode::Fault;
+use crate::words::decode::{self, Fault};
 use crate::words::id::INTEGER_MAX;
 
 /// A body or frame: what is read of it, and what has to hold of that besides its shape.

@@ -1,13 +1,13 @@
 //! Errors as clients see them: RFC 9457 problems, the same on sockets and HTTP.
 //! What went wrong inside stays inside: a database's words go to the log, the client is told what it can do.
 
-use crate::log::store;
 use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
+use crate::log::store;
 use crate::runtime::handle::Refused;
 use crate::words::decode::WRONGS_MAX;
 use crate::words::id::InvalidId;

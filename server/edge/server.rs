@@ -2,12 +2,6 @@
 //! It translates and bounds; it has no rule of thinking and keeps no state that the log does not have.
 //! Here: what it is made of, the router, and the loop that accepts connections.
 
-use super::asyncapi;
-use super::docs;
-use super::http;
-use super::stall;
-use super::ws;
-use crate::log::store;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -35,25 +29,22 @@ use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::log::query::Query;
-use crate::log::store::Head;
-use crate::runtime::handle::Runtime;
-use crate::tasks::share::Places;
-use crate::words::id::{Seq, Space};
-
-use super::auth::Key;
-use super::limits::Limits;
-
-use super::auth::{Auth, Principal, Shown};
+use super::auth::{Auth, Key, Principal, Shown};
 use super::connections::{Connection, Connections};
 use super::follow::Follow;
 use super::gate::{Hosts, Local};
-use super::limits::ms;
+use super::limits::{Limits, ms};
 use super::linger::Lingering;
 use super::pace::Paces;
 use super::problem::{Problem, Slug};
 use super::seats::Seats;
-use super::stall::Impatient;
+use super::stall::{self, Impatient};
+use super::{asyncapi, docs, http, ws};
+use crate::log::query::Query;
+use crate::log::store::{self, Head};
+use crate::runtime::handle::Runtime;
+use crate::tasks::share::Places;
+use crate::words::id::{Seq, Space};
 
 /// Bytes that a connection holds for a client to take, beside what is being written; and of requests, beside their headers.
 const BUFFER: usize = 8 << 10;

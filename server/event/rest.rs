@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 use super::draft::Draft;
 use super::envelope::Event;
-use crate::words::id;
-use crate::words::id::ThreadId;
+use crate::words::id::{self, ThreadId};
 use crate::words::time::Timestamp;
 
 /// The name of the timer that stands for it. No name that a thread can give.

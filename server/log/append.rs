@@ -388,7 +388,7 @@ impl<B: Backend> Task<B> {
     }
 
     async fn plan(&mut self, group: &[Item], found: Found) -> Result<Plan, Error> {
-        let asked = Asked::of(drafts(group));
+        let asked = Asked::of(drafts(group).map(|(space, ready)| (space, &ready.draft)));
         let before = if asked.is_empty() { Before::default() } else { self.backend.asked(&asked).await? };
         let mut plan = Plan::new(found, before, crate::words::time::now())?;
         for item in group {

@@ -2,9 +2,6 @@
 //! The two databases stand in `store/{sqlite,postgres}.rs`. Nothing here knows what an event means: how events change
 //! rows is a function handed in when a store is opened (`Project`).
 
-use super::feed;
-use super::postgres;
-use super::sqlite;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +11,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::change::{Change, Spent, ThreadChange};
+use super::query::Query;
+use super::standing::{ContactRow, Standing, TimerRow};
+use super::unserved::Unserved;
+use super::{feed, postgres, sqlite};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
@@ -21,11 +23,6 @@ use crate::tasks::share::SPACE_SHARE;
 use crate::tasks::supervisor::Supervisor;
 use crate::words::id::{Name, Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
-
-use super::change::{Change, Spent, ThreadChange};
-use super::query::Query;
-use super::standing::{ContactRow, Standing, TimerRow};
-use super::unserved::Unserved;
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -9,8 +9,7 @@ use tokio::time::Instant;
 use crate::event::draft::{Call, DEPTH_MAX, Draft, is_within_depth};
 use crate::log::store::Blob;
 use crate::model::provider::ToolCall;
-use crate::tools::tool;
-use crate::tools::tool::{Desk, Effect, Output, Toolbox};
+use crate::tools::tool::{self, Desk, Effect, Output, Toolbox};
 use crate::words::failure::{Failure, FailureKind, Who};
 
 /// What one tool call may take.

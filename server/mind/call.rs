@@ -1,8 +1,6 @@
 //! One model call: from a view of the log to an answer, and the record from which the call can be made again byte for byte.
 //! Who asks what, and what is done with the answer, is decided by voices and decision.
 
-use crate::log::query;
-use crate::log::store;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,14 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
-use crate::log::query::{Query, Show};
-use crate::log::store::{Blob, Store};
+use crate::log::query::{self, Query, Show};
+use crate::log::store::{self, Blob, Store};
 use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{
     Answer, Content, Message, Model, Piece, Prepared, Request, Role, Tier, ToolChoice, ToolSpec, ToolSpecs,
 };
-use crate::thread::history;
-use crate::thread::history::{Block, Entry, Lengths, Omitted};
+use crate::thread::history::{self, Block, Entry, Lengths, Omitted};
 use crate::thread::quota::Purse;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Seq, Space, ThreadId};

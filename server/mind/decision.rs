@@ -1,11 +1,9 @@
 //! The decision's one model call: what it is shown, and its reply shown to readers while it still arrives.
 //! What the answer leads to is the turn's business.
 
-use crate::log::store;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arriving::Arriving;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -14,14 +12,14 @@ use crate::event::intent::Operation;
 use crate::event::process::Watch;
 use crate::log::feed::{DeltaOutcome, Hint};
 use crate::log::query::Show;
-use crate::log::store::Store;
+use crate::log::store::{self, Store};
 use crate::model::provider::{Piece, Tier, ToolChoice, ToolSpecs};
 use crate::thread::history::{one_line, positions};
 use crate::tools::tool::Toolbox;
 use crate::words::failure::Who;
-use crate::words::id;
-use crate::words::id::Seq;
+use crate::words::id::{self, Seq};
 use crate::words::text::Text;
+use arriving::Arriving;
 
 pub mod arriving;
 

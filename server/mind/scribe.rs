@@ -1,14 +1,13 @@
 //! The pen of one turn: appends under the turn's lease, and lets `turn started` ride with the first thing the turn produces.
 //! What is written is decided elsewhere.
 
-use crate::log::store;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Mutex;
 
 use crate::event::draft::Draft;
-use crate::log::store::{Append, Appended, Fence, Shown, Store};
+use crate::log::store::{self, Append, Appended, Fence, Shown, Store};
 use crate::words::id::Seq;
 
 /// Why nothing was written.

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::action;
-use super::action::{Asked, Limits};
+use super::action::{self, Asked, Limits};
 use super::call::{Caller, Ended, Look, Place, Question, Scope, Until};
 use super::scribe::{Lost, Scribe};
 use crate::event::draft::{Draft, When};

@@ -1,11 +1,11 @@
 //! The model that answers when none is configured: no language model at all, and it says so. It shows the whole flow
 //! (voices remark, the decision replies through its tool, in pieces) and always answers the same to the same.
 
-use futures_util::StreamExt as _;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
-use super::openai::{self, Options};
+use super::endpoint::Options;
+use super::openai;
 use super::provider::{Answer, Model, Piece, Pieces, Prepared, Request, ToolCall, Usage};
 use crate::words::failure::Who;
 

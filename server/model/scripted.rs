@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use futures_util::StreamExt as _;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 
-use super::openai::{self, Options};
+use super::endpoint::Options;
+use super::openai;
 use super::provider::{Answer, Model, Piece, Pieces, Prepared, Request, ToolCall};
 use crate::words::failure::{Failure, FailureKind};
 

@@ -21,12 +21,11 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
 use super::answer::{ANSWER_MAX, Reported, Unreadable, reported};
+use super::endpoint::{Options, address};
 use super::guard::{Seen, guarded, lock, root_cause};
-use super::openai::{Options, address};
 use super::provider::Prepared;
 use crate::words::failure::{Failure, FailureKind, TOO_LONG};
-use crate::words::secret;
-use crate::words::secret::Veil;
+use crate::words::secret::{self, Veil};
 use crate::words::time::Timestamp;
 
 /// How much of a refusal is read, and for how long.

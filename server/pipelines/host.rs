@@ -1,6 +1,5 @@
 //! What a pipeline has to work with: the log, and a model to ask. Every call of the model leaves its record in the run's thread.
 
-use crate::log::store;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -11,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use crate::event::envelope::Event;
 use crate::event::run::RunKey;
 use crate::log::query::{Query, Show};
-use crate::log::store::{Append, ThreadRow};
+use crate::log::store::{self, Append, ThreadRow};
 use crate::mind::call::{Caller, Ended, Look, Place, Question, Ready, Scope, Until};
 use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{Tier, ToolChoice, ToolSpecs};

@@ -1,7 +1,6 @@
 //! What a run leaves in the log, and what the log knows of it: node events, and their values in place of a second run.
 //! Written with the hooks of `pipeline`; its core knows nothing of it.
 
-use crate::log::store;
 use std::collections::HashMap;
 use std::error::Error;
 use std::io;
@@ -20,11 +19,10 @@ use super::registry::Limits;
 use crate::event::draft::{DEPTH_MAX, Draft, is_within_depth};
 use crate::event::envelope::tag;
 use crate::event::run::{Held, RunKey};
-use crate::log::store::{Blob, Store};
+use crate::log::store::{self, Blob, Store};
 use crate::mind::scribe::{Lost, Scribe};
 use crate::words::failure::{Failure, FailureKind};
-use crate::words::id;
-use crate::words::id::Space;
+use crate::words::id::{self, Space};
 
 /// The longest JSON text of one value.
 const VALUE_MAX: usize = 16 << 20;

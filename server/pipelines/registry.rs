@@ -1,7 +1,6 @@
 //! Pipelines by name: plain functions over `unhurried::Context` that the server runs on a JSON input. Here is which there are;
 //! what one has to work with is `pipelines/host.rs`, what it leaves in the log `pipelines/ledger.rs`. Running them is the runtime's.
 
-use super::summary;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
@@ -15,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unhurried::Context;
 
+use super::host::Host;
+use super::summary;
 use crate::words::decode::{Wrong, decode};
 use crate::words::id::Name;
-
-use super::host::Host;
 
 /// What a run may use up. `[pipelines]` in thinkd.toml.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,5 @@
-//! The whole, put together: the only file that names concrete parts. In which order they start, and stop.
+//! The whole, put together: in which order the parts start, and stop.
 
-use crate::edge::server;
-use crate::log::store;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,24 +13,18 @@ use tokio::task::JoinError;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::command::{client, say};
-use super::settings;
-use super::settings::{Invalid, LogFormat, Settings};
+use super::greeting::{About, greet};
+use super::parts::{model, open_store};
+use super::settings::{Invalid, Settings};
 use super::telemetry;
 use crate::edge::limits::ms;
-use crate::edge::server::Parts;
+use crate::edge::server::{self, Parts};
 use crate::log::store::Store;
-use crate::model::metered::metered;
-use crate::model::models::Models;
-use crate::model::offline::Offline;
-use crate::model::openai;
-use crate::model::openai::OpenAi;
 use crate::model::prompt::Prompts;
 use crate::model::provider::Model;
 use crate::pipelines::registry::Pipelines;
 use crate::runtime::handle::Runtime;
 use crate::tasks::supervisor::Supervisor;
-use crate::thread::projection::project;
 use crate::words::secret::shown_url;
 
 /// How long a server of which a part is dead waits for the rest of its writes.
@@ -132,70 +124,8 @@ async fn keep_checking(store: Arc<dyn Store>) {
     }
 }
 
-/// The configured store, its tables made or brought up to date.
-pub async fn open_store(settings: &Settings, supervisor: &Supervisor) -> anyhow::Result<Arc<dyn Store>> {
-    settings.check_database()?;
-    let url = settings.database.expose_secret();
-    let store = store::open(url, settings.store(supervisor), project).await;
-    store.with_context(|| format!("database {}", shown_url(url)))
-}
-
-/// The configured models, or the built-in one.
-fn model(models: &settings::Models) -> Result<Arc<dyn Model>, Invalid> {
-    let tier = |options: &Option<openai::Options>| options.as_ref().map(openai).transpose();
-    let offline = || Models::new(Some(Arc::new(Offline::new())), None);
-    let Some(mut all) = Models::new(tier(&models.low)?, tier(&models.high)?).or_else(offline) else {
-        return Err(Invalid::new("no model to ask"));
-    };
-    for (module, options) in &models.modules {
-        all = all.with_module(module, openai(options)?);
-    }
-    Ok(metered(Arc::new(all)))
-}
-
-/// A model behind an endpoint.
-pub fn openai(options: &openai::Options) -> Result<Arc<dyn Model>, Invalid> {
-    Ok(Arc::new(OpenAi::new(options.clone()).map_err(|failure| Invalid::new(failure.to_string()))?))
-}
-
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
-}
-
-/// What a person should know about this server.
-struct About {
-    database: String,
-    model: String,
-    pipelines: String,
-}
-
-impl About {
-    fn lines(self) -> Vec<(&'static str, String)> {
-        vec![("database", self.database), ("model", self.model), ("pipelines", self.pipelines)]
-    }
-}
-
-/// Says where it listens, what it uses, and how to say hello.
-fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Result<()> {
-    let About { database, model, .. } = about;
-    if settings.log.format == LogFormat::Json {
-        tracing::info!(%address, database, model, "thinkd listens");
-        return Ok(());
-    }
-    let version = env!("CARGO_PKG_VERSION");
-    let program = std::env::args().next().unwrap_or_else(|| "thinkd".into());
-    let reachable = client::reachable(address);
-    // The configuration says the rest, unless it left the port open or a flag did.
-    let url = if address == Settings::default().listen { String::new() } else { format!(" --url http://{reachable}") };
-    match address.ip().is_unspecified() {
-        true => say(format_args!(
-            "thinkd {version} listens on http://{address} (every address of this machine; from here http://{reachable})"
-        ))?,
-        false => say(format_args!("thinkd {version} listens on http://{address}"))?,
-    }
-    say(format_args!("  database   {database}"))?;
-    say(format_args!("  model      {model}"))?;
-    say(format_args!("  say hello  {program} chat{url}"))
 }
 
 /// SIGXFSZ, wherever thinkd runs.

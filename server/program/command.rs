@@ -1,19 +1,16 @@
 //! The command line: which command, with which settings, and what the exit code says.
 //! Each command is a file below; serving is `app`.
 
-use crate::edge::asyncapi;
-use crate::edge::openapi;
-use std::fmt::Display;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use super::app;
-
-use super::settings;
-use super::settings::{Flags, Invalid, Loaded, Settings};
+use super::output::{complain, print, say};
+use super::settings::{self, Flags, Invalid, Loaded, Settings};
+use crate::edge::{asyncapi, openapi};
 use crate::pipelines::registry::Pipelines;
 
 mod chat;
@@ -24,8 +21,10 @@ mod keyboard;
 mod markdown;
 mod paint;
 mod rows;
+mod safe;
 mod screen;
 mod store;
+mod typing;
 mod wire;
 mod words;
 
@@ -123,21 +122,6 @@ fn wait_for<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
     // Not waiting for a thread that may read a terminal for ever.
     runtime.shutdown_background();
     outcome
-}
-
-/// A line on standard output.
-pub fn say(line: impl Display) -> io::Result<()> {
-    writeln!(io::stdout().lock(), "{line}")
-}
-
-/// A document on standard output, as it is.
-fn print(document: &str) -> io::Result<()> {
-    io::stdout().lock().write_all(document.as_bytes())
-}
-
-/// A line on standard error. There is nowhere to complain about its failing.
-pub fn complain(what: &str) {
-    let _ = writeln!(io::stderr().lock(), "thinkd: {what}");
 }
 
 /// Whether whoever read our output had enough: no failure of ours.

@@ -1,14 +1,6 @@
 //! What can be configured, with its defaults, and what must not be. Where it comes from is `program/settings/sources.rs`:
 //! defaults < `thinkd.toml` < environment < flags. A key nobody knows refuses to start.
 
-use crate::edge::auth;
-use crate::edge::limits;
-use crate::edge::server;
-use crate::log::store;
-use crate::pipelines::registry;
-use crate::runtime::options;
-use crate::runtime::schedule;
-use crate::tools::catalogue;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -17,22 +9,21 @@ use std::path::PathBuf;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::edge::auth::Key;
-use crate::edge::limits::ms;
-use crate::mind::action;
-use crate::mind::decision;
-use crate::model::openai;
+use crate::edge::auth::{self, Key};
+use crate::edge::limits::{self, ms};
+use crate::edge::server;
+use crate::log::store;
+use crate::mind::{action, decision, turn};
+use crate::model::endpoint;
 use crate::model::prompt::Prompts;
-use crate::pipelines::registry::Pipelines;
+use crate::pipelines::registry::{self, Pipelines};
+use crate::runtime::{options, schedule};
+use crate::tasks::supervisor::Supervisor;
 use crate::thread::history;
+use crate::tools::catalogue;
 use crate::words::budget::Budget;
 use crate::words::id::Name;
-
 use crate::words::secret;
-
-use crate::tasks::supervisor::Supervisor;
-
-use crate::mind::turn;
 
 mod sources;
 
@@ -114,16 +105,16 @@ pub struct Models {
     pub api_key: Option<SecretString>,
     /// The ordinary model.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub low: Option<openai::Options>,
+    pub low: Option<endpoint::Options>,
     /// The better one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub high: Option<openai::Options>,
+    pub high: Option<endpoint::Options>,
     /// The one that turns text into vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub embedding: Option<openai::Options>,
+    pub embedding: Option<endpoint::Options>,
     /// Models of single modules: `decision`, `submodule:<name>`, `pipeline:<name>`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub modules: BTreeMap<String, openai::Options>,
+    pub modules: BTreeMap<String, endpoint::Options>,
 }
 
 /// `[tools]`.
@@ -378,7 +369,7 @@ impl Settings {
 }
 
 impl Models {
-    fn all(&self) -> impl Iterator<Item = &openai::Options> {
+    fn all(&self) -> impl Iterator<Item = &endpoint::Options> {
         [&self.low, &self.high, &self.embedding].into_iter().flatten().chain(self.modules.values())
     }
 

@@ -8,12 +8,10 @@ use super::handle::{Refused, Runtime};
 use crate::event::condition::Condition;
 use crate::event::process::Ending;
 use crate::event::rest::ENDING;
-use crate::log::store;
-use crate::log::store::{Append, Appended, Placed, Status, ThreadRow};
+use crate::log::store::{self, Append, Appended, Placed, Status, ThreadRow};
 use crate::mind::turn::{Below, PARENT_ENDED, ending, rest_of_end};
 use crate::words::id::{Space, ThreadId};
-use crate::words::time;
-use crate::words::time::Timestamp;
+use crate::words::time::{self, Timestamp};
 
 impl Runtime {
     /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages. With `subtree` all threads below it end,

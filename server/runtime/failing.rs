@@ -1,6 +1,5 @@
 //! Turns that fail: visibly, and so that the thread waits, instead of failing again.
 
-use crate::log::store;
 use serde_json::json;
 
 use super::handle::Runtime;
@@ -8,7 +7,7 @@ use super::runner::{Looked, looked};
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::process::Waiting;
-use crate::log::store::{Status, ThreadRow};
+use crate::log::store::{self, Status, ThreadRow};
 use crate::mind::call::Place;
 use crate::mind::scribe::{Lost, Scribe};
 use crate::mind::turn::stuck;

@@ -1,9 +1,6 @@
 //! Who runs which thread: takes input into the log, wakes threads, gives each to one driver at a time, stops them.
 //! A thread with nothing to do is not in here at all.
 
-use super::runner;
-use crate::log::store;
-use crate::tools::catalogue;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -15,27 +12,27 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use super::options::Options;
+use super::runner;
+use super::schedule::Schedule;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, tag};
 use crate::log::feed::Hint;
 use crate::log::query::{Query, Show};
-use crate::log::store::{Append, Fence, Status, Store, ThreadRow};
+use crate::log::store::{self, Append, Fence, Status, Store, ThreadRow};
 use crate::log::unserved::Work;
 use crate::mind::call::Caller;
+use crate::mind::turn::driver::{Mind, Told};
+use crate::mind::turn::stop::{Stop, Why};
 use crate::model::prompt::Prompts;
 use crate::model::provider::Model;
 use crate::tasks::share::{Place, Places, Processors};
 use crate::thread::history;
 use crate::thread::quota::Quotas;
 use crate::thread::settings::Settings;
+use crate::tools::catalogue;
 use crate::words::id::{Name, Seq, Space, ThreadId};
-
-use crate::mind::turn::driver::{Mind, Told};
-use crate::mind::turn::stop::{Stop, Why};
-
-use super::options::Options;
-use super::schedule::Schedule;
 
 /// Why something was refused. Nothing was stored.
 #[derive(Debug, Clone, thiserror::Error)]

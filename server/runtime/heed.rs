@@ -1,7 +1,6 @@
 //! A turn that runs here is stopped by what other servers store about its thread: that it is to be cancelled, that the thread
 //! has ended, input that interrupts. What is asked for at this server stops it directly.
 
-use crate::log::store;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +9,9 @@ use super::handle::Runtime;
 use crate::event::envelope::{Event, tag};
 use crate::log::feed::{Follower, Tail};
 use crate::log::query::{Order, Query, Show};
-use crate::log::store::{Shown, ThreadRow};
+use crate::log::store::{self, Shown, ThreadRow};
 use crate::mind::turn::stop::{Stop, Why};
-use crate::thread::settings::Policy;
-use crate::thread::settings::Settings;
+use crate::thread::settings::{Policy, Settings};
 use crate::words::id::{Seq, Space};
 
 /// Events looked at, or read, at a time.

@@ -5,13 +5,10 @@ use super::operate::too_many_threads;
 use crate::event::condition::Condition;
 use crate::event::draft::{Draft, InputKind, Part};
 use crate::event::envelope::Payload;
-use crate::log::store;
-use crate::log::store::{Append, Appended, Placed, ThreadRow};
+use crate::log::store::{self, Append, Appended, Placed, ThreadRow};
 use crate::mind::turn::stop::Why;
-use crate::thread::settings::Policy;
-use crate::thread::settings::Settings;
-use crate::words::id;
-use crate::words::id::{Key, Name, Space, ThreadId};
+use crate::thread::settings::{Policy, Settings};
+use crate::words::id::{self, Key, Name, Space, ThreadId};
 
 /// Something from outside for a thread.
 #[derive(Debug, Clone, PartialEq)]

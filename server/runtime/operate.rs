@@ -1,13 +1,12 @@
 //! What a person does to threads and submodules from outside: create, change. Each act is an event; how a thread is ended is
 //! `ending.rs`.
 
-use crate::log::store;
 use serde_json::{Value, json};
 
 use super::handle::{NewContact, NewThread, Refused, Runtime};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::log::store::{Append, SubmoduleRow, ThreadRow};
+use crate::log::store::{self, Append, SubmoduleRow, ThreadRow};
 use crate::mind::submodule::Heard;
 use crate::tools::spawn_thread::labels;
 use crate::words::id::{Name, Space, ThreadId};

@@ -1,12 +1,10 @@
 //! How threads are run: what the runtime is told when it starts.
 
-use crate::pipelines::registry;
 use std::time::Duration;
 
 use super::schedule::Order as Scheduling;
-use crate::mind::action;
-use crate::mind::turn;
-use crate::pipelines::registry::Pipelines;
+use crate::mind::{action, turn};
+use crate::pipelines::registry::{self, Pipelines};
 use crate::tasks::share::SPACE_SHARE;
 use crate::tasks::supervisor::Supervisor;
 use crate::words::budget::Budget;

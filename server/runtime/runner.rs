@@ -1,6 +1,5 @@
 //! Runs threads: one runner a thread, while it has something to do; a lease for every turn; what a crash cut off is taken up.
 
-use crate::log::store;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +14,7 @@ use super::settling::Settled;
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, TurnOutcome};
 use crate::log::feed::Hint;
-use crate::log::store::{Append, Fence, Leased, Status, SubmoduleRow, ThreadRow};
+use crate::log::store::{self, Append, Fence, Leased, Status, SubmoduleRow, ThreadRow};
 use crate::mind::call::Place;
 use crate::mind::scribe::{Lost, Scribe};
 use crate::mind::turn::Turn;

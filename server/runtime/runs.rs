@@ -1,7 +1,6 @@
 //! Runs of pipelines. A run is a thread whose only turn is the pipeline: the same lease, the same search for what waits, so it is
 //! taken up again after a crash by one server, and there does not repeat what its log has.
 
-use crate::log::store;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -18,19 +17,17 @@ use crate::event::condition::Condition;
 use crate::event::envelope::{Event, tag};
 use crate::event::run::{Held, RunKey, RunOutcome};
 use crate::log::query::{Query, Show};
-use crate::log::store::{Append, Appended, Fence, Status, ThreadRow};
+use crate::log::store::{self, Append, Appended, Fence, Status, ThreadRow};
 use crate::mind::scribe::{Lost, Scribe};
 use crate::mind::turn::driver::Mind;
 use crate::mind::turn::stop::{Stop, Why};
 use crate::pipelines::host::Host;
-use crate::pipelines::ledger;
-use crate::pipelines::ledger::{Ledger, NotKept, Values};
+use crate::pipelines::ledger::{self, Ledger, NotKept, Values};
 use crate::pipelines::past::Past;
 use crate::pipelines::registry::{Pipeline, Worked};
 use crate::tasks::share::Place;
 use crate::words::failure::{Failure, FailureKind};
-use crate::words::id;
-use crate::words::id::{Key, Name, Seq, Space, ThreadId};
+use crate::words::id::{self, Key, Name, Seq, Space, ThreadId};
 
 /// How often a run is taken up again: one that ends its server each time must not do so for ever.
 const RESUMES_MAX: u64 = 16;

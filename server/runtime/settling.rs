@@ -1,7 +1,6 @@
 //! What the beginning of a turn brings with it, besides its batch: watches that are raised, gatherings that are complete, the
 //! next step of a sequence.
 
-use crate::log::store;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -13,7 +12,7 @@ use crate::event::envelope::{Event, tag};
 use crate::event::gather::Gather;
 use crate::event::process::{Feedback, GATHER};
 use crate::log::query::Show;
-use crate::log::store::ThreadRow;
+use crate::log::store::{self, ThreadRow};
 use crate::mind::turn::dismissed;
 use crate::thread::quota::Purse;
 use crate::tools::fan_out::step;

@@ -2,7 +2,6 @@
 //! set one. A timer that is due becomes an event, if it still stands: of several servers one stores it. Spaces are fired beside one
 //! another: what one of them cannot do, or has very much of, keeps no other's timer late.
 
-use crate::log::store;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -15,12 +14,11 @@ use crate::event::draft::Draft;
 use crate::event::process::{GATHER, WAIT};
 use crate::event::rest::{ENDING, Rest};
 use crate::log::standing::TimerRow;
-use crate::log::store::{Append, Appended};
+use crate::log::store::{self, Append, Appended};
 use crate::log::unserved::Work;
 use crate::mind::turn::taken;
 use crate::words::id::Space;
-use crate::words::time;
-use crate::words::time::Timestamp;
+use crate::words::time::{self, Timestamp};
 
 /// Most timers that become events in one append.
 const AT_ONCE: u32 = 256;

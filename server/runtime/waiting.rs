@@ -1,6 +1,5 @@
 //! Threads that wait for one other thread: whether what came is what they wait for, and whether waiting is of any use.
 
-use crate::log::store;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use crate::event::draft::Draft;
 use crate::event::gather::Gather;
 use crate::event::process::{Ending, ErrorCode};
 use crate::log::query::Show;
-use crate::log::store::{Append, Appended, Fence, Span, Status, ThreadRow, Wait};
+use crate::log::store::{self, Append, Appended, Fence, Span, Status, ThreadRow, Wait};
 use crate::mind::scribe::Scribe;
 use crate::mind::turn::out_of_reach;
 use crate::words::id::{Space, ThreadId};

@@ -13,6 +13,7 @@ use crate::log::store::ThreadRow;
 use crate::model::prompt::Prompts;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
+
 pub use size::{Fit, begin, fit, least};
 use writing::line;
 pub use writing::{beside, one_line};

@@ -2,7 +2,6 @@
 //! the log's; what this process has let through since it read them is added here, so that many calls at once do not slip through
 //! together. An account lives as long as a turn draws on it.
 
-use crate::log::store;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +12,7 @@ use serde_json::json;
 use crate::event::envelope::Event;
 use crate::event::process::Feedback;
 use crate::log::change::Spent;
-use crate::log::store::Store;
+use crate::log::store::{self, Store};
 use crate::words::budget::Budget;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Seq, Space, ThreadId};

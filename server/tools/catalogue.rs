@@ -1,26 +1,12 @@
 //! The tools there are, one file each, and who has which. What a tool is stands in `tools/tool.rs`.
 
-use super::ask;
-use super::clear_context;
-use super::contacts;
-use super::do_nothing;
-use super::fan_out;
-use super::more_tools;
-use super::plan;
-use super::query_events;
-use super::reply;
-use super::send;
-use super::set_timer;
-use super::spawn_thread;
-use super::state;
-use super::step;
-use super::terminate;
-use super::think;
-use super::wait;
-use super::watch;
 use std::sync::Arc;
 
 use super::tool::{Tool, Toolbox, described};
+use super::{
+    ask, clear_context, contacts, do_nothing, fan_out, more_tools, plan, query_events, reply, send, set_timer,
+    spawn_thread, state, step, terminate, think, wait, watch,
+};
 use crate::model::prompt::Prompts;
 use crate::words::id::Name;
 

@@ -1,7 +1,6 @@
 //! `connect`, `disconnect`, `view_contacts`: whom a thread can send to. And how a name is resolved: to a contact, the parent, or
 //! the thread itself; whoever is none of these is not there.
 
-use crate::log::store;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use crate::event::draft::Draft;
 use crate::event::intent::Intent;
 use crate::event::process::{ErrorCode, described};
 use crate::log::standing::ContactRow;
-use crate::log::store::Store;
+use crate::log::store::{self, Store};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Name, Space, ThreadId};
 

@@ -13,8 +13,7 @@ use crate::event::process::ErrorCode;
 use crate::log::store::ThreadRow;
 use crate::thread::settings::{Gathered, Kind, Settings};
 use crate::words::failure::{Failure, FailureKind};
-use crate::words::id;
-use crate::words::id::{Name, ThreadId};
+use crate::words::id::{self, Name, ThreadId};
 
 /// See the module.
 pub struct SpawnThread;

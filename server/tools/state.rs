@@ -1,6 +1,5 @@
 //! `state_get`, `state_put`, `state_search`, `state_delete`: notes a module keeps for itself. Every write is an event.
 
-use crate::log::store;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::tool::{Desk, Effect, Output, Typed};
 use crate::event::draft::Draft;
-use crate::log::store::Entry;
+use crate::log::store::{self, Entry};
 use crate::words::failure::{Failure, FailureKind};
 
 /// Longest key, in bytes.

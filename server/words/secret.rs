@@ -1,9 +1,8 @@
 //! What must not be told: a URL is shown without its credentials, and secrets are kept out of the words of others, also where
 //! they stand shortened or encoded. Pure.
 
-use base64::Engine as _;
-use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serializer;
 

@@ -2,9 +2,9 @@
 //! this test binary, started once more, with a log that panics where it is told to: so any task can be made to.
 
 use std::fmt::{Debug, Write};
-use thinkd::pipelines::registry;
 
 use serde_json::json;
+use thinkd::pipelines::registry;
 use thinkd::program::app;
 use thinkd::program::settings::{Flags, Settings, environment};
 use tracing::field::{Field, Visit};

@@ -11,10 +11,11 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
+use thinkd::model::endpoint::Options;
 use thinkd::model::metered::metered;
 use thinkd::model::models::Models;
 use thinkd::model::offline::Offline;
-use thinkd::model::openai::{OpenAi, Options};
+use thinkd::model::openai::OpenAi;
 use thinkd::model::provider::{
     Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpec, Usage,
 };
@@ -234,7 +235,7 @@ fn a_request_says_what_is_configured() {
     assert_eq!((&only["tools"], &only["tool_choice"]), (&json!([function("reply")]), &json!("required")));
 
     // Only the decision can be made to call something.
-    let required = Options { tool_choice: thinkd::model::openai::Calling::Required, ..options };
+    let required = Options { tool_choice: thinkd::model::endpoint::Calling::Required, ..options };
     assert_eq!(body(required.clone(), &request("hello"))["tool_choice"], "required");
     let voice = Request { module: Who::Submodule(Name::parse("critic").unwrap()), ..request("hello") };
     assert_eq!(body(required.clone(), &voice).get("tool_choice"), None);

@@ -2,10 +2,10 @@
 //! `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
-use thinkd::tools::catalogue;
 
 use serde_json::{Value, json};
 use thinkd::model::prompt::Prompts;
+use thinkd::tools::catalogue;
 
 use crate::support::*;
 

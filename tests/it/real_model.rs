@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use thinkd::model::openai::{OpenAi, Options};
+use thinkd::model::endpoint::Options;
+use thinkd::model::openai::OpenAi;
 use thinkd::model::provider::{Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice};
 use thinkd::words::failure::Who;
 use thinkd::words::id::ThreadId;

@@ -9,14 +9,13 @@ mod search;
 mod servers;
 
 use std::sync::Arc;
-use thinkd::log::store;
 
 use serde_json::json;
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::{Event, Source, Visibility, tag};
 use thinkd::log::change::{Change, Spent, ThreadChange};
 use thinkd::log::query::{Order, Query, Show};
-use thinkd::log::store::{Append, Appended, Options, Placed, Store};
+use thinkd::log::store::{self, Append, Appended, Options, Placed, Store};
 use thinkd::words::id::{Name, Space, ThreadId};
 use uuid::Uuid;
 

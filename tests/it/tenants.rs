@@ -2,14 +2,13 @@
 //! test has a control that shows what B would see without the limit. Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::time::{Duration, Instant};
-use thinkd::log::store;
 
 use futures_util::future::join_all;
 use serde_json::json;
 use thinkd::edge::follow::{Follow, Seen};
 use thinkd::event::draft::Draft;
 use thinkd::log::query::Query;
-use thinkd::log::store::{Append, Options};
+use thinkd::log::store::{self, Append, Options};
 use thinkd::tasks::share::Places;
 use thinkd::thread::projection::project;
 use thinkd::words::id::{Space, ThreadId};

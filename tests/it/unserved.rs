@@ -2,11 +2,11 @@
 //! and shown. Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
-use thinkd::log::backup;
 
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::Event;
+use thinkd::log::backup;
 use thinkd::log::query::Query;
 use thinkd::log::store::Store;
 use thinkd::thread::projection::project;

@@ -1,6 +1,5 @@
 //! `/messages`: the chat alone. `/threads/{thread}/messages`: saying something over HTTP, and waiting for what comes of it.
 
-use crate::log::store;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -15,8 +14,7 @@ use super::params::Params;
 use super::{Caller, json_body};
 use crate::edge::auth::Principal;
 use crate::edge::follow::{Follow, Seen};
-use crate::edge::frame;
-use crate::edge::frame::{ClientFrame, Framed};
+use crate::edge::frame::{self, ClientFrame, Framed};
 use crate::edge::input;
 use crate::edge::limits::ms;
 use crate::edge::outgoing::{Ack, AckStatus};
@@ -24,7 +22,7 @@ use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::edge::server::Edge;
 use crate::event::envelope::{Event, Modality, TurnOutcome, tag};
 use crate::log::query::{Order, Query, Show};
-use crate::log::store::{Store, ThreadRow};
+use crate::log::store::{self, Store, ThreadRow};
 use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
 use crate::words::time::Timestamp;
 

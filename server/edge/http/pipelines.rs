@@ -1,8 +1,5 @@
 //! `/pipelines`: which there are, running one, and what became of a run.
 
-use crate::log::store;
-use crate::runtime::handle;
-use crate::runtime::runs;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -22,9 +19,10 @@ use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::edge::server::Edge;
 use crate::event::envelope::{Modality, Payload};
-use crate::words::id::{Name, ThreadId};
-
 use crate::log::query::{Query, Show};
+use crate::log::store;
+use crate::runtime::{handle, runs};
+use crate::words::id::{Name, ThreadId};
 use crate::words::time::Timestamp;
 
 /// A pipeline.

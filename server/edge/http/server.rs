@@ -13,8 +13,7 @@ use uuid::Uuid;
 
 use super::Caller;
 use super::params::Params;
-use crate::edge::auth::Role;
-use crate::edge::auth::Shown;
+use crate::edge::auth::{Role, Shown};
 use crate::edge::limits::Limits;
 use crate::edge::outgoing::PROTOCOL;
 use crate::edge::problem::{Problem, Slug};

@@ -1,6 +1,5 @@
 //! `/state`: the notes that modules keep. To be read only.
 
-use crate::log::store;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -11,7 +10,7 @@ use super::params::Params;
 use super::{Caller, Page, cursor};
 use crate::edge::problem::{Problem, Slug};
 use crate::edge::server::Edge;
-
+use crate::log::store;
 use crate::words::time::Timestamp;
 
 /// A note.

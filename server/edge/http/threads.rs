@@ -1,6 +1,5 @@
 //! `/threads`: what there is, what it does, starting and stopping it.
 
-use crate::thread::settings;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -19,7 +18,7 @@ use crate::edge::server::Edge;
 use crate::log::standing::{ContactRow, TimerRow};
 use crate::log::store::{Status, Store, ThreadRow};
 use crate::runtime::handle::{NewContact, NewThread, Runtime};
-use crate::thread::settings::{Commit, Language, Policy, Settings};
+use crate::thread::settings::{self, Commit, Language, Policy, Settings};
 use crate::tools::contacts::{PARENT, SELF};
 use crate::words::id::{Name, Seq, Space, ThreadId};
 

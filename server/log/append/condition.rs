@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::Ready;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::log::rows::Rows;
@@ -33,9 +32,9 @@ pub(in crate::log) struct Before {
 }
 
 impl Asked {
-    pub(super) fn of<'a>(drafts: impl Iterator<Item = (&'a Space, &'a Ready)>) -> Self {
+    pub(super) fn of<'a>(drafts: impl Iterator<Item = (&'a Space, &'a Draft)>) -> Self {
         let mut asked = Self::default();
-        let conditions = drafts.flat_map(|(space, ready)| ready.draft.conditions.iter().map(move |it| (space, it)));
+        let conditions = drafts.flat_map(|(space, draft)| draft.conditions.iter().map(move |it| (space, it)));
         for (space, condition) in conditions {
             match condition {
                 Condition::TimerStands { due, .. } => {

@@ -4,14 +4,13 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, ConnectOptions};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection as _};
 use uuid::Uuid;
 
-use super::file::named;
+use super::file::{self, named};
 use super::log::Broken;
-use super::{file, put_index, sql, writing};
+use super::{put_index, sql, writing};
 use crate::log::index::{Added, Gap, Indexing, Left, some};
 use crate::log::store::Error;
 use crate::words::id::Space;

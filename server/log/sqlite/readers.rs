@@ -11,10 +11,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::ACQUIRE;
 use super::index::connect;
-use super::sql::GRACE;
-use super::{json, sql};
+use super::sql::{self, GRACE};
+use super::{ACQUIRE, json};
 use crate::log::catch_up::{Next, Source};
 use crate::log::store::{Error, Options};
 use crate::tasks::share::{Place, Places};

@@ -1,14 +1,12 @@
 //! What of the log a call sees: read, cut to what a view may take, and written.
 
-use crate::log::store;
 use std::sync::Arc;
 
 use super::{Caller, Place};
 use crate::event::envelope::Event;
 use crate::log::query::{Order, Query, Show};
-use crate::log::store::ThreadRow;
-use crate::thread::history;
-use crate::thread::history::{Block, Entry, Lengths, Omitted, VIEW_MAX, Window};
+use crate::log::store::{self, ThreadRow};
+use crate::thread::history::{self, Block, Entry, Lengths, Omitted, VIEW_MAX, Window};
 use crate::thread::settings::Settings;
 use crate::words::id::{Seq, Space};
 use crate::words::time;

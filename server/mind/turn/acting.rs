@@ -1,7 +1,6 @@
 //! What a decision's answer leads to: its words and calls become events, calls run in order, and what they say of the turn's end
 //! is remembered. Part of the driver: every choice is the machine's.
 
-use crate::log::store;
 use serde_json::{Value, json};
 use thinking_language::{Call, Reading};
 use uuid::Uuid;
@@ -12,18 +11,17 @@ use super::{Next, Pending};
 use crate::event::draft::Draft;
 use crate::event::envelope::{TurnOutcome, tag};
 use crate::event::intent::Intent;
-use crate::mind::action;
-use crate::mind::action::Asked;
+use crate::log::feed::DeltaOutcome;
+use crate::log::store;
+use crate::mind::action::{self, Asked};
 use crate::mind::call::{Ended, Place, Ready};
 use crate::mind::decision::Streamed;
 use crate::mind::scribe::Lost;
 use crate::model::provider::{Answer, ToolCall};
-use crate::words::failure::{Failure, FailureKind, Who};
-
-use crate::log::feed::DeltaOutcome;
 use crate::thread::settings::{Commit, Language};
 use crate::tools::think::Think;
 use crate::tools::tool::{Desk, Effect, Typed as _};
+use crate::words::failure::{Failure, FailureKind, Who};
 
 /// So often are calls run again whose events were overtaken.
 const TRIES: u32 = 16;

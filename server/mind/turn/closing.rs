@@ -1,7 +1,6 @@
 //! What a turn's end leads to besides itself: messages are delivered, contacts changed, and then the thread goes on, waits or
 //! ends. All of it is one append with the turn's end.
 
-use crate::log::store;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -13,7 +12,7 @@ use crate::event::draft::Draft;
 use crate::event::envelope::TurnOutcome;
 use crate::event::intent::Intent;
 use crate::event::process::{Ending, ErrorCode, Waiting};
-use crate::log::store::{Status, Store};
+use crate::log::store::{self, Status, Store};
 use crate::mind::call::Place;
 use crate::model::prompt::Prompts;
 use crate::thread::settings::{Commit, Settings};

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use crate::event::draft::Draft;
 use crate::event::gather::Part as GatherPart;
 use crate::event::process::ErrorCode;
-use crate::log::store;
-use crate::log::store::{Store, ThreadRow};
+use crate::log::store::{self, Store, ThreadRow};
 use crate::thread::settings::Settings;
 use crate::words::id::{Space, ThreadId};
 

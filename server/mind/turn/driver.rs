@@ -1,6 +1,5 @@
 //! Does what the turn machine says, and writes down what came of it. Dull on purpose: every choice is the machine's.
 
-use crate::log::store;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,14 +17,12 @@ use crate::event::draft::{Draft, When};
 use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::process::{Ending, Waiting, described};
 use crate::log::feed::DeltaOutcome;
-use crate::log::store::{Shown, Status, SubmoduleRow};
-use crate::mind::action;
-use crate::mind::action::Limits;
+use crate::log::store::{self, Shown, Status, SubmoduleRow};
+use crate::mind::action::{self, Limits};
 use crate::mind::call::{Caller, Ended, Place, Until};
 use crate::mind::decision::{Deciding, Manner, Streamed, decide};
 use crate::mind::scribe::{Lost, Scribe};
-use crate::mind::submodule;
-use crate::mind::submodule::{Hearing, Occasion, Spoken, Tally, Voice, removed};
+use crate::mind::submodule::{self, Hearing, Occasion, Spoken, Tally, Voice, removed};
 use crate::model::provider::Tier;
 use crate::tasks::share::Processors;
 use crate::thread::history;

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::program::greeting::reachable;
 use crate::program::settings::{Settings, environment};
 use crate::program::telemetry::escaped;
 
@@ -58,15 +59,6 @@ fn http_base(url: &str) -> String {
     };
     let url = url.trim_end_matches('/');
     url.strip_suffix("/ws").unwrap_or(url).to_owned()
-}
-
-/// Where one can connect to a server that listens there: "all addresses" is none.
-pub fn reachable(listen: SocketAddr) -> SocketAddr {
-    let mut address = listen;
-    if address.ip().is_unspecified() {
-        address.set_ip(if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() });
-    }
-    address
 }
 
 impl Server {

@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use clock::Clock;
 use serde_json::json;
 use tokio::time::timeout;
 
 use super::client::Target;
-use super::say;
 use crate::edge::limits::ms;
 use crate::model::prompt::Prompts;
+use crate::program::output::say;
 use crate::program::settings::{Invalid, Loaded, Settings};
 use crate::program::telemetry::escaped;
+use clock::Clock;
 
 mod clock;
 mod model;

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use anyhow::bail;
 use futures_util::StreamExt as _;
-use lines::Lines;
 use serde::Deserialize;
 
 use super::client::{Server, Target};
-use super::say;
 use crate::event::envelope::Event;
+use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::words::id::Seq;
+use lines::Lines;
 
 mod lines;
 
@@ -128,7 +128,9 @@ impl Reader<'_> {
             let request = self.server.get(&self.client, "/events/stream").query(filter);
             match request.header("last-event-id", &last).send().await {
                 Ok(answer) => self.read_stream(self.server.accepted(answer).await?, &mut last).await?,
-                Err(error) => super::complain(&format!("{}: {error}; trying again", self.server.unreachable())),
+                Err(error) => {
+                    crate::program::output::complain(&format!("{}: {error}; trying again", self.server.unreachable()))
+                }
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }

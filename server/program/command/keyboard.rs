@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use rustyline::DefaultEditor;
@@ -10,25 +10,8 @@ use rustyline::error::ReadlineError;
 use tokio::sync::mpsc;
 
 use super::screen::Screen;
-
-/// What the thread that reads the keyboard tells.
-#[derive(Debug, Default)]
-pub struct Keyboard {
-    /// How many lines were entered: each moves the cursor, so that what stood above can no longer be redrawn.
-    pub entered: AtomicU64,
-    /// How wide the terminal is.
-    pub width: AtomicUsize,
-    /// How high it is.
-    pub height: AtomicUsize,
-}
-
-impl Keyboard {
-    fn measure(&self, editor: &mut DefaultEditor) {
-        let (width, height) = editor.dimensions().unwrap_or((80, 24));
-        self.width.store(usize::from(width), Ordering::SeqCst);
-        self.height.store(usize::from(height), Ordering::SeqCst);
-    }
-}
+use super::typing::Keyboard;
+use crate::program::output::say;
 
 /// What is typed, or comes through a pipe; and the word that the next line may be read. Between the two the terminal is as it was.
 pub struct Hands {
@@ -69,7 +52,7 @@ pub fn start(greeting: &str) -> anyhow::Result<(Screen, Hands)> {
     let keyboard = Arc::new(Keyboard::default());
     keyboard.measure(&mut editor);
     let screen = Screen::terminal(printer, keyboard.clone());
-    super::say(greeting)?;
+    say(greeting)?;
     std::thread::spawn(move || read(&sender, &may_read, terminal(editor, keyboard)));
     Ok((screen, hands))
 }

@@ -5,7 +5,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use super::paint::{BOLD, CODE, FAINT, ITALIC, STRUCK};
 use super::rows::Rows;
-use super::screen::safe;
+use super::safe::safe;
 
 /// Puts a text onto rows.
 pub fn write(text: &str, rows: Rows) -> Vec<String> {

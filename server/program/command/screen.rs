@@ -9,10 +9,12 @@ use std::sync::atomic::Ordering;
 use rustyline::ExternalPrinter;
 use tokio::sync::mpsc;
 
-use super::keyboard::Keyboard;
+use super::markdown;
 use super::paint::{self, ALARM, BOLD, FAINT, painted};
 use super::rows::{Rows, columns};
-use super::{markdown, say};
+use super::safe::safe;
+use super::typing::Keyboard;
+use crate::program::output::say;
 use crate::program::telemetry::escaped;
 
 /// What is shown.
@@ -235,10 +237,4 @@ impl Terminal {
 /// Goes so many rows up, and clears what is there.
 fn up(rows: usize) -> String {
     if rows == 0 { String::new() } else { format!("\x1b[{rows}A\r\x1b[J") }
-}
-
-/// The text without anything that could steer a terminal; its lines stay lines.
-pub fn safe(text: &str) -> String {
-    let lines: Vec<String> = text.replace('\t', "    ").split('\n').map(escaped).collect();
-    lines.join("\n")
 }

@@ -1,7 +1,5 @@
 //! `thinkd rebuild`, `backup`, `restore`: what is done to a database without a server.
 
-use crate::log::backup;
-use crate::log::store;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,10 +7,11 @@ use anyhow::{Context as _, bail};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
-use super::say;
 use crate::event::draft::Draft;
-use crate::log::store::{Append, Store, Unread};
-use crate::program::app::open_store;
+use crate::log::backup;
+use crate::log::store::{self, Append, Store, Unread};
+use crate::program::output::say;
+use crate::program::parts::open_store;
 use crate::program::settings::Settings;
 use crate::tasks::supervisor::Supervisor;
 use crate::thread::projection::project;

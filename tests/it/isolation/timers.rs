@@ -1,8 +1,7 @@
 //! Rounds over all spaces: however much one of them has to be done, another's turn comes.
 
 use thinkd::event::draft::Draft;
-use thinkd::log::store;
-use thinkd::log::store::{Append, Options};
+use thinkd::log::store::{self, Append, Options};
 use thinkd::words::id::{Space, ThreadId};
 use thinkd::words::time::{Timestamp, now};
 

@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use thinkd::log::backup;
-use thinkd::log::store;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use thinkd::event::draft::{Draft, InputKind, Part};
+use thinkd::log::backup;
 use thinkd::log::query::Query;
-use thinkd::log::store::{Append, Blob, Options, Store};
+use thinkd::log::store::{self, Append, Blob, Options, Store};
 use thinkd::words::id::{Space, ThreadId};
 
 use super::*;

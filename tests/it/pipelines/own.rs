@@ -1,14 +1,13 @@
 //! A server with pipelines of its own, as anybody has who uses thinkd as a library: this test binary, started once more.
 
 use std::time::Duration;
-use thinkd::pipelines::registry;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thinkd::model::provider::Tier;
 use thinkd::pipelines::host::Host;
-use thinkd::pipelines::registry::Pipelines;
+use thinkd::pipelines::registry::{self, Pipelines};
 use thinkd::program::app;
 use thinkd::program::settings::{Flags, Settings, environment};
 use thinkd::words::failure::{Failure, FailureKind};

@@ -2,11 +2,8 @@
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
-use thinkd::log::backup;
-use thinkd::log::change;
-use thinkd::log::query;
-use thinkd::log::store;
-use thinkd::log::store::{Blob, Error, Options};
+use thinkd::log::store::{self, Blob, Error, Options};
+use thinkd::log::{backup, change, query};
 
 use super::{append, draft, id, input, log, media, note, open, project, space};
 use crate::support::Medium;

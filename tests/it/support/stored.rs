@@ -1,13 +1,12 @@
 //! A store without a server before it: opened, written to and asked by hand; and statements behind a server's back.
 
 use std::sync::Arc;
-use thinkd::log::store;
 
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::{Modality, Payload, Source};
-use thinkd::log::store::{Append, Options, Store};
+use thinkd::log::store::{self, Append, Options, Store};
 use thinkd::thread::projection::project;
 use thinkd::thread::settings::{Kind, Settings};
 use thinkd::words::id::{Space, ThreadId};

@@ -1,24 +1,24 @@
 //! The models: each that is configured is asked to act once, as a decision would, and what refuses is explained. An embedding, too.
 
-use crate::tools::catalogue;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{anyhow, bail};
-use endpoint::Endpoint;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use super::Report;
 use crate::mind::decision::REPLY;
-use crate::model::openai::{Calling, Options};
+use crate::model::endpoint::{Calling, Options};
 use crate::model::prompt::Prompts;
 use crate::model::provider::{Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpec};
-use crate::program::app::openai;
+use crate::program::parts::openai;
 use crate::program::settings::Settings;
 use crate::thread::settings::Language;
+use crate::tools::catalogue;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Name, ThreadId};
+use endpoint::Endpoint;
 
 mod endpoint;
 

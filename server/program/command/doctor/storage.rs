@@ -1,6 +1,5 @@
 //! The database, the feed and the file; through the server, where one has the file.
 
-use crate::log::store;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,9 +15,9 @@ use crate::edge::follow::{Follow, Seen};
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::log::query::{Query, Show};
-use crate::log::store::{Append, Appended, Store};
-use crate::program::app::open_store;
+use crate::log::store::{self, Append, Appended, Store};
 use crate::program::command::client::Server;
+use crate::program::parts::open_store;
 use crate::program::settings::Settings;
 use crate::tasks::share::Places;
 use crate::tasks::supervisor::Supervisor;

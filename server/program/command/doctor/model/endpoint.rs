@@ -8,7 +8,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::{base_url_remedy, key_remedy, short};
-use crate::model::openai::{Options, address};
+use crate::model::endpoint::{Options, address};
 use crate::program::command::doctor::clock::Clock;
 use crate::words::secret::{Veil, in_url, shown_url};
 use crate::words::time::Timestamp;

@@ -1,0 +1,44 @@
+//! The parts that configuration names: which store, which models.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use secrecy::ExposeSecret as _;
+
+use super::settings::{self, Invalid, Settings};
+use crate::log::store::{self, Store};
+use crate::model::endpoint;
+use crate::model::metered::metered;
+use crate::model::models::Models;
+use crate::model::offline::Offline;
+use crate::model::openai::OpenAi;
+use crate::model::provider::Model;
+use crate::tasks::supervisor::Supervisor;
+use crate::thread::projection::project;
+use crate::words::secret::shown_url;
+
+/// The configured store, its tables made or brought up to date.
+pub async fn open_store(settings: &Settings, supervisor: &Supervisor) -> anyhow::Result<Arc<dyn Store>> {
+    settings.check_database()?;
+    let url = settings.database.expose_secret();
+    let store = store::open(url, settings.store(supervisor), project).await;
+    store.with_context(|| format!("database {}", shown_url(url)))
+}
+
+/// The configured models, or the built-in one.
+pub fn model(models: &settings::Models) -> Result<Arc<dyn Model>, Invalid> {
+    let tier = |options: &Option<endpoint::Options>| options.as_ref().map(openai).transpose();
+    let offline = || Models::new(Some(Arc::new(Offline::new())), None);
+    let Some(mut all) = Models::new(tier(&models.low)?, tier(&models.high)?).or_else(offline) else {
+        return Err(Invalid::new("no model to ask"));
+    };
+    for (module, options) in &models.modules {
+        all = all.with_module(module, openai(options)?);
+    }
+    Ok(metered(Arc::new(all)))
+}
+
+/// A model behind an endpoint.
+pub fn openai(options: &endpoint::Options) -> Result<Arc<dyn Model>, Invalid> {
+    Ok(Arc::new(OpenAi::new(options.clone()).map_err(|failure| Invalid::new(failure.to_string()))?))
+}
