@@ -305,13 +305,30 @@ impl Indexed {
         }
     }
 
-    pub fn read(columns: IndexColumns) -> Result<Self, Error> {
+    /// What is stored of an event, and why not all of it can be read, if so. What can be read is in the index: the event is found by
+    /// it, though not shown.
+    pub fn read(columns: IndexColumns) -> (Self, Result<(), Error>) {
         let (seq, thread, source, modality, tags, level, payload) = columns;
-        let source = Source::parse(&source).ok_or_else(|| unreadable(source))?;
-        let modality = Modality::parse(&modality).ok_or_else(|| unreadable(modality))?;
-        let marks = marks::of(&thread_id(thread)?, &parse::<Vec<String>>(&tags)?, source, modality);
-        Ok(Self { seq, level, marks, words: words::of(&payload_text(&payload)?) })
+        let mut all = Ok(());
+        let from = kept(&mut all, Source::parse(&source).ok_or_else(|| unreadable(source)));
+        let kind = kept(&mut all, Modality::parse(&modality).ok_or_else(|| unreadable(modality)));
+        let tags: Option<Vec<String>> = kept(&mut all, parse(&tags));
+        let text = kept(&mut all, payload_text(&payload));
+        let marks = match kept(&mut all, thread_id(thread)) {
+            Some(thread) => {
+                // These two have no marks of their own.
+                let (from, kind) = (from.unwrap_or(Source::Internal), kind.unwrap_or(Modality::Text));
+                marks::of(&thread, &tags.unwrap_or_default(), from, kind)
+            }
+            None => vec![marks::SPACE.to_owned()],
+        };
+        (Self { seq, level, marks, words: words::of(&text.unwrap_or_default()) }, all)
     }
+}
+
+/// What was read; if it was not, it is said why.
+fn kept<T>(all: &mut Result<(), Error>, read: Result<T, Error>) -> Option<T> {
+    read.map_err(|error| *all = Err(error)).ok()
 }
 
 /// The marks of these events, in the order of their key: neighbours share pages.

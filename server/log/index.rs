@@ -26,6 +26,8 @@ use state::{State, Waiter};
 const EVENTS: i64 = 2048;
 /// Payload bytes of one transaction, unless one event alone has more.
 const BYTES: usize = 8 << 20;
+/// Events that were added to the index and could not be read as a whole.
+const UNREADABLE: &str = "thinkd_index_unreadable_events_total";
 /// How long the log is quiet before the index is gone on with.
 const QUIET: Duration = Duration::from_millis(30);
 
@@ -71,7 +73,13 @@ pub(super) async fn some(
         let Some(row) = rows.try_next().await.map_err(sql::error)? else { break };
         left.bytes = left.bytes.saturating_sub(row.6.len());
         left.events -= 1;
-        events.push(Indexed::read(row)?);
+        let (event, read) = Indexed::read(row);
+        if let Err(error) = read {
+            // One event is not to stop its space: `rebuild` adds what is missing, by a server that can read it.
+            metrics::counter!(UNREADABLE).increment(1);
+            tracing::warn!(%error, seq = event.seq, "an event is in the index only as far as it can be read; run thinkd rebuild with the newest version");
+        }
+        events.push(event);
     }
     Ok((events, left.is_nothing()))
 }

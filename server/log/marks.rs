@@ -12,6 +12,8 @@ use crate::words::id::ThreadId;
 
 /// Longer tags are known by their beginning and their hash: a database has a limit for what is in an index.
 const TAG_MAX: usize = 512;
+/// The mark of every event: that it is in its space.
+pub const SPACE: &str = "";
 
 /// A tag (in lower case) as a mark has it. Any text, for a log may have been written by a server that took more: what could be
 /// stored can be indexed.
@@ -39,7 +41,7 @@ pub fn waits(query: &Query) -> bool {
 /// The runs that hold what a query asks for, besides what `covers` leaves to be checked event by event.
 pub fn runs(query: &Query) -> Vec<(String, Visibility)> {
     let scopes = match &query.thread {
-        None => vec![String::new()],
+        None => vec![SPACE.to_owned()],
         Some(thread) if query.subtree => vec![thread.to_string(), below(thread)],
         Some(thread) => vec![thread.to_string()],
     };
@@ -80,7 +82,7 @@ fn modality(modality: Modality) -> Option<String> {
 }
 
 fn scopes(thread: &ThreadId) -> impl Iterator<Item = String> {
-    [String::new(), thread.to_string()].into_iter().chain(thread.ancestors().map(|above| below(&above)))
+    [SPACE.to_owned(), thread.to_string()].into_iter().chain(thread.ancestors().map(|above| below(&above)))
 }
 
 fn below(thread: &ThreadId) -> String {

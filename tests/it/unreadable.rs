@@ -157,3 +157,41 @@ on_both!(a_page_of_history_goes_on_behind_an_event_that_cannot_be_read, |medium|
         assert_eq!((items, unreadable), (expected, vec![json!(last + 1)]), "{order}");
     }
 });
+
+// Nor does it stop the index of its space, or the chat: what stands before and behind it is found, and shown.
+on_both!(an_event_that_cannot_be_read_stops_neither_search_nor_chat, |medium| {
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    let last = seq(&app.tell("hello").await[0]);
+    let found = async |words: &str| app.get(&format!("/events?q={words}")).await.expect(200);
+    let chat = app.get("/messages").await.expect(200);
+    let before = found("hello").await;
+    assert_eq!(
+        (chat.as_array().unwrap().len(), before["unreadable"].clone()),
+        (2, Value::Null),
+        "control: all can be read"
+    );
+    let id = if app.is_postgres() { "gen_random_uuid()" } else { "randomblob(16)" };
+    let head = seq(app.public_log().await.last().unwrap());
+    let insert = format!(
+        "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility) \
+         select space, {head} + 1, {id}, ts, thread, source, 'hologram', payload, tags, visibility from events where seq = {last}"
+    );
+    execute(app.database(), &insert).await;
+    if app.is_postgres() {
+        execute(app.database(), &format!("update spaces set head = {head} + 1")).await;
+    }
+    assert_eq!(app.get("/messages").await.expect(200), chat, "it goes on behind it");
+    assert_eq!(app.get("/messages?n=1").await.expect(200), json!([chat[1]]), "and has as many as were asked for");
+    let page = found("hello").await;
+    assert_eq!((&page["items"], &page["unreadable"]), (&before["items"], &json!([head + 1])), "{page}");
+    if app.is_postgres() {
+        // A server that has the file would not know that its log has grown.
+        app.tell("afterwards").await;
+        assert!(!with(found("afterwards").await["items"].as_array().unwrap(), &["response"]).is_empty());
+        assert_eq!(app.get("/messages").await.expect(200).as_array().unwrap().len(), 4);
+    }
+    let metrics = app.get("/metrics").await.text;
+    assert!(metrics.contains("thinkd_index_unreadable_events_total 1"), "{metrics}");
+    assert_eq!(app.get("/readyz?full=true").await.expect(200)["unserved"], json!([]));
+});

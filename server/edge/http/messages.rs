@@ -71,15 +71,27 @@ pub async fn list(
     let before = params.integer("before", 0..=BEFORE_MAX)?;
     let thread = params.thread()?;
     params.end()?;
-    let query = Query {
+    let mut query = Query {
         tags: vec!["type:message".into(), tag::RESPONSE.into()],
         before_ts: before.map(|seconds| Timestamp::from_micros(seconds * 1_000_000)),
         limit: u32::try_from(n).unwrap_or(20),
         thread,
         ..Query::default()
     };
-    let newest = edge.runtime.store().events(&who.space, &query).await?;
-    Ok(axum::Json(newest.into_iter().rev().map(ChatMessage::from).collect()))
+    let limit = query.limit as usize;
+    let mut newest = Vec::with_capacity(limit);
+    loop {
+        let page = edge.runtime.store().written(&who.space, &query).await?;
+        // What this server cannot read is left out, and others take its place.
+        let more = page.last().map(|last| last.seq).filter(|_| page.len() >= limit);
+        let read = page.into_iter().filter_map(|it| serde_json::from_str::<Event>(it.json?.get()).ok());
+        newest.extend(read.map(ChatMessage::from).take(limit - newest.len()));
+        query.before = more;
+        if more.is_none() || newest.len() >= limit {
+            newest.reverse();
+            return Ok(axum::Json(newest));
+        }
+    }
 }
 
 /// What became of a posted message.
