@@ -9,7 +9,7 @@ use crate::event::draft::Draft;
 use crate::log::store::{self, Append, SubmoduleRow, ThreadRow};
 use crate::mind::submodule::Heard;
 use crate::tools::spawn_thread::labels;
-use crate::words::id::{Name, Space, ThreadId};
+use crate::words::id::{MAIN, Name, Space, ThreadId};
 
 impl Runtime {
     /// Creates a thread. The server assigns the id: the label, with a number where that is taken. Its parent is told.
@@ -50,6 +50,12 @@ impl Runtime {
     /// Whether everything that a new thread names is there, and there is room for it.
     async fn check_new(&self, space: &Space, new: &NewThread) -> Result<(), Refused> {
         let budget = &self.0.options.budget;
+        let is_main = new.parent.is_none() && new.label.as_ref().is_some_and(|label| label.as_str() == MAIN);
+        if is_main && new.settings.is_process() {
+            return Err(Refused::Unprocessable(format!(
+                "{MAIN} is kept for the conversation that a message without a thread goes to; choose another label for a process"
+            )));
+        }
         if let Some(parent) = &new.parent {
             let row = self.known_thread(space, parent).await?;
             if parent.is_of_runs() {

@@ -148,10 +148,13 @@ impl ThreadId {
     }
 }
 
+/// The id of the thread where a message goes that names none.
+pub const MAIN: &str = "main";
+
 impl Default for ThreadId {
     /// `main`: where a message goes that names no thread, and what concerns the whole space.
     fn default() -> Self {
-        Self("main".into())
+        Self(MAIN.into())
     }
 }
 

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use thinkd::event::draft::Draft;
+use thinkd::words::id::ThreadId;
+
 use super::*;
 
 async fn tree(app: &App, children: &[(&str, &str)]) {
@@ -318,10 +321,17 @@ on_both!(a_process_that_is_the_main_thread_outlives_answers_that_cannot_be_read,
     let stub = Stub::start().await;
     stub.on(|r: &Request| !r.says("again"), text("<send to=\"nobody\""));
     stub.on(any, text("<wait/>"));
+    // As an earlier version made it.
+    let settings = json!({ "kind": "process", "language": "xml" });
+    let store = stored::open(&medium).await;
+    for thread in ["main", "other"] {
+        stored::append(&store, Draft::created(&ThreadId::parse(thread).unwrap(), &settings)).await;
+    }
+    store.close().await;
+    drop(store);
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
     for thread in ["main", "other"] {
-        app.process(thread, json!({ "language": "xml" })).await;
         app.say_in(thread, "go").await;
         turn_over(&mut socket, thread, 1).await;
     }
@@ -331,4 +341,22 @@ on_both!(a_process_that_is_the_main_thread_outlives_answers_that_cannot_be_read,
     app.say_in("main", "again").await;
     turn_over(&mut socket, "main", 2).await;
     assert_eq!(app.get("/threads/main").await.expect(200)["status"], "waiting");
+});
+
+// Who names no thread speaks to `main`: as a process it would answer nobody. It is no label for one, whether or not it is there.
+on_both!(the_main_thread_is_no_process, |medium| {
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    let process = json!({ "label": "main", "kind": "process" });
+    for _ in 0..2 {
+        let refused = app.post("/threads", process.clone()).await.expect_problem(422, "unprocessable");
+        assert!(refused["detail"].as_str().unwrap().contains("choose another label"), "{refused}");
+        assert_eq!(said(&app.tell("hello").await[0]), "ok: hello");
+    }
+    assert_eq!(app.get("/threads/main").await.expect(200)["kind"], "conversation");
+    // Control: below another thread it is a label like any, and so it is for a conversation.
+    app.process("p", json!({})).await;
+    let below = app.post("/threads", json!({ "label": "main", "kind": "process", "parent": "p" })).await.expect(201);
+    assert_eq!(below["id"], "p.main");
+    assert_eq!(app.post("/threads", json!({ "label": "main" })).await.expect(201)["id"], "main-2");
 });
