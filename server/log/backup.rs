@@ -14,7 +14,7 @@ use super::sql::{self, EventRow, Writes};
 use super::store::{Error, Project, Rebuilt, Unread};
 use super::{postgres, sqlite};
 
-mod seal;
+pub(super) mod seal;
 
 /// Why a log was not copied. For the person who asked for it: a request never does.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::batch::{PAGE, is_unused, opening, root};
 use super::handle::{Active, Runtime, lock};
@@ -24,6 +24,11 @@ use crate::tasks::supervisor;
 use crate::thread::settings::Settings;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Name, Seq, Space, ThreadId};
+
+/// So long is a turn not begun again that failed with the store more than once, unless that says that it works.
+const SELDOM: Duration = Duration::from_secs(5);
+/// The same after `TRIES`.
+const RARELY: Duration = Duration::from_secs(60);
 
 /// What looking after a thread came to.
 pub(super) enum Looked {
@@ -44,6 +49,8 @@ struct Trouble {
     tries: u32,
     /// How often one was because the database was away, full or busy: that says nothing about the turn.
     away: u32,
+    /// When that was so last.
+    since: Option<Instant>,
     /// A turn has ended, and nobody has looked whether waits that follow from it are of any use.
     waits: bool,
 }
@@ -90,9 +97,6 @@ impl Runtime {
     /// Runs a thread's turns until it has nothing to do.
     async fn look_after(self, key: (Space, ThreadId)) {
         const PAUSE: Duration = Duration::from_millis(50);
-        const MOST: Duration = Duration::from_secs(5);
-        // Where turns fail although the store says that it works: every time, models are asked in vain.
-        const RARELY: Duration = Duration::from_secs(60);
         let (mut pause, mut woken, mut trouble) = (PAUSE, true, Trouble::default());
         loop {
             if let Some(active) = lock(&self.0.active).get_mut(&key) {
@@ -115,9 +119,7 @@ impl Runtime {
                 }
                 tokio::select! {
                     () = self.0.all.cancelled() => {}
-                    () = tokio::time::sleep(pause) => {
-                        pause = (pause * 2).min(if trouble.away > TRIES { RARELY } else { MOST });
-                    }
+                    () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_secs(5)),
                 }
             }
             let stopping = self.0.draining.load(Ordering::Acquire) || self.0.all.is_cancelled();
@@ -200,7 +202,10 @@ impl Runtime {
                     // What the database refuses it will refuse again.
                     store::Error::Broken(_) | store::Error::Conflict(_) => trouble.tries = TRIES.max(trouble.tries + 1),
                     store::Error::Unmet(_) | store::Error::TooDear => trouble.tries += 1,
-                    store::Error::Unavailable(_) => trouble.away += 1,
+                    store::Error::Unavailable(_) => {
+                        trouble.away += 1;
+                        trouble.since = Some(Instant::now());
+                    }
                 }
             }
         }
@@ -235,8 +240,10 @@ impl Runtime {
     /// Says in the log what went wrong, before a model is asked again: a store that cannot take this cannot take a turn.
     async fn put_right(&self, (space, thread): &(Space, ThreadId), trouble: &mut Trouble) -> Result<(), store::Error> {
         self.give_back(trouble).await?;
-        if trouble.away > 0 {
-            // What a turn leads to may be larger than what is said here: the store is asked for as much as it refused last.
+        let rest = if trouble.away > TRIES { RARELY } else { SELDOM };
+        if trouble.away > 1 && trouble.since.is_some_and(|since| since.elapsed() < rest) {
+            // What a turn leads to may be larger than what is said here: the store is asked for as much as it refused last. Not for
+            // ever: one that is slow may take a turn and not this.
             self.0.store.ping().await?;
         }
         // After so many the thread cannot even be read, and the log need not be filled with it.

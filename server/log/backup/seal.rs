@@ -47,6 +47,20 @@ pub(super) fn check(path: &Path) -> Result<bool, NotCopied> {
     }
 }
 
+/// Whether a file is a backup: opened as a database it would not be as it was written any more.
+pub(in crate::log) fn is_sealed(path: &Path) -> bool {
+    let mark = || {
+        let mut file = File::open(path)?;
+        let at = file.metadata()?.len().saturating_sub(SEAL);
+        file.seek(SeekFrom::Start(at))?;
+        let mut mark = [0; MARK.len()];
+        file.read_exact(&mut mark)?;
+        io::Result::Ok(mark == *MARK)
+    };
+    // A file that is not there, or shorter than that, is none.
+    mark().unwrap_or(false)
+}
+
 enum Found {
     Whole,
     Unsealed,

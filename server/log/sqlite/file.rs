@@ -12,7 +12,7 @@ use sqlx::{ConnectOptions, Connection};
 use uuid::Uuid;
 
 use super::sql;
-use crate::log::backup::NotCopied;
+use crate::log::backup::{NotCopied, seal};
 use crate::log::store::Error;
 use crate::words::secret::shown_url;
 
@@ -87,6 +87,9 @@ pub(in crate::log) struct Lock {
 
 /// Takes the lock; makes the file, empty, if there is none.
 pub(super) fn lock(path: &Path) -> Result<Lock, Error> {
+    if seal::is_sealed(path) {
+        return Err(named(path, Error::Broken(IS_BACKUP.into())));
+    }
     let taken = || unavailable(path, "another thinkd has this database open".into());
     try_lock(path)?.ok_or_else(taken)
 }
@@ -211,6 +214,7 @@ async fn flush_every_commit(connection: &mut SqliteConnection) -> Result<(), sql
 
 /// The incarnation that marks a file as a backup: it has events and blobs, but no rows.
 const BACKUP: i64 = -1;
+const IS_BACKUP: &str = "the file is a backup; make a database of it with `thinkd restore`";
 
 /// A new file for a backup, whose head has this version.
 pub(in crate::log) async fn new_backup(file: &Path, version: u32) -> Result<SqliteConnection, Error> {
@@ -251,5 +255,5 @@ pub(super) fn named(path: &Path, error: Error) -> Error {
 pub(super) async fn opened(connection: &mut SqliteConnection) -> Result<(Uuid, i64), Error> {
     let text = "update log set incarnation = incarnation + 1 where incarnation <> $1 returning epoch, incarnation";
     let row = sqlx::query_as(text).bind(BACKUP).fetch_optional(connection).await.map_err(sql::error)?;
-    row.ok_or_else(|| Error::Broken("the file is a backup; make a database of it with `thinkd restore`".into()))
+    row.ok_or_else(|| Error::Broken(IS_BACKUP.into()))
 }
