@@ -101,6 +101,10 @@ pub(super) trait Backend: Send + 'static {
     }
     /// A space's log grew.
     fn committed(&mut self, space: &Space);
+    /// Whether there is a connection to write over; made anew where it was lost.
+    fn ready(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
+        std::future::ready(Ok(()))
+    }
     /// Writes something that nobody reads, as large as this.
     fn touch(&mut self, bytes: usize) -> impl Future<Output = Result<(), Error>> + Send;
     fn close(self) -> impl Future<Output = ()> + Send;
@@ -147,8 +151,18 @@ impl Writer {
         if self.soundness.check()? {
             return Ok(());
         }
+        self.ask(true).await
+    }
+
+    /// Whether there is a connection to write over.
+    pub async fn ready(&self) -> Result<(), Error> {
+        self.soundness.check()?;
+        self.ask(false).await
+    }
+
+    async fn ask(&self, writes: bool) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
-        if !self.queue.probe(answer) {
+        if !self.queue.probe(Probe { answer, writes }) {
             return Err(gone());
         }
         answered.await.map_err(|_| gone())?
@@ -269,9 +283,14 @@ impl<B: Backend> Task<B> {
         }
     }
 
-    async fn probe(&mut self, answer: Probe) {
+    async fn probe(&mut self, Probe { answer, writes }: Probe) {
         // Who asked has waited long enough: whoever comes next asks anew.
         if answer.is_closed() {
+            return;
+        }
+        if !writes {
+            // Nobody may wait for the answer any more.
+            let _ = answer.send(limited(self.limit, self.backend.ready()).await);
             return;
         }
         let result = limited(self.limit, self.backend.touch(self.soundness.probe())).await;

@@ -1,5 +1,5 @@
-//! Postgres: many servers, one log. Each has one connection that writes, one for the index, one that listens and a pool that
-//! reads; leases are rows. Only what differs from SQLite is here; what passes between servers is in `postgres/watch.rs`.
+//! Postgres: many servers, one log. Each has one connection that writes, one for the index, one that listens and pools that
+//! read and write blobs; leases are rows. Only what differs from SQLite is here; what passes between servers is in `postgres/watch.rs`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::migrate::Migrator;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -32,6 +32,7 @@ mod bulk;
 mod index;
 mod life;
 mod log;
+mod pool;
 mod readers;
 mod watch;
 
@@ -42,6 +43,7 @@ use index::Tables;
 use life::Life;
 pub(super) use life::alone;
 use log::Log;
+use pool::{Pool, Pools};
 use readers::Reader;
 use watch::{Pooled, Watch};
 
@@ -49,10 +51,26 @@ use watch::{Pooled, Watch};
 const ACQUIRE: Duration = Duration::from_secs(2);
 /// How long a broken connection may take to say so.
 const ROLLBACK: Duration = Duration::from_secs(1);
-/// Most connections of a pool: more do not make one Postgres faster.
-const POOL_MAX: u32 = 16;
-/// Besides, for what the server reads of all spaces.
-const OWN: u32 = 6;
+/// One writes, one writes the index, one listens.
+const DEDICATED: u32 = 3;
+
+/// How many connections each pool may have, of so many in all.
+struct Sizes {
+    /// What is read for spaces.
+    spaces: u32,
+    /// What the server reads of all spaces together.
+    own: u32,
+    /// Blobs that are written.
+    blobs: u32,
+}
+
+impl Sizes {
+    fn of(connections: u32) -> Self {
+        let pooled = connections.max(super::store::CONNECTIONS_MIN) - DEDICATED;
+        let (own, blobs) = ((pooled / 3).clamp(1, 6), (pooled * 2 / 9).clamp(1, 4));
+        Self { spaces: pooled - own - blobs, own, blobs }
+    }
+}
 
 /// See `sql::store!`.
 const MERGES_RUNS: bool = false;
@@ -61,13 +79,19 @@ const ENTRIES_WITH: &str =
     concat!("select ", sql::entry_columns!(), " from entries e where e.words @@ $1::tsquery and e.space = $2 limit $3");
 /// More events than these with a word make it a common one.
 const RARE: i64 = 1000;
+/// The tables that are missing, if any. No lock is waited for.
+const MISSING: &str = "select string_agg(name, ', ') from unnest('{log, spaces, events, threads, mailboxes, submodules, entries, \
+     contacts, timers, roots, blobs, leases, marks, event_words, indexed}'::text[]) name where to_regclass(name) is null";
 /// See `rebuild!`.
 const HEADS: &str = "select space, head, ts from spaces";
 
 /// The store on a Postgres server.
 pub(super) struct Postgres {
-    pool: PgPool,
-    /// Places of spaces at the pool.
+    /// For spaces.
+    pool: Pool,
+    /// For all of them together.
+    own: Pool,
+    /// Places of spaces at their pool.
     places: Places,
     /// How long what is read may take.
     limit: Duration,
@@ -129,20 +153,45 @@ pub(super) fn options(url: &str) -> Result<PgConnectOptions, Error> {
     Ok(options.application_name("thinkd").options(limits).statement_cache_capacity(256).disable_statement_logging())
 }
 
+/// Why there is no connection.
+pub(super) struct Refused {
+    error: Error,
+    /// Postgres takes no more of them.
+    is_full: bool,
+    /// It may come up in a moment.
+    is_passing: bool,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self { error, is_full: false, is_passing: false }
+    }
+}
+
 pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Error> {
+    try_connect(options).await.map_err(|refused| refused.error)
+}
+
+async fn try_connect(options: &PgConnectOptions) -> Result<PgConnection, Refused> {
+    const REACH: &str = "; see that it runs there and can be reached (DATABASE_URL)";
     match timeout(ACQUIRE, options.connect()).await {
         Ok(Ok(connection)) => Ok(connection),
         Ok(Err(error)) => {
+            let code = error.as_database_error().and_then(|cause| cause.code());
+            let (is_full, is_starting) = (code.as_deref() == Some("53300"), code.as_deref() == Some("57P03"));
+            let is_away =
+                matches!(&error, sqlx::Error::Io(cause) if cause.kind() == std::io::ErrorKind::ConnectionRefused);
             let advice = match error {
-                sqlx::Error::Io(_) => "; see that it runs there and can be reached (DATABASE_URL)",
+                sqlx::Error::Io(_) => REACH,
                 sqlx::Error::Tls(_) => "; see whether it speaks TLS, and what sslmode in DATABASE_URL asks for",
                 _ => "",
             };
-            Err(placed(options, &sql::error(error), advice))
+            let error = placed(options, &sql::error(error), advice);
+            Err(Refused { error, is_full, is_passing: is_starting || is_away })
         }
         Err(_) => {
             let late = Error::Unavailable(format!("no answer within {} s", ACQUIRE.as_secs()));
-            Err(placed(options, &late, "; see that it runs there and can be reached (DATABASE_URL)"))
+            Err(placed(options, &late, REACH).into())
         }
     }
 }
@@ -171,12 +220,42 @@ pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), Error> 
 }
 
 /// Takes the database into use; the epoch of its log.
-async fn begin(mut connection: PgConnection) -> Result<Uuid, Error> {
-    life::share(&mut connection).await?;
-    migrate(&mut connection).await?;
+async fn begin(connection: &mut PgConnection, wanted: u32) -> Result<Uuid, Error> {
+    life::share(connection).await?;
+    count(connection, wanted).await?;
+    migrate(connection).await?;
     let text = "update log set incarnation = incarnation + 1 returning epoch";
-    // Not used any more: it has other limits for the migrations.
-    sqlx::query_scalar(text).fetch_one(&mut connection).await.map_err(sql::error)
+    let epoch = sqlx::query_scalar(text).fetch_one(&mut *connection).await.map_err(sql::error)?;
+    // What the migrations had set: from here on it has the limits that it was opened with.
+    sqlx::raw_sql("reset statement_timeout; reset lock_timeout").execute(connection).await.map_err(sql::error)?;
+    Ok(epoch)
+}
+
+/// Says how many connections are wanted, and how many there can be. Superusers are bound by the server's limit alone.
+async fn count(connection: &mut PgConnection, wanted: u32) -> Result<(), Error> {
+    let text = "select least(\
+         current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint \
+         - coalesce(current_setting('reserved_connections', true), '0')::bigint - (select count(datid) from pg_stat_activity), \
+         case when r.rolsuper or r.rolconnlimit < 0 then null else r.rolconnlimit \
+         - (select count(*) from pg_stat_activity where usesysid = r.oid) end, \
+         case when r.rolsuper or d.datconnlimit < 0 then null else d.datconnlimit \
+         - (select count(*) from pg_stat_activity where datid = d.oid) end) + 1 \
+         from pg_roles r, pg_database d where r.rolname = session_user and d.datname = current_database()";
+    let left: Option<i64> = sqlx::query_scalar(text).fetch_optional(connection).await.map_err(sql::error)?.flatten();
+    let left = left.unwrap_or(i64::MAX).max(1);
+    if left >= i64::from(wanted) {
+        tracing::info!(
+            "up to {wanted} connections to Postgres are wanted (runtime.connections), and so many can be had"
+        );
+    } else {
+        tracing::warn!(
+            "up to {wanted} connections to Postgres are wanted (runtime.connections), and {left} can be had: it goes on with fewer, more \
+             slowly, but not with fewer than {}; raise max_connections, or the limit of the role or the database, or set \
+             runtime.connections",
+            super::store::CONNECTIONS_MIN
+        );
+    }
+    Ok(())
 }
 
 impl Postgres {
@@ -184,33 +263,37 @@ impl Postgres {
 
     pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, Error> {
         let options = options(url)?;
-        let epoch = begin(connect(&options).await?).await.map_err(|error| placed(&options, &error, ""))?;
-        let life = Life { epoch, supervisor: settings.supervisor.clone() };
-        let most = settings.connections.clamp(2, POOL_MAX);
-        let places = Places::new("readers", most, settings.space_share);
+        // Given up here, it is given up there: what was refused as it took too long is not to be stored later.
+        let commit = settings.commit * 3 / 4;
+        let writing = options.clone().options([("statement_timeout", format!("{}ms", commit.as_millis().max(1)))]);
+        // It becomes the one that writes.
+        let mut connection = connect(&writing).await?;
+        let epoch = begin(&mut connection, settings.connections).await;
+        let epoch = epoch.map_err(|error| placed(&options, &error, ""))?;
+        let life = Life { epoch, supervisor: settings.supervisor.clone(), pools: Pools::default() };
+        let sizes = Sizes::of(settings.connections);
+        let places = Places::new("readers", sizes.spaces, settings.space_share);
         // Nothing that must last is written over these connections. Leases are: who appends under one has it flushed before what is
         // appended, and one that a crash of the database forgets makes its holder's appends stale.
         let reading = options.clone().options([
             ("statement_timeout", format!("{}ms", settings.read.as_millis())),
             ("synchronous_commit", "off".to_owned()),
         ]);
-        let pool = PgPoolOptions::new().max_connections(most + OWN).acquire_timeout(ACQUIRE);
-        let pool = life.guard(pool).connect_lazy_with(reading);
+        let pool = Pool::new(reading.clone(), &life, sizes.spaces as usize);
+        let own = Pool::new(reading, &life, sizes.own as usize);
+        let blobs = Blobs::new(&options, &life, sizes.blobs, settings.space_share);
         let limit = settings.read + sql::GRACE;
-        let pooled = Pooled { pool: pool.clone(), limit };
+        let pooled = Pooled { pool: own.clone(), limit };
         let feed = Arc::new(Feed::default());
         let supervisor = &settings.supervisor;
         let (watch, mut tasks) = Watch::start(pooled.clone(), feed.clone(), options.clone(), &life);
         let telling = catch_up::run(pooled, feed.clone());
         tasks.spawn(supervisor.watch("telling followers what they missed", telling));
         let known = Known::default();
-        // Given up here, it is given up there: what was refused as it took too long is not to be stored later.
-        let commit = settings.commit * 3 / 4;
-        let writing = options.clone().options([("statement_timeout", format!("{}ms", commit.as_millis().max(1)))]);
         let backend = Log {
             options: writing,
             life: life.clone(),
-            connection: None,
+            connection: Some(connection),
             watch,
             known: known.clone(),
             incarnation: 0,
@@ -221,9 +304,16 @@ impl Postgres {
         let index = Index::start(tables, supervisor);
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let (threads, voices, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));
-        let blobs = Blobs::new(&options, &life, settings.space_share);
+        // One of each kind, before others take what there is.
+        let (first, pools) = ((pool.clone(), own.clone(), blobs.clone()), life.pools.clone());
+        watch.lock().unwrap_or_else(PoisonError::into_inner).spawn(async move {
+            // Whoever needs one asks again, and says why there is none.
+            let _ = tokio::join!(first.0.ready(), first.1.ready(), first.2.ready());
+            pools.tidy().await;
+        });
         Ok(Self {
             pool,
+            own,
             places,
             limit,
             blobs,
@@ -249,7 +339,8 @@ impl Postgres {
                 Err(_) => return Err(Error::Unavailable("all connections are busy".into())),
             },
         };
-        Ok(Reader::new(self.pool.acquire().await.map_err(sql::error)?, place, self.limit))
+        let pool = if place.is_some() { &self.pool } else { &self.own };
+        Ok(Reader::new(pool.take().await?, place, self.limit))
     }
 
     async fn check_all(&self, _: Duration) -> Result<Checked, Error> {
@@ -398,9 +489,9 @@ impl Postgres {
         Ok(connection)
     }
 
-    fn sound(&self) -> Result<(), Error> {
-        // A Postgres whose disk fails stops itself.
-        Ok(())
+    /// A Postgres whose disk fails stops itself; but it may have no more connections.
+    async fn sound(&self) -> Result<(), Error> {
+        tokio::try_join!(self.pool.ready(), self.own.ready(), self.blobs.ready(), self.writer.ready()).map(|_| ())
     }
 
     async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
@@ -460,6 +551,7 @@ impl Postgres {
         self.index.close().await;
         self.watch.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
         self.blobs.close().await;
+        self.own.close().await;
         self.pool.close().await;
     }
 }

@@ -13,7 +13,7 @@ use crate::words::text::sha256;
 pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
 pub(super) use super::columns::*;
-pub(super) use advice::words;
+pub(super) use advice::{missing, words};
 pub(super) use pages::pages;
 pub(super) use stamp::store;
 pub(super) use writes::{put_own, put_submodule, read_asked, renew_epoch};
@@ -26,13 +26,6 @@ mod writes;
 /// How many threads of a space have begun and not ended.
 pub(super) const THREADS: &str = "select coalesce((select threads from roots where space = $1 and root = 0), 0) \
      - coalesce((select threads from roots where space = $1 and root = -1), 0)";
-
-/// Reads one row, and fails where one of the tables is missing.
-pub(super) const TABLES: &str = "select exists (select 1 from log) or exists (select 1 from spaces) or exists (select 1 from events) \
-     or exists (select 1 from threads) or exists (select 1 from mailboxes) or exists (select 1 from submodules) \
-     or exists (select 1 from entries) or exists (select 1 from contacts) or exists (select 1 from timers) \
-     or exists (select 1 from roots) or exists (select 1 from blobs) or exists (select 1 from marks) \
-     or exists (select 1 from event_words) or exists (select 1 from indexed)";
 
 /// The next events of a log, for `catch_up.rs`: so many at a time.
 pub(super) const AFTER: &str =

@@ -53,6 +53,12 @@ const ENTRIES_WITH: &str = concat!(
     " from entry_words w cross join entries e where w.entry_words match $1 and e.number = w.rowid and e.space = $2",
     " order by w.rowid desc limit $3"
 );
+/// Nothing, or an error that names the first table that is missing.
+const MISSING: &str = "select cast(nullif(exists (select 1 from log) or exists (select 1 from spaces) \
+     or exists (select 1 from events) or exists (select 1 from threads) or exists (select 1 from mailboxes) \
+     or exists (select 1 from submodules) or exists (select 1 from entries) or exists (select 1 from contacts) \
+     or exists (select 1 from timers) or exists (select 1 from roots) or exists (select 1 from blobs) \
+     or exists (select 1 from marks) or exists (select 1 from event_words) or exists (select 1 from indexed), 1) as text)";
 /// See `rebuild!`.
 const HEADS: &str = "select s.space, e.seq, e.ts from spaces s join events e on e.space = s.space \
      where e.seq = (select max(seq) from events where space = s.space)";
@@ -222,7 +228,7 @@ impl Sqlite {
         Ok(connection)
     }
 
-    fn sound(&self) -> Result<(), Error> {
+    async fn sound(&self) -> Result<(), Error> {
         self.broken.check()
     }
 

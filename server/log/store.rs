@@ -287,10 +287,17 @@ pub struct Unread {
 /// The thread's row always takes the event's seq and time besides.
 pub type Project = fn(&Event) -> (ThreadChange, Option<Change>);
 
+/// Connections to Postgres that a server has at most, if nothing else is said: more do not make one Postgres faster.
+pub const CONNECTIONS: u32 = 21;
+/// With fewer it cannot go on: one of each kind.
+pub const CONNECTIONS_MIN: u32 = 6;
+
 /// How a store is opened.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Most connections to the database at a time (SQLite: for reading; there is one more that writes).
+    /// SQLite: most connections that read at a time; there is one more that writes.
+    pub readers: u32,
+    /// Postgres: most connections at a time, in all.
     pub connections: u32,
     /// How much of them, and of the room for appends, one space may hold.
     pub space_share: f64,
@@ -305,7 +312,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            connections: 8,
+            readers: 8,
+            connections: CONNECTIONS,
             space_share: SPACE_SHARE,
             read: Duration::from_secs(10),
             commit: Duration::from_secs(30),

@@ -151,6 +151,8 @@ pub struct Running {
     pub grace_ms: u64,
     /// Whether a new space begins with the built-in voices (`prompts/submodules`).
     pub default_submodules: bool,
+    /// Most connections to Postgres, in all.
+    pub connections: u32,
     /// Most turns that run at a time.
     pub workers: u32,
     /// Who goes before whom when more are to run: `breadth-first` or `depth-first`.
@@ -165,6 +167,7 @@ impl Default for Running {
             commit_ms: 30_000,
             grace_ms: 10_000,
             default_submodules: true,
+            connections: store::CONNECTIONS,
             workers: 1024,
             scheduling: schedule::Order::default(),
         }
@@ -251,6 +254,12 @@ impl Settings {
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return invalid(format!("{key} = 0 would stop everything: it must be at least 1"));
         }
+        let (connections, least) = (self.runtime.connections, store::CONNECTIONS_MIN);
+        if connections < least {
+            return invalid(format!(
+                "runtime.connections = {connections} is one of each kind too few: it must be at least {least}"
+            ));
+        }
         let (bytes, least) = (self.history.bytes, history::BYTES_MIN);
         if bytes < least {
             return invalid(format!(
@@ -327,6 +336,7 @@ impl Settings {
             space_share: self.edge().space_share(),
             read: ms(self.limits.read_ms),
             commit: ms(self.runtime.commit_ms),
+            connections: self.runtime.connections,
             supervisor: supervisor.clone(),
             ..store::Options::default()
         }

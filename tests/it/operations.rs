@@ -105,6 +105,13 @@ on_both!(a_server_without_its_tables_is_not_ready, |medium| {
     let mut app = Setup::new(medium, &stub).env("THINKD_TOKEN", "token-of-an-admin").start_bare().await;
     app.authorize("Bearer token-of-an-admin");
     app.get("/readyz").await.expect(200);
+    if app.is_postgres() {
+        // Control: a table that somebody has locked is there.
+        let mut other = PgConnection::connect(app.database()).await.unwrap();
+        other.execute(sqlx::raw_sql("begin; lock table mailboxes in access exclusive mode")).await.unwrap();
+        app.get("/readyz").await.expect(200);
+        other.execute("rollback").await.unwrap();
+    }
     faults::execute(&app, "drop table mailboxes").await;
     assert_eq!(app.get("/readyz").await.status, 503);
     let full = app.get("/readyz?full=true").await.expect_problem(503, "unavailable");
@@ -127,7 +134,7 @@ async fn a_server_whose_database_was_made_anew_without_tables_is_not_ready() {
 }
 
 /// The URL with another role, whose password is not to be told, and another database.
-fn with(url: &str, role: &str, database: Option<&str>) -> String {
+fn named(url: &str, role: &str, database: Option<&str>) -> String {
     let (address, query) =
         url.split_once('?').map_or((url, String::new()), |(address, query)| (address, format!("?{query}")));
     let (server, own) = address.rsplit_once('/').unwrap();
@@ -160,21 +167,24 @@ async fn what_postgres_refuses_is_said_with_where_and_what_to_do() {
     let tls = if medium.url().contains('?') { "&sslmode=require" } else { "?sslmode=require" };
     let cases: &[(String, &[&str])] = &[
         (
-            with(medium.url(), &role("plain"), None),
+            named(medium.url(), &role("plain"), None),
             &["permission denied for schema public", "grant all on schema", &name],
         ),
-        (with(medium.url(), &role("plain"), Some("no_such_one")), &["\"no_such_one\" does not exist", "createdb"]),
-        (with(medium.url(), &role("nobody"), None), &["_nobody", "DATABASE_URL", "password"]),
+        (named(medium.url(), &role("plain"), Some("no_such_one")), &["\"no_such_one\" does not exist", "createdb"]),
+        (named(medium.url(), &role("nobody"), None), &["_nobody", "DATABASE_URL", "password"]),
         (
-            with(medium.url(), &role("none"), None),
+            named(medium.url(), &role("none"), None),
             &["too many connections for role", "max_connections", "connection limit"],
         ),
         (
-            with(medium.url(), &role("still"), None),
+            named(medium.url(), &role("still"), None),
             &["read-only transaction", "standby", "default_transaction_read_only"],
         ),
-        (with("postgres://x@127.0.0.1:1/x", "who", None), &["127.0.0.1:1", "database x, role who", "see that it runs"]),
-        (with(medium.url(), &role("plain"), None) + tls, &["TLS", "sslmode"]),
+        (
+            named("postgres://x@127.0.0.1:1/x", "who", None),
+            &["127.0.0.1:1", "database x, role who", "see that it runs"],
+        ),
+        (named(medium.url(), &role("plain"), None) + tls, &["TLS", "sslmode"]),
     ];
     for (url, says) in cases {
         for arguments in [&["serve"][..], &["doctor"]] {
@@ -189,4 +199,129 @@ async fn what_postgres_refuses_is_said_with_where_and_what_to_do() {
     let roles = ["plain", "none", "still"].map(role).join(", ");
     stored::execute(medium.url(), &format!("drop owned by {roles}")).await;
     admin(&url, format!("drop owned by {roles}; drop role {roles}")).await;
+}
+
+/// A role that may have so many connections, and owns this database: the URL for it.
+async fn few(medium: &Medium, limit: u32) -> Option<(String, String)> {
+    let (url, name) = medium.admin()?;
+    let role = format!("{name}_few");
+    let text = format!(
+        "create role {role} login password 'canary' connection limit {limit}; alter database {name} owner to {role}; \
+         grant all on database {name} to {role}"
+    );
+    admin(url, text).await;
+    stored::execute(medium.url(), &format!("grant all on schema public to {role}")).await;
+    Some((named(medium.url(), &role, None), role))
+}
+
+/// Messages to many threads of these servers at once, again and again: every one has its reply.
+async fn all_answered(apps: &[&App]) {
+    for round in 0..3 {
+        let asked = apps.iter().enumerate().flat_map(|(at, app)| {
+            (0..6).map(move |thread| {
+                let path = format!("/threads/t{at}-{thread}/messages?wait=20");
+                app.request("POST", &path).json(&serde_json::json!({ "text": format!("round {round}") }))
+            })
+        });
+        let asked: Vec<_> = asked.map(|request| tokio::spawn(http::send(request))).collect();
+        for answer in asked {
+            let answer = answer.await.unwrap().expect(200);
+            assert_eq!(answer["responses"][0]["payload"]["text"], format!("ok: round {round}"), "{answer}");
+        }
+    }
+    for app in apps {
+        assert_eq!(app.get("/readyz").await.status, 200);
+    }
+}
+
+async fn connections(url: &str, role: &str) -> i64 {
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    let text = "select count(*) from pg_stat_activity where usename = $1";
+    sqlx::query_scalar(text).bind(role).fetch_one(&mut connection).await.unwrap()
+}
+
+/// The role goes when nothing is its own any more.
+async fn forget(medium: &Medium, role: &str) {
+    let (url, name) = medium.admin().unwrap();
+    let to = "select current_user";
+    let owner: String = sqlx::query_scalar(to).fetch_one(&mut PgConnection::connect(url).await.unwrap()).await.unwrap();
+    let end = format!("select pg_terminate_backend(pid) from pg_stat_activity where usename = '{role}'");
+    admin(url, format!("alter role {role} nologin; {end}; alter database {name} owner to {owner}")).await;
+    stored::execute(medium.url(), &format!("reassign owned by {role} to {owner}; drop owned by {role}")).await;
+    admin(url, format!("drop owned by {role}; drop role {role}")).await;
+}
+
+#[tokio::test]
+async fn servers_work_with_the_connections_that_postgres_gives() {
+    // A server alone with a third of what it wants; and two that share what is too little for either.
+    for (limit, servers) in [(7, 1), (13, 2)] {
+        let Some(medium) = Medium::postgres().await else { return };
+        let (url, role) = few(&medium, limit).await.unwrap();
+        let stub = Stub::start().await;
+        let setup = Setup::new(medium.again(), &stub).env("DATABASE_URL", &url).voices(&["a", "b", "c"]);
+        let app = setup.start().await;
+        let beside = if servers == 2 { Some(app.beside().await) } else { None };
+        let apps: Vec<&App> = [Some(&app), beside.as_ref()].into_iter().flatten().collect();
+        all_answered(&apps).await;
+        let log = app.public_log().await;
+        assert_eq!(with(&log, &["failure"]).len(), 0, "{}", story(&log));
+        assert!(app.output().contains("up to 21 connections to Postgres are wanted (runtime.connections), and"));
+        assert!(app.output().contains("it goes on with fewer"), "{}", app.output());
+        drop((app, beside));
+        forget(&medium, &role).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_has_no_more_connections_than_it_may() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let (url, role) = few(&medium, 100).await.unwrap();
+    let stub = Stub::start().await;
+    let app = Setup::new(medium.again(), &stub)
+        .env("DATABASE_URL", &url)
+        .env("THINKD_RUNTIME__CONNECTIONS", 6)
+        .voices(&["a", "b", "c"])
+        .start()
+        .await;
+    all_answered(&[&app]).await;
+    assert_eq!(connections(medium.url(), &role).await, 6);
+    assert!(!app.output().contains("it goes on with fewer"), "{}", app.output());
+    let setup = Setup::new(medium.again(), &stub).env("THINKD_RUNTIME__CONNECTIONS", 5);
+    let env: Vec<(&str, &str)> = setup.environment().collect();
+    let (code, said) = app::ran(setup.folder(), &env, &["serve"]).await;
+    assert!(code == Some(2) && said.contains("runtime.connections = 5"), "{said}");
+    drop(app);
+    forget(&medium, &role).await;
+}
+
+#[tokio::test]
+async fn a_server_that_postgres_gives_no_connections_is_not_ready_and_goes_on_when_it_does() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let (url, role) = few(&medium, 100).await.unwrap();
+    let stub = Stub::start().await;
+    let mut app = Setup::new(medium.again(), &stub)
+        .env("DATABASE_URL", &url)
+        .env("THINKD_TOKEN", "token-of-an-admin")
+        .start_bare()
+        .await;
+    app.authorize("Bearer token-of-an-admin");
+    app.tell("before").await;
+    let end = format!("select pg_terminate_backend(pid) from pg_stat_activity where usename = '{role}'");
+    for limit in [0, 2, 3] {
+        admin(medium.url(), format!("alter role {role} connection limit {limit}")).await;
+        admin(medium.url(), end.clone()).await;
+        let full = app.get("/readyz?full=true").await;
+        if limit == 0 {
+            let full = full.expect_problem(503, "unavailable");
+            assert!(full["detail"].to_string().contains("connection"), "{full}");
+        }
+        let ready = app.get("/readyz").await.status;
+        let taken = app.post("/threads/main/messages?wait=15", serde_json::json!({ "text": "now?" })).await;
+        assert!(ready == 503 || taken.status == 200, "ready means that turns go on: {ready}, {}", taken.status);
+    }
+    admin(medium.url(), format!("alter role {role} connection limit 100")).await;
+    crate::store_faults::until_ready(&app, 200).await;
+    assert_eq!(said(&app.tell("again").await[0]), "ok: again");
+    drop(app);
+    forget(&medium, &role).await;
 }

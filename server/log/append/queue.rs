@@ -14,7 +14,12 @@ use crate::words::id::Space;
 /// Appends that may wait for the writer, of all spaces together.
 const APPENDS: u32 = 1024;
 
-pub(super) type Probe = oneshot::Sender<Result<(), Error>>;
+/// Who asks whether writing works.
+pub(super) struct Probe {
+    pub answer: oneshot::Sender<Result<(), Error>>,
+    /// By a write; otherwise it is enough that there is a connection.
+    pub writes: bool,
+}
 
 /// See the module. Many put in; the writer alone takes out.
 pub(super) struct Queue {

@@ -2,34 +2,36 @@
 
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::timeout;
 
 use super::life::Life;
-use super::{ACQUIRE, put_blob, sql};
+use super::pool::Pool;
+use super::{put_blob, sql};
 use crate::log::store::{Blob, Error};
 use crate::tasks::share::Places;
 use crate::words::id::Space;
 
-/// Connections that write blobs; opened when they are needed, and closed when they are not any more.
-const CONNECTIONS: u32 = 4;
-
 /// How long one may take: longer than the database gives its statement.
 const LIMIT: Duration = Duration::from_secs(35);
 
-/// Where blobs are written.
+/// Where blobs are written; cheap to clone.
+#[derive(Clone)]
 pub(super) struct Blobs {
-    pool: PgPool,
+    pool: Pool,
     places: Places,
 }
 
 impl Blobs {
-    pub fn new(options: &PgConnectOptions, life: &Life, share: f64) -> Self {
-        let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(ACQUIRE);
-        Self {
-            pool: life.guard(pool).connect_lazy_with(options.clone()),
-            places: Places::new("blobs", CONNECTIONS, share),
-        }
+    /// At most so many connections.
+    pub fn new(options: &PgConnectOptions, life: &Life, connections: u32, share: f64) -> Self {
+        let pool = Pool::new(options.clone(), life, connections as usize);
+        Self { pool, places: Places::new("blobs", connections, share) }
+    }
+
+    /// Whether one can be written.
+    pub async fn ready(&self) -> Result<(), Error> {
+        self.pool.ready().await
     }
 
     /// Stores a blob. Waits for its space's turn as long as that takes.
@@ -46,12 +48,12 @@ impl Blobs {
     }
 
     async fn try_put(&self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
-        let mut connection = self.pool.acquire().await.map_err(sql::error)?;
-        match timeout(LIMIT, put_blob(&mut connection, space, sha256, blob)).await {
+        let mut connection = self.pool.take().await?;
+        match timeout(LIMIT, put_blob(connection.connection(), space, sha256, blob)).await {
             Ok(put) => put,
             Err(_) => {
                 // The pool would wait for it, too.
-                drop(connection.detach());
+                connection.discard();
                 Err(sql::no_answer())
             }
         }

@@ -2,10 +2,14 @@
 //! the server began with; restoring holds the lock alone. So nothing is restored under a server that runs, and none goes on with
 //! another log than it began with: where it meets one, it ends.
 
+use std::time::{Duration, Instant};
+
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
+use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::{connect, sql};
+use super::pool::Pools;
+use super::{ACQUIRE, Refused, sql, try_connect};
 use crate::log::backup::NotCopied;
 use crate::log::store::Error;
 use crate::tasks::supervisor::Supervisor;
@@ -13,22 +17,40 @@ use crate::tasks::supervisor::Supervisor;
 /// The lock's key: "thinkd". Locks belong to their database; one is held until its connection ends.
 const KEY: i64 = 0x7468_696e_6b64;
 
+/// Between two tries.
+const REST: Duration = Duration::from_millis(20);
+
 /// What every connection of a server is compared with; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Life {
     pub epoch: Uuid,
     pub supervisor: Supervisor,
+    pub pools: Pools,
 }
 
 impl Life {
     /// A new connection of the server.
-    pub async fn connect(&self, options: &PgConnectOptions) -> Result<PgConnection, Error> {
-        let mut connection = connect(options).await?;
+    pub async fn try_connect(&self, options: &PgConnectOptions) -> Result<PgConnection, Refused> {
+        let mut connection = try_connect(options).await?;
         self.join(&mut connection).await?;
         Ok(connection)
     }
 
-    /// The same for the connections of a pool.
+    /// One that the server cannot do without: where there are too many, pools give some up.
+    pub async fn connect(&self, options: &PgConnectOptions) -> Result<PgConnection, Error> {
+        let begun = Instant::now();
+        loop {
+            match self.try_connect(options).await {
+                Ok(connection) => return Ok(connection),
+                Err(refused) if refused.is_full && begun.elapsed() < ACQUIRE && self.pools.make_room() => {
+                    sleep(REST).await
+                }
+                Err(refused) => return Err(refused.error),
+            }
+        }
+    }
+
+    /// The same for the connection that listens, which sqlx makes.
     pub fn guard(&self, pool: PgPoolOptions) -> PgPoolOptions {
         let life = self.clone();
         pool.after_connect(move |connection, _| {

@@ -223,6 +223,15 @@ impl Backend for Log {
         self.watch.announce(space);
     }
 
+    async fn ready(&mut self) -> Result<(), Error> {
+        if let Some(connection) = &mut self.connection
+            && !matches!(timeout(ROLLBACK, connection.ping()).await, Ok(Ok(())))
+        {
+            self.connection = None;
+        }
+        self.connected().await.map(|_| ())
+    }
+
     async fn touch(&mut self, bytes: usize) -> Result<(), Error> {
         // As an append does it: where a log ends is locked first.
         let connection = self.connected().await?;

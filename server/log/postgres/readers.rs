@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-use sqlx::pool::PoolConnection;
-use sqlx::{Connection as _, PgConnection, Postgres};
+use sqlx::{Connection as _, PgConnection};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
+use super::pool::Taken;
 use crate::tasks::share::Place;
 
 /// A connection for one query; it goes back when this is dropped. Where nobody waits for the query any more, its space keeps the
 /// place until it is over: Postgres goes on with it. A connection that does not say so in time is closed.
 pub(super) struct Reader {
-    connection: Option<PoolConnection<Postgres>>,
+    connection: Option<Taken>,
     place: Option<Place>,
     limit: Duration,
     done: bool,
 }
 
 impl Reader {
-    pub fn new(connection: PoolConnection<Postgres>, place: Option<Place>, limit: Duration) -> Self {
+    pub fn new(connection: Taken, place: Option<Place>, limit: Duration) -> Self {
         Self { connection: Some(connection), place, limit, done: false }
     }
 
@@ -29,7 +29,7 @@ impl Reader {
     }
 
     pub fn connection(&mut self) -> &mut PgConnection {
-        self.connection.as_mut().expect("it is taken out when this is dropped, not before")
+        self.connection.as_mut().expect("it is taken out when this is dropped, not before").connection()
     }
 
     /// The query is over, well or not.
@@ -46,9 +46,9 @@ impl Drop for Reader {
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
                 // Answered, well or not, when the query is over.
-                if timeout(limit, connection.ping()).await.is_err() {
+                if timeout(limit, connection.connection().ping()).await.is_err() {
                     // The pool would wait for it, too.
-                    drop(connection.detach());
+                    connection.discard();
                 }
                 drop(place);
             });

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sqlx::Postgres;
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgListener, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgListener, PgPoolOptions};
 use sqlx::query::Query;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::life::Life;
+use super::pool::Pool;
 use super::readers::Reader;
 use super::sql;
 use crate::log::catch_up::{Next, Source};
@@ -116,14 +117,14 @@ async fn hear(watch: &Watch, options: &PgConnectOptions, life: &Life) -> Result<
 /// The log, as the pool reads it.
 #[derive(Clone)]
 pub(super) struct Pooled {
-    pub pool: PgPool,
+    pub pool: Pool,
     /// How long what is read may take.
     pub limit: Duration,
 }
 
 impl Pooled {
     async fn reader(&self, _: Option<&Space>) -> Result<Reader, Error> {
-        Ok(Reader::new(self.pool.acquire().await.map_err(sql::error)?, None, self.limit))
+        Ok(Reader::new(self.pool.take().await?, None, self.limit))
     }
 }
 

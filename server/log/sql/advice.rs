@@ -14,6 +14,13 @@ pub(in crate::log) fn words(error: &sqlx::Error) -> String {
     }
 }
 
+const RESTORE: &str = "restore a backup into an empty database, or stop all servers and start them on one";
+
+/// Tables are missing.
+pub(in crate::log) fn missing(tables: &str) -> String {
+    format!("tables are missing: {tables}; {RESTORE}")
+}
+
 /// By the code of Postgres.
 fn advice(code: &str) -> Option<&'static str> {
     Some(match code {
@@ -34,9 +41,7 @@ fn advice(code: &str) -> Option<&'static str> {
             "raise the limit (max_connections of the server, or `alter role ROLE connection limit N`), stop what else uses it, or let \
              thinkd have fewer connections (runtime.connections)"
         }
-        "42P01" | "3F000" => {
-            "tables of thinkd are missing; restore a backup into an empty database, or stop all servers and start on one"
-        }
+        "42P01" | "3F000" => RESTORE,
         "53100" => "make room on the disk of Postgres",
         "57P03" => "it starts or stops just now; try again in a moment",
         _ => return None,

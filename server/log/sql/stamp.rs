@@ -2,8 +2,8 @@
 
 /// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`, `project`, and for what differs: `reader`,
 /// `keep_blob`, `kept_blob`, `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `known_thread`,
-/// `known_events`, `known_submodules`, `renewed`, `sound`, `shut`; functions `by_key` and `all_of`; and constants `MERGES_RUNS` and
-/// `ENTRIES_WITH`.
+/// `known_events`, `known_submodules`, `renewed`, `sound`, `shut`; functions `by_key` and `all_of`; and constants `MERGES_RUNS`,
+/// `ENTRIES_WITH` and `MISSING`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
@@ -347,9 +347,12 @@ macro_rules! store {
             }
 
             async fn ping(&self) -> Result<(), Error> {
-                self.sound()?;
-                let _: bool = sql::read!(self, None, sqlx::query_scalar(sql::TABLES), fetch_one)?;
-                self.writer.sound().await
+                self.sound().await?;
+                let missing: Option<String> = sql::read!(self, None, sqlx::query_scalar(MISSING), fetch_one)?;
+                match missing {
+                    Some(missing) => Err(super::store::Error::Broken(sql::missing(&missing))),
+                    None => self.writer.sound().await,
+                }
             }
 
             async fn close(&self) {

@@ -64,7 +64,7 @@ impl Readers {
     pub fn new(options: SqliteConnectOptions, settings: &Options) -> Self {
         Self {
             options,
-            places: Places::new("readers", settings.connections, settings.space_share),
+            places: Places::new("readers", settings.readers, settings.space_share),
             own: Semaphore::new(OWN),
             limit: settings.read,
             opening: tokio::sync::Mutex::default(),
