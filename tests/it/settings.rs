@@ -317,7 +317,7 @@ fn exit_codes_tell_usage_from_failure() {
 
 #[test]
 fn the_list_of_settings_names_every_key() {
-    let listed = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/settings.md")).unwrap();
+    let listed = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/configuration.md")).unwrap();
     let models =
         [("THINKD_MODEL", "m"), ("THINKD_MODELS__LOW__TEMPERATURE", "0.5"), ("THINKD_MODELS__LOW__MAX_TOKENS", "9")];
     let mut section = String::new();
@@ -330,7 +330,7 @@ fn the_list_of_settings_names_every_key() {
                 "models.low" if key != "model" => format!("`.{key}`"),
                 section => format!("`{section}.{key}`"),
             };
-            assert!(listed.contains(&name), "docs/settings.md says nothing of {name}");
+            assert!(listed.contains(&name), "docs/configuration.md says nothing of {name}");
         }
     }
 }
