@@ -131,32 +131,28 @@ pub mod runtime {
     mod timers;
     mod waiting;
 }
+/// What a client can do once it is known who it is.
+pub mod session {
+    pub mod follow;
+}
 /// The outside: HTTP, WebSocket, and their documents; translation only.
 pub mod edge {
-    pub mod asyncapi;
+    mod allowed_hosts;
     pub mod auth;
-    mod client;
     mod connections;
     mod docs;
-    pub mod follow;
     pub mod frame;
-    mod gate;
-    mod http;
+    pub mod http;
     mod input;
     mod json;
     pub mod limits;
-    mod linger;
     pub mod media;
-    pub mod openapi;
-    mod order;
-    pub mod outgoing;
-    mod pace;
     mod problem;
-    mod seats;
+    mod rate_limit;
     pub mod server;
-    mod socket;
-    mod stall;
-    mod ws;
+    mod stream_limits;
+    pub mod websocket;
+    mod write_timeout;
 }
 /// The program: settings, the command line, and the place where the parts meet.
 pub mod program {

@@ -17,12 +17,14 @@ use super::json::{self, Body};
 use super::limits::ms;
 use super::problem::{Problem, Slug, Wrongs};
 use super::server::Edge;
-use super::{asyncapi, openapi};
+use super::websocket::asyncapi;
 
 pub mod blobs;
 pub mod cursor;
 pub mod events;
+pub mod lingering_close;
 pub mod messages;
+pub mod openapi;
 pub mod params;
 pub mod pending;
 pub mod pipelines;

@@ -29,20 +29,21 @@ use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use super::allowed_hosts::{Hosts, Local};
 use super::auth::{Auth, Key, Principal, Shown};
 use super::connections::{Connection, Connections};
-use super::follow::Follow;
-use super::gate::{Hosts, Local};
+use super::http::lingering_close::Lingering;
 use super::limits::{Limits, ms};
-use super::linger::Lingering;
-use super::pace::Paces;
 use super::problem::{Problem, Slug};
-use super::seats::Seats;
-use super::stall::{self, Impatient};
-use super::{asyncapi, docs, http, ws};
+use super::rate_limit::Paces;
+use super::stream_limits::Seats;
+use super::websocket::asyncapi;
+use super::write_timeout::{self, Impatient};
+use super::{docs, http, websocket};
 use crate::log::query::Query;
 use crate::log::store::{self, Head};
 use crate::runtime::handle::Runtime;
+use crate::session::follow::Follow;
 use crate::tasks::share::Places;
 use crate::words::id::{Seq, Space};
 
@@ -203,7 +204,7 @@ async fn accept_all(listener: TcpListener, edge: &Arc<Edge>, router: &Router) ->
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, %from, "TCP_NODELAY cannot be set");
                 }
-                stall::bound_unsent(&stream);
+                write_timeout::bound_unsent(&stream);
                 edge.tasks.spawn(connection(stream, from, edge.clone(), router.clone()));
             }
             Err(error) => {
@@ -281,8 +282,8 @@ fn router(edge: Arc<Edge>) -> Router {
         .expose_headers([header::RETRY_AFTER, header::LOCATION])
         .max_age(Duration::from_secs(600));
     Router::new()
-        .route("/", get(ws::root))
-        .route("/ws", get(ws::ws))
+        .route("/", get(websocket::root))
+        .route("/ws", get(websocket::ws))
         .merge(http::open_router())
         .merge(docs::router(asyncapi::value))
         .merge(protected)

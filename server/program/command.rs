@@ -10,7 +10,8 @@ use clap::{Parser, Subcommand};
 use super::app;
 use super::output::{complain, print, say};
 use super::settings::{self, Flags, Invalid, Loaded, Settings};
-use crate::edge::{asyncapi, openapi};
+use crate::edge::http::openapi;
+use crate::edge::websocket::asyncapi;
 use crate::pipelines::registry::Pipelines;
 
 mod chat;

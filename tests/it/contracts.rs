@@ -2,9 +2,11 @@
 //! `cargo run -- openapi` and `cargo run -- asyncapi` print them.
 
 use serde_json::Value;
+use thinkd::edge::frame;
+use thinkd::edge::http::openapi;
 use thinkd::edge::limits::Limits;
-use thinkd::edge::outgoing::ServerFrame;
-use thinkd::edge::{asyncapi, frame, openapi};
+use thinkd::edge::websocket::asyncapi;
+use thinkd::edge::websocket::outgoing::ServerFrame;
 
 use crate::support::*;
 

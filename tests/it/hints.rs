@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use thinkd::edge::follow::{Follow, Seen};
 use thinkd::log::feed::Hint;
 use thinkd::log::query::Query;
+use thinkd::session::follow::{Follow, Seen};
 use thinkd::tasks::share::Places;
 use thinkd::words::id::{Space, ThreadId};
 use uuid::Uuid;

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::json;
-use thinkd::edge::follow::{Follow, Seen};
 use thinkd::event::draft::Draft;
 use thinkd::log::query::Query;
 use thinkd::log::store::{self, Append, Options};
+use thinkd::session::follow::{Follow, Seen};
 use thinkd::tasks::share::Places;
 use thinkd::thread::projection::project;
 use thinkd::words::id::{Space, ThreadId};

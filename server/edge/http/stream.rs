@@ -13,13 +13,13 @@ use uuid::Uuid;
 
 use super::params::Params;
 use super::{Caller, LAST_EVENT_ID};
-use crate::edge::follow::{Follow, Seen, Told};
 use crate::edge::input;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug};
 use crate::edge::server::Edge;
 use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::Query;
+use crate::session::follow::{Follow, Seen, Told};
 use crate::words::id::{INTEGER_MAX, Seq};
 
 /// A server-sent event of the stream, field by field.

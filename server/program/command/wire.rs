@@ -1,4 +1,4 @@
-//! The socket as a chat uses it: connecting, sending, and why it ended. The frames are the server's own (`edge::outgoing`).
+//! The socket as a chat uses it: connecting, sending, and why it ended. The frames are the server's own (`edge::websocket::outgoing`).
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use uuid::Uuid;
 
 use super::client::Server;
-use crate::edge::outgoing::{Hello, ServerFrame};
+use crate::edge::websocket::outgoing::{Hello, ServerFrame};
 use crate::program::telemetry::escaped;
 use crate::words::id::ThreadId;
 

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
-use thinkd::edge::{asyncapi, openapi};
+use thinkd::edge::http::openapi;
+use thinkd::edge::websocket::asyncapi;
 
 /// Frames by `type`, of both sides.
 static FRAMES: LazyLock<HashMap<String, Validator>> = LazyLock::new(|| {

@@ -11,7 +11,6 @@ use tokio::time::timeout;
 
 use super::Report;
 use super::clock::Clock;
-use crate::edge::follow::{Follow, Seen};
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::log::query::{Query, Show};
@@ -19,6 +18,7 @@ use crate::log::store::{self, Append, Appended, Store};
 use crate::program::command::client::Server;
 use crate::program::parts::open_store;
 use crate::program::settings::Settings;
+use crate::session::follow::{Follow, Seen};
 use crate::tasks::share::Places;
 use crate::tasks::supervisor::Supervisor;
 use crate::words::id::{Space, ThreadId};

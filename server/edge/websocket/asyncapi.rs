@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::{frame, outgoing};
+use super::outgoing;
+use crate::edge::frame;
 
 /// One type of frame.
 struct FrameKind {

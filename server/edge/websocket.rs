@@ -15,18 +15,24 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::auth::{Principal, Shown};
-use super::client::Client;
 use super::connections::Connection;
 use super::frame::{self, ClientFrame, Framed};
 use super::limits::ms;
-use super::outgoing::PROTOCOL;
 use super::problem::{Problem, Slug};
-use super::seats::Seat;
 use super::server::Edge;
-use super::socket::{Came, End, Socket};
+use super::stream_limits::Seat;
 use crate::event::draft::Draft;
 use crate::log::store::Append;
 use crate::words::id::ThreadId;
+use client::Client;
+use outgoing::PROTOCOL;
+use socket::{Came, End, Socket};
+
+pub mod asyncapi;
+mod client;
+mod order;
+pub mod outgoing;
+mod socket;
 
 /// What is said to who has not authenticated when too many others have not, either.
 const NO_ROOM: &str = "too many have not authenticated (limits.unauthenticated); connect again";

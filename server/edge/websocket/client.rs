@@ -11,21 +11,21 @@ use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
-use super::auth::{Principal, Shown, user_name};
-use super::follow::{Follow, Seen};
-use super::frame::{self, ClientFrame, Framed, Subscribe};
-use super::input;
-use super::limits::ms;
+use super::Entrance;
 use super::order::Order;
 use super::outgoing::{self, Ack, CaughtUp, Hello, HelloLimits, PROTOCOL, Pong, ProblemFrame, ServerFrame};
-use super::pace::Pace;
-use super::problem::{Problem, Slug};
-use super::server::Edge;
 use super::socket::{Came, End, Socket};
-use super::ws::Entrance;
+use crate::edge::auth::{Principal, Shown, user_name};
+use crate::edge::frame::{self, ClientFrame, Framed, Subscribe};
+use crate::edge::input;
+use crate::edge::limits::ms;
+use crate::edge::problem::{Problem, Slug};
+use crate::edge::rate_limit::Pace;
+use crate::edge::server::Edge;
 use crate::event::draft::Draft;
 use crate::log::query::Query;
 use crate::log::store::Append;
+use crate::session::follow::{Follow, Seen};
 use crate::words::id::{Seq, Space, ThreadId};
 
 /// Answers that may wait to be written before no more frames are read. Until then a client may send on without reading.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::problem::{Problem, Slug};
+use crate::edge::problem::{Problem, Slug};
 use crate::event::envelope::{Event, tag};
 use crate::log::feed::{DeltaOutcome, Hint};
 use crate::log::store::{Placed, Status};

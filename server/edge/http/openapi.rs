@@ -5,8 +5,8 @@ use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, Header, ObjectBuilder, PathItem, Ref, RefOr, Response, ResponseBuilder, Type};
 
-use super::http::{blobs, events, messages, pipelines, server, state, stream, submodules, threads};
-use super::problem::{Pointed, Problem};
+use super::{blobs, events, messages, pipelines, server, state, stream, submodules, threads};
+use crate::edge::problem::{Pointed, Problem};
 
 mod bounds;
 

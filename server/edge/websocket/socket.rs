@@ -17,7 +17,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::stall::Impatient;
+use crate::edge::write_timeout::Impatient;
 
 /// Bytes of the buffers of an idle socket. More to write than this is written at once, so that the buffer stays small.
 const READ_BUFFER: usize = 4 << 10;
