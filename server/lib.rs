@@ -137,17 +137,21 @@ pub mod session {
 }
 /// The outside: HTTP, WebSocket, and their documents; translation only.
 pub mod edge {
+    pub mod ack;
     mod allowed_hosts;
     pub mod auth;
     mod connections;
+    pub mod context;
     mod docs;
     pub mod frame;
     pub mod http;
+    mod ids;
     mod input;
     mod json;
     pub mod limits;
     pub mod media;
     mod problem;
+    mod query;
     mod rate_limit;
     pub mod server;
     mod stream_limits;

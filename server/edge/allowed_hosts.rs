@@ -15,12 +15,12 @@ pub struct Local(pub IpAddr);
 /// The names this server answers to and the origins whose pages may speak to it, besides loopback and the address a
 /// connection came in on.
 #[derive(Debug, Clone)]
-pub struct Hosts {
+pub struct AllowedHosts {
     names: Vec<String>,
     origins: Vec<Origin>,
 }
 
-impl Hosts {
+impl AllowedHosts {
     /// What is configured: host names (a port is not part of a name) and whole origins, of any scheme.
     pub fn new(entries: &[String]) -> Result<Self, String> {
         let mut hosts = Self { names: Vec::new(), origins: Vec::new() };

@@ -1,12 +1,15 @@
-//! The two contract documents as pages: `/docs` (HTTP) and `/docs/asyncapi` (WebSocket), whole in the binary, for a browser without a network.
-//! Not here: the documents themselves.
+//! The contracts, served: the documents (`/openapi.json`, `/asyncapi.yaml`) and pages that show them (`/docs`, `/docs/asyncapi`), whole in
+//! the binary, for a browser without a network. Each door makes its own document.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use axum::Router;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+
+use super::http::openapi;
+use super::websocket::asyncapi;
 
 /// What the pages may load: files of this server, nothing inline but styles (Swagger UI sets some), no code made from text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
@@ -30,15 +33,20 @@ const COMPRESSED: [Asset; 2] = [
     ("swagger-ui.css", STYLE, include_bytes!("docs/swagger-ui.css.gz")),
 ];
 
-/// The pages and what they load. They read `/openapi.json` from the server; the AsyncAPI document, which is YAML outside, is given
-/// when the page first asks.
-pub fn router<S: Clone + Send + Sync + 'static>(asyncapi: fn() -> serde_json::Value) -> Router<S> {
-    static DOCUMENT: OnceLock<String> = OnceLock::new();
-    let document = move || DOCUMENT.get_or_init(|| asyncapi().to_string()).as_str();
+/// The contracts, written when somebody first asks for them: it took a quarter of a start.
+static OPENAPI: LazyLock<String> = LazyLock::new(openapi::document);
+static ASYNCAPI: LazyLock<String> = LazyLock::new(asyncapi::document);
+/// The AsyncAPI document for its page, which reads no YAML.
+static ASYNCAPI_JSON: LazyLock<String> = LazyLock::new(|| asyncapi::value().to_string());
+
+/// The documents, the pages and what they load.
+pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let mut router = Router::new()
+        .route("/openapi.json", get(|| async { ([(header::CONTENT_TYPE, "application/json")], OPENAPI.as_str()) }))
+        .route("/asyncapi.yaml", get(|| async { ([(header::CONTENT_TYPE, "application/yaml")], ASYNCAPI.as_str()) }))
         .route("/docs", get(|| async { page(include_str!("docs/openapi.html")) }))
         .route("/docs/asyncapi", get(|| async { page(include_str!("docs/asyncapi.html")) }))
-        .route("/docs/assets/asyncapi.json", get(move || async move { file("application/json", document()) }));
+        .route("/docs/assets/asyncapi.json", get(|| async { file("application/json", ASYNCAPI_JSON.as_str()) }));
     for (name, kind, bytes) in SMALL {
         router = router.route(&format!("/docs/assets/{name}"), get(move || async move { file(kind, bytes) }));
     }

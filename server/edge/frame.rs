@@ -1,17 +1,20 @@
-//! The frames of clients: their shapes, and how text becomes one. What the server says is in `outgoing.rs`.
-//! Nothing is done about them here; `client.rs` does that.
+//! The frames of clients: their shapes, and how text becomes one; a message posted over HTTP is one, too.
+//! The server's frames are in `websocket/outgoing.rs`; `websocket/client.rs` acts on these.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::input;
+use super::ids;
 use super::json::{self, Body};
 use super::limits::Limits;
 use super::problem::{Pointed, Problem, Slug, Wrongs};
 use crate::event::draft::InputKind;
 use crate::event::envelope::Payload;
 use crate::words::id::{Name, Seq};
+
+/// The socket's protocol, as a subprotocol and in `hello`.
+pub const PROTOCOL: &str = "thinkd.v1";
 
 /// Longest `id` of a frame, in bytes.
 const ID_MAX: usize = 255;
@@ -264,14 +267,14 @@ fn of_type(kind: &str, members: Map<String, Value>, wrongs: &mut Wrongs) -> Opti
 /// A cursor that is none is a problem of its own.
 fn cursor(slug: Slug, wrong: Pointed) -> (Slug, Pointed) {
     match wrong.pointer.as_str() {
-        "/after" => (Slug::InvalidCursor, Pointed { detail: input::CURSOR.to_owned(), ..wrong }),
+        "/after" => (Slug::InvalidCursor, Pointed { detail: ids::CURSOR.to_owned(), ..wrong }),
         _ => (slug, wrong),
     }
 }
 
 impl Body for Said {
     fn check(&self, wrongs: &mut Wrongs) {
-        input::check_place(self.thread.as_deref(), self.event_id.as_deref(), wrongs);
+        ids::check_place(self.thread.as_deref(), self.event_id.as_deref(), wrongs);
         let is_empty = self.text.as_deref().is_none_or(|text| text.trim().is_empty());
         if is_empty && self.images.is_empty() && self.audio.is_empty() {
             wrongs.add(Slug::EmptyInput, "", "at least one of text, images and audio is needed");
@@ -288,7 +291,7 @@ impl Body for Said {
 
 impl Body for Trigger {
     fn check(&self, wrongs: &mut Wrongs) {
-        input::check_place(self.thread.as_deref(), self.event_id.as_deref(), wrongs);
+        ids::check_place(self.thread.as_deref(), self.event_id.as_deref(), wrongs);
         wrongs.note("/event", Name::parse(&self.event));
         if self.payload.get("text").is_some_and(|text| !text.is_string()) {
             wrongs.add(Slug::InvalidFrame, "/payload/text", "text is a text");
@@ -298,19 +301,19 @@ impl Body for Trigger {
 
 impl Body for Subscribe {
     fn check(&self, wrongs: &mut Wrongs) {
-        input::check_place(self.thread.as_deref(), None, wrongs);
-        if let Some(Err(wrong)) = self.epoch.as_deref().map(|text| input::uuid(text, "/epoch")) {
+        ids::check_place(self.thread.as_deref(), None, wrongs);
+        if let Some(Err(wrong)) = self.epoch.as_deref().map(|text| ids::uuid(text, "/epoch")) {
             wrongs.absorb(wrong);
         }
         if self.after.is_some_and(|after| after < 0) {
-            wrongs.add(Slug::InvalidCursor, "/after", input::CURSOR);
+            wrongs.add(Slug::InvalidCursor, "/after", ids::CURSOR);
         }
     }
 }
 
 impl Body for Cancel {
     fn check(&self, wrongs: &mut Wrongs) {
-        input::check_place(self.thread.as_deref(), None, wrongs);
+        ids::check_place(self.thread.as_deref(), None, wrongs);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Requests: which address is which resource, and what all of them share (who asks, parameters, bodies, pages).
 //! Each resource's own translation is in the file named like it.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -13,11 +13,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::auth::Principal;
+use super::context::Edge;
 use super::json::{self, Body};
 use super::limits::ms;
 use super::problem::{Problem, Slug, Wrongs};
-use super::server::Edge;
-use super::websocket::asyncapi;
 
 pub mod blobs;
 pub mod cursor;
@@ -32,6 +31,8 @@ pub mod server;
 pub mod state;
 pub mod stream;
 pub mod submodules;
+pub mod thread;
+pub mod thread_filter;
 pub mod threads;
 
 /// The header with which a stream of server-sent events is taken up again.
@@ -65,17 +66,9 @@ pub(super) fn router() -> Router<Arc<Edge>> {
         .route("/metrics", get(server::metrics))
 }
 
-/// The contracts, written when somebody first asks for them: it took a quarter of a start.
-static OPENAPI: LazyLock<String> = LazyLock::new(openapi::document);
-static ASYNCAPI: LazyLock<String> = LazyLock::new(asyncapi::document);
-
-/// What anybody may see: whether the server lives, and how to speak to it.
+/// What anybody may see: whether the server lives, and whether it is ready.
 pub(super) fn open_router() -> Router<Arc<Edge>> {
-    Router::new()
-        .route("/livez", get(server::livez))
-        .route("/readyz", get(server::readyz))
-        .route("/openapi.json", get(|| async { ([(header::CONTENT_TYPE, "application/json")], OPENAPI.as_str()) }))
-        .route("/asyncapi.yaml", get(|| async { ([(header::CONTENT_TYPE, "application/yaml")], ASYNCAPI.as_str()) }))
+    Router::new().route("/livez", get(server::livez)).route("/readyz", get(server::readyz))
 }
 
 /// Who asks.

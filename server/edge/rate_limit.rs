@@ -14,14 +14,14 @@ const BURST: Duration = Duration::from_secs(1);
 const SLOWED: Duration = Duration::from_secs(1);
 
 /// The pace of one socket.
-pub struct Pace {
+pub struct RateLimit {
     every: Duration,
     /// When the next frame is due at an even pace.
     due: Instant,
     paused: bool,
 }
 
-impl Pace {
+impl RateLimit {
     /// So many frames a second.
     pub fn new(per_second: u32, now: Instant) -> Self {
         Self { every: Duration::from_secs(1) / per_second.max(1), due: now, paused: false }
@@ -53,13 +53,13 @@ impl Pace {
 }
 
 /// The paces of all keys' requests.
-pub struct Paces {
+pub struct RateLimits {
     per_second: u32,
     /// When the next request of each key is due at an even pace. Plain mutexes: held to count, never across an await.
     due: Vec<Mutex<Instant>>,
 }
 
-impl Paces {
+impl RateLimits {
     /// So many keys, so many requests a second of each.
     pub fn new(keys: usize, per_second: u32) -> Self {
         let now = Instant::now();

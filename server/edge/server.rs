@@ -1,8 +1,6 @@
-//! The boundary: who may connect, how frames and requests become calls of the runtime, how events become frames.
-//! It translates and bounds; it has no rule of thinking and keeps no state that the log does not have.
-//! Here: what it is made of, the router, and the loop that accepts connections.
+//! The server accepts connections and routes requests to the doors, HTTP and WebSocket; both translate and bound, and know no rule of
+//! thinking. What serves a client shares is in `context.rs`.
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
@@ -20,156 +18,30 @@ use futures_util::FutureExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use metrics_exporter_prometheus::PrometheusHandle;
-use secrecy::SecretString;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use super::allowed_hosts::{Hosts, Local};
-use super::auth::{Auth, Key, Principal, Shown};
-use super::connections::{Connection, Connections};
-use super::http::lingering_close::Lingering;
-use super::limits::{Limits, ms};
+use super::allowed_hosts::Local;
+use super::auth::Shown;
+use super::connections::Connection;
+use super::context::{Edge, Options, Parts};
+use super::http::lingering_close::LingeringBody;
+use super::limits::ms;
 use super::problem::{Problem, Slug};
-use super::rate_limit::Paces;
-use super::stream_limits::Seats;
-use super::websocket::asyncapi;
-use super::write_timeout::{self, Impatient};
+use super::write_timeout::{self, WriteTimeout};
 use super::{docs, http, websocket};
-use crate::log::query::Query;
-use crate::log::store::{self, Head};
-use crate::runtime::handle::Runtime;
-use crate::session::follow::Follow;
-use crate::tasks::share::Places;
-use crate::words::id::{Seq, Space};
 
 /// Bytes that a connection holds for a client to take, beside what is being written; and of requests, beside their headers.
 const BUFFER: usize = 8 << 10;
-/// Blobs that are uploaded at a time: each is held in memory.
-const UPLOADS: u32 = 8;
 /// Headers of a request.
 const HEADERS: usize = 100;
 /// How long a request's headers may take that comes while the server goes.
 const GOING_HEADER_MS: u64 = 1000;
 /// After a failed accept (no more descriptors, say).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// What is configured about the boundary.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// One secret that opens the space `default`.
-    pub token: Option<SecretString>,
-    /// Secrets that open the spaces they name.
-    pub keys: Vec<Key>,
-    /// Names this server answers to, besides loopback and the address it listens on; and whole origins whose pages may speak to it.
-    pub hosts: Vec<String>,
-    /// How much, how many, how long.
-    pub limits: Limits,
-}
-
-impl Options {
-    /// Says what is wrong with the options, in a sentence for the operator.
-    pub fn check(&self) -> Result<(), String> {
-        Auth::new(self.token.as_ref(), &self.keys)?;
-        Hosts::new(&self.hosts)?;
-        self.limits.check()
-    }
-
-    /// How much of what spaces share one of them may hold: all of it where there is no other.
-    pub fn space_share(&self) -> f64 {
-        let default = self.token.as_ref().map(|_| Space::default());
-        let spaces: BTreeSet<Space> =
-            default.into_iter().chain(self.keys.iter().map(|key| key.space.clone())).collect();
-        if spaces.len() > 1 { self.limits.space_share } else { 1.0 }
-    }
-}
-
-/// What the boundary serves.
-pub struct Parts {
-    /// The running minds and their log.
-    pub runtime: Runtime,
-    /// The collected metrics, as text at `/metrics`.
-    pub metrics: PrometheusHandle,
-    /// For `/metadata`: database, models and pipelines, one line each, without secrets.
-    pub about: Vec<(&'static str, String)>,
-}
-
-/// The boundary's parts, shared by all who serve a client.
-pub struct Edge {
-    /// The running minds and their log.
-    pub runtime: Runtime,
-    /// Who may come in.
-    pub auth: Auth,
-    /// How much, how many, how long.
-    pub limits: Limits,
-    /// How many sockets and streams there are.
-    pub seats: Arc<Seats>,
-    /// How fast requests of each key are taken.
-    pub paces: Paces,
-    /// The server is going away.
-    pub drain: CancellationToken,
-    /// Everything that serves a client.
-    pub tasks: TaskTracker,
-    /// Pages of the log that are read for those who follow it and are behind.
-    pub pages: Places,
-    /// Blobs that are being uploaded.
-    pub uploads: Places,
-    connections: Arc<Connections>,
-    pub(super) metrics: PrometheusHandle,
-    pub(super) about: Vec<(&'static str, String)>,
-    hosts: Hosts,
-}
-
-impl Edge {
-    fn new(options: Options, parts: Parts, drain: CancellationToken) -> Result<Self, String> {
-        options.check()?;
-        let share = options.space_share();
-        let limits = options.limits;
-        let auth = Auth::new(options.token.as_ref(), &options.keys)?;
-        Ok(Self {
-            runtime: parts.runtime,
-            hosts: Hosts::new(&options.hosts)?,
-            seats: Seats::new(&limits, share),
-            paces: Paces::new(auth.keys(), limits.requests_per_second),
-            connections: Connections::new(&limits, share),
-            pages: Places::new("pages", cores(), share),
-            uploads: Places::new("uploads", UPLOADS, share),
-            auth,
-            limits,
-            drain,
-            tasks: TaskTracker::new(),
-            metrics: parts.metrics,
-            about: parts.about,
-        })
-    }
-
-    /// Follows a space's log: what `filter` asks for, from now on or after a seq.
-    pub async fn follow(
-        &self,
-        space: &Space,
-        filter: Query,
-        after: Option<Seq>,
-    ) -> Result<(Follow, Head), store::Error> {
-        Follow::start(self.runtime.store(), &self.pages, space, filter, after).await
-    }
-
-    /// Lets a request of this client through when it is due, on a connection that counts for its space.
-    async fn admit(&self, who: &Principal, connection: Option<&Connection>) -> Result<(), Problem> {
-        connection.map_or(Ok(()), |connection| connection.belongs(&who.space))?;
-        self.paces.pass(who.key).await?;
-        Ok(self.runtime.open(&who.space).await?)
-    }
-}
-
-/// A page is work for a processor: more at a time would not be read sooner. Two at least, for one space leaves one to others.
-fn cores() -> u32 {
-    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-    u32::try_from(cores).unwrap_or(2)
-}
 
 /// Serves until `shutdown`, then lets clients go: `/readyz` says 503, sockets are closed with 1001, requests under way are
 /// finished, all within `limits.drain_ms`. An error: the options are not valid.
@@ -224,7 +96,7 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
     let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Local(local.ip()));
         request.extensions_mut().insert(asking.clone());
-        let request = request.map(|body| Body::new(Lingering::new(body, tasks.clone())));
+        let request = request.map(|body| Body::new(LingeringBody::new(body, tasks.clone())));
         let router = router.clone();
         async move { Ok::<_, Infallible>(answer(router, request).await) }
     });
@@ -240,7 +112,7 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
         // Without it a stream is read half a megabyte ahead of a client that takes nothing.
         .max_buf_size(edge.limits.header_bytes + BUFFER)
         .max_headers(HEADERS);
-    let stream = Impatient::new(stream, ms(edge.limits.stall_ms));
+    let stream = WriteTimeout::new(stream, ms(edge.limits.stall_ms));
     let connection = builder.serve_connection(TokioIo::new(stream), answer).with_upgrades();
     tokio::pin!(connection);
     let served = tokio::select! {
@@ -283,9 +155,9 @@ fn router(edge: Arc<Edge>) -> Router {
         .max_age(Duration::from_secs(600));
     Router::new()
         .route("/", get(websocket::root))
-        .route("/ws", get(websocket::ws))
+        .route("/ws", get(websocket::connect))
         .merge(http::open_router())
-        .merge(docs::router(asyncapi::value))
+        .merge(docs::router())
         .merge(protected)
         .fallback(async || Problem::new(Slug::NotFound, "there is nothing at this address; /docs says what there is"))
         .layer(middleware::from_fn(tidy))

@@ -9,7 +9,7 @@ use super::problem::{Problem, Slug};
 use crate::tasks::share::{Place, Places};
 
 /// The seats of a server.
-pub struct Seats {
+pub struct StreamLimits {
     places: Places,
     per_key: usize,
     // A plain mutex: held to count, never across an await.
@@ -25,7 +25,7 @@ pub enum Full {
     Sockets,
 }
 
-impl Seats {
+impl StreamLimits {
     /// As many as the limits say; a space has at most `share` of them.
     pub fn new(limits: &Limits, share: f64) -> Arc<Self> {
         let all = u32::try_from(limits.sockets).unwrap_or(u32::MAX);
@@ -34,12 +34,12 @@ impl Seats {
     }
 
     /// A seat for this client, if one is free.
-    pub fn take(self: &Arc<Self>, who: &Principal) -> Result<Seat, Full> {
+    pub fn take(self: &Arc<Self>, who: &Principal) -> Result<StreamPermit, Full> {
         // Where nobody needs a key there is none to count for.
         let counted = who.key.map(|key| self.count(key).ok_or(Full::Key)).transpose()?;
         let place = self.places.try_take(&who.space).ok_or(Full::Sockets)?;
         metrics::gauge!("thinkd_sockets").increment(1.0);
-        Ok(Seat { _place: place, _counted: counted })
+        Ok(StreamPermit { _place: place, _counted: counted })
     }
 
     fn count(self: &Arc<Self>, key: u32) -> Option<Counted> {
@@ -87,12 +87,12 @@ impl Full {
 }
 
 /// One seat.
-pub struct Seat {
+pub struct StreamPermit {
     _place: Place,
     _counted: Option<Counted>,
 }
 
-impl Drop for Seat {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         metrics::gauge!("thinkd_sockets").decrement(1.0);
     }
@@ -100,7 +100,7 @@ impl Drop for Seat {
 
 /// One more of a key, as long as it lives.
 struct Counted {
-    seats: Arc<Seats>,
+    seats: Arc<StreamLimits>,
     key: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Coming in by WebSocket: handshake, credentials, and how a socket ends. What happens in between is in `client.rs`.
+//! Coming in by WebSocket: handshake, credentials, and how a socket ends. What happens in between is in `websocket/client.rs`.
 //! One task a socket.
 
 use std::sync::Arc;
@@ -16,16 +16,15 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::auth::{Principal, Shown};
 use super::connections::Connection;
-use super::frame::{self, ClientFrame, Framed};
+use super::context::Edge;
+use super::frame::{self, ClientFrame, Framed, PROTOCOL};
 use super::limits::ms;
 use super::problem::{Problem, Slug};
-use super::server::Edge;
-use super::stream_limits::Seat;
+use super::stream_limits::StreamPermit;
 use crate::event::draft::Draft;
 use crate::log::store::Append;
 use crate::words::id::ThreadId;
-use client::Client;
-use outgoing::PROTOCOL;
+use client::{Client, Entrance};
 use socket::{Came, End, Socket};
 
 pub mod asyncapi;
@@ -41,11 +40,11 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// `GET /`: a WebSocket, or for people the way to the documentation.
 pub async fn root(state: State<Arc<Edge>>, request: Request) -> Response {
-    if wants_upgrade(request.headers()) { ws(state, request).await } else { Redirect::to("/docs").into_response() }
+    if wants_upgrade(request.headers()) { connect(state, request).await } else { Redirect::to("/docs").into_response() }
 }
 
 /// `GET /ws`: a WebSocket.
-pub async fn ws(State(edge): State<Arc<Edge>>, request: Request) -> Response {
+pub async fn connect(State(edge): State<Arc<Edge>>, request: Request) -> Response {
     match upgrade(edge, request).await {
         Ok(response) => response,
         Err(problem) => refuse(problem),
@@ -106,8 +105,8 @@ async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Prob
     let connection = request.extensions().get::<Arc<Connection>>().cloned();
     let who = match principal {
         Some(principal) => {
-            edge.paces.pass(principal.key).await?;
-            let seat = edge.seats.take(&principal).map_err(|full| edge.seats.refusal(full))?;
+            edge.rate_limits.pass(principal.key).await?;
+            let seat = edge.stream_limits.take(&principal).map_err(|full| edge.stream_limits.refusal(full))?;
             connection.inspect(|connection| connection.known());
             Who::Known(principal, seat)
         }
@@ -131,7 +130,7 @@ async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Prob
 /// Who is at a socket.
 enum Who {
     /// A client that has said who it is, and its seat.
-    Known(Principal, Seat),
+    Known(Principal, StreamPermit),
     /// One that has still to say it, and its connection, which counts among those of nobody until then.
     Nobody(Option<Arc<Connection>>),
 }
@@ -177,17 +176,7 @@ async fn serve(edge: Arc<Edge>, mut socket: Socket, who: Who) {
     }
 }
 
-/// How a client came in.
-pub struct Entrance {
-    /// Who it is.
-    pub principal: Principal,
-    /// By plain `<user>:<token>`: it also gets the older frames until its first `subscribe`.
-    pub older: bool,
-    /// The `id` of its `auth` frame.
-    pub acknowledge: Option<String>,
-}
-
-async fn enter(edge: &Edge, socket: &mut Socket, who: Who) -> Result<(Entrance, Seat), End> {
+async fn enter(edge: &Edge, socket: &mut Socket, who: Who) -> Result<(Entrance, StreamPermit), End> {
     let connection = match who {
         Who::Known(principal, seat) => return Ok((Entrance { principal, older: false, acknowledge: None }, seat)),
         Who::Nobody(connection) => connection,
@@ -198,7 +187,7 @@ async fn enter(edge: &Edge, socket: &mut Socket, who: Who) -> Result<(Entrance, 
         () = superseded(connection.as_deref()) => return Err(End::Close(4429, NO_ROOM)),
         () = edge.drain.cancelled() => return Err(End::Close(1001, "going away; connect again")),
     };
-    let seat = edge.seats.take(&entrance.principal).map_err(|full| End::Close(4429, full.reason()))?;
+    let seat = edge.stream_limits.take(&entrance.principal).map_err(|full| End::Close(4429, full.reason()))?;
     socket.authenticated();
     Ok((entrance, seat))
 }

@@ -26,14 +26,14 @@ pub fn bound_unsent(stream: &TcpStream) {
 }
 
 /// A connection with a limit on waiting for the reader.
-pub struct Impatient {
+pub struct WriteTimeout {
     stream: TcpStream,
     limit: Duration,
     /// Running since the last write that could not be made.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl Impatient {
+impl WriteTimeout {
     /// The connection; no write waits longer than `limit`.
     pub fn new(stream: TcpStream, limit: Duration) -> Self {
         Self { stream, limit, stalled: None }
@@ -55,13 +55,13 @@ impl Impatient {
     }
 }
 
-impl AsyncRead for Impatient {
+impl AsyncRead for WriteTimeout {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Impatient {
+impl AsyncWrite for WriteTimeout {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.written(cx, polled)

@@ -10,8 +10,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::edge::auth::{self, Key};
+use crate::edge::context;
 use crate::edge::limits::{self, ms};
-use crate::edge::server;
 use crate::log::store;
 use crate::mind::{action, decision, turn};
 use crate::model::endpoint;
@@ -343,8 +343,8 @@ impl Settings {
     }
 
     /// What the boundary is to know.
-    pub fn edge(&self) -> server::Options {
-        server::Options {
+    pub fn edge(&self) -> context::Options {
+        context::Options {
             token: self.token.clone(),
             keys: self.keys.clone(),
             hosts: self.hosts.clone(),

@@ -11,9 +11,9 @@ use utoipa::ToSchema;
 
 use super::params::Params;
 use super::{Caller, body, plain_encoding};
+use crate::edge::context::Edge;
 use crate::edge::media;
 use crate::edge::problem::{Problem, Slug};
-use crate::edge::server::Edge;
 use crate::log::store::Blob;
 
 /// A stored blob.

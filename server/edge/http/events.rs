@@ -10,10 +10,10 @@ use utoipa::ToSchema;
 
 use super::params::Params;
 use super::{Caller, cursor};
-use crate::edge::input;
+use crate::edge::context::Edge;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
-use crate::edge::server::Edge;
+use crate::edge::{ids, query};
 use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::{Order, Query};
 use crate::words::id::{Seq, Space};
@@ -31,7 +31,7 @@ pub fn filter(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
         text: params.words()?,
         ..Query::default()
     };
-    input::within_tags(query, limits).map_err(|detail| Problem::parameter("tags", detail))
+    query::within_tags(query, limits).map_err(|detail| Problem::parameter("tags", detail))
 }
 
 fn question(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
@@ -115,7 +115,7 @@ pub async fn list(
     let epoch = params.epoch()?;
     params.end()?;
     if epoch.is_some() {
-        input::check_epoch(epoch, edge.runtime.store().head(&who.space).await?.epoch)?;
+        query::check_epoch(epoch, edge.runtime.store().head(&who.space).await?.epoch)?;
     }
     let asked_after = query.after;
     let bound = bound(&who.space, &query);
@@ -149,7 +149,7 @@ pub async fn one(
     params: Params,
 ) -> Result<axum::Json<Event>, Problem> {
     params.end()?;
-    let event_id = input::uuid(&event_id, "")?;
+    let event_id = ids::uuid(&event_id, "")?;
     let event = edge.runtime.store().event(&who.space, event_id).await?;
     event.map(axum::Json).ok_or_else(|| Problem::new(Slug::NotFound, "there is no event of that id"))
 }
@@ -165,6 +165,6 @@ pub async fn prompt_view(
     params: Params,
 ) -> Result<axum::Json<Value>, Problem> {
     params.end()?;
-    let event_id = input::uuid(&event_id, "")?;
+    let event_id = ids::uuid(&event_id, "")?;
     Ok(axum::Json(edge.runtime.prompt_view(&who.space, event_id).await?))
 }

@@ -15,19 +15,19 @@ use tokio_util::task::TaskTracker;
 const LINGER: Duration = Duration::from_secs(2);
 
 /// A body whose rest is read by a task of its own once it is dropped.
-pub struct Lingering {
+pub struct LingeringBody {
     body: Option<Incoming>,
     tasks: TaskTracker,
 }
 
-impl Lingering {
+impl LingeringBody {
     /// The body of a request.
     pub fn new(body: Incoming, tasks: TaskTracker) -> Self {
         Self { body: Some(body), tasks }
     }
 }
 
-impl Body for Lingering {
+impl Body for LingeringBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -47,7 +47,7 @@ impl Body for Lingering {
     }
 }
 
-impl Drop for Lingering {
+impl Drop for LingeringBody {
     fn drop(&mut self) {
         let Some(mut body) = self.body.take().filter(|body| !body.is_end_stream()) else { return };
         self.tasks.spawn(timeout(LINGER, async move { while let Some(Ok(_)) = body.frame().await {} }));

@@ -12,13 +12,13 @@ use utoipa::ToSchema;
 
 use super::params::Params;
 use super::{Caller, json_body};
+use crate::edge::ack::{Ack, AckStatus};
 use crate::edge::auth::Principal;
+use crate::edge::context::Edge;
 use crate::edge::frame::{self, ClientFrame, Framed};
 use crate::edge::input;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::edge::server::Edge;
-use crate::edge::websocket::outgoing::{Ack, AckStatus};
 use crate::event::envelope::{Event, Modality, TurnOutcome, tag};
 use crate::log::query::{Order, Query, Show};
 use crate::log::store::{self, Store, ThreadRow};

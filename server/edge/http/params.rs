@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request;
 use uuid::Uuid;
 
-use crate::edge::input;
+use crate::edge::ids;
 use crate::edge::problem::{Problem, Slug};
 use crate::event::envelope::{Modality, Source};
 use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
@@ -72,7 +72,7 @@ impl Params {
     /// `epoch`: the incarnation of the log that a position belongs to.
     pub fn epoch(&mut self) -> Result<Option<Uuid>, Problem> {
         let Some(text) = self.one("epoch")? else { return Ok(None) };
-        let epoch = input::uuid(&text, "");
+        let epoch = ids::uuid(&text, "");
         epoch.map(Some).map_err(|problem| Problem::parameter("epoch", problem.detail))
     }
 
@@ -82,7 +82,7 @@ impl Params {
         let is_seq = |value: &String| value.parse().is_ok_and(|seq: Seq| seq <= INTEGER_MAX);
         let given = self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value);
         match given.filter(|value| is_number(value) && !is_seq(value)) {
-            Some(_) => Err(Problem::new(Slug::InvalidCursor, input::CURSOR)),
+            Some(_) => Err(Problem::new(Slug::InvalidCursor, ids::CURSOR)),
             None => self.seq(name),
         }
     }

@@ -1,18 +1,14 @@
-//! What of a thread is open: timers, watches, gatherings; and which threads a list is asked for.
+//! What of a thread is open: timers, watches, gatherings.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::params::Params;
-use super::threads::Kind;
-use crate::edge::problem::Problem;
 use crate::event::gather::Gather;
 use crate::event::process::{GATHER, WAIT, Watch};
 use crate::event::rest::ENDING;
 use crate::log::standing::TimerRow;
-use crate::log::store::{Status, ThreadRow};
 use crate::words::id::ThreadId;
 
 /// A timer that is set.
@@ -80,60 +76,4 @@ pub fn gatherings(rows: &BTreeMap<String, Gather>, timers: &[TimerRow]) -> Vec<G
         Gathering { id: id.clone(), back, of: gather.total, until: limit.map(|timer| timer.due.to_string()) }
     };
     rows.iter().map(shown).collect()
-}
-
-/// Which threads a list is asked for: all conditions are to be met.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Filter {
-    status: Option<Status>,
-    kind: Option<Kind>,
-    parent: Option<ThreadId>,
-    subtree: Option<ThreadId>,
-    stuck: Option<bool>,
-}
-
-impl Filter {
-    /// `status`, `kind`, `parent`, `subtree`, `stuck`.
-    pub fn take(params: &mut Params) -> Result<Self, Problem> {
-        let id = |text: Option<String>| text.map(|text| ThreadId::parse(&text)).transpose();
-        Ok(Self {
-            status: params.word("status", "idle, thinking, waiting, done, failed, stopped", Status::parse)?,
-            kind: params.word("kind", "conversation, process, pipeline", Kind::parse)?,
-            parent: id(params.one("parent")?)?,
-            subtree: id(params.one("subtree")?)?,
-            stuck: params.word("stuck", "true, false", |word| word.parse().ok())?,
-        })
-    }
-
-    /// Where in the order of ids the first can be: here.
-    pub fn begin(&self) -> Option<&ThreadId> {
-        self.parent.as_ref().into_iter().chain(&self.subtree).max()
-    }
-
-    /// What a cursor is bound to.
-    pub fn bound(&self) -> String {
-        if *self == Self::default() { String::new() } else { format!(" {self:?}") }
-    }
-
-    /// Whether no thread from this one on can be among them.
-    pub fn is_past(&self, thread: &ThreadId) -> bool {
-        // Bytewise, everything that begins with "x." lies between "x." and "x/".
-        let past = |root: &ThreadId| thread.as_str() >= format!("{root}/").as_str();
-        self.parent.as_ref().into_iter().chain(&self.subtree).any(past)
-    }
-
-    /// Whether a thread is among them.
-    pub fn admits(&self, row: &ThreadRow) -> bool {
-        self.status.is_none_or(|status| super::threads::status(row) == status)
-            && self.kind.is_none_or(|kind| Kind::of(row) == kind)
-            && self.parent.as_ref().is_none_or(|parent| row.parent().as_ref() == Some(parent))
-            && self.subtree.as_ref().is_none_or(|root| row.thread.is_within(root))
-            && self.stuck.is_none_or(|stuck| is_stuck(row) == stuck)
-    }
-}
-
-/// It waits because it cannot go on, not because it wants to.
-fn is_stuck(row: &ThreadRow) -> bool {
-    let waits = super::threads::status(row) == Status::Waiting;
-    waits && row.standing.waiting.as_ref().is_some_and(|waiting| waiting.reason.is_some())
 }

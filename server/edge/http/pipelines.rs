@@ -13,11 +13,11 @@ use uuid::Uuid;
 use super::params::Params;
 use super::{Caller, Json, Page, cursor, messages};
 use crate::edge::auth::Principal;
-use crate::edge::input;
+use crate::edge::context::Edge;
+use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::edge::server::Edge;
 use crate::event::envelope::{Modality, Payload};
 use crate::log::query::{Query, Show};
 use crate::log::store;
@@ -80,7 +80,7 @@ pub struct StartRun {
 
 impl Body for StartRun {
     fn check(&self, wrongs: &mut Wrongs) {
-        input::check_place(None, self.event_id.as_deref(), wrongs);
+        ids::check_place(None, self.event_id.as_deref(), wrongs);
     }
 }
 
@@ -185,7 +185,7 @@ pub async fn start(
     if let Some(problem) = wrongs.take() {
         return Err(problem);
     }
-    let id = input::key(body.event_id.as_deref())?;
+    let id = ids::key(body.event_id.as_deref())?;
     let new = runs::NewRun {
         space: who.space.clone(),
         pipeline: name.clone(),
@@ -221,7 +221,7 @@ async fn ended(edge: &Edge, who: &Principal, run: &runs::Run) -> Result<(), stor
 }
 
 fn parse(name: &str, run: &str) -> Result<(Name, Uuid), Problem> {
-    Ok((Name::parse(name)?, input::uuid(run, "/run")?))
+    Ok((Name::parse(name)?, ids::uuid(run, "/run")?))
 }
 
 /// What became of a run.

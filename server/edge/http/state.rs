@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 
 use super::params::Params;
 use super::{Caller, Page, cursor};
+use crate::edge::context::Edge;
 use crate::edge::problem::{Problem, Slug};
-use crate::edge::server::Edge;
 use crate::log::store;
 use crate::words::time::Timestamp;
 

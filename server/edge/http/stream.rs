@@ -13,10 +13,10 @@ use uuid::Uuid;
 
 use super::params::Params;
 use super::{Caller, LAST_EVENT_ID};
-use crate::edge::input;
+use crate::edge::context::Edge;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug};
-use crate::edge::server::Edge;
+use crate::edge::{ids, query};
 use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::Query;
 use crate::session::follow::{Follow, Seen, Told};
@@ -60,10 +60,10 @@ pub async fn stream(
     params.end()?;
     let (last, last_epoch) = resumed(&headers)?.unzip();
     let after = last.or(filter.after);
-    let seat = edge.seats.take(&who).map_err(|full| edge.seats.refusal(full))?;
+    let seat = edge.stream_limits.take(&who).map_err(|full| edge.stream_limits.refusal(full))?;
     let (follow, head) = edge.follow(&who.space, Query { after: None, ..filter }, after).await?;
     for given in [epoch, last_epoch.flatten()] {
-        input::check_epoch(given, head.epoch)?;
+        query::check_epoch(given, head.epoch)?;
     }
     if let Some(after) = after {
         super::events::not_ahead(after, head.seq)?;
@@ -94,7 +94,7 @@ fn resumed(headers: &HeaderMap) -> Result<Option<(Seq, Option<Uuid>)>, Problem> 
 /// `<seq>@<epoch>`, or a seq alone.
 fn last_event(text: &str) -> Option<(Seq, Option<Uuid>)> {
     let (seq, epoch) = match text.split_once('@') {
-        Some((seq, epoch)) => (seq, Some(input::uuid(epoch, "").ok()?)),
+        Some((seq, epoch)) => (seq, Some(ids::uuid(epoch, "").ok()?)),
         None => (text, None),
     };
     let seq = seq.parse().ok().filter(|seq| (0..=INTEGER_MAX).contains(seq))?;

@@ -10,10 +10,10 @@ use utoipa::ToSchema;
 
 use super::params::Params;
 use super::{Caller, Json, Page, cursor};
-use crate::edge::input;
+use crate::edge::context::Edge;
+use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::edge::server::Edge;
 use crate::log::store::SubmoduleRow;
 use crate::mind::submodule;
 use crate::words::id::{Name, Space};
@@ -127,7 +127,7 @@ pub async fn create(
     Json(body): Json<NewSubmodule>,
 ) -> Result<Response, Problem> {
     params.end()?;
-    let name = Name::parse(&body.name).map_err(input::at("/name"))?;
+    let name = Name::parse(&body.name).map_err(ids::at("/name"))?;
     let row = edge.runtime.set_submodule(&who.space, &name, &body.prompt, true).await?;
     let place = format!("/submodules/{name}");
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Submodule::of(&edge, &who.space, row)))

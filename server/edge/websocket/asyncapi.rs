@@ -6,7 +6,7 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::outgoing;
-use crate::edge::frame;
+use crate::edge::{ack, frame};
 
 /// One type of frame.
 struct FrameKind {
@@ -108,7 +108,7 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
             s,
             "hello",
             &[],
-            vec![json!({ "type": "hello", "protocol": outgoing::PROTOCOL, "version": "0.1.0", "space": "default",
+            vec![json!({ "type": "hello", "protocol": frame::PROTOCOL, "version": "0.1.0", "space": "default",
                          "epoch": EPOCH, "head": 120, "limits": { "frame_bytes": 8_388_608 } })],
         ),
         kind::<outgoing::EventFrame>(
@@ -121,7 +121,7 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
             ],
         ),
         kind::<outgoing::CaughtUp>(s, "caught_up", &[], vec![json!({ "type": "caught_up", "id": "2", "after": 120 })]),
-        kind::<outgoing::Ack>(
+        kind::<ack::Ack>(
             s,
             "ack",
             &[],

@@ -11,17 +11,17 @@ use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
-use super::Entrance;
 use super::order::Order;
-use super::outgoing::{self, Ack, CaughtUp, Hello, HelloLimits, PROTOCOL, Pong, ProblemFrame, ServerFrame};
+use super::outgoing::{self, CaughtUp, Hello, HelloLimits, Pong, ProblemFrame, ServerFrame};
 use super::socket::{Came, End, Socket};
+use crate::edge::ack::Ack;
 use crate::edge::auth::{Principal, Shown, user_name};
-use crate::edge::frame::{self, ClientFrame, Framed, Subscribe};
-use crate::edge::input;
-use crate::edge::limits::ms;
+use crate::edge::context::Edge;
+use crate::edge::frame::{self, ClientFrame, Framed, PROTOCOL, Subscribe};
+use crate::edge::limits::{Limits, ms};
 use crate::edge::problem::{Problem, Slug};
-use crate::edge::rate_limit::Pace;
-use crate::edge::server::Edge;
+use crate::edge::rate_limit::RateLimit;
+use crate::edge::{ids, input, query};
 use crate::event::draft::Draft;
 use crate::log::query::Query;
 use crate::log::store::Append;
@@ -45,6 +45,16 @@ enum Done {
 
 type Work = BoxFuture<'static, Done>;
 
+/// How a client came in.
+pub struct Entrance {
+    /// Who it is.
+    pub principal: Principal,
+    /// By plain `<user>:<token>`: it also gets the older frames until its first `subscribe`.
+    pub older: bool,
+    /// The `id` of its `auth` frame.
+    pub acknowledge: Option<String>,
+}
+
 /// A client that is in.
 pub struct Client {
     edge: Arc<Edge>,
@@ -64,7 +74,7 @@ pub struct Client {
     /// The `event_id` of the input that is worked on, if it is one.
     input: Option<Option<Uuid>>,
     order: Order,
-    pace: Pace,
+    pace: RateLimit,
     /// It was told that it is read more slowly than it sends.
     told_of_pace: bool,
     next_ping: Instant,
@@ -77,7 +87,7 @@ impl Client {
     pub fn new(edge: Arc<Edge>, socket: Socket, entrance: Entrance) -> Self {
         let now = Instant::now();
         let limits = &edge.limits;
-        let pace = Pace::new(limits.frames_per_second, now);
+        let pace = RateLimit::new(limits.frames_per_second, now);
         let next_ping = now + ms(limits.ping_ms);
         Self {
             may_name_itself: edge.auth.is_open(),
@@ -261,7 +271,7 @@ impl Client {
             ClientFrame::Cancel(cancel) => {
                 let (runtime, space) = (self.edge.runtime.clone(), self.principal.space.clone());
                 self.start(id, async move |id| {
-                    let thread = input::thread(cancel.thread.as_deref())?;
+                    let thread = ids::thread(cancel.thread.as_deref())?;
                     runtime.cancel(&space, &thread).await?;
                     Ok(Done::Ack(Ack::ok(id)))
                 })
@@ -452,10 +462,10 @@ async fn follow(follow: &mut Option<Box<Follow>>) -> Result<Seen, crate::log::st
 }
 
 async fn subscribe(edge: &Edge, who: &Principal, id: Option<String>, frame: Subscribe) -> Result<Done, Problem> {
-    let (filter, epoch) = input::subscription(&frame, &edge.limits)?;
+    let (filter, epoch) = subscription(&frame, &edge.limits)?;
     let (follow, head) = edge.follow(&who.space, filter, frame.after).await?;
     let pointed = |problem: Problem| Problem::at(problem.slug(), "/epoch", problem.detail);
-    input::check_epoch(epoch, head.epoch).map_err(pointed)?;
+    query::check_epoch(epoch, head.epoch).map_err(pointed)?;
     if let Some(after) = frame.after.filter(|after| *after > head.seq) {
         let detail = format!("after {after} is beyond the log's end, {}", head.seq);
         return Err(Problem::at(Slug::CursorAhead, "/after", detail));
@@ -463,4 +473,14 @@ async fn subscribe(edge: &Edge, who: &Principal, id: Option<String>, frame: Subs
     // Neither acknowledged nor caught up with, it would be answered by nothing.
     let begins = id.is_none() && frame.after.is_none();
     Ok(Done::Subscribed(id, Box::new(follow), begins))
+}
+
+/// What a subscription asks for: the filter, and the epoch its cursor belongs to.
+fn subscription(frame: &Subscribe, limits: &Limits) -> Result<(Query, Option<Uuid>), Problem> {
+    let thread = frame.thread.as_deref().map(ThreadId::parse).transpose().map_err(ids::at("/thread"))?;
+    let epoch = frame.epoch.as_deref().map(|text| ids::uuid(text, "/epoch")).transpose()?;
+    let query = Query { thread, subtree: frame.subtree, tags: frame.tags.clone(), ..Query::default() };
+    let query =
+        query::within_tags(query, limits).map_err(|detail| Problem::at(Slug::InvalidParameter, "/tags", detail))?;
+    Ok((query, epoch))
 }

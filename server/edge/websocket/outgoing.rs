@@ -4,15 +4,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::edge::ack::Ack;
 use crate::edge::problem::{Problem, Slug};
 use crate::event::envelope::{Event, tag};
 use crate::log::feed::{DeltaOutcome, Hint};
-use crate::log::store::{Placed, Status};
-use crate::runtime::input::Received;
+use crate::log::store::Status;
 use crate::words::id::{Seq, ThreadId};
-
-/// The socket's protocol, as a subprotocol and in `hello`.
-pub const PROTOCOL: &str = "thinkd.v1";
 
 /// A frame of the server. Clients ignore types they do not know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -84,45 +81,6 @@ pub struct CaughtUp {
     /// The cursor reached.
     #[schema(value_type = i64)]
     pub after: Seq,
-}
-
-/// A frame was taken.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Ack {
-    /// The frame's `id`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The events that it became.
-    pub events: Vec<Placement>,
-    /// What became of it.
-    pub status: AckStatus,
-}
-
-/// Where an event is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Placement {
-    /// Its id.
-    pub event_id: Uuid,
-    /// Its thread.
-    #[schema(value_type = String, example = "main")]
-    pub thread: ThreadId,
-    /// Its position in the log.
-    #[schema(value_type = i64)]
-    pub seq: Seq,
-}
-
-/// What became of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum AckStatus {
-    /// A turn begins with it.
-    Started,
-    /// It waits for the next turn.
-    Queued,
-    /// It was there already.
-    Duplicate,
-    /// Done.
-    Ok,
 }
 
 /// A piece of a reply to come: after what was stored before it was made.
@@ -264,25 +222,4 @@ impl ServerFrame {
 pub fn event_text(json: &str, replay: bool) -> String {
     let replay = if replay { r#","replay":true"# } else { "" };
     format!(r#"{{"type":"event","event":{json}{replay}}}"#)
-}
-
-impl Ack {
-    /// Taken, and no event of it.
-    pub fn ok(id: Option<String>) -> Self {
-        Self { id, events: Vec::new(), status: AckStatus::Ok }
-    }
-
-    /// An input was stored.
-    pub fn stored(id: Option<String>, received: Received, placed: &[Placed]) -> Self {
-        let place = |placed: &Placed| {
-            let event = &placed.shown.event;
-            Placement { event_id: event.event_id, thread: event.thread.clone(), seq: event.seq }
-        };
-        let status = match received {
-            Received::Started => AckStatus::Started,
-            Received::Queued => AckStatus::Queued,
-            Received::Duplicate => AckStatus::Duplicate,
-        };
-        Self { id, events: placed.iter().map(place).collect(), status }
-    }
 }

@@ -17,7 +17,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use crate::edge::write_timeout::Impatient;
+use crate::edge::write_timeout::WriteTimeout;
 
 /// Bytes of the buffers of an idle socket. More to write than this is written at once, so that the buffer stays small.
 const READ_BUFFER: usize = 4 << 10;
@@ -111,7 +111,7 @@ pub struct Socket {
 impl Socket {
     /// The socket on an upgraded connection. Before `authenticated`, it reads at most `before` bytes (`None`: it is already).
     pub async fn new(upgraded: Upgraded, frame_bytes: usize, before: Option<usize>) -> Option<Self> {
-        let parts = upgraded.downcast::<TokioIo<Impatient>>().ok()?;
+        let parts = upgraded.downcast::<TokioIo<WriteTimeout>>().ok()?;
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BUFFER)
             .write_buffer_size(WRITE_BUFFER)

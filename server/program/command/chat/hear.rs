@@ -5,7 +5,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Chat, MIND, Thinking};
-use crate::edge::websocket::outgoing::{DeltaFate, Hello, Placement, ProblemFrame, ServerFrame};
+use crate::edge::ack::Placement;
+use crate::edge::websocket::outgoing::{DeltaFate, Hello, ProblemFrame, ServerFrame};
 use crate::event::envelope::{Event, Modality, tag};
 use crate::program::command::screen::Manner;
 use crate::program::command::words::{what, who};

@@ -1,0 +1,145 @@
+//! What all who serve a client share: who may come in, how much and how many there may be, and the running minds.
+//! Who accepts connections and which address is whose is in `server.rs`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use metrics_exporter_prometheus::PrometheusHandle;
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::allowed_hosts::AllowedHosts;
+use super::auth::{Auth, Key, Principal};
+use super::connections::{Connection, Connections};
+use super::limits::Limits;
+use super::problem::Problem;
+use super::rate_limit::RateLimits;
+use super::stream_limits::StreamLimits;
+use crate::log::query::Query;
+use crate::log::store::{self, Head};
+use crate::runtime::handle::Runtime;
+use crate::session::follow::Follow;
+use crate::tasks::share::Places;
+use crate::words::id::{Seq, Space};
+
+/// Blobs that are uploaded at a time: each is held in memory.
+const UPLOADS: u32 = 8;
+
+/// What is configured about the boundary.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// One secret that opens the space `default`.
+    pub token: Option<SecretString>,
+    /// Secrets that open the spaces they name.
+    pub keys: Vec<Key>,
+    /// Names this server answers to, besides loopback and the address it listens on; and whole origins whose pages may speak to it.
+    pub hosts: Vec<String>,
+    /// How much, how many, how long.
+    pub limits: Limits,
+}
+
+impl Options {
+    /// Says what is wrong with the options, in a sentence for the operator.
+    pub fn check(&self) -> Result<(), String> {
+        Auth::new(self.token.as_ref(), &self.keys)?;
+        AllowedHosts::new(&self.hosts)?;
+        self.limits.check()
+    }
+
+    /// How much of what spaces share one of them may hold: all of it where there is no other.
+    pub fn space_share(&self) -> f64 {
+        let default = self.token.as_ref().map(|_| Space::default());
+        let spaces: BTreeSet<Space> =
+            default.into_iter().chain(self.keys.iter().map(|key| key.space.clone())).collect();
+        if spaces.len() > 1 { self.limits.space_share } else { 1.0 }
+    }
+}
+
+/// What the boundary serves.
+pub struct Parts {
+    /// The running minds and their log.
+    pub runtime: Runtime,
+    /// The collected metrics, as text at `/metrics`.
+    pub metrics: PrometheusHandle,
+    /// For `/metadata`: database, models and pipelines, one line each, without secrets.
+    pub about: Vec<(&'static str, String)>,
+}
+
+/// The boundary's parts, shared by all who serve a client.
+pub struct Edge {
+    /// The running minds and their log.
+    pub runtime: Runtime,
+    /// Who may come in.
+    pub auth: Auth,
+    /// How much, how many, how long.
+    pub limits: Limits,
+    /// How many sockets and streams there are.
+    pub stream_limits: Arc<StreamLimits>,
+    /// How fast requests of each key are taken.
+    pub rate_limits: RateLimits,
+    /// The server is going away.
+    pub drain: CancellationToken,
+    /// Everything that serves a client.
+    pub tasks: TaskTracker,
+    /// Pages of the log that are read for those who follow it and are behind.
+    pub pages: Places,
+    /// Blobs that are being uploaded.
+    pub uploads: Places,
+    /// The connections there are, and whose they are.
+    pub connections: Arc<Connections>,
+    /// Which names it answers to.
+    pub hosts: AllowedHosts,
+    /// The collected metrics.
+    pub metrics: PrometheusHandle,
+    /// Database, models and pipelines, one line each.
+    pub about: Vec<(&'static str, String)>,
+}
+
+impl Edge {
+    /// The parts, as configured.
+    pub fn new(options: Options, parts: Parts, drain: CancellationToken) -> Result<Self, String> {
+        options.check()?;
+        let share = options.space_share();
+        let limits = options.limits;
+        let auth = Auth::new(options.token.as_ref(), &options.keys)?;
+        Ok(Self {
+            runtime: parts.runtime,
+            hosts: AllowedHosts::new(&options.hosts)?,
+            stream_limits: StreamLimits::new(&limits, share),
+            rate_limits: RateLimits::new(auth.keys(), limits.requests_per_second),
+            connections: Connections::new(&limits, share),
+            pages: Places::new("pages", cores(), share),
+            uploads: Places::new("uploads", UPLOADS, share),
+            auth,
+            limits,
+            drain,
+            tasks: TaskTracker::new(),
+            metrics: parts.metrics,
+            about: parts.about,
+        })
+    }
+
+    /// Follows a space's log: what `filter` asks for, from now on or after a seq.
+    pub async fn follow(
+        &self,
+        space: &Space,
+        filter: Query,
+        after: Option<Seq>,
+    ) -> Result<(Follow, Head), store::Error> {
+        Follow::start(self.runtime.store(), &self.pages, space, filter, after).await
+    }
+
+    /// Lets a request of this client through when it is due, on a connection that counts for its space.
+    pub async fn admit(&self, who: &Principal, connection: Option<&Connection>) -> Result<(), Problem> {
+        connection.map_or(Ok(()), |connection| connection.belongs(&who.space))?;
+        self.rate_limits.pass(who.key).await?;
+        Ok(self.runtime.open(&who.space).await?)
+    }
+}
+
+/// A page is work for a processor: more at a time would not be read sooner. Two at least, for one space leaves one to others.
+fn cores() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+    u32::try_from(cores).unwrap_or(2)
+}

@@ -1,0 +1,171 @@
+//! A thread as HTTP shows it.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::pending::{self, Gathering, OpenWatch, Timer};
+use crate::log::standing::{ContactRow, TimerRow};
+use crate::log::store::{Status, ThreadRow};
+use crate::thread::settings::{self, Settings};
+use crate::words::id::{Seq, ThreadId};
+
+/// A thread.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Thread {
+    /// Its id.
+    #[schema(value_type = String, example = "main")]
+    pub id: ThreadId,
+    /// The thread it is below.
+    #[schema(value_type = Option<String>)]
+    pub parent: Option<ThreadId>,
+    /// A line for people.
+    pub title: Option<String>,
+    /// What kind of process it is.
+    pub kind: Kind,
+    /// `idle`, `thinking`, `waiting`, `done`, `failed` or `stopped`.
+    pub status: String,
+    /// Why it ended, or cannot go on.
+    pub reason: Option<String>,
+    /// The thread it waits for; absent while it waits: anybody.
+    pub waiting_for: Option<String>,
+    /// When it stops waiting.
+    #[schema(example = "2026-11-21T04:25:00.123456Z")]
+    pub waiting_until: Option<String>,
+    /// The number of its last turn.
+    pub turn: u64,
+    /// It was put aside: it had nothing to do when its parent needed room for another.
+    pub archived: bool,
+    /// The seq of its last event.
+    #[schema(value_type = i64)]
+    pub head: Seq,
+    /// Everything that woke it up to here has had its turn.
+    #[schema(value_type = i64)]
+    pub handled: Seq,
+    /// How many messages wait for its next turn; in answers about one thread.
+    pub queued: Option<u32>,
+    /// Whom it can send to, besides its parent and itself; in answers about one thread.
+    pub contacts: Vec<Contact>,
+    /// What it is about to do: `condition`, `steps` (`text`, `done`), `complete`.
+    #[schema(value_type = Option<Object>)]
+    pub plan: Option<Value>,
+    /// The timers that it has set; in answers about one thread.
+    pub timers: Vec<Timer>,
+    /// The watches that are open.
+    pub watches: Vec<OpenWatch>,
+    /// What it sent out together and waits to have back; `until` in answers about one thread.
+    pub gatherings: Vec<Gathering>,
+    /// What it has used.
+    pub budget: Used,
+}
+
+/// What a thread has used.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Used {
+    /// Model calls.
+    pub model_calls: u64,
+    /// Tokens, in and out, as far as providers said.
+    pub tokens: u64,
+    /// Messages to itself since something came from outside or from another thread.
+    pub self_messages: u32,
+    /// Messages to others since something came from outside.
+    pub sends: u32,
+    /// Subthreads that have not ended.
+    pub subthreads: u32,
+}
+
+/// Whom a thread can send to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Contact {
+    /// What the thread calls it.
+    pub name: String,
+    /// The thread.
+    pub thread: String,
+    /// What it does, wants and offers.
+    pub description: String,
+}
+
+/// What kind of process a thread is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// It talks with people.
+    Conversation,
+    /// It thinks by itself.
+    Process,
+    /// It is a run of a pipeline: `POST /pipelines/{name}` makes these.
+    Pipeline,
+}
+
+impl Kind {
+    /// The kind of a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "conversation" => Some(Self::Conversation),
+            "process" => Some(Self::Process),
+            "pipeline" => Some(Self::Pipeline),
+            _ => None,
+        }
+    }
+
+    /// What a thread is.
+    pub fn of(row: &ThreadRow) -> Self {
+        let Settings { pipeline, kind, .. } = Settings::of(&row.settings);
+        match (pipeline, kind) {
+            (Some(_), _) => Self::Pipeline,
+            (None, settings::Kind::Process) => Self::Process,
+            (None, settings::Kind::Conversation) => Self::Conversation,
+        }
+    }
+}
+
+/// What a thread does: one that something waits for thinks, or is about to.
+pub fn shown_status(row: &ThreadRow) -> Status {
+    let busy = row.status == Status::Idle && row.woken > row.handled;
+    if busy { Status::Thinking } else { row.status }
+}
+
+impl Thread {
+    /// The thread of a row, with what stands in rows of its own.
+    pub fn of(row: ThreadRow, contacts: Vec<ContactRow>, timers: &[TimerRow]) -> Self {
+        let (status, kind) = (shown_status(&row), Kind::of(&row));
+        let title = Settings::of(&row.settings).title;
+        let parent = row.parent().filter(|_| kind != Kind::Pipeline);
+        let waiting = row.standing.waiting.filter(|_| status == Status::Waiting);
+        let reason = row.standing.reason.filter(|_| status.is_final());
+        Self {
+            // What runs are below is a place, no thread.
+            parent,
+            id: row.thread,
+            title,
+            kind,
+            status: status.as_str().to_owned(),
+            reason: reason.or_else(|| waiting.as_ref().and_then(|waiting| waiting.reason.clone())),
+            waiting_for: waiting.as_ref().and_then(|waiting| waiting.from.as_ref()).map(ThreadId::to_string),
+            waiting_until: waiting.and_then(|waiting| waiting.until).map(|until| until.to_string()),
+            turn: row.turn,
+            archived: row.standing.archived,
+            head: row.head,
+            handled: row.handled,
+            queued: None,
+            contacts: contacts.into_iter().map(Contact::from).collect(),
+            plan: row.standing.plan,
+            gatherings: pending::gatherings(&row.standing.gathers, timers),
+            watches: pending::watches(row.standing.watches),
+            timers: pending::timers(timers),
+            budget: Used {
+                model_calls: row.model_calls,
+                tokens: row.tokens,
+                self_messages: row.self_messages,
+                sends: row.standing.sends,
+                subthreads: row.standing.subthreads,
+            },
+        }
+    }
+}
+
+impl From<ContactRow> for Contact {
+    fn from(ContactRow { name, target, description }: ContactRow) -> Self {
+        Self { name: name.to_string(), thread: target.to_string(), description }
+    }
+}
