@@ -13,6 +13,7 @@ use thinkd::model::offline::Offline;
 use thinkd::model::prompt;
 use thinkd::program::telemetry;
 use thinkd::runtime::{handle, options};
+use thinkd::session::handle::Sessions;
 use thinkd::thread::{history, projection};
 use thinkd::words::id::{Name, Space, ThreadId};
 use tokio::net::TcpListener;
@@ -60,7 +61,7 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
         let metrics = telemetry::start_metrics().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let parts = Parts { runtime, metrics, about: Vec::new() };
+        let parts = Parts { sessions: Sessions::new(runtime, 1.0), metrics, about: Vec::new() };
         tokio::spawn(server::serve(listener, Options::default(), parts, CancellationToken::new()));
         (log, address)
     });

@@ -8,6 +8,7 @@ pub mod words {
     pub mod decode;
     pub mod failure;
     pub mod id;
+    pub mod principal;
     pub mod secret;
     pub mod text;
     pub mod time;
@@ -134,6 +135,13 @@ pub mod runtime {
 /// What a client can do once it is known who it is.
 pub mod session {
     pub mod follow;
+    pub mod handle;
+    mod log;
+    pub mod outcome;
+    pub mod right;
+    mod runs;
+    pub mod space;
+    pub mod threads;
 }
 /// The outside: HTTP, WebSocket, and their documents; translation only.
 pub mod edge {

@@ -9,28 +9,7 @@ use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 use super::problem::{Problem, Slug};
 use crate::words::id::Space;
-
-/// What a key's holder may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Everything.
-    #[default]
-    Operator,
-    /// Talk, but not change what the mind is made of.
-    Member,
-    /// Look.
-    Viewer,
-    /// Everything, and see what concerns all spaces of the server.
-    Admin,
-}
-
-impl Role {
-    /// Whether its holder can do no more than it says. Others cannot be configured.
-    pub fn is_enforced(self) -> bool {
-        matches!(self, Self::Operator | Self::Admin)
-    }
-}
+use crate::words::principal::{Principal, Role};
 
 /// A configured key (`[[keys]]`).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -50,30 +29,6 @@ pub struct Key {
 /// Writes a secret as what is not one: for printing a configuration.
 pub fn redacted<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(if secret.expose_secret().is_empty() { "" } else { "(redacted)" })
-}
-
-/// Who is speaking, and in which space.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Principal {
-    /// The space, from the credential alone.
-    pub space: Space,
-    /// The name they go by, when they said one.
-    pub user: Option<String>,
-    /// Which key let them in; `None` where none is needed.
-    pub key: Option<u32>,
-    /// What they may do.
-    pub role: Role,
-}
-
-impl Principal {
-    /// Refuses everybody but an admin: for what concerns all spaces.
-    pub fn require_admin(&self) -> Result<(), Problem> {
-        if self.role == Role::Admin {
-            return Ok(());
-        }
-        let detail = "this is about all spaces of the server; it is for a key with role = \"admin\"";
-        Err(Problem::new(Slug::Forbidden, detail))
-    }
 }
 
 /// What a client showed.

@@ -10,18 +10,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::allowed_hosts::AllowedHosts;
-use super::auth::{Auth, Key, Principal};
+use super::auth::{Auth, Denied, Key, Shown};
 use super::connections::{Connection, Connections};
 use super::limits::Limits;
 use super::problem::Problem;
 use super::rate_limit::RateLimits;
 use super::stream_limits::StreamLimits;
-use crate::log::query::Query;
-use crate::log::store::{self, Head};
-use crate::runtime::handle::Runtime;
-use crate::session::follow::Follow;
+use crate::session::handle::{Error, Session, Sessions};
 use crate::tasks::share::Places;
-use crate::words::id::{Seq, Space};
+use crate::words::id::Space;
 
 /// Blobs that are uploaded at a time: each is held in memory.
 const UPLOADS: u32 = 8;
@@ -58,8 +55,8 @@ impl Options {
 
 /// What the boundary serves.
 pub struct Parts {
-    /// The running minds and their log.
-    pub runtime: Runtime,
+    /// What clients can do.
+    pub sessions: Sessions,
     /// The collected metrics, as text at `/metrics`.
     pub metrics: PrometheusHandle,
     /// For `/metadata`: database, models and pipelines, one line each, without secrets.
@@ -68,8 +65,7 @@ pub struct Parts {
 
 /// The boundary's parts, shared by all who serve a client.
 pub struct Edge {
-    /// The running minds and their log.
-    pub runtime: Runtime,
+    sessions: Sessions,
     /// Who may come in.
     pub auth: Auth,
     /// How much, how many, how long.
@@ -82,8 +78,6 @@ pub struct Edge {
     pub drain: CancellationToken,
     /// Everything that serves a client.
     pub tasks: TaskTracker,
-    /// Pages of the log that are read for those who follow it and are behind.
-    pub pages: Places,
     /// Blobs that are being uploaded.
     pub uploads: Places,
     /// The connections there are, and whose they are.
@@ -104,12 +98,11 @@ impl Edge {
         let limits = options.limits;
         let auth = Auth::new(options.token.as_ref(), &options.keys)?;
         Ok(Self {
-            runtime: parts.runtime,
+            sessions: parts.sessions,
             hosts: AllowedHosts::new(&options.hosts)?,
             stream_limits: StreamLimits::new(&limits, share),
             rate_limits: RateLimits::new(auth.keys(), limits.requests_per_second),
             connections: Connections::new(&limits, share),
-            pages: Places::new("pages", cores(), share),
             uploads: Places::new("uploads", UPLOADS, share),
             auth,
             limits,
@@ -120,26 +113,20 @@ impl Edge {
         })
     }
 
-    /// Follows a space's log: what `filter` asks for, from now on or after a seq.
-    pub async fn follow(
-        &self,
-        space: &Space,
-        filter: Query,
-        after: Option<Seq>,
-    ) -> Result<(Follow, Head), store::Error> {
-        Follow::start(self.runtime.store(), &self.pages, space, filter, after).await
+    /// The session of whoever showed this.
+    pub fn enter(&self, shown: Shown<'_>) -> Result<Session, Denied> {
+        Ok(self.sessions.of(self.auth.decide(shown)?))
     }
 
     /// Lets a request of this client through when it is due, on a connection that counts for its space.
-    pub async fn admit(&self, who: &Principal, connection: Option<&Connection>) -> Result<(), Problem> {
-        connection.map_or(Ok(()), |connection| connection.belongs(&who.space))?;
-        self.rate_limits.pass(who.key).await?;
-        Ok(self.runtime.open(&who.space).await?)
+    pub async fn admit(&self, session: &Session, connection: Option<&Connection>) -> Result<(), Problem> {
+        connection.map_or(Ok(()), |connection| connection.belongs(session.space()))?;
+        self.rate_limits.pass(session.principal().key).await?;
+        Ok(session.open().await?)
     }
-}
 
-/// A page is work for a processor: more at a time would not be read sooner. Two at least, for one space leaves one to others.
-fn cores() -> u32 {
-    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-    u32::try_from(cores).unwrap_or(2)
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.sessions.ping().await
+    }
 }

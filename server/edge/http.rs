@@ -12,11 +12,11 @@ use futures_util::StreamExt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::auth::Principal;
 use super::context::Edge;
 use super::json::{self, Body};
 use super::limits::ms;
 use super::problem::{Problem, Slug, Wrongs};
+use crate::session::handle::Session;
 
 pub mod blobs;
 pub mod cursor;
@@ -71,14 +71,12 @@ pub(super) fn open_router() -> Router<Arc<Edge>> {
     Router::new().route("/livez", get(server::livez)).route("/readyz", get(server::readyz))
 }
 
-/// Who asks.
-pub struct Caller(pub Principal);
-
-impl<S: Sync> FromRequestParts<S> for Caller {
+/// What the client can do, as `authenticate` put it into the request.
+impl<S: Sync> FromRequestParts<S> for Session {
     type Rejection = Problem;
     async fn from_request_parts(parts: &mut request::Parts, _: &S) -> Result<Self, Problem> {
-        let principal = parts.extensions.get::<Principal>().cloned();
-        principal.map(Self).ok_or_else(|| Problem::new(Slug::Unauthenticated, "credentials are missing"))
+        let session = parts.extensions.get::<Self>().cloned();
+        session.ok_or_else(|| Problem::new(Slug::Unauthenticated, "credentials are missing"))
     }
 }
 

@@ -9,8 +9,8 @@ use super::frame::Media;
 use super::problem::{Problem, Slug};
 use crate::event::draft::Part;
 use crate::event::envelope::Modality;
-use crate::log::store::{Blob, Store};
-use crate::words::id::Space;
+use crate::log::store::Blob;
+use crate::session::handle::Session;
 use size::size;
 
 mod size;
@@ -98,14 +98,7 @@ pub fn is_sha256(text: &str) -> bool {
 }
 
 /// Media of an input as parts of it: data are stored as a blob, a blob is looked up.
-pub async fn part(
-    store: &dyn Store,
-    space: &Space,
-    media: Media,
-    is: Modality,
-    at: &str,
-    pixels: u64,
-) -> Result<Part, Problem> {
+pub async fn part(session: &Session, media: Media, is: Modality, at: &str, pixels: u64) -> Result<Part, Problem> {
     let (blob, mime, bytes) = match (media.data, media.blob) {
         (Some(data), None) => {
             let Ok(bytes) = STANDARD.decode(data) else {
@@ -115,10 +108,10 @@ pub async fn part(
             must_be(is, mime, at)?;
             let size = bytes.len() as u64;
             let blob = Blob { mime: mime.to_owned(), bytes: Bytes::from(bytes) };
-            (store.put_blob(space, blob).await?, mime.to_owned(), size)
+            (session.put_blob(blob).await?, mime.to_owned(), size)
         }
         (None, Some(hash)) => {
-            let known = if is_sha256(&hash) { store.blob(space, &hash).await? } else { None };
+            let known = if is_sha256(&hash) { session.blob(&hash).await? } else { None };
             let Some(blob) = known else {
                 let detail = "there is no such blob; upload it with POST /blobs first";
                 return Err(Problem::at(Slug::NotFound, format!("{at}/blob"), detail));

@@ -7,8 +7,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-use crate::log::store;
+use crate::log::store::Error as StoreError;
 use crate::runtime::handle::Refused;
+use crate::session::handle::Error;
 use crate::words::decode::WRONGS_MAX;
 use crate::words::id::InvalidId;
 
@@ -272,33 +273,38 @@ fn is_within(pointer: &str, place: &str) -> bool {
     pointer.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-impl From<Refused> for Problem {
-    fn from(refused: Refused) -> Self {
-        let slug = match &refused {
-            Refused::NotFound(_) => Slug::NotFound,
-            Refused::Ended(_) => Slug::ThreadEnded,
-            Refused::Busy(_) => Slug::Busy,
-            Refused::QueueFull(_) => Slug::QueueFull,
-            Refused::TooManyRuns { .. } => Slug::TooManyRequests,
-            Refused::TooMany { .. } | Refused::Exists(_) | Refused::Unprocessable(_) => Slug::Unprocessable,
-            Refused::Store(error) => return error.clone().into(),
-        };
-        Self::new(slug, refused.to_string())
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Forbidden(_) => Self::new(Slug::Forbidden, error.to_string()),
+            Error::Refused(refused) => of_runtime(&refused),
+        }
     }
 }
 
-impl From<store::Error> for Problem {
-    fn from(error: store::Error) -> Self {
-        match error {
-            store::Error::Conflict(_) => Self::new(Slug::EventConflict, error.to_string()),
-            store::Error::Unmet(_) | store::Error::TooDear => Self::new(Slug::Unprocessable, error.to_string()),
-            store::Error::Unavailable(_) | store::Error::Broken(_) => {
-                tracing::error!(%error, "a request met a store that fails");
-                Self::new(
-                    Slug::Unavailable,
-                    "the log cannot be read or written now; try again later: what is sent with an event_id is stored once, however often it is sent",
-                )
-            }
+fn of_runtime(refused: &Refused) -> Problem {
+    let slug = match refused {
+        Refused::NotFound(_) => Slug::NotFound,
+        Refused::Ended(_) => Slug::ThreadEnded,
+        Refused::Busy(_) => Slug::Busy,
+        Refused::QueueFull(_) => Slug::QueueFull,
+        Refused::TooManyRuns { .. } => Slug::TooManyRequests,
+        Refused::TooMany { .. } | Refused::Exists(_) | Refused::Unprocessable(_) => Slug::Unprocessable,
+        Refused::Store(error) => return of_store(error),
+    };
+    Problem::new(slug, refused.to_string())
+}
+
+fn of_store(error: &StoreError) -> Problem {
+    match error {
+        StoreError::Conflict(_) => Problem::new(Slug::EventConflict, error.to_string()),
+        StoreError::Unmet(_) | StoreError::TooDear => Problem::new(Slug::Unprocessable, error.to_string()),
+        StoreError::Unavailable(_) | StoreError::Broken(_) => {
+            tracing::error!(%error, "a request met a store that fails");
+            Problem::new(
+                Slug::Unavailable,
+                "the log cannot be read or written now; try again later: what is sent with an event_id is stored once, however often it is sent",
+            )
         }
     }
 }

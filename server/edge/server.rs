@@ -190,20 +190,18 @@ async fn guard(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
     }
 }
 
-/// Lets in who may come in; handlers find the `Principal` in the request.
+/// Lets in who may come in; handlers find the `Session` in the request.
 async fn authenticate(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -> Response {
-    let principal = match edge.auth.decide(Shown::in_headers(request.headers())) {
-        Ok(principal) => principal,
+    let session = match edge.enter(Shown::in_headers(request.headers())) {
+        Ok(session) => session,
         Err(denied) => return Problem::from(denied).into_response(),
     };
     let connection = request.extensions().get::<Arc<Connection>>().cloned();
-    if let Err(problem) = edge.admit(&principal, connection.as_deref()).await {
+    if let Err(problem) = edge.admit(&session, connection.as_deref()).await {
         return problem.into_response();
     }
-    let processors = edge.runtime.processors().clone();
-    let space = principal.space.clone();
-    request.extensions_mut().insert(principal);
-    processors.of(&space, next.run(request)).await
+    request.extensions_mut().insert(session.clone());
+    session.share(next.run(request)).await
 }
 
 /// Makes a problem of refusals that the framework words in its own way.

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::auth::Principal;
 use super::limits::Limits;
 use super::problem::{Problem, Slug};
 use crate::tasks::share::{Place, Places};
+use crate::words::principal::Principal;
 
 /// The seats of a server.
 pub struct StreamLimits {

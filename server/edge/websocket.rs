@@ -14,16 +14,14 @@ use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-use super::auth::{Principal, Shown};
+use super::auth::Shown;
 use super::connections::Connection;
 use super::context::Edge;
 use super::frame::{self, ClientFrame, Framed, PROTOCOL};
 use super::limits::ms;
 use super::problem::{Problem, Slug};
 use super::stream_limits::StreamPermit;
-use crate::event::draft::Draft;
-use crate::log::store::Append;
-use crate::words::id::ThreadId;
+use crate::session::handle::Session;
 use client::{Client, Entrance};
 use socket::{Came, End, Socket};
 
@@ -98,17 +96,18 @@ async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Prob
         return Err(Problem::new(Slug::Unavailable, "the server is going away; connect again"));
     }
     let shown = Shown::in_headers(request.headers());
-    let principal = match shown {
+    let session = match shown {
         Shown::Nothing if !edge.auth.is_open() => None,
-        shown => Some(edge.auth.decide(shown)?),
+        shown => Some(edge.enter(shown)?),
     };
     let connection = request.extensions().get::<Arc<Connection>>().cloned();
-    let who = match principal {
-        Some(principal) => {
-            edge.rate_limits.pass(principal.key).await?;
-            let seat = edge.stream_limits.take(&principal).map_err(|full| edge.stream_limits.refusal(full))?;
+    let who = match session {
+        Some(session) => {
+            edge.rate_limits.pass(session.principal().key).await?;
+            let limits = &edge.stream_limits;
+            let permit = limits.take(session.principal()).map_err(|full| limits.refusal(full))?;
             connection.inspect(|connection| connection.known());
-            Who::Known(principal, seat)
+            Who::Known(session, permit)
         }
         None => Who::Nobody(connection),
     };
@@ -129,8 +128,8 @@ async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Prob
 
 /// Who is at a socket.
 enum Who {
-    /// A client that has said who it is, and its seat.
-    Known(Principal, StreamPermit),
+    /// A client that has said who it is, and its permit.
+    Known(Session, StreamPermit),
     /// One that has still to say it, and its connection, which counts among those of nobody until then.
     Nobody(Option<Arc<Connection>>),
 }
@@ -152,25 +151,23 @@ fn switching(accept: &str, echo_protocol: bool) -> Response {
 
 /// Serves one socket to its end.
 async fn serve(edge: Arc<Edge>, mut socket: Socket, who: Who) {
-    let (end, client) = match enter(&edge, &mut socket, who).await {
-        Ok((entrance, seat)) => {
+    let (end, session) = match enter(&edge, &mut socket, who).await {
+        Ok((entrance, permit)) => {
             let mut client = Client::new(edge.clone(), socket, entrance);
-            let space = client.space().clone();
-            let end = edge.runtime.processors().of(&space, client.run()).await;
-            let principal;
-            (socket, principal) = client.leave();
-            // The seat is free as soon as nothing more is read, however long the goodbye takes.
-            drop(seat);
-            (end, Some(principal))
+            let session = client.session().clone();
+            let end = session.share(client.run()).await;
+            socket = client.leave();
+            // Given back as soon as nothing more is read, however long the goodbye takes.
+            drop(permit);
+            (end, Some(session))
         }
         Err(end) => (end, None),
     };
     tracing::debug!(?end, "a socket ended");
     socket.finish(&end).await;
-    if let (End::Lost(why), Some(principal)) = (end, client) {
-        let draft = Draft::client_failure(&ThreadId::default(), "a client was lost", json!({ "reason": why }));
-        let appended = edge.runtime.store().append(Append::free(&principal.space, vec![draft]));
-        if !matches!(tokio::time::timeout(LAST_WORDS, appended).await, Ok(Ok(_))) {
+    if let (End::Lost(why), Some(session)) = (end, session) {
+        let noted = session.note_failure("a client was lost", json!({ "reason": why }));
+        if !matches!(tokio::time::timeout(LAST_WORDS, noted).await, Ok(Ok(()))) {
             tracing::warn!(why, "a client was lost, and the log cannot be told");
         }
     }
@@ -178,7 +175,7 @@ async fn serve(edge: Arc<Edge>, mut socket: Socket, who: Who) {
 
 async fn enter(edge: &Edge, socket: &mut Socket, who: Who) -> Result<(Entrance, StreamPermit), End> {
     let connection = match who {
-        Who::Known(principal, seat) => return Ok((Entrance { principal, older: false, acknowledge: None }, seat)),
+        Who::Known(session, permit) => return Ok((Entrance { session, older: false, acknowledge: None }, permit)),
         Who::Nobody(connection) => connection,
     };
     let entrance = tokio::select! {
@@ -187,9 +184,10 @@ async fn enter(edge: &Edge, socket: &mut Socket, who: Who) -> Result<(Entrance, 
         () = superseded(connection.as_deref()) => return Err(End::Close(4429, NO_ROOM)),
         () = edge.drain.cancelled() => return Err(End::Close(1001, "going away; connect again")),
     };
-    let seat = edge.stream_limits.take(&entrance.principal).map_err(|full| End::Close(4429, full.reason()))?;
+    let permit =
+        edge.stream_limits.take(entrance.session.principal()).map_err(|full| End::Close(4429, full.reason()))?;
     socket.authenticated();
-    Ok((entrance, seat))
+    Ok((entrance, permit))
 }
 
 async fn superseded(connection: Option<&Connection>) {
@@ -220,6 +218,6 @@ fn authenticate(edge: &Edge, text: &str) -> Result<Entrance, End> {
         _ => (Shown::Nothing, false),
     };
     let denied = |_| End::Close(4401, "unauthenticated: send an auth frame or <user>:<token> first");
-    let principal = edge.auth.decide(shown).map_err(denied)?;
-    Ok(Entrance { principal, older, acknowledge: id })
+    let session = edge.enter(shown).map_err(denied)?;
+    Ok(Entrance { session, older, acknowledge: id })
 }

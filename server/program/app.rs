@@ -25,6 +25,7 @@ use crate::model::prompt::Prompts;
 use crate::model::provider::Model;
 use crate::pipelines::registry::Pipelines;
 use crate::runtime::handle::Runtime;
+use crate::session::handle::Sessions;
 use crate::tasks::supervisor::Supervisor;
 use crate::words::secret::shown_url;
 
@@ -67,8 +68,10 @@ async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipel
     let checking = tokio::spawn(supervisor.watch("looking through the log for damage", keep_checking(store.clone())));
 
     let shutdown = CancellationToken::new();
-    let parts = Parts { runtime: runtime.clone(), metrics, about: about.lines() };
-    let mut edge = tokio::spawn(server::serve(listener, settings.edge(), parts, shutdown.clone()));
+    let options = settings.edge();
+    let sessions = Sessions::new(runtime.clone(), options.space_share());
+    let parts = Parts { sessions, metrics, about: about.lines() };
+    let mut edge = tokio::spawn(server::serve(listener, options, parts, shutdown.clone()));
     let died = tokio::select! {
         signal = stop.signalled() => {
             tracing::info!(signal, "stopping");

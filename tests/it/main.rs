@@ -44,6 +44,7 @@ mod real_model;
 mod resume;
 mod secrets;
 mod servers;
+mod session;
 mod settings;
 mod state;
 mod store;

@@ -10,11 +10,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::params::Params;
-use super::{Caller, body, plain_encoding};
+use super::{body, plain_encoding};
 use crate::edge::context::Edge;
 use crate::edge::media;
 use crate::edge::problem::{Problem, Slug};
 use crate::log::store::Blob;
+use crate::session::handle::Session;
 
 /// A stored blob.
 #[derive(Debug, Serialize, ToSchema)]
@@ -34,7 +35,7 @@ pub struct StoredBlob {
     responses((status = 201, body = StoredBlob)))]
 pub async fn upload(
     State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
+    session: Session,
     params: Params,
     request: Request,
 ) -> Result<Response, Problem> {
@@ -42,7 +43,7 @@ pub async fn upload(
     plain_encoding(request.headers())?;
     let declared = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let declared = declared.filter(|kind| *kind != "application/octet-stream").map(str::to_owned);
-    let _place = edge.uploads.take(&who.space).await;
+    let _place = edge.uploads.take(session.space()).await;
     let bytes =
         body(request, edge.limits.blob_bytes, edge.limits.body_ms.saturating_mul(10), edge.limits.body_ms).await?;
     if bytes.is_empty() {
@@ -50,7 +51,7 @@ pub async fn upload(
     }
     let mime = media::check(declared.as_deref(), &bytes, "", edge.limits.image_pixels)?.to_owned();
     let size = bytes.len() as u64;
-    let blob = edge.runtime.store().put_blob(&who.space, Blob { mime: mime.clone(), bytes }).await?;
+    let blob = session.put_blob(Blob { mime: mime.clone(), bytes }).await?;
     let place = format!("/blobs/{blob}");
     let stored = axum::Json(StoredBlob { blob, mime, bytes: size });
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], stored).into_response())
@@ -61,17 +62,12 @@ pub async fn upload(
     params(("sha256" = String, Path, description = "64 hex digits")),
     responses((status = 200, description = "the bytes, as their own type; a value of a pipeline as JSON",
         content((Vec<u8> = "application/octet-stream"), (serde_json::Value = "application/json")))))]
-pub async fn one(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
-    Path(sha256): Path<String>,
-    params: Params,
-) -> Result<Response, Problem> {
+pub async fn one(session: Session, Path(sha256): Path<String>, params: Params) -> Result<Response, Problem> {
     params.end()?;
     if !media::is_sha256(&sha256) {
         return Err(Problem::new(Slug::InvalidId, "a blob's id is 64 hex digits in lower case"));
     }
-    let blob = edge.runtime.store().blob(&who.space, &sha256).await?;
+    let blob = session.blob(&sha256).await?;
     let blob = blob.ok_or_else(|| Problem::new(Slug::NotFound, "there is no such blob"))?;
     let mut response = Response::new(Body::from(blob.bytes));
     let headers = response.headers_mut();

@@ -8,14 +8,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::cursor;
 use super::params::Params;
-use super::{Caller, cursor};
 use crate::edge::context::Edge;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
 use crate::edge::{ids, query};
 use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::{Order, Query};
+use crate::session::handle::Session;
 use crate::words::id::{Seq, Space};
 
 /// The conditions that history and stream have in common.
@@ -107,7 +108,7 @@ pub struct History {
     responses((status = 200, body = History)))]
 pub async fn list(
     State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
+    session: Session,
     mut params: Params,
 ) -> Result<axum::Json<History>, Problem> {
     let at = params.one("cursor")?;
@@ -115,10 +116,10 @@ pub async fn list(
     let epoch = params.epoch()?;
     params.end()?;
     if epoch.is_some() {
-        query::check_epoch(epoch, edge.runtime.store().head(&who.space).await?.epoch)?;
+        query::check_epoch(epoch, session.head().await?.epoch)?;
     }
     let asked_after = query.after;
-    let bound = bound(&who.space, &query);
+    let bound = bound(session.space(), &query);
     if let Some(at) = at {
         let at = cursor::read(&bound, &at)?.parse().map_err(|_| Problem::new(Slug::InvalidCursor, "no seq"))?;
         continue_at(&mut query, at);
@@ -126,9 +127,9 @@ pub async fn list(
     let limit = query.limit as usize;
     // One more than asked for tells whether there is a next page.
     query.limit += 1;
-    let mut items = edge.runtime.store().written(&who.space, &query).await?;
+    let mut items = session.written(&query).await?;
     if let Some(after) = asked_after.filter(|_| items.is_empty()) {
-        not_ahead(after, edge.runtime.store().head(&who.space).await?.seq)?;
+        not_ahead(after, session.head().await?.seq)?;
     }
     let more = items.len() > limit;
     items.truncate(limit);
@@ -142,15 +143,10 @@ pub async fn list(
 #[utoipa::path(get, path = "/events/{event_id}", operation_id = "get_event", tag = "log",
     params(("event_id" = Uuid, Path, description = "its id")),
     responses((status = 200, body = Event)))]
-pub async fn one(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
-    Path(event_id): Path<String>,
-    params: Params,
-) -> Result<axum::Json<Event>, Problem> {
+pub async fn one(session: Session, Path(event_id): Path<String>, params: Params) -> Result<axum::Json<Event>, Problem> {
     params.end()?;
     let event_id = ids::uuid(&event_id, "")?;
-    let event = edge.runtime.store().event(&who.space, event_id).await?;
+    let event = session.event(event_id).await?;
     event.map(axum::Json).ok_or_else(|| Problem::new(Slug::NotFound, "there is no event of that id"))
 }
 
@@ -159,12 +155,11 @@ pub async fn one(
     params(("event_id" = Uuid, Path, description = "the id of a model call's record, or of anything the call produced")),
     responses((status = 200, body = Object)))]
 pub async fn prompt_view(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
+    session: Session,
     Path(event_id): Path<String>,
     params: Params,
 ) -> Result<axum::Json<Value>, Problem> {
     params.end()?;
     let event_id = ids::uuid(&event_id, "")?;
-    Ok(axum::Json(edge.runtime.prompt_view(&who.space, event_id).await?))
+    Ok(axum::Json(session.prompt_view(event_id).await?))
 }

@@ -1,6 +1,5 @@
 //! `/messages`: the chat alone. `/threads/{thread}/messages`: saying something over HTTP, and waiting for what comes of it.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
@@ -10,20 +9,19 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::json_body;
 use super::params::Params;
-use super::{Caller, json_body};
 use crate::edge::ack::{Ack, AckStatus};
-use crate::edge::auth::Principal;
 use crate::edge::context::Edge;
 use crate::edge::frame::{self, ClientFrame, Framed};
 use crate::edge::input;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::envelope::{Event, Modality, TurnOutcome, tag};
-use crate::log::query::{Order, Query, Show};
-use crate::log::store::{self, Store, ThreadRow};
-use crate::session::follow::{Follow, Seen};
-use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
+use crate::event::envelope::{Event, TurnOutcome, tag};
+use crate::log::query::Query;
+use crate::session::handle::Session;
+use crate::session::outcome::Outcome;
+use crate::words::id::{INTEGER_MAX, ThreadId};
 use crate::words::time::Timestamp;
 
 /// The latest second that `before` can name.
@@ -62,11 +60,7 @@ impl From<Event> for ChatMessage {
         ("thread" = Option<String>, Query, description = "only this thread; of all of them when absent"),
     ),
     responses((status = 200, body = [ChatMessage])))]
-pub async fn list(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
-    mut params: Params,
-) -> Result<axum::Json<Vec<ChatMessage>>, Problem> {
+pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Vec<ChatMessage>>, Problem> {
     let n = params.integer("n", 1..=500)?.unwrap_or(20);
     let before = params.integer("before", 0..=BEFORE_MAX)?;
     let thread = params.thread()?;
@@ -81,7 +75,7 @@ pub async fn list(
     let limit = query.limit as usize;
     let mut newest = Vec::with_capacity(limit);
     loop {
-        let page = edge.runtime.store().written(&who.space, &query).await?;
+        let page = session.written(&query).await?;
         // What this server cannot read is left out, and others take its place.
         let more = page.last().map(|last| last.seq).filter(|_| page.len() >= limit);
         let read = page.into_iter().filter_map(|it| serde_json::from_str::<Event>(it.json?.get()).ok());
@@ -113,40 +107,6 @@ pub struct Posted {
     pub failures: Vec<Event>,
 }
 
-/// What came of an input that was waited for.
-#[derive(Default)]
-struct Outcome {
-    responses: Vec<Event>,
-    failures: Vec<Event>,
-    turn: Option<TurnOutcome>,
-}
-
-impl Outcome {
-    /// Takes in what the thread's log has after the input at `seq`.
-    fn take(&mut self, event: Cow<'_, Event>, seq: Seq) {
-        if event.seq <= seq {
-            return;
-        }
-        if self.turn.is_none() && event.has(tag::TURN) && event.has(tag::ENDED) {
-            let text = |key| event.payload.get(key).and_then(Value::as_str);
-            let handled = event.payload.get("handled").and_then(Value::as_i64).filter(|handled| *handled >= seq);
-            // What was interrupted is gone on with by the next turn.
-            let ended = text("outcome").and_then(TurnOutcome::parse).filter(|it| *it != TurnOutcome::Interrupted);
-            self.turn = handled.and(ended);
-        }
-        if event.has(tag::RESPONSE) {
-            self.responses.push(event.into_owned());
-        } else if event.has(tag::FAILURE) && !event.has(tag::DEBUG) {
-            self.failures.push(event.into_owned());
-        }
-    }
-
-    fn posted(self, ack: Ack) -> Posted {
-        let outcome = self.turn.map_or("ended", TurnOutcome::as_str);
-        Posted { ack, responses: Some(self.responses), outcome: Some(outcome), failures: self.failures }
-    }
-}
-
 /// Says something in a thread.
 #[utoipa::path(post, path = "/threads/{thread}/messages", operation_id = "post_message", tag = "chat",
     params(
@@ -160,7 +120,7 @@ impl Outcome {
     ))]
 pub async fn post(
     State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
+    session: Session,
     Path(thread): Path<String>,
     mut params: Params,
     request: Request,
@@ -171,20 +131,18 @@ pub async fn post(
     let (members, wrongs) = json_body(request, &edge).await?;
     let (id, kind, said) = said(&thread, members, wrongs)?;
     // Followed from before it is stored: nothing that comes of it is missed.
-    let filter = Query { thread: Some(thread.clone()), show: Show::All, ..Query::default() };
     let follow = match wait {
-        Some(_) => Some(edge.follow(&who.space, filter, None).await?.0),
+        Some(_) => Some(session.follow_outcome(&thread).await?),
         None => None,
     };
-    let ack = input::said(&edge, &who, id, kind, said).await?;
+    let ack = input::said(&session, &edge.limits, id, kind, said).await?;
     let Some((limit_ms, follow)) = wait.zip(follow) else { return Ok(accepted(ack)) };
     let seq = ack.events.last().map_or(0, |placed| placed.seq);
-    let store = &**edge.runtime.store();
     let waited = async {
         match ack.status {
             // It was said before the following began.
-            AckStatus::Duplicate => outcome(store, &who, &thread, seq, follow).await,
-            _ => heard(store, &who, &thread, seq, follow).await,
+            AckStatus::Duplicate => session.past_outcome(&thread, seq, follow).await,
+            _ => session.outcome(&thread, seq, follow).await,
         }
     };
     let outcome = tokio::select! {
@@ -192,7 +150,7 @@ pub async fn post(
         () = edge.drain.cancelled() => None,
     };
     Ok(match outcome {
-        Some(Ok(outcome)) => axum::Json(outcome.posted(ack)).into_response(),
+        Some(Ok(outcome)) => axum::Json(Posted::of(ack, outcome)).into_response(),
         None => accepted(ack),
         // The input is stored: a log that cannot be read now changes nothing about that.
         Some(Err(error)) => {
@@ -200,6 +158,13 @@ pub async fn post(
             accepted(ack)
         }
     })
+}
+
+impl Posted {
+    fn of(ack: Ack, outcome: Outcome) -> Self {
+        let turn = outcome.turn.map_or("ended", TurnOutcome::as_str);
+        Self { ack, responses: Some(outcome.responses), outcome: Some(turn), failures: outcome.failures }
+    }
 }
 
 fn accepted(ack: Ack) -> Response {
@@ -226,82 +191,4 @@ fn said(thread: &ThreadId, members: Map<String, Value>, wrongs: Wrongs) -> Resul
         ClientFrame::Input(..) => Err(Problem::at(Slug::InvalidFrame, "/thread", "the address names another thread")),
         _ => Err(Problem::at(Slug::UnknownType, "/type", "only message and sensory can be posted here")),
     }
-}
-
-/// Waits until the thread has handled what is at `seq` and is idle: what came of it, as it was told. Nothing is
-/// searched for, so nothing waits for the index, and the thread's row is looked at only when its turn or itself may be over.
-async fn heard(
-    store: &dyn Store,
-    who: &Principal,
-    thread: &ThreadId,
-    seq: Seq,
-    mut follow: Follow,
-) -> Result<Outcome, store::Error> {
-    let mut outcome = Outcome::default();
-    let mut done = None;
-    loop {
-        let Seen::Events { events, .. } = follow.next().await? else { continue };
-        let mut turned = false;
-        let mut last = 0;
-        for told in &events {
-            let event = told.event()?;
-            last = event.seq;
-            turned |= event.modality == Modality::State && !event.has(tag::DEBUG);
-            outcome.take(event, seq);
-        }
-        if done.is_none() && turned {
-            done = store.thread(&who.space, thread).await?.filter(|row| is_over(row, seq)).map(|row| row.head);
-        }
-        // The row may know more than was told so far.
-        if done.is_some_and(|head| last >= head) {
-            return Ok(outcome);
-        }
-    }
-}
-
-/// Waits until the thread has handled what is at `seq` and is idle: what came of it, read from the log.
-async fn outcome(
-    store: &dyn Store,
-    who: &Principal,
-    thread: &ThreadId,
-    seq: Seq,
-    follow: Follow,
-) -> Result<Outcome, store::Error> {
-    handled(store, who, thread, seq, follow).await?;
-    let query = Query {
-        thread: Some(thread.clone()),
-        tags: vec![tag::RESPONSE.into(), tag::FAILURE.into(), tag::ENDED.into()],
-        after: Some(seq),
-        order: Order::Ascending,
-        limit: 500,
-        ..Query::default()
-    };
-    let mut outcome = Outcome::default();
-    for event in store.events(&who.space, &query).await? {
-        outcome.take(Cow::Owned(event), seq);
-    }
-    Ok(outcome)
-}
-
-/// Waits until the thread has handled what is at `seq` and is idle, or has ended.
-pub async fn handled(
-    store: &dyn Store,
-    who: &Principal,
-    thread: &ThreadId,
-    seq: Seq,
-    mut follow: Follow,
-) -> Result<(), store::Error> {
-    while !is_done(store, who, thread, seq).await? {
-        // A thread's row says more after state events alone: a turn ended, the thread ended.
-        while let Seen::CaughtUp | Seen::Hint(_) = follow.next().await? {}
-    }
-    Ok(())
-}
-
-async fn is_done(store: &dyn Store, who: &Principal, thread: &ThreadId, seq: Seq) -> Result<bool, store::Error> {
-    Ok(store.thread(&who.space, thread).await?.is_some_and(|row| is_over(&row, seq)))
-}
-
-fn is_over(row: &ThreadRow, seq: Seq) -> bool {
-    row.status.is_final() || (row.handled >= seq && row.woken <= row.handled)
 }

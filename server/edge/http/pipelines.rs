@@ -11,17 +11,15 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::params::Params;
-use super::{Caller, Json, Page, cursor, messages};
-use crate::edge::auth::Principal;
+use super::{Json, Page, cursor, messages};
 use crate::edge::context::Edge;
 use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::envelope::{Modality, Payload};
-use crate::log::query::{Query, Show};
-use crate::log::store;
-use crate::runtime::{handle, runs};
+use crate::event::envelope::Payload;
+use crate::runtime::runs::Run as Stored;
+use crate::session::handle::Session;
 use crate::words::id::{Name, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -43,15 +41,11 @@ pub struct Pipeline {
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Pipeline>)))]
-pub async fn list(
-    State(edge): State<Arc<Edge>>,
-    _caller: Caller,
-    mut params: Params,
-) -> Result<axum::Json<Page<Pipeline>>, Problem> {
+pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Page<Pipeline>>, Problem> {
     let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
     params.end()?;
     let after = at.map(|at| cursor::read("pipelines", &at)).transpose()?.unwrap_or_default();
-    let mut all = edge.runtime.pipelines().filter(|pipeline| pipeline.name.as_str() > after.as_str());
+    let mut all = session.pipelines()?.filter(|pipeline| pipeline.name.as_str() > after.as_str());
     let items: Vec<Pipeline> = all
         .by_ref()
         .take(limit)
@@ -128,8 +122,8 @@ pub enum RunStatus {
     Cancelled,
 }
 
-impl From<runs::Run> for Run {
-    fn from(run: runs::Run) -> Self {
+impl From<Stored> for Run {
+    fn from(run: Stored) -> Self {
         let ended_at = run.ended.as_ref().map(|event| event.ts);
         let mut ended = run.ended.map(|event| event.payload).unwrap_or_default();
         let status = status(ended_at.map(|_| &ended));
@@ -169,7 +163,7 @@ fn status(ended: Option<&Payload>) -> RunStatus {
     ))]
 pub async fn start(
     State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
+    session: Session,
     Path(name): Path<String>,
     mut params: Params,
     Json(body): Json<StartRun>,
@@ -177,7 +171,7 @@ pub async fn start(
     let wait = messages::wait(&mut params, edge.limits.wait_ms)?;
     params.end()?;
     let name = Name::parse(&name)?;
-    let pipeline = edge.runtime.pipeline(&name)?;
+    let pipeline = session.pipeline(&name)?;
     let mut wrongs = Wrongs::default();
     for wrong in pipeline.check(&body.input) {
         wrongs.add(Slug::InvalidFrame, format!("/input{}", wrong.pointer()), wrong.detail);
@@ -186,38 +180,20 @@ pub async fn start(
         return Err(problem);
     }
     let id = ids::key(body.event_id.as_deref())?;
-    let new = runs::NewRun {
-        space: who.space.clone(),
-        pipeline: name.clone(),
-        input: body.input,
-        id,
-        user: who.user.clone(),
-    };
-    let mut run = edge.runtime.start_run(new).await?;
+    let mut run = session.start_run(name.clone(), body.input, id).await?;
     if let Some(limit_ms) = wait.filter(|_| run.ended.is_none()) {
         tokio::select! {
             // It was started: a log that cannot be read now changes nothing about that.
-            ended = tokio::time::timeout(ms(limit_ms), ended(&edge, &who, &run)) => if let Ok(Err(error)) = ended {
+            ended = tokio::time::timeout(ms(limit_ms), session.run_ended(&run)) => if let Ok(Err(error)) = ended {
                 tracing::warn!(%error, run = %run.key.id, "what became of a run cannot be read");
             },
             () = edge.drain.cancelled() => {}
         }
-        run = edge.runtime.run(&who.space, &name, run.key.id).await.unwrap_or(run);
+        run = session.run(&name, run.key.id).await.unwrap_or(run);
     }
     let place = format!("/pipelines/{name}/runs/{}", run.key.id);
     let status = if run.ended.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok((status, [(header::LOCATION, place)], axum::Json(Run::from(run))).into_response())
-}
-
-/// Waits until the run's thread has come to its end.
-async fn ended(edge: &Edge, who: &Principal, run: &runs::Run) -> Result<(), store::Error> {
-    let store = edge.runtime.store();
-    let thread = run.key.thread();
-    let filter =
-        Query { thread: Some(thread.clone()), modality: Some(Modality::State), show: Show::All, ..Query::default() };
-    // Followed first, then looked at: an end that came before is seen, too.
-    let follow = edge.follow(&who.space, filter, None).await?.0;
-    messages::handled(&**store, who, &thread, run.started.seq, follow).await
 }
 
 fn parse(name: &str, run: &str) -> Result<(Name, Uuid), Problem> {
@@ -229,14 +205,13 @@ fn parse(name: &str, run: &str) -> Result<(Name, Uuid), Problem> {
     params(("name" = String, Path, description = "the pipeline's name"), ("run" = String, Path, description = "the run's id")),
     responses((status = 200, body = Run)))]
 pub async fn one(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
+    session: Session,
     Path((name, run)): Path<(String, String)>,
     params: Params,
 ) -> Result<axum::Json<Run>, Problem> {
     params.end()?;
     let (name, id) = parse(&name, &run)?;
-    Ok(axum::Json(edge.runtime.run(&who.space, &name, id).await?.into()))
+    Ok(axum::Json(session.run(&name, id).await?.into()))
 }
 
 /// The runs of a pipeline, the newest first.
@@ -246,8 +221,7 @@ pub async fn one(
         ("cursor" = Option<String>, Query, description = "`next` of the page before; a page may be short and have one"),),
     responses((status = 200, body = Page<Run>)))]
 pub async fn runs(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
+    session: Session,
     Path(name): Path<String>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Run>>, Problem> {
@@ -256,10 +230,10 @@ pub async fn runs(
     let name = Name::parse(&name)?;
     let question = format!("runs {name}");
     let before = at.map(|at| cursor::read(&question, &at)).transpose()?.and_then(|at| at.parse().ok());
-    let (runs, next) = edge.runtime.runs(&who.space, &name, before, limit).await?;
+    let (runs, next) = session.runs(&name, before, limit).await?;
     if runs.is_empty() && next.is_none() {
         // One that is registered no longer has its runs all the same.
-        edge.runtime.pipeline(&name)?;
+        session.pipeline(&name)?;
     }
     let next = next.map(|seq| cursor::write(&question, &seq.to_string()));
     Ok(axum::Json(Page { items: runs.into_iter().map(Run::from).collect(), next }))
@@ -273,19 +247,14 @@ pub async fn runs(
         (status = 202, body = Run, description = "it is told to end"),
     ))]
 pub async fn cancel(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
+    session: Session,
     Path((name, run)): Path<(String, String)>,
     params: Params,
 ) -> Result<Response, Problem> {
     params.end()?;
     let (name, id) = parse(&name, &run)?;
-    let run = edge.runtime.run(&who.space, &name, id).await?;
-    let status = match edge.runtime.cancel_run(&who.space, &run.key.thread(), who.user.as_deref()).await {
-        Ok(()) => StatusCode::ACCEPTED,
-        Err(handle::Refused::Ended(_)) => StatusCode::OK,
-        Err(refused) => return Err(refused.into()),
-    };
-    let run = edge.runtime.run(&who.space, &name, id).await?;
+    let run = session.run(&name, id).await?;
+    let status = if session.cancel_run(&run).await? { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let run = session.run(&name, id).await?;
     Ok((status, axum::Json(Run::from(run))).into_response())
 }

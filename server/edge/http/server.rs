@@ -11,14 +11,15 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::Caller;
 use super::params::Params;
-use crate::edge::auth::{Role, Shown};
+use crate::edge::auth::Shown;
 use crate::edge::context::Edge;
 use crate::edge::frame::PROTOCOL;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
-use crate::log::store::Checked;
+use crate::session::handle::{Error, Session};
+use crate::session::right::Right;
+use crate::session::space::Unserved;
 use crate::words::id::{Seq, Space};
 use crate::words::time::Timestamp;
 
@@ -86,15 +87,16 @@ pub async fn readyz(
 ) -> Result<Response, Problem> {
     let full = params.flag("full")?;
     params.end()?;
-    if full {
-        edge.auth.decide(Shown::in_headers(&headers))?.require_admin()?;
-    }
+    let admin = full.then(|| edge.enter(Shown::in_headers(&headers))).transpose()?;
+    admin.as_ref().map_or(Ok(()), |session| session.require(Right::Oversee))?;
     if edge.drain.is_cancelled() {
         return Err(Problem::new(Slug::Unavailable, "the server is going away"));
     }
-    match tokio::time::timeout(READY_WITHIN, edge.runtime.store().ping()).await {
-        Ok(Ok(())) if full => Ok(axum::Json(readiness(&edge)).into_response()),
-        Ok(Ok(())) => Ok("ok\n".into_response()),
+    match tokio::time::timeout(READY_WITHIN, edge.ping()).await {
+        Ok(Ok(())) => match admin {
+            Some(session) => Ok(axum::Json(readiness(&session)?).into_response()),
+            None => Ok("ok\n".into_response()),
+        },
         Ok(Err(error)) if full => {
             tracing::error!(%error, "the server is not ready");
             Err(Problem::new(Slug::Unavailable, format!("the log cannot be read or written: {error}")))
@@ -104,22 +106,21 @@ pub async fn readyz(
     }
 }
 
-fn readiness(edge: &Edge) -> Readiness {
-    let store = edge.runtime.store();
-    let all = store.unserved().all().into_iter();
-    let unserved = all.map(|(space, work, reason)| NotServed { space, work: work.to_string(), reason }).collect();
-    let checked = store.checked().map(|Checked { at, pages, events, mut faults }| {
-        faults.truncate(FAULTS_SHOWN);
-        LookedAt { at, pages, events, faults }
+fn readiness(session: &Session) -> Result<Readiness, Error> {
+    let of = |Unserved { space, work, reason }| NotServed { space, work, reason };
+    let unserved = session.unserved()?.into_iter().map(of).collect();
+    let checked = session.checked()?.map(|mut it| {
+        it.faults.truncate(FAULTS_SHOWN);
+        LookedAt { at: it.at, pages: it.pages, events: it.events, faults: it.faults }
     });
-    Readiness { status: "ok", unserved, checked }
+    Ok(Readiness { status: "ok", unserved, checked })
 }
 
 /// The metrics of all spaces, in Prometheus' text format. For a key with `role = "admin"`.
 #[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "server",
     responses((status = 200, content_type = "text/plain", body = String)))]
-pub async fn metrics(State(edge): State<Arc<Edge>>, Caller(who): Caller) -> Result<Response, Problem> {
-    who.require_admin()?;
+pub async fn metrics(State(edge): State<Arc<Edge>>, session: Session) -> Result<Response, Problem> {
+    session.require(Right::Oversee)?;
     edge.metrics.run_upkeep();
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     Ok((kind, edge.metrics.render()).into_response())
@@ -153,16 +154,16 @@ pub struct Metadata {
 /// What this server is, and the space the credential opens.
 #[utoipa::path(get, path = "/metadata", operation_id = "metadata", tag = "server",
     responses((status = 200, body = Metadata)))]
-pub async fn metadata(State(edge): State<Arc<Edge>>, Caller(who): Caller) -> Result<axum::Json<Metadata>, Problem> {
-    let head = edge.runtime.store().head(&who.space).await?;
+pub async fn metadata(State(edge): State<Arc<Edge>>, session: Session) -> Result<axum::Json<Metadata>, Problem> {
+    let head = session.head().await?;
     Ok(axum::Json(Metadata {
         name: "thinkd",
         version: env!("CARGO_PKG_VERSION"),
         protocol: PROTOCOL,
-        space: who.space.to_string(),
+        space: session.space().to_string(),
         epoch: head.epoch,
         head: head.seq,
         limits: edge.limits.clone(),
-        about: edge.about.iter().filter(|_| who.role == Role::Admin).cloned().collect(),
+        about: edge.about.iter().filter(|_| session.may(Right::Oversee)).cloned().collect(),
     }))
 }

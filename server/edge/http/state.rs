@@ -1,16 +1,14 @@
 //! `/state`: the notes that modules keep. To be read only.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::params::Params;
-use super::{Caller, Page, cursor};
-use crate::edge::context::Edge;
+use super::{Page, cursor};
 use crate::edge::problem::{Problem, Slug};
-use crate::log::store;
+use crate::log::store::Entry as Row;
+use crate::session::handle::Session;
 use crate::words::time::Timestamp;
 
 /// A note.
@@ -37,8 +35,8 @@ pub struct About {
     pub owner: String,
 }
 
-impl From<store::Entry> for Entry {
-    fn from(entry: store::Entry) -> Self {
+impl From<Row> for Entry {
+    fn from(entry: Row) -> Self {
         let metadata = About { updated_at: entry.updated, owner: entry.owner };
         Self { key: entry.key, content: entry.content, related_keys: entry.related_keys, metadata }
     }
@@ -49,24 +47,19 @@ impl From<store::Entry> for Entry {
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"), ("q" = Option<String>, Query, max_length = 1024, description = "any of these words; best first, one page")),
     responses((status = 200, body = Page<Entry>)))]
-pub async fn list(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
-    mut params: Params,
-) -> Result<axum::Json<Page<Entry>>, Problem> {
+pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Page<Entry>>, Problem> {
     let (limit, at, words) = (params.limit()?, params.one("cursor")?, params.words()?);
     params.end()?;
-    let store = edge.runtime.store();
     if let Some(words) = words {
         if at.is_some() {
             return Err(Problem::parameter("cursor", "a search has one page; ask for more with limit"));
         }
-        let found = store.search_entries(&who.space, &words, limit).await?;
+        let found = session.search_entries(&words, limit).await?;
         return Ok(axum::Json(Page { items: found.into_iter().map(Entry::from).collect(), next: None }));
     }
-    let bound = format!("state {}", who.space);
+    let bound = format!("state {}", session.space());
     let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
-    let mut entries = store.entries(&who.space, after.as_deref(), limit + 1).await?;
+    let mut entries = session.entries(after.as_deref(), limit + 1).await?;
     let more = entries.len() > limit as usize;
     entries.truncate(limit as usize);
     let next = entries.last().filter(|_| more).map(|last| cursor::write(&bound, &last.key));
@@ -77,17 +70,12 @@ pub async fn list(
 #[utoipa::path(get, path = "/state/{key}", operation_id = "get_state", tag = "state",
     params(("key" = String, Path, description = "its key")),
     responses((status = 200, body = Entry)))]
-pub async fn one(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
-    Path(key): Path<String>,
-    params: Params,
-) -> Result<axum::Json<Entry>, Problem> {
+pub async fn one(session: Session, Path(key): Path<String>, params: Params) -> Result<axum::Json<Entry>, Problem> {
     params.end()?;
     if key.contains('\0') {
         return Err(Problem::new(Slug::NulNotAllowed, "a key has no NUL in it"));
     }
-    let entry = edge.runtime.store().entry(&who.space, &key).await?;
+    let entry = session.entry(&key).await?;
     let entry = entry.ok_or_else(|| Problem::new(Slug::NotFound, "there is no entry of that key"))?;
     Ok(axum::Json(entry.into()))
 }

@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::LAST_EVENT_ID;
 use super::params::Params;
-use super::{Caller, LAST_EVENT_ID};
 use crate::edge::context::Edge;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug};
@@ -20,6 +20,7 @@ use crate::edge::{ids, query};
 use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::Query;
 use crate::session::follow::{Follow, Seen, Told};
+use crate::session::handle::Session;
 use crate::words::id::{INTEGER_MAX, Seq};
 
 /// A server-sent event of the stream, field by field.
@@ -51,7 +52,7 @@ pub struct Sent {
         description = "one after the other, for as long as the connection lives; a comment every 15 s")))]
 pub async fn stream(
     State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
+    session: Session,
     headers: HeaderMap,
     mut params: Params,
 ) -> Result<Response, Problem> {
@@ -60,21 +61,22 @@ pub async fn stream(
     params.end()?;
     let (last, last_epoch) = resumed(&headers)?.unzip();
     let after = last.or(filter.after);
-    let seat = edge.stream_limits.take(&who).map_err(|full| edge.stream_limits.refusal(full))?;
-    let (follow, head) = edge.follow(&who.space, Query { after: None, ..filter }, after).await?;
+    let limits = &edge.stream_limits;
+    let permit = limits.take(session.principal()).map_err(|full| limits.refusal(full))?;
+    let (follow, head) = session.follow(Query { after: None, ..filter }, after).await?;
     for given in [epoch, last_epoch.flatten()] {
         query::check_epoch(given, head.epoch)?;
     }
     if let Some(after) = after {
         super::events::not_ahead(after, head.seq)?;
     }
-    let start = (edge, follow, seat);
-    let chunks = futures_util::stream::unfold(start, move |(edge, mut follow, seat)| async move {
+    let start = (edge, follow, permit);
+    let chunks = futures_util::stream::unfold(start, move |(edge, mut follow, permit)| async move {
         let chunk = tokio::select! {
             () = edge.drain.cancelled() => return None,
             chunk = chunk(&mut follow, head.epoch, edge.limits.sse_comment_ms) => chunk?,
         };
-        Some((Ok::<_, Infallible>(chunk), (edge, follow, seat)))
+        Some((Ok::<_, Infallible>(chunk), (edge, follow, permit)))
     });
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, Body::from_stream(chunks)).into_response())

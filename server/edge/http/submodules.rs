@@ -1,22 +1,20 @@
 //! `/submodules`: the voices of a space.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::params::Params;
-use super::{Caller, Json, Page, cursor};
-use crate::edge::context::Edge;
+use super::{Json, Page, cursor};
 use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::log::store::SubmoduleRow;
 use crate::mind::submodule;
-use crate::words::id::{Name, Space};
+use crate::session::handle::Session;
+use crate::words::id::Name;
 use crate::words::time::Timestamp;
 
 /// A voice.
@@ -48,10 +46,10 @@ pub struct Heard {
 }
 
 impl Submodule {
-    fn of(edge: &Edge, space: &Space, row: SubmoduleRow) -> Self {
-        let submodule::Heard { spoke, passed, late, failed } = edge.runtime.heard(space, &row.name);
+    fn of(session: &Session, row: SubmoduleRow) -> Result<Self, Problem> {
+        let submodule::Heard { spoke, passed, late, failed } = session.heard(&row.name)?;
         let heard = Heard { spoke, passed, late, failed };
-        Self { name: row.name, prompt: row.prompt, updated_at: row.updated, heard }
+        Ok(Self { name: row.name, prompt: row.prompt, updated_at: row.updated, heard })
     }
 }
 
@@ -60,21 +58,17 @@ impl Submodule {
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Submodule>)))]
-pub async fn list(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
-    mut params: Params,
-) -> Result<axum::Json<Page<Submodule>>, Problem> {
+pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Page<Submodule>>, Problem> {
     let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
     params.end()?;
-    let bound = format!("submodules {}", who.space);
+    let bound = format!("submodules {}", session.space());
     let after = at.map(|at| cursor::read(&bound, &at)).transpose()?.unwrap_or_default();
-    let rows = edge.runtime.submodules(&who.space).await?;
+    let rows = session.submodules().await?;
     let mut rows: Vec<_> = rows.into_iter().filter(|row| row.name.as_str() > after.as_str()).collect();
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, row.name.as_str()));
-    let items = rows.into_iter().map(|row| Submodule::of(&edge, &who.space, row)).collect();
+    let items = rows.into_iter().map(|row| Submodule::of(&session, row)).collect::<Result<_, _>>()?;
     Ok(axum::Json(Page { items, next }))
 }
 
@@ -120,46 +114,34 @@ impl Body for SubmoduleChange {
 /// Adds a voice; it is heard from the next turn on.
 #[utoipa::path(post, path = "/submodules", operation_id = "create_submodule", tag = "submodules",
     request_body = NewSubmodule, responses((status = 201, body = Submodule)))]
-pub async fn create(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
-    params: Params,
-    Json(body): Json<NewSubmodule>,
-) -> Result<Response, Problem> {
+pub async fn create(session: Session, params: Params, Json(body): Json<NewSubmodule>) -> Result<Response, Problem> {
     params.end()?;
     let name = Name::parse(&body.name).map_err(ids::at("/name"))?;
-    let row = edge.runtime.set_submodule(&who.space, &name, &body.prompt, true).await?;
+    let row = session.set_submodule(&name, &body.prompt, true).await?;
     let place = format!("/submodules/{name}");
-    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Submodule::of(&edge, &who.space, row)))
-        .into_response())
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Submodule::of(&session, row)?)).into_response())
 }
 
 /// Gives a voice another prompt.
 #[utoipa::path(patch, path = "/submodules/{name}", operation_id = "change_submodule", tag = "submodules", params(("name" = String, Path, description = "its name")),
     request_body = SubmoduleChange, responses((status = 200, body = Submodule)))]
 pub async fn change(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
+    session: Session,
     Path(name): Path<String>,
     params: Params,
     Json(body): Json<SubmoduleChange>,
 ) -> Result<axum::Json<Submodule>, Problem> {
     params.end()?;
     let name = Name::parse(&name)?;
-    let row = edge.runtime.set_submodule(&who.space, &name, &body.prompt, false).await?;
-    Ok(axum::Json(Submodule::of(&edge, &who.space, row)))
+    let row = session.set_submodule(&name, &body.prompt, false).await?;
+    Ok(axum::Json(Submodule::of(&session, row)?))
 }
 
 /// Removes a voice.
 #[utoipa::path(delete, path = "/submodules/{name}", operation_id = "remove_submodule", tag = "submodules", params(("name" = String, Path, description = "its name")),
     responses((status = 204, description = "it is gone")))]
-pub async fn remove(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<StatusCode, Problem> {
+pub async fn remove(session: Session, Path(name): Path<String>, params: Params) -> Result<StatusCode, Problem> {
     params.end()?;
-    edge.runtime.remove_submodule(&who.space, &Name::parse(&name)?).await?;
+    session.remove_submodule(&Name::parse(&name)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,12 +1,11 @@
 //! Which threads a list is asked for, and looking for them.
 
-use std::sync::Arc;
-
 use super::params::Params;
 use super::thread::{Kind, shown_status};
 use crate::edge::problem::Problem;
-use crate::log::store::{Status, Store, ThreadRow};
-use crate::words::id::{Space, ThreadId};
+use crate::log::store::{Status, ThreadRow};
+use crate::session::handle::Session;
+use crate::words::id::ThreadId;
 
 /// Which threads a list is asked for: all conditions are to be met.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -67,8 +66,7 @@ fn is_stuck(row: &ThreadRow) -> bool {
 /// Threads that are asked for, after a position, and the position to go on from, if there may be more. It is not looked at more of
 /// them than these pages hold: a filter that few meet would have one request read them all.
 pub async fn listed(
-    store: &Arc<dyn Store>,
-    space: &Space,
+    session: &Session,
     mut after: Option<ThreadId>,
     filter: &Filter,
     limit: u32,
@@ -79,11 +77,11 @@ pub async fn listed(
     let (mut rows, most) = (Vec::new(), limit as usize);
     let at_once = if *filter == Filter::default() { limit + 1 } else { PAGE };
     if let (None, Some(first)) = (&after, filter.begin()) {
-        rows.extend(store.thread(space, first).await?.filter(|row| filter.admits(row)));
+        rows.extend(session.thread(first).await?.filter(|row| filter.admits(row)));
         after = Some(first.clone());
     }
     for _ in 0..PAGES {
-        let page = store.threads(space, after.as_ref(), at_once).await?;
+        let page = session.threads(after.as_ref(), at_once).await?;
         let is_last = page.len() < at_once as usize || page.last().is_some_and(|row| filter.is_past(&row.thread));
         after = page.last().map(|row| row.thread.clone()).or(after);
         rows.extend(page.into_iter().filter(|row| filter.admits(row)));

@@ -1,8 +1,6 @@
 //! `/threads`: what there is, what it does, starting and stopping it.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -11,15 +9,16 @@ use utoipa::ToSchema;
 use super::params::Params;
 use super::thread::{Kind, Thread};
 use super::thread_filter::{Filter, listed};
-use super::{Caller, Json, Page, cursor};
-use crate::edge::context::Edge;
+use super::{Json, Page, cursor};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::log::store::{Store, ThreadRow};
-use crate::runtime::handle::{NewContact, NewThread, Runtime};
+use crate::log::store::ThreadRow;
+use crate::runtime::handle::{NewContact, NewThread};
+use crate::session::handle::Session;
+use crate::session::threads::ThreadDetails;
 use crate::thread::settings::{self, Commit, Language, Policy, Settings};
 use crate::tools::contacts::{PARENT, SELF};
-use crate::words::id::{Name, Space, ThreadId};
+use crate::words::id::{Name, ThreadId};
 
 /// What kind of process is created here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
@@ -43,16 +42,12 @@ pub enum NewKind {
         ("subtree" = Option<String>, Query, description = "only this thread and all below it"),
         ("stuck" = Option<bool>, Query, description = "only those that wait because they cannot go on, or only others"),),
     responses((status = 200, body = Page<Thread>)))]
-pub async fn list(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
-    mut params: Params,
-) -> Result<axum::Json<Page<Thread>>, Problem> {
+pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Page<Thread>>, Problem> {
     let (limit, at, filter) = (params.limit()?, params.one("cursor")?, Filter::take(&mut params)?);
     params.end()?;
-    let bound = format!("threads {}{}", who.space, filter.bound());
+    let bound = format!("threads {}{}", session.space(), filter.bound());
     let after = at.map(|at| Ok::<_, Problem>(ThreadId::parse(&cursor::read(&bound, &at)?)?)).transpose()?;
-    let (rows, next) = listed(edge.runtime.store(), &who.space, after, &filter, limit).await?;
+    let (rows, next) = listed(&session, after, &filter, limit).await?;
     let next = next.map(|last| cursor::write(&bound, last.as_str()));
     Ok(axum::Json(Page { items: rows.into_iter().map(|row| Thread::of(row, Vec::new(), &[])).collect(), next }))
 }
@@ -60,27 +55,17 @@ pub async fn list(
 /// One thread.
 #[utoipa::path(get, path = "/threads/{thread}", operation_id = "get_thread", tag = "threads", params(("thread" = String, Path, description = "its id")),
     responses((status = 200, body = Thread)))]
-pub async fn one(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
-    Path(thread): Path<String>,
-    params: Params,
-) -> Result<axum::Json<Thread>, Problem> {
+pub async fn one(session: Session, Path(thread): Path<String>, params: Params) -> Result<axum::Json<Thread>, Problem> {
     params.end()?;
     let id = ThreadId::parse(&thread)?;
-    let row = edge.runtime.store().thread(&who.space, &id).await?;
+    let row = session.thread(&id).await?;
     let row = row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no thread {id}")))?;
-    Ok(axum::Json(whole(&edge.runtime, &who.space, row).await?))
+    Ok(axum::Json(whole(&session, row).await?))
 }
 
-/// Most waiting messages that are counted.
-const QUEUED_MAX: u32 = 1000;
-
 /// A thread with what takes a look of its own.
-async fn whole(runtime: &Runtime, space: &Space, row: ThreadRow) -> Result<Thread, Problem> {
-    let contacts = runtime.store().contacts(space, &row.thread).await?;
-    let timers = runtime.store().timers(space, &row.thread..=&row.thread).await?;
-    let queued = runtime.queued(space, &row, QUEUED_MAX).await?;
+async fn whole(session: &Session, row: ThreadRow) -> Result<Thread, Problem> {
+    let ThreadDetails { contacts, timers, queued } = session.thread_details(&row).await?;
     Ok(Thread { queued: Some(queued), ..Thread::of(row, contacts, &timers) })
 }
 
@@ -211,20 +196,15 @@ fn named_once(contacts: &[NewContact]) -> Result<(), Problem> {
 /// Creates a thread.
 #[utoipa::path(post, path = "/threads", operation_id = "create_thread", tag = "threads", request_body = CreateThread,
     responses((status = 201, body = Thread)))]
-pub async fn create(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
-    params: Params,
-    Json(body): Json<CreateThread>,
-) -> Result<Response, Problem> {
+pub async fn create(session: Session, params: Params, Json(body): Json<CreateThread>) -> Result<Response, Problem> {
     params.end()?;
     let mut wrongs = Wrongs::default();
     let new = body.parse(&mut wrongs);
     let new = wrongs.or(new)?;
     named_once(&new.contacts)?;
-    let row = edge.runtime.create_thread(&who.space, new).await?;
+    let row = session.create_thread(new).await?;
     let place = format!("/threads/{}", row.thread);
-    let thread = whole(&edge.runtime, &who.space, row).await?;
+    let thread = whole(&session, row).await?;
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(thread)).into_response())
 }
 
@@ -239,13 +219,12 @@ pub struct Cancelled {
 #[utoipa::path(post, path = "/threads/{thread}/cancel", operation_id = "cancel_turn", tag = "threads", params(("thread" = String, Path, description = "its id")),
     responses((status = 200, body = Cancelled)))]
 pub async fn cancel(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
+    session: Session,
     Path(thread): Path<String>,
     params: Params,
 ) -> Result<axum::Json<Cancelled>, Problem> {
     params.end()?;
-    let cancelled = edge.runtime.cancel(&who.space, &ThreadId::parse(&thread)?).await?;
+    let cancelled = session.cancel(&ThreadId::parse(&thread)?).await?;
     Ok(axum::Json(Cancelled { cancelled }))
 }
 
@@ -254,13 +233,12 @@ pub async fn cancel(
         ("subtree" = Option<bool>, Query, description = "false: the threads below live on, and their parent becomes the nearest living thread above; true when absent")),
     responses((status = 200, body = Thread)))]
 pub async fn end(
-    State(edge): State<Arc<Edge>>,
-    Caller(who): Caller,
+    session: Session,
     Path(thread): Path<String>,
     mut params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {
     let subtree = params.word("subtree", "true, false", |word| word.parse::<bool>().ok())?.unwrap_or(true);
     params.end()?;
-    let row = edge.runtime.end(&who.space, &ThreadId::parse(&thread)?, subtree).await?;
-    Ok(axum::Json(whole(&edge.runtime, &who.space, row).await?))
+    let row = session.end_thread(&ThreadId::parse(&thread)?, subtree).await?;
+    Ok(axum::Json(whole(&session, row).await?))
 }

@@ -15,18 +15,17 @@ use super::order::Order;
 use super::outgoing::{self, CaughtUp, Hello, HelloLimits, Pong, ProblemFrame, ServerFrame};
 use super::socket::{Came, End, Socket};
 use crate::edge::ack::Ack;
-use crate::edge::auth::{Principal, Shown, user_name};
+use crate::edge::auth::{Shown, user_name};
 use crate::edge::context::Edge;
 use crate::edge::frame::{self, ClientFrame, Framed, PROTOCOL, Subscribe};
 use crate::edge::limits::{Limits, ms};
 use crate::edge::problem::{Problem, Slug};
 use crate::edge::rate_limit::RateLimit;
 use crate::edge::{ids, input, query};
-use crate::event::draft::Draft;
 use crate::log::query::Query;
-use crate::log::store::Append;
 use crate::session::follow::{Follow, Seen};
-use crate::words::id::{Seq, Space, ThreadId};
+use crate::session::handle::Session;
+use crate::words::id::{Seq, ThreadId};
 
 /// Answers that may wait to be written before no more frames are read. Until then a client may send on without reading.
 const ANSWERS_WAITING: u32 = 64;
@@ -47,8 +46,8 @@ type Work = BoxFuture<'static, Done>;
 
 /// How a client came in.
 pub struct Entrance {
-    /// Who it is.
-    pub principal: Principal,
+    /// What it can do.
+    pub session: Session,
     /// By plain `<user>:<token>`: it also gets the older frames until its first `subscribe`.
     pub older: bool,
     /// The `id` of its `auth` frame.
@@ -59,7 +58,7 @@ pub struct Entrance {
 pub struct Client {
     edge: Arc<Edge>,
     socket: Socket,
-    principal: Principal,
+    session: Session,
     /// The first frame may be `<user>:…`, which only says who speaks.
     may_name_itself: bool,
     older: bool,
@@ -92,7 +91,7 @@ impl Client {
         Self {
             may_name_itself: edge.auth.is_open(),
             socket,
-            principal: entrance.principal,
+            session: entrance.session,
             older: entrance.older,
             acknowledge: entrance.acknowledge,
             follow: None,
@@ -110,9 +109,9 @@ impl Client {
         }
     }
 
-    /// The space it is in.
-    pub fn space(&self) -> &Space {
-        &self.principal.space
+    /// What it can do.
+    pub fn session(&self) -> &Session {
+        &self.session
     }
 
     /// Serves it to its end.
@@ -123,9 +122,9 @@ impl Client {
         }
     }
 
-    /// Its socket, for the goodbye, and who it was.
-    pub fn leave(self) -> (Socket, Principal) {
-        (self.socket, self.principal)
+    /// Its socket, for the goodbye.
+    pub fn leave(self) -> Socket {
+        self.socket
     }
 
     async fn converse(&mut self) -> Result<std::convert::Infallible, End> {
@@ -140,16 +139,15 @@ impl Client {
                 done = next(&mut self.work) => self.finish_work(done)?,
                 () = sleep_until(wake) => self.tick()?,
                 came = self.socket.turn(read) => self.came(came)?,
-                seen = follow(&mut self.follow), if show => self.show(seen.map_err(lost_log)?)?,
+                seen = follow(&mut self.follow), if show => self.show(seen?)?,
             }
         }
     }
 
     /// Says hello; from then on the whole space is followed.
     async fn greet(&mut self) -> Result<(), End> {
-        self.edge.runtime.open(&self.principal.space).await.map_err(lost_log)?;
-        let follow = self.edge.follow(&self.principal.space, Query::default(), None).await;
-        let (follow, head) = follow.map_err(lost_log)?;
+        self.session.open().await.map_err(lost_log)?;
+        let (follow, head) = self.session.follow(Query::default(), None).await.map_err(lost_log)?;
         self.follow = Some(Box::new(follow));
         if let Some(id) = self.acknowledge.take() {
             self.say(&ServerFrame::Ack(Ack::ok(Some(id))))?;
@@ -157,7 +155,7 @@ impl Client {
         self.say(&ServerFrame::Hello(Hello {
             protocol: PROTOCOL.into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            space: self.principal.space.to_string(),
+            space: self.session.space().to_string(),
             epoch: head.epoch,
             head: head.seq,
             limits: HelloLimits { frame_bytes: self.edge.limits.frame_bytes },
@@ -237,7 +235,7 @@ impl Client {
             Ok(frame) => self.act(id, frame),
             Err(problem) if may_name_itself && problem.slug() == Slug::MalformedJson => match named(text) {
                 Some(user) => {
-                    self.principal.user = Some(user);
+                    self.session.set_user(user);
                     // Whoever begins like this speaks the older protocol, with or without a token to check.
                     self.older = true;
                     Ok(())
@@ -254,25 +252,25 @@ impl Client {
                 if !self.takes(said.event_id.as_deref()) {
                     return self.refuse(id, behind());
                 }
-                let (edge, who) = (self.edge.clone(), self.principal.clone());
-                self.start(id, async move |id| input::said(&edge, &who, id, kind, said).await.map(Done::Ack))
+                let (edge, session) = (self.edge.clone(), self.session.clone());
+                self.start(id, async move |id| input::said(&session, &edge.limits, id, kind, said).await.map(Done::Ack))
             }
             ClientFrame::Trigger(trigger) => {
                 if !self.takes(trigger.event_id.as_deref()) {
                     return self.refuse(id, behind());
                 }
-                let (runtime, who) = (self.edge.runtime.clone(), self.principal.clone());
-                self.start(id, async move |id| input::trigger(&runtime, &who, id, trigger).await.map(Done::Ack))
+                let session = self.session.clone();
+                self.start(id, async move |id| input::trigger(&session, id, trigger).await.map(Done::Ack))
             }
             ClientFrame::Subscribe(frame) => {
-                let (edge, who) = (self.edge.clone(), self.principal.clone());
-                self.start(id, async move |id| subscribe(&edge, &who, id, frame).await)
+                let (edge, session) = (self.edge.clone(), self.session.clone());
+                self.start(id, async move |id| subscribe(&session, &edge.limits, id, frame).await)
             }
             ClientFrame::Cancel(cancel) => {
-                let (runtime, space) = (self.edge.runtime.clone(), self.principal.space.clone());
+                let session = self.session.clone();
                 self.start(id, async move |id| {
                     let thread = ids::thread(cancel.thread.as_deref())?;
-                    runtime.cancel(&space, &thread).await?;
+                    session.cancel(&thread).await?;
                     Ok(Done::Ack(Ack::ok(id)))
                 })
             }
@@ -287,7 +285,7 @@ impl Client {
                 self.say(&ServerFrame::Pong(Pong { after }))
             }
             ClientFrame::Auth(auth) => match self.edge.auth.decide(Shown::Secret(&auth.token)) {
-                Ok(same) if same.space == self.principal.space => self.acknowledge(id),
+                Ok(same) if same.space == *self.session.space() => self.acknowledge(id),
                 Ok(_) => {
                     let detail = "this connection is of another space; open another one";
                     self.refuse(id, Problem::new(Slug::Forbidden, detail))
@@ -355,7 +353,7 @@ impl Client {
     }
 
     fn user(&self) -> &str {
-        self.principal.user.as_deref().unwrap_or_default()
+        self.session.user().unwrap_or_default()
     }
 
     fn reached(&self) -> Seq {
@@ -410,12 +408,11 @@ impl Client {
     }
 
     fn note(&self, problem: &Problem) -> Work {
-        let detail = json!({ "problem": problem, "user": self.principal.user });
+        let detail = json!({ "problem": problem, "user": self.session.user() });
         let what = format!("a frame was refused: {}", problem.detail);
-        let draft = Draft::client_failure(&ThreadId::default(), &what, detail);
-        let (store, space) = (self.edge.runtime.store().clone(), self.principal.space.clone());
+        let session = self.session.clone();
         Box::pin(async move {
-            if let Err(error) = store.append(Append::free(&space, vec![draft])).await {
+            if let Err(error) = session.note_failure(&what, detail).await {
                 tracing::warn!(%error, "a frame was refused, and the log cannot be told");
             }
             Done::Noted
@@ -454,16 +451,16 @@ async fn next(work: &mut Option<Work>) -> Done {
     }
 }
 
-async fn follow(follow: &mut Option<Box<Follow>>) -> Result<Seen, crate::log::store::Error> {
+async fn follow(follow: &mut Option<Box<Follow>>) -> Result<Seen, End> {
     match follow {
-        Some(follow) => follow.next().await,
+        Some(follow) => follow.next().await.map_err(lost_log),
         None => std::future::pending().await,
     }
 }
 
-async fn subscribe(edge: &Edge, who: &Principal, id: Option<String>, frame: Subscribe) -> Result<Done, Problem> {
-    let (filter, epoch) = subscription(&frame, &edge.limits)?;
-    let (follow, head) = edge.follow(&who.space, filter, frame.after).await?;
+async fn subscribe(session: &Session, limits: &Limits, id: Option<String>, frame: Subscribe) -> Result<Done, Problem> {
+    let (filter, epoch) = subscription(&frame, limits)?;
+    let (follow, head) = session.follow(filter, frame.after).await?;
     let pointed = |problem: Problem| Problem::at(problem.slug(), "/epoch", problem.detail);
     query::check_epoch(epoch, head.epoch).map_err(pointed)?;
     if let Some(after) = frame.after.filter(|after| *after > head.seq) {

@@ -1,0 +1,129 @@
+//! A session is a principal in its space, and all that a door of the edge sees: each method names the right that it needs, then asks
+//! the store or the runtime. Here: how one is opened, its rights and its errors; what it can do is in the files beside this one.
+
+use std::sync::Arc;
+
+use super::right::{Right, may};
+use crate::log::store::{self, Store};
+use crate::runtime::handle::{Refused, Runtime};
+use crate::tasks::share::{Places, Work};
+use crate::words::id::Space;
+use crate::words::principal::Principal;
+
+/// Why an act was refused. Nothing was stored.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// The session's role does not have the right.
+    #[error("{}", .0.denial())]
+    Forbidden(Right),
+    /// The runtime or the store refused it.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Refused(Refused::Store(error))
+    }
+}
+
+/// Opens sessions; cheap to clone.
+#[derive(Clone)]
+pub struct Sessions {
+    runtime: Runtime,
+    /// Places for those who follow the log and read pages of it, which spaces share.
+    pages: Places,
+}
+
+/// What one principal can do; cheap to clone.
+#[derive(Clone)]
+pub struct Session {
+    sessions: Sessions,
+    principal: Principal,
+}
+
+/// A page is work for a processor: more at a time would not be read sooner. Two at least, for one space leaves one to others.
+fn cores() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+    u32::try_from(cores).unwrap_or(2)
+}
+
+impl Sessions {
+    /// Sessions on these running minds; a space has at most `share` of the places for reading pages.
+    pub fn new(runtime: Runtime, share: f64) -> Self {
+        Self { runtime, pages: Places::new("pages", cores(), share) }
+    }
+
+    /// The session of a principal.
+    pub fn of(&self, principal: Principal) -> Session {
+        Session { sessions: self.clone(), principal }
+    }
+
+    /// Whether the database answers. Anybody may ask.
+    pub async fn ping(&self) -> Result<(), Error> {
+        Ok(self.runtime.store().ping().await?)
+    }
+}
+
+impl Session {
+    /// Who it is.
+    pub fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    /// The space it is in.
+    pub fn space(&self) -> &Space {
+        &self.principal.space
+    }
+
+    /// The name of who speaks, when they said one.
+    pub fn user(&self) -> Option<&str> {
+        self.principal.user.as_deref()
+    }
+
+    /// Who speaks says its name.
+    pub fn set_user(&mut self, user: String) {
+        self.principal.user = Some(user);
+    }
+
+    /// Whether it has a right.
+    pub fn may(&self, right: Right) -> bool {
+        may(self.principal.role, right)
+    }
+
+    /// Refuses who does not have a right.
+    pub fn require(&self, right: Right) -> Result<(), Error> {
+        if self.may(right) { Ok(()) } else { Err(Error::Forbidden(right)) }
+    }
+
+    /// Work for the client, polled when its space may have a processor.
+    pub fn share<F: Future>(&self, work: F) -> Work<F> {
+        self.sessions.runtime.processors().of(self.space(), work)
+    }
+
+    /// Gives a new space its first submodules, once; to be called before anything else is done in it.
+    pub async fn open(&self) -> Result<(), Error> {
+        Ok(self.sessions.runtime.open(self.space()).await?)
+    }
+
+    /// The store, for who has the right: there is no other way to it.
+    pub(super) fn store(&self, right: Right) -> Result<&Arc<dyn Store>, Error> {
+        self.runtime(right).map(Runtime::store)
+    }
+
+    /// The runtime, for who has the right: there is no other way to it.
+    pub(super) fn runtime(&self, right: Right) -> Result<&Runtime, Error> {
+        self.require(right)?;
+        Ok(&self.sessions.runtime)
+    }
+
+    /// Places for reading pages.
+    pub(super) fn pages(&self) -> &Places {
+        &self.sessions.pages
+    }
+
+    /// The store, for what the server itself notes about a session.
+    pub(super) fn own_store(&self) -> &Arc<dyn Store> {
+        self.sessions.runtime.store()
+    }
+}

@@ -1,0 +1,53 @@
+//! A session reads the space's log: pages, single events, what a model call saw; and follows it.
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::follow::Follow;
+use super::handle::{Error, Session};
+use super::right::Right;
+use crate::event::draft::Draft;
+use crate::event::envelope::Event;
+use crate::log::query::Query;
+use crate::log::store::{Append, Head, Written};
+use crate::words::id::{Seq, ThreadId};
+
+impl Session {
+    /// The log's head and epoch.
+    pub async fn head(&self) -> Result<Head, Error> {
+        Ok(self.store(Right::Read)?.head(self.space()).await?)
+    }
+
+    /// A page of the log.
+    pub async fn events(&self, query: &Query) -> Result<Vec<Event>, Error> {
+        Ok(self.store(Right::Read)?.events(self.space(), query).await?)
+    }
+
+    /// The same page as JSON, to be passed on: nothing is read that need not be.
+    pub async fn written(&self, query: &Query) -> Result<Vec<Written>, Error> {
+        Ok(self.store(Right::Read)?.written(self.space(), query).await?)
+    }
+
+    /// One event.
+    pub async fn event(&self, event_id: Uuid) -> Result<Option<Event>, Error> {
+        Ok(self.store(Right::Read)?.event(self.space(), event_id).await?)
+    }
+
+    /// The prompt view of the model call behind an event.
+    pub async fn prompt_view(&self, event_id: Uuid) -> Result<Value, Error> {
+        Ok(self.runtime(Right::Read)?.prompt_view(self.space(), event_id).await?)
+    }
+
+    /// Follows the log: what `filter` asks for, from now on or after a seq; and says what the log's head is.
+    pub async fn follow(&self, filter: Query, after: Option<Seq>) -> Result<(Follow, Head), Error> {
+        let store = self.store(Right::Read)?;
+        Ok(Follow::start(store, self.pages(), self.space(), filter, after).await?)
+    }
+
+    /// Notes in the log, as the server and so without a right, that something of this client came to nothing.
+    pub async fn note_failure(&self, what: &str, detail: Value) -> Result<(), Error> {
+        let draft = Draft::client_failure(&ThreadId::default(), what, detail);
+        self.own_store().append(Append::free(self.space(), vec![draft])).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! A session waits for what comes of an input or a run: it follows the thread until everything up to it has had its turn.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::follow::{Follow, Seen};
+use super::handle::{Error, Session};
+use crate::event::envelope::{Event, Modality, TurnOutcome, tag};
+use crate::log::query::{Order, Query, Show};
+use crate::log::store::ThreadRow;
+use crate::runtime::runs::Run;
+use crate::words::id::{Seq, ThreadId};
+
+/// What came of an input that was waited for.
+#[derive(Default)]
+pub struct Outcome {
+    /// What was answered.
+    pub responses: Vec<Event>,
+    /// What failed meanwhile.
+    pub failures: Vec<Event>,
+    /// How the turn ended that it was handled in; none: the thread has ended, and no turn came to it.
+    pub turn: Option<TurnOutcome>,
+}
+
+impl Outcome {
+    /// Takes in what the thread's log has after the input at `seq`.
+    fn take(&mut self, event: Cow<'_, Event>, seq: Seq) {
+        if event.seq <= seq {
+            return;
+        }
+        if self.turn.is_none() && event.has(tag::TURN) && event.has(tag::ENDED) {
+            let text = |key| event.payload.get(key).and_then(Value::as_str);
+            let handled = event.payload.get("handled").and_then(Value::as_i64).filter(|handled| *handled >= seq);
+            // What was interrupted is gone on with by the next turn.
+            let ended = text("outcome").and_then(TurnOutcome::parse).filter(|it| *it != TurnOutcome::Interrupted);
+            self.turn = handled.and(ended);
+        }
+        if event.has(tag::RESPONSE) {
+            self.responses.push(event.into_owned());
+        } else if event.has(tag::FAILURE) && !event.has(tag::DEBUG) {
+            self.failures.push(event.into_owned());
+        }
+    }
+}
+
+impl Session {
+    /// Follows a thread, to wait for what comes of an input; to be called before that is stored, so that nothing is missed.
+    pub async fn follow_outcome(&self, thread: &ThreadId) -> Result<Follow, Error> {
+        let filter = Query { thread: Some(thread.clone()), show: Show::All, ..Query::default() };
+        Ok(self.follow(filter, None).await?.0)
+    }
+
+    /// Waits until the thread has handled what is at `seq` and is idle: what came of it, as it was told. Nothing is
+    /// searched for, so nothing waits for the index, and the thread's row is looked at only when its turn or itself may be over.
+    pub async fn outcome(&self, thread: &ThreadId, seq: Seq, mut follow: Follow) -> Result<Outcome, Error> {
+        let mut outcome = Outcome::default();
+        let mut done = None;
+        loop {
+            let Seen::Events { events, .. } = follow.next().await? else { continue };
+            let mut turned = false;
+            let mut last = 0;
+            for told in &events {
+                let event = told.event()?;
+                last = event.seq;
+                turned |= event.modality == Modality::State && !event.has(tag::DEBUG);
+                outcome.take(event, seq);
+            }
+            if done.is_none() && turned {
+                done = self.thread(thread).await?.filter(|row| is_over(row, seq)).map(|row| row.head);
+            }
+            // The row may know more than was told so far.
+            if done.is_some_and(|head| last >= head) {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// The same for an input that was stored before the following began: what came of it is read from the log.
+    pub async fn past_outcome(&self, thread: &ThreadId, seq: Seq, follow: Follow) -> Result<Outcome, Error> {
+        self.handled(thread, seq, follow).await?;
+        let query = Query {
+            thread: Some(thread.clone()),
+            tags: vec![tag::RESPONSE.into(), tag::FAILURE.into(), tag::ENDED.into()],
+            after: Some(seq),
+            order: Order::Ascending,
+            limit: 500,
+            ..Query::default()
+        };
+        let mut outcome = Outcome::default();
+        for event in self.events(&query).await? {
+            outcome.take(Cow::Owned(event), seq);
+        }
+        Ok(outcome)
+    }
+
+    /// Waits until a run has come to its end.
+    pub async fn run_ended(&self, run: &Run) -> Result<(), Error> {
+        let thread = run.key.thread();
+        let filter = Query {
+            thread: Some(thread.clone()),
+            modality: Some(Modality::State),
+            show: Show::All,
+            ..Query::default()
+        };
+        // Followed first, then looked at: an end that came before is seen, too.
+        let follow = self.follow(filter, None).await?.0;
+        self.handled(&thread, run.started.seq, follow).await
+    }
+
+    /// Waits until the thread has handled what is at `seq` and is idle, or has ended.
+    async fn handled(&self, thread: &ThreadId, seq: Seq, mut follow: Follow) -> Result<(), Error> {
+        while !self.thread(thread).await?.is_some_and(|row| is_over(&row, seq)) {
+            // A thread's row says more after state events alone: a turn ended, the thread ended.
+            while let Seen::CaughtUp | Seen::Hint(_) = follow.next().await? {}
+        }
+        Ok(())
+    }
+}
+
+fn is_over(row: &ThreadRow, seq: Seq) -> bool {
+    row.status.is_final() || (row.handled >= seq && row.woken <= row.handled)
+}

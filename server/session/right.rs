@@ -1,0 +1,41 @@
+//! Rights: what each act of a session needs, and which roles have it. One table, and one function that asks it.
+
+use crate::words::principal::Role;
+
+/// What an act needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Right {
+    /// To read the space: its log, threads, submodules, state, blobs and runs.
+    Read,
+    /// To speak in the space: inputs and blobs, runs of pipelines; and to cancel what runs.
+    Speak,
+    /// To change what the mind is made of: threads and submodules.
+    Shape,
+    /// To see what concerns all spaces of the server.
+    Oversee,
+}
+
+/// The roles that have each right. A role that no line names may do nothing.
+const ROLES: [(Right, &[Role]); 4] = [
+    (Right::Read, &[Role::Operator, Role::Admin]),
+    (Right::Speak, &[Role::Operator, Role::Admin]),
+    (Right::Shape, &[Role::Operator, Role::Admin]),
+    (Right::Oversee, &[Role::Admin]),
+];
+
+/// Whether a role has a right.
+pub fn may(role: Role, right: Right) -> bool {
+    ROLES.iter().any(|(given, roles)| *given == right && roles.contains(&role))
+}
+
+impl Right {
+    /// What is said to who does not have it.
+    pub(super) fn denial(self) -> &'static str {
+        match self {
+            Self::Read => "the role of this key may not read here",
+            Self::Speak => "the role of this key may not speak here",
+            Self::Shape => "the role of this key may not change threads and submodules",
+            Self::Oversee => "this is about all spaces of the server; it is for a key with role = \"admin\"",
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! A session reads the state that modules keep, stores and reads blobs, and sees what the server cannot serve.
+
+use super::handle::{Error, Session};
+use super::right::Right;
+use crate::log::store::{Blob, Checked, Entry};
+use crate::words::id::Space;
+
+/// A space that cannot be served as it should be.
+pub struct Unserved {
+    /// The space.
+    pub space: Space,
+    /// What cannot be done for it.
+    pub work: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Session {
+    /// One entry of the state.
+    pub async fn entry(&self, key: &str) -> Result<Option<Entry>, Error> {
+        Ok(self.store(Right::Read)?.entry(self.space(), key).await?)
+    }
+
+    /// Entries of the state by key, those after `after`, at most `limit`.
+    pub async fn entries(&self, after: Option<&str>, limit: u32) -> Result<Vec<Entry>, Error> {
+        Ok(self.store(Right::Read)?.entries(self.space(), after, limit).await?)
+    }
+
+    /// Entries of the state that have any of these words, the best first, at most `limit`.
+    pub async fn search_entries(&self, words: &str, limit: u32) -> Result<Vec<Entry>, Error> {
+        Ok(self.store(Right::Read)?.search_entries(self.space(), words, limit).await?)
+    }
+
+    /// Stores a blob and returns the SHA-256 of its bytes.
+    pub async fn put_blob(&self, blob: Blob) -> Result<String, Error> {
+        Ok(self.store(Right::Speak)?.put_blob(self.space(), blob).await?)
+    }
+
+    /// A blob by the SHA-256 of its bytes.
+    pub async fn blob(&self, sha256: &str) -> Result<Option<Blob>, Error> {
+        Ok(self.store(Right::Read)?.blob(self.space(), sha256).await?)
+    }
+
+    /// The spaces of the server that cannot be served as they should be.
+    pub fn unserved(&self) -> Result<Vec<Unserved>, Error> {
+        let all = self.store(Right::Oversee)?.unserved().all().into_iter();
+        Ok(all.map(|(space, work, reason)| Unserved { space, work: work.to_string(), reason }).collect())
+    }
+
+    /// What the last look through the whole file of the log showed.
+    pub fn checked(&self) -> Result<Option<Checked>, Error> {
+        Ok(self.store(Right::Oversee)?.checked())
+    }
+}

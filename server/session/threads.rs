@@ -1,0 +1,92 @@
+//! A session speaks in threads, reads them, creates and ends them, and changes the submodules that they hear.
+
+use super::handle::{Error, Session};
+use super::right::Right;
+use crate::log::standing::{ContactRow, TimerRow};
+use crate::log::store::{Placed, SubmoduleRow, ThreadRow};
+use crate::mind::submodule::Heard;
+use crate::runtime::handle::NewThread;
+use crate::runtime::input::{Input, InputContent, Received};
+use crate::words::id::{Key, Name, ThreadId};
+
+/// Most waiting messages that are counted.
+const QUEUED_MAX: u32 = 1000;
+
+/// What of a thread does not stand in its row.
+pub struct ThreadDetails {
+    /// Whom it can send to, besides its parent and itself.
+    pub contacts: Vec<ContactRow>,
+    /// Its timers.
+    pub timers: Vec<TimerRow>,
+    /// How many messages wait for its next turn; of very many, some.
+    pub queued: u32,
+}
+
+impl Session {
+    /// Appends an input and wakes its thread. Returns after the commit; never waits for a model.
+    pub async fn submit(
+        &self,
+        thread: ThreadId,
+        event_id: Option<Key>,
+        content: InputContent,
+    ) -> Result<(Received, Vec<Placed>), Error> {
+        let runtime = self.runtime(Right::Speak)?;
+        let (space, user) = (self.space().clone(), self.user().map(str::to_owned));
+        Ok(runtime.submit(Input { space, thread, user, event_id, content }).await?)
+    }
+
+    /// Cancels the turn that runs in a thread, or is about to. False: there is none.
+    pub async fn cancel(&self, thread: &ThreadId) -> Result<bool, Error> {
+        Ok(self.runtime(Right::Speak)?.cancel(self.space(), thread).await?)
+    }
+
+    /// One thread.
+    pub async fn thread(&self, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
+        Ok(self.store(Right::Read)?.thread(self.space(), thread).await?)
+    }
+
+    /// Threads by id, those after `after`, at most `limit`.
+    pub async fn threads(&self, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, Error> {
+        Ok(self.store(Right::Read)?.threads(self.space(), after, limit).await?)
+    }
+
+    /// What takes a look of its own about a thread.
+    pub async fn thread_details(&self, row: &ThreadRow) -> Result<ThreadDetails, Error> {
+        let (runtime, store) = (self.runtime(Right::Read)?, self.store(Right::Read)?);
+        Ok(ThreadDetails {
+            contacts: store.contacts(self.space(), &row.thread).await?,
+            timers: store.timers(self.space(), &row.thread..=&row.thread).await?,
+            queued: runtime.queued(self.space(), row, QUEUED_MAX).await?,
+        })
+    }
+
+    /// Creates a thread; the server assigns the id.
+    pub async fn create_thread(&self, new: NewThread) -> Result<ThreadRow, Error> {
+        Ok(self.runtime(Right::Shape)?.create_thread(self.space(), new).await?)
+    }
+
+    /// Ends a thread; with `subtree` all below it, too.
+    pub async fn end_thread(&self, thread: &ThreadId, subtree: bool) -> Result<ThreadRow, Error> {
+        Ok(self.runtime(Right::Shape)?.end(self.space(), thread, subtree).await?)
+    }
+
+    /// The submodules by name.
+    pub async fn submodules(&self) -> Result<Vec<SubmoduleRow>, Error> {
+        Ok(self.runtime(Right::Read)?.submodules(self.space()).await?)
+    }
+
+    /// What became of the times that this server asked a submodule.
+    pub fn heard(&self, name: &Name) -> Result<Heard, Error> {
+        Ok(self.runtime(Right::Read)?.heard(self.space(), name))
+    }
+
+    /// Creates a submodule (`create`) or gives one another prompt.
+    pub async fn set_submodule(&self, name: &Name, prompt: &str, create: bool) -> Result<SubmoduleRow, Error> {
+        Ok(self.runtime(Right::Shape)?.set_submodule(self.space(), name, prompt, create).await?)
+    }
+
+    /// Removes a submodule.
+    pub async fn remove_submodule(&self, name: &Name) -> Result<(), Error> {
+        Ok(self.runtime(Right::Shape)?.remove_submodule(self.space(), name).await?)
+    }
+}

@@ -1,0 +1,88 @@
+//! Sessions: every act of a client needs a right, and who does not have it is refused before anything is read or stored.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use thinkd::event::draft::{InputKind, Part};
+use thinkd::log::query::Query;
+use thinkd::log::store::{self, Blob, Options};
+use thinkd::model::offline::Offline;
+use thinkd::model::prompt::Prompts;
+use thinkd::runtime::handle::{NewThread, Runtime};
+use thinkd::runtime::input::InputContent;
+use thinkd::session::handle::{Error, Session, Sessions};
+use thinkd::session::right::{Right, may};
+use thinkd::thread::history;
+use thinkd::thread::projection::project;
+use thinkd::words::id::{self, Name, Space, ThreadId};
+use thinkd::words::principal::{Principal, Role};
+
+use crate::support::*;
+
+/// Everything that can be done, once: what it is called, and why it was refused if it was.
+async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
+    let (thread, name) = (ThreadId::default(), Name::parse("nobody").unwrap());
+    let said = InputContent::Parts(InputKind::Message, vec![Part::Text("hi".to_owned())]);
+    let blob = Blob { mime: "image/png".to_owned(), bytes: Bytes::from_static(b"bytes") };
+    let (read, speak, shape, oversee) = (Right::Read, Right::Speak, Right::Shape, Right::Oversee);
+    vec![
+        (read, "head", session.head().await.err()),
+        (read, "events", session.events(&Query::default()).await.err()),
+        (read, "written", session.written(&Query::default()).await.err()),
+        (read, "event", session.event(id::fresh()).await.err()),
+        (read, "prompt_view", session.prompt_view(id::fresh()).await.err()),
+        (read, "follow", session.follow(Query::default(), None).await.err()),
+        (read, "follow_outcome", session.follow_outcome(&thread).await.err()),
+        (read, "thread", session.thread(&thread).await.err()),
+        (read, "threads", session.threads(None, 1).await.err()),
+        (read, "submodules", session.submodules().await.err()),
+        (read, "heard", session.heard(&name).err()),
+        (read, "entry", session.entry("key").await.err()),
+        (read, "entries", session.entries(None, 1).await.err()),
+        (read, "search_entries", session.search_entries("words", 1).await.err()),
+        (read, "blob", session.blob("0").await.err()),
+        (read, "pipelines", session.pipelines().err()),
+        (read, "pipeline", session.pipeline(&name).err()),
+        (read, "run", session.run(&name, id::fresh()).await.err()),
+        (read, "runs", session.runs(&name, None, 1).await.err()),
+        (speak, "submit", session.submit(thread.clone(), None, said).await.err()),
+        (speak, "cancel", session.cancel(&thread).await.err()),
+        (speak, "put_blob", session.put_blob(blob).await.err()),
+        (speak, "start_run", session.start_run(name.clone(), serde_json::Value::Null, None).await.err()),
+        (shape, "create_thread", session.create_thread(NewThread::default()).await.err()),
+        (shape, "end_thread", session.end_thread(&thread, true).await.err()),
+        (shape, "set_submodule", session.set_submodule(&name, "Say hm.", true).await.err()),
+        (shape, "remove_submodule", session.remove_submodule(&name).await.err()),
+        (oversee, "unserved", session.unserved().err()),
+        (oversee, "checked", session.checked().err()),
+    ]
+}
+
+#[tokio::test]
+async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
+    let medium = Medium::sqlite();
+    let store = store::open(medium.url(), Options::default(), project).await.unwrap();
+    let prompts = Arc::new(Prompts::load(None).unwrap());
+    let (history, options) = (history::Options::default(), thinkd::runtime::options::Options::default());
+    let runtime = Runtime::start(store.clone(), Arc::new(Offline::new()), prompts, history, options);
+    let sessions = Sessions::new(runtime.clone(), 1.0);
+    let space = Space::default();
+    // The first two can be configured for no key yet; the others are the control.
+    for (role, acts_allowed) in [(Role::Viewer, 0), (Role::Member, 0), (Role::Operator, 27), (Role::Admin, 29)] {
+        let session = sessions.of(Principal { space: space.clone(), user: None, key: None, role });
+        let head = store.head(&space).await.unwrap().seq;
+        let all = acts(&session).await;
+        for (right, act, came) in &all {
+            let refused = matches!(came, Some(Error::Forbidden(needed)) if needed == right);
+            assert_eq!(refused, !may(role, *right), "{act} by {role:?}: {came:?}");
+        }
+        assert_eq!(all.iter().filter(|(right, ..)| may(role, *right)).count(), acts_allowed, "{role:?}");
+        assert_eq!(
+            store.head(&space).await.unwrap().seq > head,
+            acts_allowed > 0,
+            "{role:?} has left something behind"
+        );
+    }
+    runtime.drain(ms(0)).await;
+    store.close().await;
+}
