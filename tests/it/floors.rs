@@ -1,5 +1,6 @@
 //! The shape of the code, tested: floors are folders that look down only, and what is told apart stays apart.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The floors, from the ground up: the folders of `server/` in the order of `lib.rs`.
@@ -21,7 +22,7 @@ fn floors_look_down_only() {
 fn floors_can_be_broken() {
     let floors = floors(
         "pub mod words {\n    pub mod time;\n}\npub mod event {\n    pub mod envelope;\n}\npub mod log {\n    mod sql;\n}\npub mod model {\n}\n\
-         pub mod thread {\n}\npub mod tools {\n}\npub mod mind {\n}\npub mod runtime {\n}\npub mod edge {\n}",
+         pub mod thread {\n}\npub mod tools {\n}\npub mod mind {\n}\npub mod runtime {\n}\npub mod session {\n}\npub mod edge {\n}",
     );
     for (file, text, says) in [
         ("log/store.rs", "use crate::mind::turn::Turn;", "looks up at crate::mind"),
@@ -36,6 +37,11 @@ fn floors_can_be_broken() {
         ("thread/history.rs", "let x = store.read().await;", "waits"),
         ("event/draft.rs", "let at = crate::words::time::now();", "the time"),
         ("thread/history.rs", "let id = fresh();", "random"),
+        ("edge/http/blobs.rs", "use crate::log::store::{Blob, Store};", "names crate::log::store::Store"),
+        ("edge/problem.rs", "use crate::log::store;", "names crate::log::store:"),
+        ("edge/input.rs", "crate::runtime::handle::Runtime::open()", "names crate::runtime::handle::Runtime"),
+        ("edge/http/events.rs", "use crate::edge::websocket::client;", "another door"),
+        ("edge/websocket/client.rs", "use super::super::http::Page;", "another door"),
         ("attic/unknown.rs", "", "no floor"),
         ("unknown.rs", "", "no floor"),
     ] {
@@ -46,10 +52,67 @@ fn floors_can_be_broken() {
         ("mind/turn.rs", "use crate::{event::Event, log};\n// crate::edge is above"),
         ("mind/action.rs", "use crate::tools::tool::Tool;"),
         ("log/sql.rs", "use sqlx::Row; let q = \"select 1 from event\";"),
+        ("edge/http/blobs.rs", "use crate::log::query::Query;\nuse crate::log::store::Blob;\nuse super::Page;"),
+        ("edge/server.rs", "use super::{http, websocket};"),
         ("mind/turn/driver.rs", "store.append().await; crate::words::time::now(); // of reqwest nothing"),
     ] {
         assert_eq!(offences(&floors, file, text), Vec::<String>::new(), "{file}: {text:?}");
     }
+}
+
+/// Folders whose files still use one another in a circle, and why. A folder that has no circle any more is refused here.
+const UNCUT: [(&str, &str); 3] = [
+    ("log", "a store's types and its two databases lie in one file, `store.rs`, which all of them use"),
+    ("log/postgres", "a pool opens connections and tells their life what becomes of them"),
+    ("runtime", "`handle.rs` holds the type, and each file that adds to it uses the others"),
+];
+
+#[test]
+fn files_of_a_folder_do_not_use_one_another_in_a_circle() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("server");
+    let read = |file: &std::path::PathBuf| {
+        (file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned(), std::fs::read_to_string(file).unwrap())
+    };
+    let found = circles(&files(&root, "rs").iter().map(read).collect::<Vec<_>>());
+    let is_uncut = |folder: &str| UNCUT.iter().any(|(uncut, _)| *uncut == folder);
+    let wrong = found.iter().filter(|(folder, _)| !is_uncut(folder));
+    let wrong: Vec<_> = wrong.map(|(folder, all)| format!("server/{folder}: {all:?} use one another")).collect();
+    assert!(wrong.is_empty(), "move what they share to a file of its own:\n{}\n", wrong.join("\n"));
+    for (folder, _) in UNCUT {
+        assert!(found.iter().any(|(it, _)| it == folder), "{folder}/ has no circle any more: take it out of UNCUT");
+    }
+}
+
+#[test]
+fn circles_are_found() {
+    let found = |files: &[(&str, &str)]| {
+        let files: Vec<_> = files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect();
+        let named = |(folder, all): (String, Vec<String>)| format!("{folder}: {}", all.join(" "));
+        circles(&files).into_iter().map(named).collect::<Vec<_>>()
+    };
+    let of = |a: &str, b: &str| found(&[("edge/a.rs", a), ("edge/b.rs", b), ("edge/c.rs", "")]);
+    for (a, b) in [
+        ("use super::b::X;", "use super::a::Y;"),
+        ("use crate::edge::{b::X, c};", "fn f() { crate::edge::a::g() }"),
+        ("use crate::{\n    edge::{\n        c as d, b\n    }\n};", "fn f(x: super::a::Y) {}"),
+    ] {
+        assert_eq!(of(a, b), ["edge: a b"], "{a:?} and {b:?} are a circle");
+    }
+    for (a, b) in [
+        ("use super::b::X;", "use super::c;"),
+        ("use super::b::X;", "// super::a knows more\nuse crate::words::a;"),
+        ("use super::{b, c};", "fn a() {} fn f() { a() }"),
+    ] {
+        assert_eq!(of(a, b), [""; 0], "{a:?} and {b:?} are none");
+    }
+    // A file and its folder are one: what is below is used from above as it likes, and the other way round.
+    let (below, above) = (("edge/a/x.rs", "use super::Y;\nuse crate::edge::b::Z;"), ("edge/a.rs", "use self::x::X;"));
+    assert_eq!(found(&[below, above, ("edge/b.rs", "")]), [""; 0]);
+    assert_eq!(found(&[below, above, ("edge/b.rs", "use super::a::Y;")]), ["edge: a b"]);
+    assert_eq!(found(&[("edge/a/x.rs", "use super::y;"), ("edge/a/y.rs", "use super::super::a::x;")]), ["edge/a: x y"]);
+    let three =
+        [("a.rs", "use crate::b;"), ("b.rs", "use crate::c;"), ("c.rs", "use crate::a;"), ("d.rs", "use crate::a;")];
+    assert_eq!(found(&three), [": a b c"]);
 }
 
 #[test]
@@ -74,9 +137,22 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
     let code = code(text);
     let mut wrong = Vec::new();
     let mut forbid = |found: bool, what: &str| found.then(|| wrong.push(format!("server/{file} {what}")));
-    for used in modules_used(&code) {
-        let above = floors.iter().position(|it| *it == used).is_some_and(|it| it > floor);
+    let names = paths(&module_of(file), &code);
+    for used in names.iter().filter_map(|path| path.first()) {
+        let above = floors.iter().position(|it| it == used).is_some_and(|it| it > floor);
         forbid(above, &format!("looks up at crate::{used}"));
+    }
+    if folder == "edge" {
+        for name in names.iter().map(|path| path.join("::")) {
+            let below = name.starts_with("log::store") || name.starts_with("runtime");
+            let shown = SHOWN.contains(&name.as_str());
+            forbid(below && !shown, &format!("names crate::{name}: the edge sees a session, and what it shows"));
+        }
+        for (door, others) in [("http", "websocket"), ("websocket", "http")] {
+            let of = |path: &[String], door: &str| path.len() > 1 && path[0] == "edge" && path[1] == door;
+            let meets = of(&module_of(file), door) && names.iter().any(|path| of(path, others));
+            forbid(meets, "names another door: what doors share lies in edge/");
+        }
     }
     let tools =
         code.split("crate::tools::").skip(1).any(|rest| !rest.starts_with("tool::") && !rest.starts_with("tool;"));
@@ -94,29 +170,123 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
     wrong
 }
 
-/// The modules of the crate's root that a text names: `crate::a::…`, `crate::{a, b::{c, d}}`.
-fn modules_used(code: &str) -> Vec<String> {
-    let word =
-        |text: &str| text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    let mut found = Vec::new();
-    for rest in code.split("crate::").skip(1) {
-        let Some(group) = rest.strip_prefix('{') else {
-            found.push(word(rest));
-            continue;
-        };
-        let (mut depth, mut start) = (1, true);
-        for (at, letter) in group.char_indices() {
-            if start && depth == 1 && !letter.is_whitespace() {
-                found.push(word(&group[at..]));
+/// What the edge may name of the store and the runtime: rows and words that it shows, and what it hands to a session.
+const SHOWN: [&str; 13] = [
+    "log::store::Blob",
+    "log::store::Entry",
+    "log::store::Error",
+    "log::store::Placed",
+    "log::store::Status",
+    "log::store::SubmoduleRow",
+    "log::store::ThreadRow",
+    "runtime::handle::NewContact",
+    "runtime::handle::NewThread",
+    "runtime::handle::Refused",
+    "runtime::input::InputContent",
+    "runtime::input::Received",
+    "runtime::runs::Run",
+];
+
+/// A module by its path from the crate's root.
+type Module = Vec<String>;
+
+fn module_of(file: &str) -> Module {
+    file.trim_end_matches(".rs").split('/').map(str::to_owned).collect()
+}
+
+/// Files that use one another in a circle, by the folder they lie in. A file and the folder of its name are one.
+fn circles(files: &[(String, String)]) -> Vec<(String, Vec<String>)> {
+    let is_code = |file: &str| !["lib.rs", "main.rs"].contains(&file);
+    let all: Vec<(Module, &String)> =
+        files.iter().filter(|(file, _)| is_code(file)).map(|(file, text)| (module_of(file), text)).collect();
+    let known: BTreeSet<&[String]> =
+        all.iter().flat_map(|(module, _)| (1..=module.len()).map(|upto| &module[..upto])).collect();
+    let mut uses: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    for (module, text) in &all {
+        for used in paths(module, &code(text)) {
+            let common = module.iter().zip(&used).take_while(|(a, b)| a == b).count();
+            let (Some(from), Some(to)) = (module.get(common), used.get(common)) else { continue };
+            if known.contains(&used[..=common]) {
+                let folder = uses.entry(module[..common].to_vec()).or_default();
+                folder.entry(from.clone()).or_default().insert(to.clone());
             }
-            start = letter == ',' || (start && letter.is_whitespace());
-            depth += i32::from(letter == '{') - i32::from(letter == '}');
-            if depth == 0 {
-                break;
+        }
+    }
+    let mut found = Vec::new();
+    for (folder, uses) in uses {
+        let mut left: BTreeSet<&String> = uses.keys().collect();
+        while let Some(first) = left.pop_first() {
+            let within = |it: &&String| reaches(&uses, first, it) && reaches(&uses, it, first);
+            let circle: Vec<String> = uses.keys().filter(within).cloned().collect();
+            left.retain(|it| !circle.contains(it));
+            if !circle.is_empty() {
+                found.push((folder.join("/"), circle));
             }
         }
     }
     found
+}
+
+/// Whether one file uses another, itself or through others.
+fn reaches(uses: &BTreeMap<String, BTreeSet<String>>, from: &str, to: &str) -> bool {
+    let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
+    while let Some(file) = next.pop() {
+        for used in uses.get(file).into_iter().flatten() {
+            if used == to {
+                return true;
+            }
+            if seen.insert(used) {
+                next.push(used);
+            }
+        }
+    }
+    false
+}
+
+/// The paths that a module's text names, from the crate's root: `crate::a::{b, c::d}`, `super::b`, `self::b`.
+fn paths(module: &[String], code: &str) -> Vec<Module> {
+    let mut found = Vec::new();
+    for (word, base) in [("crate::", &[][..]), ("super::", &module[..module.len() - 1]), ("self::", module)] {
+        for (at, _) in code.match_indices(word) {
+            if !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_' || before == ':') {
+                read_path(&code[at + word.len()..], base.to_vec(), &mut found);
+            }
+        }
+    }
+    found
+}
+
+/// Reads a path, or the group it ends with, and returns what is left of the text.
+fn read_path<'a>(mut text: &'a str, mut path: Module, found: &mut Vec<Module>) -> &'a str {
+    loop {
+        text = text.trim_start();
+        if let Some(group) = text.strip_prefix('{') {
+            text = group;
+            loop {
+                text = text.trim_start_matches(|it: char| it.is_whitespace() || it == ',' || it == '*');
+                let begins = text.starts_with(|it: char| it.is_alphabetic() || it == '_');
+                if !begins {
+                    return text.strip_prefix('}').unwrap_or("");
+                }
+                text = read_path(text, path.clone(), found);
+            }
+        }
+        let word = text.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(text.len());
+        match &text[..word] {
+            "" => {}
+            "super" => drop(path.pop()),
+            name => path.push(name.to_owned()),
+        }
+        text = &text[word..];
+        match text.strip_prefix("::") {
+            Some(more) if word > 0 => text = more,
+            _ => break,
+        }
+    }
+    found.push(path);
+    // Another name for it is no path.
+    let Some(name) = text.trim_start().strip_prefix("as ") else { return text };
+    name.trim_start().trim_start_matches(|it: char| it.is_alphanumeric() || it == '_')
 }
 
 fn speaks_sql(code: &str) -> bool {
