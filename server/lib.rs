@@ -15,14 +15,25 @@ pub mod words {
 }
 /// What happened, in one envelope.
 pub mod event {
+    pub mod calls;
+    pub mod catalogue;
     pub mod condition;
     pub mod draft;
     pub mod envelope;
+    pub mod fact;
+    pub mod failed;
     pub mod gather;
+    pub mod input;
     pub mod intent;
     pub mod process;
+    pub mod raw;
+    pub mod remark;
     pub mod rest;
     pub mod run;
+    pub mod set;
+    pub mod spec;
+    pub mod told;
+    pub mod turn;
 }
 /// What runs in the background, and who may take how much of the machine.
 pub mod tasks {

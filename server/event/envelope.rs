@@ -1,5 +1,5 @@
 //! The event: what happened, in the one envelope that everything inside thinkd speaks.
-//! Every kind of event is made by a constructor (`event/draft.rs`), so that its tags and payload are decided in one place.
+//! What an event says is a fact (`event/fact.rs`), which reads and writes its tags and payload.
 //! Position and time are not: the store stamps `seq`, `ts` and, where none was given, the id.
 
 use std::fmt;
@@ -129,50 +129,9 @@ impl Event {
         visibility(self.modality, &self.meta.tags)
     }
 
-    /// The event from outside that it goes back to, as far as it says: itself, if it is one.
-    pub fn root(&self) -> Option<Seq> {
-        // What a client writes into a payload says nothing about it.
-        let outside = self.has(tag::INPUT) || self.has(tag::ANSWER);
-        if outside { Some(self.seq) } else { self.payload.get("root").and_then(Value::as_i64) }
-    }
-
     /// Whether it starts a turn of its thread.
     pub fn wakes(&self) -> bool {
         wakes(self.modality, &self.meta.tags)
-    }
-
-    /// The tokens that a model call used, in and out, as its record says.
-    pub fn tokens(&self) -> u64 {
-        let usage = |key| self.payload.get("usage").and_then(|usage| usage.get(key)).and_then(Value::as_u64);
-        usage("input_tokens").unwrap_or(0) + usage("output_tokens").unwrap_or(0)
-    }
-
-    /// Whether it asks for the end of the turn of this number.
-    pub fn cancels(&self, turn: u64) -> bool {
-        self.has(tag::CANCEL) && self.turn() == Some(turn)
-    }
-
-    /// Whether it ends its thread.
-    pub fn ends_thread(&self) -> bool {
-        self.ended_as().is_some()
-    }
-
-    /// The status with which it ends its thread, if it does.
-    pub fn ended_as(&self) -> Option<&str> {
-        let change = self.payload.get("change").filter(|_| self.has("set:thread"))?;
-        change.get("status").and_then(Value::as_str)
-    }
-
-    /// Whether the thread woke itself, or only what it tried did: a thought, a message to itself, the end of a wait that is of no use.
-    pub fn is_from_itself(&self) -> bool {
-        let from = || self.payload.get("from").and_then(Value::as_str);
-        let own = self.has(tag::MESSAGE) && from() == Some(self.thread.as_str());
-        own || self.has(tag::THOUGHT) || (self.has(tag::OVERRULES) && !self.has(tag::TIMER))
-    }
-
-    /// Whether it came from outside the mind: a client's input, a trigger, an answer, the clock.
-    pub fn is_from_outside(&self) -> bool {
-        self.has(tag::INPUT) || self.has(tag::ANSWER) || self.has(tag::TIMER)
     }
 }
 

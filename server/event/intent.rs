@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::draft::Draft;
-use super::envelope::{Event, tag};
 use crate::words::id::{Name, ThreadId};
 
 /// See the module.
@@ -72,21 +71,7 @@ pub enum Operation {
     Wait,
 }
 
-impl Event {
-    /// What its turn intends since this result.
-    pub fn intent(&self) -> Option<Intent> {
-        let intent = self.payload.get("intent").filter(|_| self.has(tag::RESULT))?;
-        Intent::deserialize(intent).ok()
-    }
-}
-
 impl Draft {
-    /// What its turn will intend when this is stored.
-    pub fn preview_intent(&self) -> Option<Intent> {
-        let intent = self.payload.get("intent").filter(|_| self.has(tag::RESULT))?;
-        Intent::deserialize(intent).ok()
-    }
-
     /// The result, with what its turn intends since, and how many messages that makes.
     #[must_use]
     pub fn intending(self, intent: Option<Value>, sent: u64) -> Self {

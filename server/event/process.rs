@@ -1,16 +1,14 @@
-//! Events of threads as processes: messages from one to another, contacts, waiting, timers, and what the core tells a thread of
-//! its own acts. Feedback is written twice: as an element, which models read, and as fields, which clients read.
+//! Threads as processes, in the words that their facts are made of: who woke one, for whom it waits, what it watches for, and how the core
+//! tells it something. Feedback is written twice: as an element, which models read, and as fields, which clients read.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::condition::Condition;
 use super::draft::{Draft, tags};
 use super::envelope::{Event, Modality, Payload, Source, tag};
-use super::gather::Part;
-use crate::words::id::{Name, Seq, ThreadId};
+use crate::words::id::ThreadId;
 use crate::words::time::Timestamp;
 
 /// Who woke a thread, as far as it matters to one that waits.
@@ -58,6 +56,29 @@ pub enum Feedback {
 }
 
 impl Feedback {
+    /// Every one of them.
+    pub(super) const ALL: [Self; 14] = [
+        Self::Spawned,
+        Self::Ended,
+        Self::Stuck,
+        Self::Archived,
+        Self::Resumed,
+        Self::Cleared,
+        Self::TimerSet,
+        Self::Timer,
+        Self::PlanComplete,
+        Self::WatchRaised,
+        Self::WatchSet,
+        Self::WatchClosed,
+        Self::Gathered,
+        Self::Error,
+    ];
+
+    /// The one of this tag.
+    pub fn parse(tag: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|what| what.as_str() == tag)
+    }
+
     /// The element's name and the event's tag.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -81,10 +102,10 @@ impl Feedback {
 
 /// What a model writes to the log of another thread or its own has this in common with what the core writes: it is data. So
 /// attributes and text are escaped, always.
-struct Element<'a> {
-    name: &'a str,
-    attributes: &'a [(&'a str, Value)],
-    text: &'a str,
+pub(super) struct Element<'a> {
+    pub name: &'a str,
+    pub attributes: &'a [(&'a str, Value)],
+    pub text: &'a str,
 }
 
 impl fmt::Display for Element<'_> {
@@ -217,27 +238,6 @@ impl Watch {
     }
 }
 
-impl Event {
-    /// The subthread of a gathering whose end it tells, or that it cannot go on.
-    pub fn part(&self) -> Option<Part> {
-        let is_told = self.has(tag::THREAD_ENDED) || self.has(tag::THREAD_STUCK);
-        let part = self.payload.get("gather").filter(|_| is_told && self.source == Source::System)?;
-        Part::deserialize(part).ok()
-    }
-
-    /// What it means to a thread that waits; `None` when it wakes nobody.
-    pub fn waking(&self) -> Option<Waking> {
-        if !self.wakes() {
-            return None;
-        }
-        let outside = self.has(tag::INPUT) || self.has(tag::ANSWER);
-        // What a client writes into a payload says nothing about who it is.
-        let from = self.payload.get("from").and_then(Value::as_str).filter(|_| !outside);
-        let by = from.and_then(|from| ThreadId::parse(from).ok());
-        Some(Waking { by, outside, overrules: self.has(tag::OVERRULES) })
-    }
-}
-
 /// How a thread ended, for those who knew it.
 #[derive(Debug, Clone, Copy)]
 pub struct Ending<'a> {
@@ -252,12 +252,6 @@ pub struct Ending<'a> {
 }
 
 impl Draft {
-    /// A message from one thread to another (or the same). Who it is from is decided by the core alone.
-    pub fn message(to: &ThreadId, from: &ThreadId, text: &str) -> Self {
-        let payload = json!({ "text": text, "from": from });
-        Self::new(to, Source::Internal, Modality::Text, tags([tag::MESSAGE, &format!("from:{from}")]), payload)
-    }
-
     /// What the core tells a thread: as an element, and as fields.
     pub fn feedback(
         thread: &ThreadId,
@@ -279,130 +273,6 @@ impl Draft {
             Some(turn) => draft.payload("turn", turn),
             None => draft,
         }
-    }
-
-    /// A primitive failed: with what the caller wrote, a code, and what to do.
-    pub fn thread_error(thread: &ThreadId, turn: Option<u64>, given: &str, code: ErrorCode, message: &str) -> Self {
-        let attributes =
-            [("unknown_id", Value::from(given)), ("code", code.as_str().into()), ("message", message.into())];
-        Self::feedback(thread, turn, Feedback::Error, &attributes, "")
-    }
-
-    /// A thread is created. Of two who create the same one at once, one is refused.
-    pub fn created(thread: &ThreadId, settings: &Value) -> Self {
-        let draft = Self::changed(thread, "thread", thread.as_str(), json!({ "settings": settings }));
-        draft.only_if(Condition::NewThread)
-    }
-
-    /// A thread has a contact from now on, or knows something else of it. What is said of it has its length by this.
-    pub fn contact(thread: &ThreadId, name: &Name, target: &ThreadId, description: &str) -> Self {
-        let change = json!({ "thread": target, "description": described(description) });
-        Self::changed(thread, "contact", name.as_str(), change)
-    }
-
-    /// A subthread was created; told in its parent.
-    pub fn spawned(parent: &ThreadId, turn: Option<u64>, child: &ThreadId, contact: Option<&Name>) -> Self {
-        let contact = contact.map_or(Value::Null, |name| name.as_str().into());
-        let attributes =
-            [("assigned_id", Value::from(child.as_str())), ("parent_id", parent.as_str().into()), ("contact", contact)];
-        // It would live on below one that nobody ends any more.
-        Self::feedback(parent, turn, Feedback::Spawned, &attributes, "").only_if(Condition::NotEnded)
-    }
-
-    /// A subthread that was put aside is at work again: it is aside no more, and its parent is told.
-    pub fn resumed(thread: &ThreadId, parent: Option<&ThreadId>) -> Vec<Self> {
-        let told = |parent: &ThreadId| {
-            Self::feedback(parent, None, Feedback::Resumed, &[("id", Value::from(thread.as_str()))], "")
-        };
-        let changed = Self::changed(thread, "thread", thread.as_str(), json!({ "archived": false }));
-        std::iter::once(changed).chain(parent.map(told)).collect()
-    }
-
-    /// A thread has ended; told to one who knew it. Wakes.
-    pub fn ended(to: &ThreadId, ending: &Ending<'_>) -> Self {
-        let Ending { thread, status, reason, last } = *ending;
-        let attributes = [("id", Value::from(thread.as_str())), ("status", status.into()), ("reason", reason.into())];
-        // A thread that ends with its reason and nothing else has said that once.
-        let said = if last == reason { "" } else { last };
-        let draft = Self::feedback(to, None, Feedback::Ended, &attributes, said).payload("from", thread.as_str());
-        let draft = if last.is_empty() { draft } else { draft.payload("content", last) };
-        draft.tagged([format!("from:{thread}")])
-    }
-
-    /// A thread cannot go on; told to one who depends on it. Wakes.
-    pub fn stuck(to: &ThreadId, thread: &ThreadId, reason: &str) -> Self {
-        let attributes = [("id", Value::from(thread.as_str())), ("reason", reason.into())];
-        let draft = Self::feedback(to, None, Feedback::Stuck, &attributes, "");
-        draft.payload("from", thread.as_str()).tagged([format!("from:{thread}")])
-    }
-
-    /// The same, as one of several that its parent gathers.
-    #[must_use]
-    pub fn counted(self, part: &Part) -> Self {
-        self.payload("gather", serde_json::to_value(part).unwrap_or_default())
-    }
-
-    /// The same, whose text leaves what the thread came to for later: it is told with what the others did.
-    #[must_use]
-    pub fn brief(self) -> Self {
-        let what = if self.has(tag::THREAD_STUCK) { Feedback::Stuck } else { Feedback::Ended };
-        let attributes = ["id", "status"].map(|name| (name, self.payload.get(name).cloned().unwrap_or_default()));
-        let text = Element { name: what.as_str(), attributes: &attributes, text: "" }.to_string();
-        self.payload("text", text)
-    }
-
-    /// The same, waking nobody.
-    #[must_use]
-    pub fn silent(self) -> Self {
-        self.tagged([tag::PART])
-    }
-
-    /// A timer is due. Wakes. It ends the timer, so that of several servers one fires it.
-    pub fn timer(thread: &ThreadId, timer: &str, note: &str, due: Timestamp) -> Self {
-        let attributes = [("id", Value::from(timer)), ("due", due.to_string().into())];
-        let draft = Self::feedback(thread, None, Feedback::Timer, &attributes, note).payload("timer", timer);
-        draft.only_if(Condition::TimerStands { name: timer.to_owned(), due })
-    }
-
-    /// The timer that ends a wait, if it has a limit.
-    pub fn wait_limit(thread: &ThreadId, waiting: &Waiting) -> Option<Self> {
-        let whom = waiting.name.as_deref().unwrap_or("anybody");
-        let change = json!({ "due": waiting.until?, "note": format!("nothing came from {whom} in time") });
-        Some(Self::changed(thread, "timer", WAIT, change))
-    }
-
-    /// The same, ending whatever wait the thread is in.
-    #[must_use]
-    pub fn overruling(self) -> Self {
-        self.tagged([tag::OVERRULES])
-    }
-
-    /// The same, with the event from outside that it goes back to (its root), where others go by that: what a call used, what a
-    /// thread was made for, what wakes another thread, or this one later. One that says so already keeps it.
-    #[must_use]
-    pub fn rooted(self, root: Option<Seq>) -> Self {
-        let Some(root) = root.filter(|_| !self.payload.contains_key("root")) else { return self };
-        let any = |tags: &[&str]| tags.iter().any(|tag| self.has(tag));
-        let begins = self.has(tag::TURN) && self.has(tag::STARTED);
-        let calls = || self.tags.iter().any(|tag| tag.starts_with("call:"));
-        let wakes = || any(&[tag::MESSAGE, tag::THREAD_ENDED, tag::THREAD_STUCK, "set:timer"]);
-        let makes = || {
-            let change = self.payload.get("change").filter(|_| self.has("set:thread"));
-            self.has(Feedback::Spawned.as_str()) || change.is_some_and(|change| change.get("settings").is_some())
-        };
-        if begins || calls() || wakes() || makes() { self.payload("root", root) } else { self }
-    }
-
-    /// The same, with a member more.
-    #[must_use]
-    pub fn with(self, key: &str, value: impl Into<Value>) -> Self {
-        self.payload(key, value)
-    }
-
-    /// The same, of this turn.
-    #[must_use]
-    pub fn of_turn(self, turn: u64) -> Self {
-        self.payload("turn", turn)
     }
 }
 

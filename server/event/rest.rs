@@ -1,10 +1,11 @@
 //! What is left to do where a thread has ended: too much for one append. A timer of the thread stands for it, with a note.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::draft::Draft;
 use super::envelope::Event;
+use super::fact::Fact;
+use super::set::{Change, Set, Timer};
 use crate::words::id::{self, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -43,10 +44,12 @@ impl Rest {
 impl Event {
     /// Its thread has ended, and not all that follows is done: until when somebody sees to the rest, and what it is.
     pub fn rest_of_end(&self) -> Option<(Timestamp, Rest)> {
-        let is = self.has("set:timer") && self.payload.get("key").and_then(Value::as_str) == Some(ENDING);
-        let change = self.payload.get("change").filter(|_| is)?;
-        let due = Timestamp::deserialize(change.get("due")?).ok()?;
-        Some((due, Rest::of(change.get("note").and_then(Value::as_str).unwrap_or_default())))
+        match self.fact() {
+            Fact::Set(Set { key: ENDING, change: Change::Timer(Some(timer)), .. }) => {
+                Some((timer.due, Rest::of(&timer.note)))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -55,8 +58,8 @@ impl Draft {
     /// has to. `None`: all is done.
     pub fn rest_of_end(thread: &ThreadId, rest: Option<(Timestamp, &Rest)>) -> Self {
         let note = |rest| serde_json::to_string(rest).unwrap_or_default();
-        let change = rest.map(|(due, rest)| json!({ "due": due, "note": note(rest) }));
-        Self::changed(thread, "timer", ENDING, change.unwrap_or(Value::Null))
+        let timer = rest.map(|(due, rest)| Timer { due, note: note(rest) });
+        Self::set(thread, ENDING, Change::Timer(timer))
     }
 
     /// The word of a thread's end, stored once for each who is told: by its id.

@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::draft::{Draft, tags};
-use super::envelope::{Event, Modality, Payload, Source, tag};
+use super::envelope::{Modality, Source, tag};
+use super::failed::Failed;
+use super::raw::Raw;
+use super::spec::{Member, Spec, TEXT};
 use crate::words::failure::{Failure, Who};
 use crate::words::id::{Name, ThreadId};
 
@@ -54,17 +57,305 @@ impl RunOutcome {
     }
 }
 
-impl Held {
-    /// The value of a payload's member, or of `<member>_blob`.
-    pub fn of(payload: &Payload, member: &str) -> Option<Self> {
-        let blob = payload.get(&format!("{member}_blob"));
-        let sha256 = blob.and_then(|blob| blob.get("blob")).and_then(Value::as_str).map(str::to_owned);
+/// What a run says of itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RunFact<'a> {
+    /// The run.
+    pub run: &'a str,
+    /// Its pipeline.
+    pub pipeline: &'a str,
+    /// What.
+    pub what: RunNews<'a>,
+}
+
+/// See `RunFact`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RunNews<'a> {
+    /// It begins.
+    Started {
+        /// Its input.
+        input: Option<Slot<'a>>,
+        /// Who started it, when known.
+        user: Option<&'a str>,
+    },
+    /// It is taken up again.
+    Resumed {
+        /// For the so-manieth time.
+        time: u64,
+    },
+    /// Somebody wants it to end.
+    Cancel {
+        /// Who, when known.
+        user: Option<&'a str>,
+    },
+    /// It has ended.
+    Ended {
+        /// `done`, `failed` or `cancelled`.
+        outcome: &'a str,
+        /// What came of it.
+        output: Option<Slot<'a>>,
+        /// Why it failed.
+        failure: Option<&'a Value>,
+    },
+}
+
+/// What a node of a run says of itself. That it failed is a failure (`event/failed.rs`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NodeFact<'a> {
+    /// The run.
+    pub run: &'a str,
+    /// Its pipeline.
+    pub pipeline: &'a str,
+    /// The node.
+    pub node: &'a str,
+    /// Its place in the run.
+    pub place: &'a str,
+    /// What.
+    pub what: NodeNews<'a>,
+}
+
+/// See `NodeFact`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NodeNews<'a> {
+    /// Its body begins.
+    Started,
+    /// It has its value.
+    Recorded {
+        /// What its record is compared by; none in logs from before that.
+        call: NodeCall<'a>,
+        /// The value.
+        value: Option<Slot<'a>>,
+    },
+    /// It has a value that is not recorded.
+    Passed,
+    /// It came to no value, and the run went on.
+    Abandoned {
+        /// Which call had the place.
+        call: NodeCall<'a>,
+    },
+}
+
+/// What the record of a node is compared by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NodeCall<'a> {
+    /// A hash of each argument.
+    pub arguments: Option<&'a Value>,
+    /// The node's version.
+    pub version: Option<u64>,
+}
+
+/// A value in a payload, borrowed: see `Held`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Slot<'a> {
+    /// The value.
+    Here(&'a Value),
+    /// The blob that has it.
+    Blob {
+        /// SHA-256 of its JSON text.
+        sha256: &'a str,
+        /// The length of that.
+        bytes: u64,
+    },
+}
+
+impl<'a> Slot<'a> {
+    fn of(raw: Raw<'a>, member: &str) -> Option<Self> {
+        let blob = raw.get(&format!("{member}_blob"));
+        let sha256 = blob.and_then(|blob| blob.get("blob")).and_then(Value::as_str);
         let bytes = blob.and_then(|blob| blob.get("bytes")).and_then(Value::as_u64);
         match sha256.zip(bytes) {
             Some((sha256, bytes)) => Some(Self::Blob { sha256, bytes }),
-            None => payload.get(member).cloned().map(Self::Here),
+            None => raw.get(member).map(Self::Here),
         }
     }
+
+    /// The same, for keeping.
+    pub fn to_held(self) -> Held {
+        match self {
+            Self::Here(value) => Held::Here(value.clone()),
+            Self::Blob { sha256, bytes } => Held::Blob { sha256: sha256.to_owned(), bytes },
+        }
+    }
+}
+
+impl<'a> From<&'a Held> for Slot<'a> {
+    fn from(held: &'a Held) -> Self {
+        match held {
+            Held::Here(value) => Self::Here(value),
+            Held::Blob { sha256, bytes } => Self::Blob { sha256, bytes: *bytes },
+        }
+    }
+}
+
+const RUN: Member = ("run", "string", "the run");
+const PIPELINE: Member = ("pipeline", "string", "its pipeline");
+const NODE_NAME: Member = ("node", "string", "the node");
+const PLACE: Member = ("place", "string", "its place in the run");
+const USER: Member = ("user?", "string", "who, when known");
+const ARGUMENTS: Member = ("arguments?", "unknown", "a hash of each argument");
+const VERSION: Member = ("version?", "number", "the node's version");
+
+pub(super) const STARTED: Spec = Spec {
+    name: "run-started",
+    about: "A run of a pipeline begins, in a thread of its own; the event has the run's id.",
+    tags: &["run", "started", "pipeline:<name>"],
+    members: &[
+        TEXT,
+        RUN,
+        PIPELINE,
+        ("input?", "unknown", "its input"),
+        ("input_blob?", "object", "the blob that has a large input"),
+        USER,
+    ],
+    open: false,
+};
+pub(super) const RESUMED: Spec = Spec {
+    name: "run-resumed",
+    about: "A run is taken up again where it was.",
+    tags: &["run", "resumed", "pipeline:<name>"],
+    members: &[TEXT, RUN, PIPELINE],
+    open: false,
+};
+pub(super) const CANCEL: Spec = Spec {
+    name: "run-cancel",
+    about: "Somebody wants a run to end.",
+    tags: &["run", "cancel", "pipeline:<name>"],
+    members: &[TEXT, RUN, PIPELINE, USER],
+    open: false,
+};
+pub(super) const ENDED: Spec = Spec {
+    name: "run-ended",
+    about: "A run has ended, and its thread with it.",
+    tags: &["run", "ended", "pipeline:<name>", "done|failed|cancelled"],
+    members: &[
+        TEXT,
+        RUN,
+        PIPELINE,
+        ("outcome", "\"done\" | \"failed\" | \"cancelled\"", "how"),
+        ("output?", "unknown", "what came of it"),
+        ("output_blob?", "object", "the blob that has a large output"),
+        ("failure?", "object", "why it failed: kind, text, retryable, detail"),
+    ],
+    open: false,
+};
+pub(super) const NODE_STARTED: Spec = Spec {
+    name: "node-started",
+    about: "The body of a node begins.",
+    tags: &["node", "started", "pipeline:<name>"],
+    members: &[TEXT, RUN, PIPELINE, NODE_NAME, PLACE],
+    open: false,
+};
+pub(super) const NODE_FINISHED: Spec = Spec {
+    name: "node-finished",
+    about: "A node has its value: this is the record that a run which is taken up again answers from.",
+    tags: &["node", "finished", "pipeline:<name>"],
+    members: &[
+        TEXT,
+        RUN,
+        PIPELINE,
+        NODE_NAME,
+        PLACE,
+        ARGUMENTS,
+        VERSION,
+        ("value?", "unknown", "the value"),
+        ("value_blob?", "object", "the blob that has a large value"),
+        ("transient?", "boolean", "the value is not recorded"),
+    ],
+    open: false,
+};
+pub(super) const NODE_ABANDONED: Spec = Spec {
+    name: "node-abandoned",
+    about: "A node came to no value, and its run went on.",
+    tags: &["node", "abandoned", "pipeline:<name>"],
+    members: &[TEXT, RUN, PIPELINE, NODE_NAME, PLACE, ARGUMENTS, VERSION],
+    open: false,
+};
+
+impl<'a> RunFact<'a> {
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        let what = match raw.tags.get(1)?.as_str() {
+            tag::STARTED => RunNews::Started { input: Slot::of(raw, "input"), user: raw.text("user") },
+            tag::RESUMED => RunNews::Resumed { time: time_in(raw.said("text")) },
+            tag::CANCEL => RunNews::Cancel { user: raw.text("user") },
+            tag::ENDED => RunNews::Ended {
+                outcome: raw.said("outcome"),
+                output: Slot::of(raw, "output"),
+                failure: raw.get("failure"),
+            },
+            _ => return None,
+        };
+        Some(Self { run: raw.said("run"), pipeline: raw.value("pipeline:")?, what })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let Self { run, pipeline, what } = self;
+        let of_run = |source, word, text| draft(thread, source, [tag::RUN, word], (run, pipeline), text);
+        match what {
+            RunNews::Started { input, user } => {
+                let draft = of_run(Source::User, tag::STARTED, format!("{pipeline} started"));
+                draft.slot("input", input).payload_some("user", user)
+            }
+            RunNews::Resumed { time } => {
+                of_run(Source::Internal, tag::RESUMED, format!("{pipeline} goes on where it was ({time})"))
+            }
+            RunNews::Cancel { user } => {
+                let draft = of_run(Source::User, tag::CANCEL, format!("{pipeline} is to be cancelled"));
+                draft.payload_some("user", user)
+            }
+            RunNews::Ended { outcome, output, failure } => {
+                let draft = of_run(Source::Internal, tag::ENDED, format!("{pipeline} ended: {outcome}"));
+                let draft = draft.tagged([outcome]).payload("outcome", outcome).slot("output", output);
+                draft.payload_some("failure", failure.cloned())
+            }
+        }
+    }
+
+    /// Which run it is, if its names can be read.
+    pub fn key(&self) -> Option<RunKey> {
+        Some(RunKey { id: Uuid::parse_str(self.run).ok()?, pipeline: Name::parse(self.pipeline).ok()? })
+    }
+}
+
+/// How often a run was taken up again stands in its text alone.
+fn time_in(text: &str) -> u64 {
+    let number = text.rsplit('(').next().and_then(|rest| rest.strip_suffix(')'));
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+impl<'a> NodeFact<'a> {
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        let call = NodeCall { arguments: raw.get("arguments"), version: raw.count("version") };
+        let what = match raw.tags.get(1)?.as_str() {
+            tag::STARTED => NodeNews::Started,
+            tag::FINISHED if raw.get("transient").is_some() => NodeNews::Passed,
+            tag::FINISHED => NodeNews::Recorded { call, value: Slot::of(raw, "value") },
+            tag::ABANDONED => NodeNews::Abandoned { call },
+            _ => return None,
+        };
+        let (run, pipeline) = (raw.said("run"), raw.value("pipeline:")?);
+        Some(Self { run, pipeline, node: raw.said("node"), place: raw.said("place"), what })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let Self { run, pipeline, node, place, what } = self;
+        let of_node = |word: &'static str| {
+            let draft = draft(thread, Source::Internal, [tag::NODE, word], (run, pipeline), format!("{node} {word}"));
+            draft.payload("node", node).payload("place", place)
+        };
+        match what {
+            NodeNews::Started => of_node(tag::STARTED),
+            NodeNews::Recorded { call, value } => of_node(tag::FINISHED).call(call).slot("value", value),
+            NodeNews::Passed => of_node(tag::FINISHED).payload("transient", true),
+            NodeNews::Abandoned { call } => of_node(tag::ABANDONED).call(call),
+        }
+    }
+}
+
+fn draft(thread: &ThreadId, source: Source, what: [&str; 2], of: (&str, &str), text: String) -> Draft {
+    let (run, pipeline) = of;
+    let tags = tags([what[0], what[1], &format!("pipeline:{pipeline}")]);
+    let payload = json!({ "text": text, "run": run, "pipeline": pipeline });
+    Draft::new(thread, source, Modality::State, tags, payload)
 }
 
 impl RunKey {
@@ -78,105 +369,111 @@ impl RunKey {
         Who::Pipeline(self.pipeline.clone())
     }
 
-    /// The run that begins with this event.
-    pub fn begun_by(event: &Event) -> Option<Self> {
-        let begins = event.has(tag::RUN) && event.has(tag::STARTED);
-        let pipeline = event.tag_value("pipeline:").filter(|_| begins)?;
-        Some(Self { id: event.event_id, pipeline: Name::parse(pipeline).ok()? })
+    fn fact(&self, what: RunNews<'_>) -> Draft {
+        let run = self.id.to_string();
+        RunFact { run: &run, pipeline: self.pipeline.as_str(), what }.encode(&self.thread())
+    }
+
+    fn node(&self, node: &str, place: &str, what: NodeNews<'_>) -> Draft {
+        let run = self.id.to_string();
+        NodeFact { run: &run, pipeline: self.pipeline.as_str(), node, place, what }.encode(&self.thread())
     }
 
     /// It begins. The event has the run's id.
-    pub fn started(&self, input: Held, user: Option<&str>) -> Draft {
-        let draft = self.draft(Source::User, [tag::RUN, tag::STARTED], format!("{} started", self.pipeline));
-        let draft = draft.held("input", input).with_id(self.id);
-        match user {
-            Some(user) => draft.payload("user", user),
-            None => draft,
-        }
+    pub fn started(&self, input: &Held, user: Option<&str>) -> Draft {
+        self.fact(RunNews::Started { input: Some(input.into()), user }).with_id(self.id)
     }
 
     /// It is taken up again, for the so-manieth time.
     pub fn resumed(&self, time: u64) -> Draft {
-        let text = format!("{} goes on where it was ({time})", self.pipeline);
-        self.draft(Source::Internal, [tag::RUN, tag::RESUMED], text)
+        self.fact(RunNews::Resumed { time })
     }
 
     /// Somebody wants it to end.
     pub fn cancel(&self, user: Option<&str>) -> Draft {
-        let draft = self.draft(Source::User, [tag::RUN, tag::CANCEL], format!("{} is to be cancelled", self.pipeline));
-        match user {
-            Some(user) => draft.payload("user", user),
-            None => draft,
-        }
+        self.fact(RunNews::Cancel { user })
     }
 
     /// It ends; a failure is an event of its own before that.
-    pub fn ended(&self, outcome: RunOutcome) -> Vec<Draft> {
+    pub fn ended(&self, outcome: &RunOutcome) -> Vec<Draft> {
         let word = outcome.as_str();
-        let text = format!("{} ended: {word}", self.pipeline);
-        let ended = self.draft(Source::Internal, [tag::RUN, tag::ENDED], text).tagged([word]).payload("outcome", word);
+        let ended = |output, failure| self.fact(RunNews::Ended { outcome: word, output, failure });
         match outcome {
-            RunOutcome::Done(output) => vec![ended.held("output", output)],
-            RunOutcome::Cancelled => vec![ended],
+            RunOutcome::Done(output) => vec![ended(Some(output.into()), None)],
+            RunOutcome::Cancelled => vec![ended(None, None)],
             RunOutcome::Failed(failure) => {
-                let said = Draft::failure(&self.thread(), None, &self.who(), &failure);
-                let (kind, text) = (failure.kind.to_string(), failure.text);
-                let failure =
-                    json!({ "kind": kind, "text": text, "retryable": failure.retryable, "detail": failure.detail });
-                vec![said.payload("run", self.id.to_string()), ended.payload("failure", failure)]
+                let (who, run) = (self.who(), self.id.to_string());
+                let failed = Failed { run: Some(&run), ..Failed::of(who.by(), failure) };
+                let value = failed.problem.to_value();
+                vec![failed.encode(&self.thread()), ended(None, Some(&value))]
             }
         }
     }
 
     /// A node's body begins.
     pub fn node_started(&self, node: &str, place: &str) -> Draft {
-        let draft = self.draft(Source::Internal, [tag::NODE, tag::STARTED], format!("{node} started"));
-        draft.payload("node", node).payload("place", place)
+        self.node(node, place, NodeNews::Started)
     }
 
     /// A node has its value; `arguments` and `version` are what a record is compared by.
-    pub fn node_recorded(&self, node: &str, place: &str, arguments: Value, version: u32, value: Held) -> Draft {
-        self.node_finished(node, place).payload("arguments", arguments).payload("version", version).held("value", value)
+    pub fn node_recorded(&self, node: &str, place: &str, arguments: &Value, version: u32, value: &Held) -> Draft {
+        let call = NodeCall { arguments: Some(arguments), version: Some(version.into()) };
+        self.node(node, place, NodeNews::Recorded { call, value: Some(value.into()) })
     }
 
     /// A node that asked not to be recorded has its value.
     pub fn node_passed(&self, node: &str, place: &str) -> Draft {
-        self.node_finished(node, place).payload("transient", true)
-    }
-
-    fn node_finished(&self, node: &str, place: &str) -> Draft {
-        let draft = self.draft(Source::Internal, [tag::NODE, tag::FINISHED], format!("{node} finished"));
-        draft.payload("node", node).payload("place", place)
+        self.node(node, place, NodeNews::Passed)
     }
 
     /// A node came to no value, and the run went on: which call had the place.
-    pub fn node_abandoned(&self, node: &str, place: &str, arguments: Value, version: u32) -> Draft {
-        let draft = self.draft(Source::Internal, [tag::NODE, tag::ABANDONED], format!("{node} abandoned"));
-        let draft = draft.payload("node", node).payload("place", place);
-        draft.payload("arguments", arguments).payload("version", version)
+    pub fn node_abandoned(&self, node: &str, place: &str, arguments: &Value, version: u32) -> Draft {
+        let call = NodeCall { arguments: Some(arguments), version: Some(version.into()) };
+        self.node(node, place, NodeNews::Abandoned { call })
     }
 
     /// A node failed.
     pub fn node_failed(&self, node: &str, place: &str, failure: &Failure) -> Draft {
-        let draft = Draft::failure(&self.thread(), None, &self.who(), failure).tagged([tag::NODE, tag::FAILED]);
-        draft.payload("run", self.id.to_string()).payload("node", node).payload("place", place)
-    }
-
-    fn draft(&self, source: Source, what: [&str; 2], text: String) -> Draft {
-        let tags = tags([what[0], what[1], &format!("pipeline:{}", self.pipeline)]);
-        let payload = json!({ "text": text, "run": self.id, "pipeline": self.pipeline });
-        Draft::new(&self.thread(), source, Modality::State, tags, payload)
+        let (who, run) = (self.who(), self.id.to_string());
+        Failed { run: Some(&run), node: Some((node, place)), ..Failed::of(who.by(), failure) }.encode(&self.thread())
     }
 }
 
 impl Draft {
-    fn held(self, member: &str, held: Held) -> Self {
-        match held {
-            Held::Here(value) => self.payload(member, value),
-            Held::Blob { sha256, bytes } => {
+    fn slot(self, member: &str, slot: Option<Slot<'_>>) -> Self {
+        match slot {
+            None => self,
+            Some(Slot::Here(value)) => self.payload(member, value.clone()),
+            Some(Slot::Blob { sha256, bytes }) => {
                 let blob = json!({ "blob": sha256, "mime": "application/json", "bytes": bytes });
                 self.payload(&format!("{member}_blob"), blob)
             }
         }
     }
+
+    fn call(self, call: NodeCall<'_>) -> Self {
+        self.payload_some("arguments", call.arguments.cloned()).payload_some("version", call.version)
+    }
+}
+
+/// One of each, for the documents and the tests.
+pub(super) fn examples(failure: &Failure) -> Vec<Draft> {
+    let Ok(pipeline) = Name::parse("summary") else { return Vec::new() };
+    let run = RunKey { id: Uuid::from_u128(0x0193_b6c2_7c2e_7aaa_8000_0123_4567_89ab), pipeline };
+    let (held, arguments) = (Held::Here(json!({ "thread": "main" })), json!(["2c26b46b"]));
+    let blob =
+        Held::Blob { sha256: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae".into(), bytes: 90_000 };
+    let mut drafts = vec![run.started(&held, Some("ada")), run.resumed(2), run.cancel(None)];
+    drafts.extend(run.ended(&RunOutcome::Done(held.clone())));
+    drafts.extend(run.ended(&RunOutcome::Failed(failure.clone())));
+    drafts.extend(run.ended(&RunOutcome::Cancelled));
+    drafts.extend([
+        run.node_started("digest", "2"),
+        run.node_recorded("digest", "2", &arguments, 1, &held),
+        run.node_recorded("read", "1", &arguments, 1, &blob),
+        run.node_passed("join", "3"),
+        run.node_abandoned("digest", "2", &arguments, 1),
+        run.node_failed("digest", "2", failure),
+    ]);
+    drafts
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::event::draft::{Call, DEPTH_MAX, Draft, is_within_depth};
+use crate::event::calls::Call;
+use crate::event::draft::{DEPTH_MAX, Draft, is_within_depth};
 use crate::log::store::Blob;
 use crate::model::provider::ToolCall;
 use crate::tools::tool::{self, Desk, Effect, Output, Toolbox};

@@ -17,8 +17,8 @@ use uuid::Uuid;
 use super::past::Past;
 use super::registry::Limits;
 use crate::event::draft::{DEPTH_MAX, Draft, is_within_depth};
-use crate::event::envelope::tag;
-use crate::event::run::{Held, RunKey};
+use crate::event::fact::Fact;
+use crate::event::run::{Held, NodeFact, NodeNews, RunKey, Slot};
 use crate::log::store::{self, Blob, Store};
 use crate::mind::scribe::{Lost, Scribe};
 use crate::words::failure::{Failure, FailureKind};
@@ -180,22 +180,25 @@ impl JournalStore for Ledger {
         let values = &self.0.values;
         let event = self.found(values.store.event(&values.space, id).await).await;
         let Some(event) = event else { return Ok(None) };
-        let node = event.payload.get("node").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let Fact::Node(NodeFact { node, what, .. }) = event.fact() else { return Ok(None) };
+        let (call, held, abandoned) = match what {
+            NodeNews::Recorded { call, value } => (call, value.map(Slot::to_held), false),
+            NodeNews::Abandoned { call } => (call, None, true),
+            NodeNews::Started | NodeNews::Passed => return Ok(None),
+        };
         // Events of before arguments were recorded have none: the journal refuses them by name.
-        let arguments = event.payload.get("arguments").map(Arguments::deserialize).transpose()?;
-        let version = event.payload.get("version").and_then(Value::as_u64).and_then(|version| version.try_into().ok());
-        let held = Held::of(&event.payload, "value").unwrap_or(Held::Here(Value::Null));
-        let value = self.found(values.load(held).await).await;
-        let (place, version, abandoned) = (place.to_owned(), version.unwrap_or(1), event.has(tag::ABANDONED));
-        Ok(Some(Record { place, node, arguments, version, value, abandoned }))
+        let arguments = call.arguments.map(Arguments::deserialize).transpose()?;
+        let version = call.version.and_then(|version| version.try_into().ok()).unwrap_or(1);
+        let value = self.found(values.load(held.unwrap_or(Held::Here(Value::Null))).await).await;
+        Ok(Some(Record { place: place.to_owned(), node: node.to_owned(), arguments, version, value, abandoned }))
     }
 
     async fn keep(&self, _: &str, record: Record) -> io::Result<()> {
         let (id, arguments) = (id::fresh(), serde_json::to_value(&record.arguments)?);
         let Record { place, node, version, value, abandoned, .. } = record;
         let draft = match abandoned {
-            true => self.0.run.node_abandoned(&node, &place, arguments, version),
-            false => self.0.run.node_recorded(&node, &place, arguments, version, self.hold(value).await?),
+            true => self.0.run.node_abandoned(&node, &place, &arguments, version),
+            false => self.0.run.node_recorded(&node, &place, &arguments, version, &self.hold(value).await?),
         };
         self.write(draft.with_id(id)).await;
         self.records().insert(place, id);

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::event::envelope::{Event, tag};
-use crate::event::run::{Held, RunKey};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::run::{Held, NodeNews, RunKey, RunNews, Slot};
 use crate::words::time::Timestamp;
 
 /// A run so far.
@@ -34,36 +35,37 @@ pub struct Past {
 impl Past {
     /// Takes in the next event.
     pub fn apply(&mut self, event: &Event) {
-        match () {
-            () if event.has(tag::RUN) && event.has(tag::STARTED) => {
-                let input = Held::of(&event.payload, "input").unwrap_or(Held::Here(Value::Null));
-                self.started = RunKey::begun_by(event).map(|key| (key, input));
-                return;
-            }
-            () if event.has(tag::RUN) && event.has(tag::CANCEL) => {
-                self.cancel = true;
-                return;
-            }
-            () if event.has(tag::RUN) && event.has(tag::RESUMED) => {
-                self.resumed += 1;
-                self.spent += self.worked();
-                self.work = None;
-            }
-            () if event.has(tag::NODE) && event.has(tag::STARTED) => self.nodes += 1,
-            () if event.has(tag::NODE) && (event.has(tag::FINISHED) || event.has(tag::ABANDONED)) => self.record(event),
-            () => {}
+        match event.fact() {
+            Fact::Run(run) => match run.what {
+                RunNews::Started { input, .. } => {
+                    let input = input.map_or(Held::Here(Value::Null), Slot::to_held);
+                    self.started = event.begins_run().map(|key| (key, input));
+                    return;
+                }
+                RunNews::Cancel { .. } => {
+                    self.cancel = true;
+                    return;
+                }
+                RunNews::Resumed { .. } => {
+                    self.resumed += 1;
+                    self.spent += self.worked();
+                    self.work = None;
+                }
+                RunNews::Ended { .. } => {}
+            },
+            Fact::Node(node) => match node.what {
+                NodeNews::Started => self.nodes += 1,
+                // The last one counts: it is what later nodes saw.
+                NodeNews::Recorded { .. } | NodeNews::Abandoned { .. } => {
+                    self.records.insert(node.place.to_owned(), event.event_id);
+                }
+                NodeNews::Passed => {}
+            },
+            // Signs of work, whatever they say: calls to models, failures of nodes.
+            _ => {}
         }
         self.begun = true;
         self.work = Some((self.work.map_or(event.ts, |(since, _)| since), event.ts));
-    }
-
-    fn record(&mut self, event: &Event) {
-        if event.payload.contains_key("transient") {
-            return;
-        }
-        let place = event.payload.get("place").and_then(Value::as_str).unwrap_or_default();
-        // The last one counts: it is what later nodes saw.
-        self.records.insert(place.to_owned(), event.event_id);
     }
 
     fn worked(&self) -> i64 {

@@ -12,6 +12,7 @@ use super::output::{complain, print, say};
 use super::settings::{self, Flags, Invalid, Loaded, Settings};
 use crate::edge::http::openapi;
 use crate::edge::websocket::asyncapi;
+use crate::event::catalogue;
 use crate::pipelines::registry::Pipelines;
 
 mod chat;
@@ -73,6 +74,12 @@ enum Command {
     Openapi,
     /// Print the contract of the socket (AsyncAPI, YAML)
     Asyncapi,
+    /// Print what events say, kind by kind (Markdown)
+    Facts {
+        /// As types for clients instead
+        #[arg(long)]
+        typescript: bool,
+    },
 }
 
 /// Reads the command line and does what it says; a server it starts has these pipelines.
@@ -113,6 +120,8 @@ fn dispatch(line: Line, pipelines: Pipelines) -> anyhow::Result<()> {
         Command::Restore { file } => wait_for(store::restore(&settings, &file)),
         Command::Openapi => Ok(print(&openapi::document())?),
         Command::Asyncapi => Ok(print(&asyncapi::document())?),
+        Command::Facts { typescript: false } => Ok(print(&catalogue::markdown())?),
+        Command::Facts { typescript: true } => Ok(print(&catalogue::typescript())?),
     }
 }
 

@@ -15,7 +15,8 @@ use super::operate::too_many_threads;
 use super::runner::{Looked, TRIES, looked};
 use crate::event::condition::Condition;
 use crate::event::envelope::{Event, tag};
-use crate::event::run::{Held, RunKey, RunOutcome};
+use crate::event::fact::Fact;
+use crate::event::run::{Held, RunFact, RunKey, RunNews, RunOutcome};
 use crate::log::query::{Query, Show};
 use crate::log::store::{self, Append, Appended, Fence, Status, ThreadRow};
 use crate::mind::scribe::{Lost, Scribe};
@@ -78,7 +79,7 @@ impl Runtime {
             NotKept::Unfit(why) => Refused::Unprocessable(why),
             NotKept::Store(error) => Refused::Store(error),
         })?;
-        let started = key.started(input, user.as_deref()).only_if(self.room_in_space());
+        let started = key.started(&input, user.as_deref()).only_if(self.room_in_space());
         let placed = match self.0.store.append(Append::free(&space, vec![started])).await {
             Ok(Appended::Stored(placed)) => placed,
             Ok(Appended::Stale) => return Err(Refused::Unprocessable("the run was dropped by the store".into())),
@@ -95,7 +96,7 @@ impl Runtime {
     /// A run of this pipeline.
     pub async fn run(&self, space: &Space, pipeline: &Name, id: Uuid) -> Result<Run, Refused> {
         let started = self.0.store.event(space, id).await?;
-        let found = started.and_then(|event| Some((RunKey::begun_by(&event)?, event)));
+        let found = started.and_then(|event| Some((event.begins_run()?, event)));
         let (key, started) = found
             .filter(|(key, _)| key.pipeline == *pipeline)
             .ok_or_else(|| Refused::NotFound(format!("run {id} of the pipeline {pipeline}")))?;
@@ -119,9 +120,9 @@ impl Runtime {
             let full = events.len() == SCAN as usize;
             for event in events {
                 query.before = Some(event.seq);
-                if event.has(tag::ENDED) {
+                if matches!(event.fact(), Fact::Run(RunFact { what: RunNews::Ended { .. }, .. })) {
                     ended.insert(event.thread.clone(), event);
-                } else if let Some(key) = RunKey::begun_by(&event).filter(|key| key.pipeline == *pipeline) {
+                } else if let Some(key) = event.begins_run().filter(|key| key.pipeline == *pipeline) {
                     runs.push(Run { ended: ended.remove(&key.thread()), key, started: event });
                     if runs.len() == limit {
                         return Ok((self.with_ends(space, runs).await?, query.before));
@@ -153,7 +154,7 @@ impl Runtime {
             Some(id) => self.0.store.event(space, id).await?,
             None => None,
         };
-        let key = begun.and_then(|event| RunKey::begun_by(&event));
+        let key = begun.and_then(|event| event.begins_run());
         let key = key.ok_or_else(|| Refused::NotFound(format!("run {thread}")))?;
         self.0.store.append(Append::free(space, vec![key.cancel(user)])).await?;
         self.stop_turn(space, thread, Why::Cancel);
@@ -307,7 +308,7 @@ async fn close(key: &RunKey, ledger: &Ledger, outcome: RunOutcome) -> Result<Sta
         RunOutcome::Failed(_) => Status::Failed,
         RunOutcome::Cancelled => Status::Stopped,
     };
-    ledger.close(key.ended(outcome)).await?;
+    ledger.close(key.ended(&outcome)).await?;
     metrics::counter!("thinkd_pipeline_runs_total", &labels).increment(1);
     Ok(status)
 }

@@ -30,9 +30,10 @@ pub enum FailureKind {
     Internal,
 }
 
-impl fmt::Display for FailureKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl FailureKind {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
             Self::Timeout => "timeout",
             Self::Model => "model",
             Self::Tool => "tool",
@@ -42,7 +43,13 @@ impl fmt::Display for FailureKind {
             Self::Node => "node",
             Self::Store => "store",
             Self::Internal => "internal",
-        })
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
@@ -64,12 +71,60 @@ pub enum Who {
 impl fmt::Display for Who {
     /// `decision`, `submodule:<name>`, `tool:<name>`, `pipeline:<name>`, `core`: the tag, and the `module` of call records.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.by().fmt(f)
+    }
+}
+
+/// The same, borrowed from the tag or the record that names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By<'a> {
+    /// The decision of a turn.
+    Decision,
+    /// A submodule, by name.
+    Submodule(&'a str),
+    /// A tool, by the name the model used.
+    Tool(&'a str),
+    /// A pipeline, by name.
+    Pipeline(&'a str),
+    /// The core itself.
+    Core,
+}
+
+impl<'a> By<'a> {
+    /// Reads what `Display` writes.
+    pub fn parse(text: &'a str) -> Option<Self> {
+        match text.split_once(':') {
+            None if text == "decision" => Some(Self::Decision),
+            None if text == "core" => Some(Self::Core),
+            Some(("submodule", name)) => Some(Self::Submodule(name)),
+            Some(("tool", name)) => Some(Self::Tool(name)),
+            Some(("pipeline", name)) => Some(Self::Pipeline(name)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for By<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Decision => f.write_str("decision"),
             Self::Submodule(name) => write!(f, "submodule:{name}"),
             Self::Tool(name) => write!(f, "tool:{name}"),
             Self::Pipeline(name) => write!(f, "pipeline:{name}"),
             Self::Core => f.write_str("core"),
+        }
+    }
+}
+
+impl Who {
+    /// The same, borrowed.
+    pub fn by(&self) -> By<'_> {
+        match self {
+            Self::Decision => By::Decision,
+            Self::Submodule(name) => By::Submodule(name.as_str()),
+            Self::Tool(name) => By::Tool(name),
+            Self::Pipeline(name) => By::Pipeline(name.as_str()),
+            Self::Core => By::Core,
         }
     }
 }

@@ -7,6 +7,7 @@ use thinkd::edge::http::openapi;
 use thinkd::edge::limits::Limits;
 use thinkd::edge::websocket::asyncapi;
 use thinkd::edge::websocket::outgoing::ServerFrame;
+use thinkd::event::catalogue;
 
 use crate::support::*;
 
@@ -23,6 +24,12 @@ fn d4_01_the_asyncapi_document_is_committed_and_fresh() {
 #[test]
 fn the_openapi_document_is_committed_and_fresh() {
     is_fresh("openapi/openapi.json", &openapi::document(), "openapi");
+}
+
+#[test]
+fn the_documents_of_events_are_committed_and_fresh() {
+    is_fresh("docs/events.md", &catalogue::markdown(), "facts");
+    is_fresh("docs/events.d.ts", &catalogue::typescript(), "facts --typescript");
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use thinkd::event::draft::{Call, Draft, When};
+use thinkd::event::calls::Call;
+use thinkd::event::draft::{Draft, When};
 use thinkd::event::envelope::{Event, TurnOutcome};
 use thinkd::mind::turn::{Next, Options, Turn};
 use thinkd::words::budget::Budget;

@@ -19,6 +19,7 @@ mod damage;
 mod dead_tasks;
 mod decision;
 mod doctor;
+mod facts;
 mod failures;
 mod floors;
 mod gathering;

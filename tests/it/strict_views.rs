@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use thinkd::event::draft::{Call, Draft, InputKind, Part, When};
+use thinkd::event::calls::Call;
+use thinkd::event::draft::{Draft, InputKind, Part, When};
 use thinkd::event::envelope::{Event, Payload};
 use thinkd::event::process::Feedback;
 use thinkd::model::prompt::Prompts;

@@ -11,6 +11,7 @@ pub mod answer;
 pub mod app;
 pub mod db;
 pub mod envelope;
+pub mod facts;
 pub mod faults;
 pub mod followers;
 pub mod http;

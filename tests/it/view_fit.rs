@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use thinkd::event::draft::{Call, Draft, InputKind, Part, When};
+use thinkd::event::calls::Call;
+use thinkd::event::draft::{Draft, InputKind, Part, When};
 use thinkd::event::envelope::{Event, Visibility};
 use thinkd::event::process::Feedback;
 use thinkd::log::query::Show;

@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use thinkd::event::draft::{Call, Draft, InputKind, Part, When};
+use thinkd::event::calls::Call;
+use thinkd::event::draft::{Draft, InputKind, Part, When};
 use thinkd::event::envelope::{Event, Modality};
 use thinkd::mind::decision::arriving::Arriving;
 use thinkd::model::prompt::{Prompts, Template};

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use super::{schema, within};
+use super::{facts, schema, within};
 
 /// The client all tests share the settings of; made anew for each, since its connections belong to one runtime.
 pub fn client() -> reqwest::Client {
@@ -70,6 +70,9 @@ pub async fn send(request: reqwest::RequestBuilder) -> Reply {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let reply = Reply { status, headers, body: serde_json::from_slice(&bytes).unwrap_or_default(), text };
         schema::check_answer(&method, &path, status, reply.header("content-type"), &reply.body);
+        if path == "/events" {
+            reply.body["items"].as_array().into_iter().flatten().for_each(facts::check);
+        }
         reply
     })
     .await

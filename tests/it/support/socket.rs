@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
-use super::{PATIENCE, schema, within};
+use super::{PATIENCE, facts, schema, within};
 
 /// One connection.
 pub struct Socket {
@@ -141,6 +141,9 @@ impl Socket {
                 Some(Ok(Message::Text(text))) => {
                     let frame: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("not JSON: {text}"));
                     schema::check_frame(&frame);
+                    if frame["type"] == "event" {
+                        facts::check(&frame["event"]);
+                    }
                     if let Some(taken) = frame["id"].as_str().filter(|_| frame["type"] == "ack") {
                         self.sent.get(taken).into_iter().for_each(schema::check_frame);
                     }

@@ -1,0 +1,448 @@
+//! Calls: a model's, as its record; a tool's, as it is about to run and as it came back; and `reply`, whose result is the answer itself.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use super::draft::{Draft, tags};
+use super::envelope::{Modality, Payload, Source, Visibility, tag};
+use super::failed::Problem;
+use super::raw::Raw;
+use super::spec::{ROOT, Spec, TEXT, TURN};
+use crate::words::failure::{By, Failure, Who};
+use crate::words::id::{Seq, ThreadId};
+
+/// The record of one model call: from it, the call can be rebuilt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record<'a> {
+    /// Who asked.
+    pub module: &'a str,
+    /// All that is recorded.
+    pub record: &'a Payload,
+}
+
+/// How a model call came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallOutcome {
+    /// With an answer.
+    Answered,
+    /// With a failure.
+    Failed,
+    /// It was not made: a budget refused it, or whom it asks is gone.
+    Refused,
+    /// It was stopped with its turn.
+    Stopped,
+}
+
+/// A tool call, as it is about to run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Action<'a> {
+    /// Who made it.
+    pub by: By<'a>,
+    /// The turn.
+    pub turn: u64,
+    /// The tool.
+    pub tool: &'a str,
+    /// The call's id within the thread.
+    pub call_id: &'a str,
+    /// Its arguments, or the text that should have been some.
+    pub arguments: &'a Value,
+    /// What stood where the tool's name should be, if that is none.
+    pub written: Option<&'a str>,
+}
+
+/// What a tool call came back with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome<'a> {
+    /// The submodule that made it; none: the decision.
+    pub voice: Option<&'a str>,
+    /// The turn.
+    pub turn: u64,
+    /// The tool.
+    pub tool: &'a str,
+    /// The call's id within the thread.
+    pub call_id: &'a str,
+    /// How long it ran.
+    pub duration_ms: u64,
+    /// What it came to.
+    pub came: Came<'a>,
+    /// What its turn intends since (`event/intent.rs`).
+    pub intent: Option<&'a Value>,
+    /// How many messages it sent.
+    pub sent: u64,
+}
+
+/// What a tool call came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Came<'a> {
+    /// An output.
+    Output(Cow<'a, Value>),
+    /// A failure.
+    Failed(Problem<'a>),
+}
+
+/// A reply to the user: the result of the tool `reply`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reply<'a> {
+    /// The turn.
+    pub turn: u64,
+    /// The call's id within the thread.
+    pub call_id: &'a str,
+    /// What is said.
+    pub text: &'a str,
+    /// It was cut off.
+    pub is_partial: bool,
+}
+
+pub(super) const RECORD: Spec = Spec {
+    name: "model-call",
+    about: "The record of one model call: from it, GET /prompt-views/{event_id} makes the call again, byte for byte.",
+    tags: &["debug", "call:<module>"],
+    members: &[
+        TEXT,
+        TURN,
+        ("module", "string", "who asked: decision, submodule:<name>, pipeline:<name>"),
+        ("purpose?", "string", "turn, follow-up, answer, decide, repair, or a pipeline's"),
+        ("round?", "number", "which call of its kind in the turn, from 0"),
+        ("outcome?", "\"answered\" | \"failed\" | \"refused\" | \"stopped\"", "how it came out"),
+        ("failure?", "string", "why it failed"),
+        ("finish?", "string", "why the model ended its answer"),
+        ("usage?", "object", "input_tokens, output_tokens, cached_tokens, as far as the provider said"),
+        ("duration_ms?", "number", "how long it took"),
+        ("model?", "string", "the model"),
+        ("parameters?", "object", "how it was asked"),
+        ("request_sha256?", "string", "SHA-256 of the request"),
+        ("view?", "object", "which events and texts the request was made of"),
+        ("calls?", "unknown", "of a decision: the tool calls of its answer; of a submodule: how many"),
+        ("calls_made?", "number", "how many tool calls the answer had, where some were left out"),
+        ("last?", "boolean", "a submodule is done with this"),
+        ROOT,
+    ],
+    open: true,
+};
+pub(super) const ACTION: Spec = Spec {
+    name: "action",
+    about: "A tool call, as it is about to run. `think` and `do_nothing` have none.",
+    tags: &["decision|submodule:<name>", "action", "tool:<name>"],
+    members: &[
+        TEXT,
+        TURN,
+        ("tool", "string", "the tool"),
+        ("call_id", "string", "the call's id within the thread"),
+        ("arguments", "unknown", "its arguments; a text: what should have been JSON"),
+        ("written?", "string", "what stood where the tool's name should be"),
+    ],
+    open: false,
+};
+pub(super) const RESULT: Spec = Spec {
+    name: "result",
+    about: "What a tool call came back with.",
+    tags: &["result", "tool:<name>", "submodule:<name>?"],
+    members: &[
+        TEXT,
+        TURN,
+        ("tool", "string", "the tool"),
+        ("call_id", "string", "the call's id within the thread"),
+        ("output", "unknown", "what it came back with; a large one is cut, with the blob that has it all"),
+        ("duration_ms", "number", "how long it ran"),
+        ("intent?", "object", "what the turn will do when it ends"),
+        ("sent?", "number", "how many messages it sent"),
+    ],
+    open: false,
+};
+pub(super) const RESULT_FAILED: Spec = Spec {
+    name: "result-failed",
+    about: "A tool call that failed.",
+    tags: &["result", "tool:<name>", "submodule:<name>?", "failure", "<kind>"],
+    members: &[
+        TEXT,
+        TURN,
+        ("tool", "string", "the tool"),
+        ("call_id", "string", "the call's id within the thread"),
+        ("kind", "string", "the sort of failure"),
+        ("problem", "object", "kind, text, retryable, detail"),
+        ("duration_ms", "number", "how long it ran"),
+        ("intent?", "object", "what the turn will do when it ends"),
+        ("sent?", "number", "how many messages it sent"),
+    ],
+    open: false,
+};
+pub(super) const REPLY: Spec = Spec {
+    name: "reply",
+    about: "An answer to the user, the result of the tool `reply`.",
+    tags: &["response", "result", "tool:reply", "partial?"],
+    members: &[TEXT, TURN, ("tool", "string", "`reply`"), ("call_id", "string", "the call's id within the thread")],
+    open: false,
+};
+
+impl<'a> Record<'a> {
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        Some(Self { module: raw.value("call:")?, record: raw.payload })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let tags = tags([tag::DEBUG, &format!("call:{}", self.module)]);
+        Draft::new(thread, Source::Internal, Modality::State, tags, self.record.clone().into())
+    }
+
+    fn text(&self, key: &str) -> Option<&'a str> {
+        self.record.get(key)?.as_str()
+    }
+
+    /// Who asked.
+    pub fn by(&self) -> Option<By<'a>> {
+        By::parse(self.module)
+    }
+
+    /// A member of the record.
+    pub fn get(&self, key: &str) -> Option<&'a Value> {
+        self.record.get(key)
+    }
+
+    /// The event from outside that it goes back to.
+    pub fn root(&self) -> Option<Seq> {
+        self.get("root")?.as_i64()
+    }
+
+    /// The submodule that asked, if one did.
+    pub fn voice(&self) -> Option<&'a str> {
+        self.module.strip_prefix("submodule:")
+    }
+
+    /// Why it asked.
+    pub fn purpose(&self) -> &'a str {
+        self.text("purpose").unwrap_or_default()
+    }
+
+    /// How it came out; none: in a way that this build does not know.
+    pub fn outcome(&self) -> Option<CallOutcome> {
+        match self.text("outcome")? {
+            "answered" => Some(CallOutcome::Answered),
+            "failed" => Some(CallOutcome::Failed),
+            "refused" => Some(CallOutcome::Refused),
+            "stopped" => Some(CallOutcome::Stopped),
+            _ => None,
+        }
+    }
+
+    /// Whether a submodule is done with it: a call that was stopped with its turn may be made again.
+    pub fn is_last(&self) -> bool {
+        let last = self.record.get("last").and_then(Value::as_bool).unwrap_or(false);
+        last && self.outcome() != Some(CallOutcome::Stopped)
+    }
+
+    /// The tool calls of a decision's answer.
+    pub fn calls(&self) -> impl Iterator<Item = Asked<'a>> {
+        let calls = self.record.get("calls").and_then(Value::as_array).into_iter().flatten();
+        calls.map(|call| {
+            let text = |key: &str| call.get(key).and_then(Value::as_str);
+            Asked {
+                id: text("id").unwrap_or_default(),
+                tool: text("tool").unwrap_or_default(),
+                written: text("written"),
+                arguments: call.get("arguments"),
+                brings_back: call.get("back").and_then(Value::as_bool).unwrap_or(true),
+            }
+        })
+    }
+
+    /// The tokens it used, in and out, as far as the provider said.
+    pub fn tokens(&self) -> u64 {
+        let usage = |key| self.record.get("usage").and_then(|usage| usage.get(key)).and_then(Value::as_u64);
+        usage("input_tokens").unwrap_or(0) + usage("output_tokens").unwrap_or(0)
+    }
+}
+
+/// A tool call as the record of the answer that made it has it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Asked<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// The tool.
+    pub tool: &'a str,
+    /// What stood where the tool's name should be.
+    pub written: Option<&'a str>,
+    /// Its arguments, unless an action has them.
+    pub arguments: Option<&'a Value>,
+    /// The decision should read what it brings back.
+    pub brings_back: bool,
+}
+
+impl<'a> Action<'a> {
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        Some(Self {
+            by: By::parse(raw.tags.first()?)?,
+            turn: raw.turn()?,
+            tool: raw.value("tool:")?,
+            call_id: raw.said("call_id"),
+            arguments: raw.get("arguments").unwrap_or(&Value::Null),
+            written: raw.text("written"),
+        })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let Self { by, turn, tool, call_id, arguments, written } = self;
+        let text = format!("{tool} {arguments}");
+        let payload = json!({ "text": text, "turn": turn, "tool": tool, "call_id": call_id, "arguments": arguments });
+        let tags = tags([&by.to_string(), tag::ACTION, &format!("tool:{tool}")]);
+        Draft::new(thread, Source::Internal, Modality::Text, tags, payload).payload_some("written", written)
+    }
+
+    pub(super) fn visibility(&self) -> Visibility {
+        of_voice(matches!(self.by, By::Submodule(_)))
+    }
+}
+
+impl<'a> Outcome<'a> {
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        let came = match raw.has(tag::FAILURE) {
+            true => Came::Failed(Problem::of_result(raw)),
+            false => Came::Output(raw.get("output").map_or(Cow::Owned(Value::Null), Cow::Borrowed)),
+        };
+        Some(Self {
+            voice: raw.value("submodule:"),
+            turn: raw.turn()?,
+            tool: raw.value("tool:")?,
+            call_id: raw.said("call_id"),
+            duration_ms: raw.count("duration_ms").unwrap_or(0),
+            came,
+            intent: raw.get("intent"),
+            sent: raw.count("sent").unwrap_or(0),
+        })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let Self { voice, turn, tool, call_id, duration_ms, came, intent, sent } = self;
+        let payload = json!({ "turn": turn, "tool": tool, "call_id": call_id, "duration_ms": duration_ms });
+        let tags = tags([tag::RESULT, &format!("tool:{tool}")]);
+        let draft = Draft::new(thread, Source::Tool, Modality::Text, tags, payload)
+            .tagged(voice.map(|voice| format!("submodule:{voice}")));
+        let draft = match came {
+            Came::Output(output) => {
+                let output = output.into_owned();
+                let text = match &output {
+                    Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                };
+                draft.payload("text", text).payload("output", output)
+            }
+            Came::Failed(problem) => draft
+                .tagged([tag::FAILURE, problem.kind])
+                .payload("text", problem.text)
+                .payload("problem", problem.to_value())
+                .payload("kind", problem.kind),
+        };
+        draft.payload_some("intent", intent.cloned()).payload_some("sent", (sent > 0).then_some(sent))
+    }
+
+    pub(super) fn visibility(&self) -> Visibility {
+        of_voice(self.voice.is_some())
+    }
+}
+
+fn of_voice(is: bool) -> Visibility {
+    if is { Visibility::Voice } else { Visibility::Heard }
+}
+
+impl<'a> Reply<'a> {
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        let (call_id, text) = (raw.said("call_id"), raw.said("text"));
+        Some(Self { turn: raw.turn()?, call_id, text, is_partial: raw.has(tag::PARTIAL) })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let Self { turn, call_id, text, is_partial } = self;
+        let payload = json!({ "text": text, "turn": turn, "call_id": call_id, "tool": "reply" });
+        let tags = tags([tag::RESPONSE, tag::RESULT, "tool:reply"]);
+        Draft::new(thread, Source::Tool, Modality::Text, tags, payload).tagged(is_partial.then_some(tag::PARTIAL))
+    }
+}
+
+/// Which tool call a result belongs to.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The turn it was made in.
+    pub turn: u64,
+    /// Who made it.
+    pub by: &'a Who,
+    /// The tool.
+    pub tool: &'a str,
+    /// The call's id within the thread.
+    pub call_id: &'a str,
+}
+
+impl<'a> Call<'a> {
+    fn came(&self, came: Came<'a>, duration_ms: u64) -> Outcome<'a> {
+        let voice = match self.by {
+            Who::Submodule(name) => Some(name.as_str()),
+            _ => None,
+        };
+        let Self { turn, tool, call_id, .. } = *self;
+        Outcome { voice, turn, tool, call_id, duration_ms, came, intent: None, sent: 0 }
+    }
+}
+
+impl Draft {
+    /// A tool call of the decision or a submodule, as it is about to run.
+    pub fn action(thread: &ThreadId, turn: u64, by: &Who, tool: &str, call_id: &str, arguments: &Value) -> Self {
+        Action { by: by.by(), turn, tool, call_id, arguments, written: None }.encode(thread)
+    }
+
+    /// What a tool call came back with.
+    pub fn result(thread: &ThreadId, call: &Call<'_>, output: Value, duration_ms: u64) -> Self {
+        call.came(Came::Output(Cow::Owned(output)), duration_ms).encode(thread)
+    }
+
+    /// What a tool call failed with: its result, tagged as a failure.
+    pub fn result_failed(thread: &ThreadId, call: &Call<'_>, failure: &Failure, duration_ms: u64) -> Self {
+        call.came(Came::Failed(failure.into()), duration_ms).encode(thread)
+    }
+
+    /// A reply to the user: the result of the tool `reply`. `partial` when it was cut off.
+    pub fn reply(thread: &ThreadId, turn: u64, call_id: &str, text: &str, partial: bool) -> Self {
+        Reply { turn, call_id, text, is_partial: partial }.encode(thread)
+    }
+
+    /// The record of one model call: from it, the call can be rebuilt.
+    pub fn call_record(thread: &ThreadId, turn: u64, module: &Who, record: Value) -> Self {
+        let tags = tags([tag::DEBUG, &format!("call:{module}")]);
+        Self::new(thread, Source::Internal, Modality::State, tags, record)
+            .payload("text", format!("{module} asked the model"))
+            .payload("turn", turn)
+            .payload("module", module.to_string())
+    }
+}
+
+/// One of each, for the documents and the tests.
+pub(super) fn examples(thread: &ThreadId, voice: &Who, failure: &Failure) -> Vec<Draft> {
+    let call = Call { turn: 7, by: &Who::Decision, tool: "send", call_id: "c7.0.0" };
+    let own = Call { turn: 7, by: voice, tool: "state_search", call_id: "critic-7.0.0" };
+    let arguments = json!({ "to": "bob", "text": "hi" });
+    let record = json!({
+        "purpose": "decide", "round": 0, "outcome": "answered", "model": "offline", "last": true, "root": 41,
+        "usage": { "input_tokens": 900, "output_tokens": 20, "cached_tokens": 0 },
+        "calls": [{ "id": "c7.0.0", "tool": "send", "back": true }],
+    });
+    let intent = json!({ "act": "go_on" });
+    let intending = Outcome { intent: Some(&intent), sent: 1, ..call.came(Came::Output(Cow::Owned("sent".into())), 3) };
+    let written = Action {
+        by: By::Decision,
+        turn: 7,
+        tool: "invalid_name",
+        call_id: "c7.0.0",
+        arguments: &arguments,
+        written: Some("to send"),
+    };
+    vec![
+        Draft::call_record(thread, 7, &Who::Decision, record),
+        Draft::action(thread, 7, &Who::Decision, "send", "c7.0.0", &arguments),
+        Draft::action(thread, 7, voice, "state_search", "critic-7.0.0", &json!({ "query": "price" })),
+        written.encode(thread),
+        Draft::result(thread, &call, json!({ "sent": ["main.bob"] }), 3),
+        Draft::result(thread, &own, json!([]), 1),
+        intending.encode(thread),
+        Draft::result_failed(thread, &call, failure, 3),
+        Draft::reply(thread, 7, "c7.0.1", "It costs 12.", false),
+        Draft::reply(thread, 7, "c7.0.1", "It costs", true),
+    ]
+}

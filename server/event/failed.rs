@@ -1,0 +1,211 @@
+//! What went wrong, as events say it: in a thread, at a node of a pipeline, with a client.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use super::draft::{Draft, tags};
+use super::envelope::{Modality, Source, Visibility, tag};
+use super::raw::Raw;
+use super::spec::{Spec, TEXT, TURN_MAYBE};
+use crate::words::failure::{By, Failure, Who};
+use crate::words::id::ThreadId;
+
+/// A failure's own words, wherever it is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problem<'a> {
+    /// The sort of failure.
+    pub kind: &'a str,
+    /// What went wrong, with what, and what to do.
+    pub text: &'a str,
+    /// Whether the same thing may succeed later.
+    pub retryable: bool,
+    /// Further facts.
+    pub detail: Cow<'a, Value>,
+}
+
+/// A failure, in the thread it concerns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failed<'a> {
+    /// Who failed.
+    pub who: By<'a>,
+    /// What went wrong.
+    pub problem: Problem<'a>,
+    /// The turn, if there was one.
+    pub turn: Option<u64>,
+    /// What a model wrote could not be read.
+    pub is_unreadable: bool,
+    /// Of a submodule, after the turn's deadline.
+    pub is_late: bool,
+    /// Of a submodule, when it heard the decision.
+    pub is_follow_up: bool,
+    /// The run of a pipeline that it ends, or of which a node failed.
+    pub run: Option<&'a str>,
+    /// The node that failed, and its place.
+    pub node: Option<(&'a str, &'a str)>,
+}
+
+/// A client frame that was refused, or a client that was lost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClientFailed<'a> {
+    /// What happened.
+    pub text: &'a str,
+    /// Further facts.
+    pub detail: &'a Value,
+}
+
+const KIND: (&str, &str, &str) =
+    ("kind", "string", "timeout, model, tool, interpreter, budget, outcome_unknown, node, store, internal or client");
+const RETRYABLE: (&str, &str, &str) = ("retryable", "boolean", "the same thing may succeed later");
+const DETAIL: (&str, &str, &str) = ("detail", "unknown", "further facts, such as `key`: the setting that limits it");
+
+pub(super) const FAILURE: Spec = Spec {
+    name: "failure",
+    about: "Something went wrong in the thread; the turn may go on.",
+    tags: &[
+        "failure",
+        "<kind>",
+        "decision|submodule:<name>|tool:<name>|pipeline:<name>|core",
+        "unreadable?",
+        "follow-up?",
+        "late?",
+    ],
+    members: &[TEXT, KIND, RETRYABLE, DETAIL, TURN_MAYBE, ("run?", "string", "the run of a pipeline that it ends")],
+    open: false,
+};
+pub(super) const NODE_FAILED: Spec = Spec {
+    name: "node-failed",
+    about: "A node of a pipeline failed.",
+    tags: &["failure", "<kind>", "pipeline:<name>", "node", "failed"],
+    members: &[
+        TEXT,
+        KIND,
+        RETRYABLE,
+        DETAIL,
+        ("run", "string", "the run"),
+        ("node", "string", "the node"),
+        ("place", "string", "its place in the run"),
+    ],
+    open: false,
+};
+pub(super) const CLIENT: Spec = Spec {
+    name: "client-failure",
+    about: "A client's frame was refused, or a client was lost.",
+    tags: &["debug", "failure", "client"],
+    members: &[TEXT, KIND, RETRYABLE, DETAIL],
+    open: false,
+};
+
+impl<'a> From<&'a Failure> for Problem<'a> {
+    fn from(failure: &'a Failure) -> Self {
+        let Failure { kind, text, retryable, detail } = failure;
+        Self { kind: kind.as_str(), text, retryable: *retryable, detail: Cow::Borrowed(detail) }
+    }
+}
+
+impl<'a> Problem<'a> {
+    /// As the result of a tool call has it.
+    pub(super) fn of_result(raw: Raw<'a>) -> Self {
+        let problem = raw.get("problem");
+        let member = |key: &str| problem.and_then(|problem| problem.get(key));
+        Self {
+            kind: raw.said("kind"),
+            text: raw.said("text"),
+            retryable: member("retryable").and_then(Value::as_bool).unwrap_or(false),
+            detail: member("detail").map_or(Cow::Owned(Value::Null), Cow::Borrowed),
+        }
+    }
+
+    /// As a member of a payload.
+    pub fn to_value(&self) -> Value {
+        json!({ "kind": self.kind, "text": self.text, "retryable": self.retryable, "detail": &*self.detail })
+    }
+}
+
+impl<'a> Failed<'a> {
+    /// As somebody's failure, with nothing else known of it.
+    pub(super) fn of(who: By<'a>, failure: &'a Failure) -> Self {
+        let problem = failure.into();
+        let (turn, run, node) = (None, None, None);
+        Self { who, problem, turn, is_unreadable: false, is_late: false, is_follow_up: false, run, node }
+    }
+
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        let who = raw.tags.get(2).and_then(|tag| By::parse(tag))?;
+        let node = || Some((raw.text("node")?, raw.text("place")?));
+        Some(Self {
+            who,
+            problem: Problem {
+                kind: raw.text("kind")?,
+                text: raw.said("text"),
+                retryable: raw.is("retryable"),
+                detail: raw.get("detail").map_or(Cow::Owned(Value::Null), Cow::Borrowed),
+            },
+            turn: raw.turn(),
+            is_unreadable: raw.has(tag::UNREADABLE),
+            is_late: raw.has(tag::LATE),
+            is_follow_up: raw.has(tag::FOLLOW_UP),
+            run: raw.text("run"),
+            node: node().filter(|_| raw.has(tag::NODE)),
+        })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let Self { who, problem, turn, is_unreadable, is_late, is_follow_up, run, node } = self;
+        let tags = tags([tag::FAILURE, problem.kind, &who.to_string()]);
+        Draft::new(thread, Source::System, Modality::Text, tags, problem.to_value())
+            .tagged(is_unreadable.then_some(tag::UNREADABLE))
+            .tagged(is_follow_up.then_some(tag::FOLLOW_UP))
+            .tagged(is_late.then_some(tag::LATE))
+            .tagged(node.map_or(&[][..], |_| &[tag::NODE, tag::FAILED]).iter().copied())
+            .payload_some("turn", turn)
+            .payload_some("run", run)
+            .payload_some("node", node.map(|(node, _)| node))
+            .payload_some("place", node.map(|(_, place)| place))
+    }
+
+    pub(super) fn visibility(&self) -> Visibility {
+        if matches!(self.who, By::Submodule(_)) { Visibility::Voice } else { Visibility::Heard }
+    }
+}
+
+impl<'a> ClientFailed<'a> {
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        Some(Self { text: raw.said("text"), detail: raw.get("detail").unwrap_or(&Value::Null) })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let payload = json!({ "text": self.text, "kind": "client", "retryable": false, "detail": self.detail });
+        let tags = tags([tag::DEBUG, tag::FAILURE, tag::CLIENT]);
+        Draft::new(thread, Source::System, Modality::Text, tags, payload)
+    }
+}
+
+impl Draft {
+    /// A failure, in the thread it concerns.
+    pub fn failure(thread: &ThreadId, turn: Option<u64>, who: &Who, failure: &Failure) -> Self {
+        Failed { turn, ..Failed::of(who.by(), failure) }.encode(thread)
+    }
+
+    /// A client frame that was refused, or a client that was lost: for readers who look for it.
+    pub fn client_failure(thread: &ThreadId, what: &str, detail: Value) -> Self {
+        ClientFailed { text: what, detail: &detail }.encode(thread)
+    }
+}
+
+/// One of each, for the documents and the tests.
+pub(super) fn examples(thread: &ThreadId, voice: &Who, failure: &Failure) -> Vec<Draft> {
+    let node = Failed {
+        run: Some("0193b6c2-7c2e-7aaa-8000-0123456789ab"),
+        node: Some(("digest", "2")),
+        ..Failed::of(By::Pipeline("summary"), failure)
+    };
+    vec![
+        Draft::failure(thread, Some(7), &Who::Decision, failure),
+        Draft::failure(thread, Some(7), voice, failure).when(super::draft::When::FollowUp),
+        Draft::failure(thread, Some(7), voice, failure).when(super::draft::When::Late),
+        Draft::failure(thread, None, &Who::Core, failure).unreadable(),
+        node.encode(thread),
+        Draft::client_failure(thread, "a frame was refused", json!({ "reason": "invalid" })),
+    ]
+}

@@ -1,0 +1,161 @@
+//! What comes from outside: messages, perceptions and triggers.
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::draft::{Draft, InputKind, Part, tags};
+use super::envelope::{Modality, Payload, Source, tag};
+use super::raw::Raw;
+use super::spec::{Spec, TEXT};
+use crate::words::id::{Name, ThreadId};
+
+/// A part of something said or perceived; the last part wakes the thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input<'a> {
+    /// Said or perceived.
+    pub kind: InputKind,
+    /// More parts follow.
+    pub is_part: bool,
+    /// Who sent it, when known.
+    pub user: Option<&'a str>,
+    /// What it carries.
+    pub content: Content<'a>,
+}
+
+/// What a part of an input carries.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Content<'a> {
+    /// Words.
+    Text(&'a str),
+    /// An image or a sound, kept as a blob.
+    Media {
+        /// Image or audio.
+        modality: Modality,
+        /// SHA-256 of the bytes.
+        blob: &'a str,
+        /// The media type.
+        mime: &'a str,
+        /// Size in bytes.
+        bytes: u64,
+    },
+}
+
+/// A named trigger. Its payload is the caller's, so nothing in it is taken for anything else.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trigger<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// All that it brings, `text` and `user` included.
+    pub payload: &'a Payload,
+}
+
+pub(super) const INPUT: Spec = Spec {
+    name: "input",
+    about: "A client said something, or perceived something: one event a part, and the last part wakes the thread.",
+    tags: &["input", "type:message|type:sensory", "part?"],
+    members: &[
+        ("text?", "string", "the words, if it has words"),
+        ("blob?", "string", "SHA-256 of an image's or sound's bytes: GET /blobs/{blob}"),
+        ("mime?", "string", "its media type"),
+        ("bytes?", "number", "its size"),
+        ("user?", "string", "who sent it, when known"),
+    ],
+    open: false,
+};
+
+pub(super) const TRIGGER: Spec = Spec {
+    name: "trigger",
+    about: "Something outside has happened that has a name. The payload is the caller's.",
+    tags: &["input", "type:trigger", "trigger:<name>"],
+    members: &[TEXT, ("user?", "string", "who sent it, when known")],
+    open: true,
+};
+
+impl<'a> Input<'a> {
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        let kind = match raw.value("type:")? {
+            "message" => InputKind::Message,
+            "sensory" => InputKind::Sensory,
+            _ => return None,
+        };
+        let modality = raw.modality;
+        let content = match modality {
+            Modality::Text => Content::Text(raw.said("text")),
+            Modality::Image | Modality::Audio => {
+                let (blob, mime) = (raw.text("blob")?, raw.text("mime")?);
+                Content::Media { modality, blob, mime, bytes: raw.count("bytes").unwrap_or(0) }
+            }
+            Modality::State => return None,
+        };
+        Some(Self { kind, is_part: raw.has(tag::PART), user: raw.text("user"), content })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let kind = match self.kind {
+            InputKind::Message => "type:message",
+            InputKind::Sensory => "type:sensory",
+        };
+        let (modality, payload) = match self.content {
+            Content::Text(text) => (Modality::Text, json!({ "text": text })),
+            Content::Media { modality, blob, mime, bytes } => {
+                (modality, json!({ "blob": blob, "mime": mime, "bytes": bytes }))
+            }
+        };
+        let draft = Draft::new(thread, Source::User, modality, tags([tag::INPUT, kind]), payload);
+        draft.payload_some("user", self.user).tagged(self.is_part.then_some(tag::PART))
+    }
+}
+
+impl<'a> Trigger<'a> {
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        Some(Self { name: raw.value("trigger:")?, payload: raw.payload })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        Draft::new(thread, Source::System, Modality::Text, trigger_tags(self.name), self.payload.clone().into())
+    }
+}
+
+fn trigger_tags(name: &str) -> Vec<String> {
+    tags([tag::INPUT, "type:trigger", &format!("trigger:{name}")])
+}
+
+impl Draft {
+    /// A client's input as events: one a part, in order; the last one carries the given id and wakes the thread,
+    /// earlier ones are tagged `part` and have ids derived from it, so that a retry is recognised as a whole.
+    pub fn input(thread: &ThreadId, kind: InputKind, parts: Vec<Part>, user: Option<&str>, last_id: Uuid) -> Vec<Self> {
+        let last = parts.len().saturating_sub(1);
+        let part = |(index, part): (usize, &Part)| {
+            let content = match part {
+                Part::Text(text) => Content::Text(text),
+                Part::Media { modality, blob, mime, bytes } => {
+                    Content::Media { modality: *modality, blob, mime, bytes: *bytes }
+                }
+            };
+            let is_part = index != last;
+            let id = if is_part { crate::words::id::part_of(last_id, index) } else { last_id };
+            Input { kind, is_part, user, content }.encode(thread).with_id(id)
+        };
+        parts.iter().enumerate().map(part).collect()
+    }
+
+    /// A named trigger. `payload` is the caller's; a `text` is added where it has none.
+    pub fn trigger(thread: &ThreadId, name: &Name, mut payload: Payload, user: Option<&str>) -> Self {
+        payload.entry("text").or_insert_with(|| format!("trigger {name}").into());
+        let draft = Self::new(thread, Source::System, Modality::Text, trigger_tags(name.as_str()), payload.into());
+        draft.payload_some("user", user)
+    }
+}
+
+/// One of each, for the documents and the tests.
+pub(super) fn examples(thread: &ThreadId, name: &Name) -> Vec<Draft> {
+    let blob = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned();
+    let image = Part::Media { modality: Modality::Image, blob, mime: "image/png".into(), bytes: 68 };
+    let parts = vec![Part::Text("What is this?".into()), image];
+    let mut drafts = Draft::input(thread, InputKind::Message, parts, Some("ada"), Uuid::nil());
+    let heard = vec![Part::Text("The door opened.".into())];
+    drafts.extend(Draft::input(thread, InputKind::Sensory, heard, None, Uuid::nil()));
+    let payload = Payload::from_iter([("day".to_owned(), "Monday".into())]);
+    drafts.push(Draft::trigger(thread, name, payload, Some("ada")));
+    drafts
+}

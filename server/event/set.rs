@@ -1,0 +1,440 @@
+//! Changes of what is derived from the log: a thread's settings and end, its contacts, timers, plan; submodules; notes. A change of null is a
+//! removal. One that cannot be read, because a newer build wrote it, is never taken for one.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::condition::Condition;
+use super::draft::{Draft, tags};
+use super::envelope::{Modality, Source, tag};
+use super::gather::Gather;
+use super::process::{WAIT, Waiting, Watch, described};
+use super::raw::Raw;
+use super::spec::{ROOT, Spec, TURN_MAYBE};
+use crate::words::id::{Name, Seq, ThreadId};
+use crate::words::time::Timestamp;
+
+/// A change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Set<'a> {
+    /// Which of its kind.
+    pub key: &'a str,
+    /// What of it.
+    pub change: Change<'a>,
+    /// The turn, of what only turns change.
+    pub turn: Option<u64>,
+    /// The event from outside that it goes back to.
+    pub root: Option<Seq>,
+}
+
+/// What is changed, and to what; `None`: it is gone.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change<'a> {
+    /// A thread: what it was created with, how it ended, where it stands.
+    Thread(Thread<'a>),
+    /// A thread sleeps on.
+    Wait(Wait),
+    /// A thread's plan.
+    Plan(&'a Value),
+    /// A watch.
+    Watch(Option<Watch>),
+    /// A gathering.
+    Gather(Option<Gather>),
+    /// Rare tools that are open to the thread.
+    Tools(Vec<String>),
+    /// A contact.
+    Contact(Option<Contact>),
+    /// A timer.
+    Timer(Option<Timer>),
+    /// A submodule.
+    Submodule(Option<Submodule>),
+    /// A note.
+    Entry(Option<Note>),
+    /// The state of a turn's step.
+    Step(&'a Value),
+    /// `thinkd doctor` tried to write.
+    Doctor(&'a Value),
+    /// Something this build knows, in a form that it does not.
+    Unreadable {
+        /// What.
+        kind: Kind,
+        /// The change.
+        change: &'a Value,
+    },
+}
+
+/// What can be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "see the variants of `Change`")]
+pub enum Kind {
+    Thread,
+    Wait,
+    Plan,
+    Watch,
+    Gather,
+    Tools,
+    Contact,
+    Timer,
+    Submodule,
+    Entry,
+    Step,
+    Doctor,
+}
+
+/// What of a thread is changed: whatever is there.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Thread<'a> {
+    /// How it ended.
+    pub status: Option<&'a str>,
+    /// Why.
+    pub reason: Option<&'a str>,
+    /// What it was created with.
+    pub settings: Option<&'a Value>,
+    /// It was put aside, or is at work again.
+    pub archived: Option<bool>,
+    /// The thread above it from now on; inside `None`: there is none.
+    pub parent: Option<Option<&'a str>>,
+    /// How many watches ended with it.
+    pub watches_removed: Option<u64>,
+}
+
+/// For whom a thread goes on waiting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wait {
+    /// For whom; `None`: in a form that this build does not know, or for nobody.
+    pub waiting: Option<Waiting>,
+    /// What of the log was looked at.
+    pub seen: Option<Seq>,
+}
+
+/// A contact as `connect` wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contact {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What it does, wants and offers.
+    pub description: String,
+}
+
+/// A timer as `set_timer` wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timer {
+    /// When.
+    pub due: Timestamp,
+    /// What for.
+    pub note: String,
+}
+
+/// A submodule as it was created or changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submodule {
+    /// Its prompt.
+    pub prompt: String,
+}
+
+/// A note as `state_put` wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// What.
+    pub content: String,
+    /// Other keys it goes with.
+    pub related_keys: Vec<String>,
+    /// Who wrote it.
+    pub owner: String,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Opened {
+    open: Vec<String>,
+}
+
+const SET_TEXT: (&str, &str, &str) = ("text", "string", "for people");
+const SET_KIND: (&str, &str, &str) = ("kind", "string", "what is changed: the word behind `set:`");
+const KEY: (&str, &str, &str) = ("key", "string", "which of its kind");
+
+macro_rules! spec {
+    ($name:ident, $kind:literal, $about:literal, $change:literal, $means:literal) => {
+        const $name: Spec = Spec {
+            name: concat!("set-", $kind),
+            about: $about,
+            tags: &["state", concat!("set:", $kind)],
+            members: &[SET_TEXT, SET_KIND, KEY, ("change", $change, $means), TURN_MAYBE, ROOT],
+            open: false,
+        };
+    };
+}
+spec!(
+    THREAD,
+    "thread",
+    "A thread was created, has ended, was put aside or got another parent.",
+    "object",
+    "settings; status, reason, watches_removed; archived; parent"
+);
+spec!(WAIT_SPEC, "wait", "A thread sleeps on: what came is not what it waits for.", "object", "waiting, seen");
+spec!(PLAN, "plan", "A thread's plan.", "unknown", "condition, steps, complete");
+spec!(WATCH, "watch", "What a thread watches for.", "object | null", "kind, from, note, raised; null: closed");
+spec!(
+    GATHER_SPEC,
+    "gather",
+    "What a thread sent out together and waits to have back.",
+    "object | null",
+    "total, steps, prompt, results; null: all is told"
+);
+spec!(TOOLS, "tools", "Rare tools are open to the thread from now on.", "object", "open: their names");
+spec!(CONTACT, "contact", "Whom a thread can send to.", "object | null", "thread, description; null: no more");
+spec!(TIMER, "timer", "A timer of a thread.", "object | null", "due, note; null: taken back");
+spec!(SUBMODULE, "submodule", "A submodule of the space.", "object | null", "prompt; null: removed");
+spec!(ENTRY, "entry", "A note of the space.", "object | null", "content, related_keys, owner; null: deleted");
+spec!(STEP, "step", "The state of a turn's step, in sub-steps.", "object", "what is decided so far");
+spec!(DOCTOR, "doctor", "`thinkd doctor` tried to write.", "unknown", "what it tried");
+
+impl Kind {
+    /// Every one of them.
+    pub(super) const ALL: [Self; 12] = [
+        Self::Thread,
+        Self::Wait,
+        Self::Plan,
+        Self::Watch,
+        Self::Gather,
+        Self::Tools,
+        Self::Contact,
+        Self::Timer,
+        Self::Submodule,
+        Self::Entry,
+        Self::Step,
+        Self::Doctor,
+    ];
+
+    /// The word of its tag, behind `set:`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Thread => "thread",
+            Self::Wait => "wait",
+            Self::Plan => "plan",
+            Self::Watch => "watch",
+            Self::Gather => "gather",
+            Self::Tools => "tools",
+            Self::Contact => "contact",
+            Self::Timer => "timer",
+            Self::Submodule => "submodule",
+            Self::Entry => "entry",
+            Self::Step => "step",
+            Self::Doctor => "doctor",
+        }
+    }
+
+    fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
+    pub(super) const fn spec(self) -> &'static Spec {
+        match self {
+            Self::Thread => &THREAD,
+            Self::Wait => &WAIT_SPEC,
+            Self::Plan => &PLAN,
+            Self::Watch => &WATCH,
+            Self::Gather => &GATHER_SPEC,
+            Self::Tools => &TOOLS,
+            Self::Contact => &CONTACT,
+            Self::Timer => &TIMER,
+            Self::Submodule => &SUBMODULE,
+            Self::Entry => &ENTRY,
+            Self::Step => &STEP,
+            Self::Doctor => &DOCTOR,
+        }
+    }
+}
+
+/// What a change says: null is gone. None: it has a form that this build does not know, which is never "gone".
+fn said<T: DeserializeOwned>(change: &Value) -> Option<Option<T>> {
+    if change.is_null() { Some(None) } else { T::deserialize(change).ok().map(Some) }
+}
+
+impl<'a> Change<'a> {
+    fn decode(kind: Kind, change: &'a Value) -> Self {
+        let read = match kind {
+            Kind::Thread => Some(Self::Thread(Thread::decode(change))),
+            Kind::Wait => change.as_object().map(|change| {
+                let waiting = change.get("waiting").and_then(|waiting| Waiting::deserialize(waiting).ok());
+                Self::Wait(Wait { waiting, seen: change.get("seen").and_then(Value::as_i64) })
+            }),
+            Kind::Plan => Some(Self::Plan(change)),
+            Kind::Watch => said(change).map(Self::Watch),
+            Kind::Gather => said(change).map(Self::Gather),
+            Kind::Tools => Opened::deserialize(change).ok().map(|opened| Self::Tools(opened.open)),
+            Kind::Contact => said(change).map(Self::Contact),
+            Kind::Timer => said(change).map(Self::Timer),
+            Kind::Submodule => said(change).map(Self::Submodule),
+            Kind::Entry => said(change).map(Self::Entry),
+            Kind::Step => Some(Self::Step(change)),
+            Kind::Doctor => Some(Self::Doctor(change)),
+        };
+        read.unwrap_or(Self::Unreadable { kind, change })
+    }
+
+    /// What kind of thing is changed.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Thread(_) => Kind::Thread,
+            Self::Wait(_) => Kind::Wait,
+            Self::Plan(_) => Kind::Plan,
+            Self::Watch(_) => Kind::Watch,
+            Self::Gather(_) => Kind::Gather,
+            Self::Tools(_) => Kind::Tools,
+            Self::Contact(_) => Kind::Contact,
+            Self::Timer(_) => Kind::Timer,
+            Self::Submodule(_) => Kind::Submodule,
+            Self::Entry(_) => Kind::Entry,
+            Self::Step(_) => Kind::Step,
+            Self::Doctor(_) => Kind::Doctor,
+            Self::Unreadable { kind, .. } => *kind,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        fn value(of: &impl Serialize) -> Value {
+            serde_json::to_value(of).unwrap_or_default()
+        }
+        match self {
+            Self::Thread(thread) => thread.to_value(),
+            Self::Wait(wait) => json!({ "waiting": wait.waiting, "seen": wait.seen }),
+            Self::Plan(change) | Self::Step(change) | Self::Doctor(change) | Self::Unreadable { change, .. } => {
+                (*change).clone()
+            }
+            Self::Watch(watch) => value(watch),
+            Self::Gather(gather) => value(gather),
+            Self::Tools(open) => json!({ "open": open }),
+            Self::Contact(contact) => value(contact),
+            Self::Timer(timer) => value(timer),
+            Self::Submodule(submodule) => value(submodule),
+            Self::Entry(note) => value(note),
+        }
+    }
+}
+
+impl<'a> Thread<'a> {
+    fn decode(change: &'a Value) -> Self {
+        let text = |key: &str| change.get(key).and_then(Value::as_str);
+        Self {
+            status: text("status"),
+            reason: text("reason"),
+            settings: change.get("settings"),
+            archived: change.get("archived").and_then(Value::as_bool),
+            parent: change.get("parent").map(Value::as_str),
+            watches_removed: change.get("watches_removed").and_then(Value::as_u64),
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        let Self { status, reason, settings, archived, parent, watches_removed } = self;
+        let members = [
+            ("status", status.map(Value::from)),
+            ("reason", reason.map(Value::from)),
+            ("settings", settings.cloned()),
+            ("archived", archived.map(Value::from)),
+            ("parent", parent.map(Value::from)),
+            ("watches_removed", watches_removed.map(Value::from)),
+        ];
+        members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+}
+
+impl<'a> Set<'a> {
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        let kind = Kind::parse(raw.value("set:")?)?;
+        let change = Change::decode(kind, raw.get("change")?);
+        Some(Self { key: raw.text("key")?, change, turn: raw.turn(), root: raw.seq("root") })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let Self { key, change, turn, root } = self;
+        let draft = Draft::changed(thread, change.kind().as_str(), key, change.to_value());
+        draft.payload_some("turn", turn).payload_some("root", root)
+    }
+}
+
+impl Draft {
+    /// A change of something derived from the log. `change` null: it is gone.
+    pub fn changed(thread: &ThreadId, kind: &str, key: &str, change: Value) -> Self {
+        let verb = if change.is_null() { "removed" } else { "set" };
+        let payload = json!({ "text": format!("{kind} {key} {verb}"), "kind": kind, "key": key, "change": change });
+        let tags = tags([tag::STATE, &format!("set:{kind}")]);
+        Self::new(thread, Source::Internal, Modality::State, tags, payload)
+    }
+
+    /// A change.
+    pub fn set(thread: &ThreadId, key: &str, change: Change<'_>) -> Self {
+        Set { key, change, turn: None, root: None }.encode(thread)
+    }
+
+    /// A change of a thread.
+    fn set_thread(thread: &ThreadId, change: Thread<'_>) -> Self {
+        Self::set(thread, thread.as_str(), Change::Thread(change))
+    }
+
+    /// From now on the thread is told of these tools.
+    pub fn tools_opened(thread: &ThreadId, names: &[&str]) -> Self {
+        Self::set(thread, "open", Change::Tools(names.iter().map(|name| (*name).to_owned()).collect()))
+    }
+
+    /// A thread is created. Of two who create the same one at once, one is refused.
+    pub fn created(thread: &ThreadId, settings: &Value) -> Self {
+        let draft = Self::set_thread(thread, Thread { settings: Some(settings), ..Thread::default() });
+        draft.only_if(Condition::NewThread)
+    }
+
+    /// A thread has a contact from now on, or knows something else of it. What is said of it has its length by this.
+    pub fn contact(thread: &ThreadId, name: &Name, target: &ThreadId, description: &str) -> Self {
+        let contact = Contact { thread: target.clone(), description: described(description) };
+        Self::set(thread, name.as_str(), Change::Contact(Some(contact)))
+    }
+
+    /// A subthread that was put aside is at work again: it is aside no more, and its parent is told.
+    pub fn resumed(thread: &ThreadId, parent: Option<&ThreadId>) -> Vec<Self> {
+        let changed = Self::set_thread(thread, Thread { archived: Some(false), ..Thread::default() });
+        std::iter::once(changed).chain(parent.map(|parent| Self::told_resumed(parent, thread))).collect()
+    }
+
+    /// The timer that ends a wait, if it has a limit.
+    pub fn wait_limit(thread: &ThreadId, waiting: &Waiting) -> Option<Self> {
+        let whom = waiting.name.as_deref().unwrap_or("anybody");
+        let timer = Timer { due: waiting.until?, note: format!("nothing came from {whom} in time") };
+        Some(Self::set(thread, WAIT, Change::Timer(Some(timer))))
+    }
+}
+
+/// One of each, for the documents and the tests.
+pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<Draft> {
+    let due = Timestamp::from_micros(1_763_698_300_000_000);
+    let watch = Watch { kind: "type:message".into(), from: None, note: "answer at once".into(), raised: false };
+    let gather = Gather { total: 2, steps: vec!["look".into(), "tell".into()], ..Gather::default() };
+    let note = Note { content: "It costs 12.".into(), related_keys: vec!["shop".into()], owner: "decision".into() };
+    let plan = json!({ "condition": "the price is known", "steps": [], "complete": false });
+    let step = json!({ "sends": [] });
+    let waiting = Waiting { from: Some(child.clone()), until: Some(due), ..Waiting::for_anybody() };
+    let ended =
+        Thread { status: Some("done"), reason: Some("answered"), watches_removed: Some(1), ..Thread::default() };
+    let changed = |key: &str, change| Draft::set(thread, key, change);
+    let mut drafts = vec![
+        Draft::created(child, &json!({ "kind": "process", "spawned_by": thread })).payload("root", 41),
+        Draft::set_thread(child, ended),
+        Draft::set_thread(child, Thread { parent: Some(None), ..Thread::default() }),
+        changed("main", Change::Wait(Wait { waiting: Some(waiting.clone()), seen: Some(51) })),
+        changed("plan", Change::Plan(&plan)),
+        changed("w7-c7.0.0", Change::Watch(Some(watch))),
+        changed("w7-c7.0.0", Change::Watch(None)),
+        changed("g7-c7.0.0", Change::Gather(Some(gather))),
+        Draft::tools_opened(thread, &["fan_out"]),
+        Draft::contact(thread, name, child, "knows prices"),
+        changed(name.as_str(), Change::Contact(None)),
+        changed(name.as_str(), Change::Submodule(Some(Submodule { prompt: "Doubt it.".into() }))),
+        changed("price", Change::Entry(Some(note))),
+        Set { key: "7", change: Change::Step(&step), turn: Some(7), root: None }.encode(thread),
+        changed("write", Change::Doctor(&json!({ "was": "tried" }))),
+    ];
+    drafts.extend(Draft::wait_limit(thread, &waiting).map(|draft| draft.payload("root", 41)));
+    drafts.push(Draft::set(thread, "ending!", Change::Timer(None)));
+    drafts.extend(Draft::resumed(child, None));
+    drafts
+}

@@ -1,0 +1,188 @@
+//! The frame of a turn: its beginning, its end, and the wish that it end.
+
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use super::draft::{Draft, tags};
+use super::envelope::{Modality, Source, TurnOutcome, tag};
+use super::process::Waiting;
+use super::raw::Raw;
+use super::spec::{ROOT, Spec, TEXT, TURN};
+use crate::words::id::{Name, Seq, ThreadId};
+
+/// A turn begins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Started<'a> {
+    /// Its number.
+    pub turn: u64,
+    /// The seqs of all that woke the thread and waited, in order.
+    pub batch: Vec<Seq>,
+    /// The submodules it listens to.
+    pub voices: Vec<&'a str>,
+    /// In sub-steps: the state of the step, with nothing decided.
+    pub step: Option<&'a Value>,
+    /// The timer of the wait that it ends.
+    pub waited: Option<&'a str>,
+    /// The event from outside that it goes back to.
+    pub root: Option<Seq>,
+}
+
+/// A turn ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    /// Its number.
+    pub turn: u64,
+    /// How; none: with a word that this build does not know.
+    pub outcome: Option<TurnOutcome>,
+    /// Where the thread's mailbox now begins.
+    pub handled: Option<Seq>,
+    /// For whom the thread waits from now on.
+    pub wait: Option<Waiting>,
+    /// What of the log whoever ended it had seen.
+    pub seen: Option<Seq>,
+}
+
+/// Somebody wants a turn to end that another server runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cancel {
+    /// Its number.
+    pub turn: u64,
+}
+
+pub(super) const STARTED: Spec = Spec {
+    name: "turn-started",
+    about: "A turn begins: the thread thinks about its batch.",
+    tags: &["turn", "started", "turn:<number>"],
+    members: &[
+        TEXT,
+        TURN,
+        ("batch", "number[]", "the seqs of all that woke the thread and waited"),
+        ("submodules", "string[]", "the submodules it listens to"),
+        ("step?", "object", "in sub-steps: the state of the step"),
+        ("waited?", "string", "the timer of the wait that it ends"),
+        ROOT,
+    ],
+    open: false,
+};
+
+pub(super) const ENDED: Spec = Spec {
+    name: "turn-ended",
+    about: "A turn ends. Everything up to `handled` that woke the thread has had its turn.",
+    tags: &["turn", "ended", "turn:<number>"],
+    members: &[
+        TEXT,
+        TURN,
+        ("outcome", "\"done\" | \"cancelled\" | \"interrupted\" | \"failed\"", "how"),
+        ("handled", "number", "where the thread's mailbox now begins"),
+        ("wait?", "object", "for whom the thread waits: from, name, outside, until, reason"),
+        ("seen?", "number", "the log's end as the thread knew it"),
+    ],
+    open: false,
+};
+
+pub(super) const CANCEL: Spec = Spec {
+    name: "turn-cancel",
+    about: "Somebody wants a turn to end that another server runs.",
+    tags: &["cancel", "turn:<number>"],
+    members: &[TEXT, TURN],
+    open: false,
+};
+
+impl<'a> Started<'a> {
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        Some(Self {
+            turn: raw.turn()?,
+            batch: raw.list("batch").filter_map(Value::as_i64).collect(),
+            voices: raw.list("submodules").filter_map(Value::as_str).collect(),
+            step: raw.get("step"),
+            waited: raw.text("waited"),
+            root: raw.seq("root"),
+        })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let Self { turn, batch, voices, step, waited, root } = self;
+        let text = format!("turn {turn} started");
+        let payload = json!({ "text": text, "turn": turn, "batch": batch, "submodules": voices });
+        let tags = tags([tag::TURN, tag::STARTED, &format!("turn:{turn}")]);
+        let draft = Draft::new(thread, Source::Internal, Modality::State, tags, payload);
+        draft.payload_some("step", step.cloned()).payload_some("waited", waited).payload_some("root", root)
+    }
+}
+
+impl Ended {
+    pub(super) fn decode(raw: Raw<'_>) -> Option<Self> {
+        Some(Self {
+            turn: raw.turn()?,
+            outcome: raw.text("outcome").and_then(TurnOutcome::parse),
+            handled: raw.seq("handled"),
+            wait: raw.get("wait").and_then(|wait| Waiting::deserialize(wait).ok()),
+            seen: raw.seq("seen"),
+        })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let Self { turn, outcome, handled, wait, seen } = self;
+        let outcome = outcome.map_or("unknown", TurnOutcome::as_str);
+        let text = format!("turn {turn} ended: {outcome}");
+        let payload = json!({ "text": text, "turn": turn, "outcome": outcome, "handled": handled });
+        let tags = tags([tag::TURN, tag::ENDED, &format!("turn:{turn}")]);
+        let draft = Draft::new(thread, Source::Internal, Modality::State, tags, payload);
+        let wait = wait.map(|wait| serde_json::to_value(wait).unwrap_or_default());
+        draft.payload_some("wait", wait).payload_some("seen", seen)
+    }
+}
+
+impl Cancel {
+    pub(super) fn decode(raw: Raw<'_>) -> Option<Self> {
+        Some(Self { turn: raw.turn()? })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let Self { turn } = self;
+        let payload = json!({ "text": format!("turn {turn} is to be cancelled"), "turn": turn });
+        Draft::new(thread, Source::User, Modality::State, tags([tag::CANCEL, &format!("turn:{turn}")]), payload)
+    }
+}
+
+impl Draft {
+    /// A turn begins: its number, and its batch: the seqs of all that woke the thread and waited, in order.
+    /// `voices` are the submodules it listens to.
+    pub fn turn_started(thread: &ThreadId, turn: u64, batch: &[Seq], voices: &[Name]) -> Self {
+        let voices = voices.iter().map(Name::as_str).collect();
+        Started { turn, batch: batch.to_vec(), voices, step: None, waited: None, root: None }.encode(thread)
+    }
+
+    /// A turn ends. `handled` is where the thread's mailbox now begins.
+    pub fn turn_ended(thread: &ThreadId, turn: u64, outcome: TurnOutcome, handled: Seq) -> Self {
+        Ended { turn, outcome: Some(outcome), handled: Some(handled), wait: None, seen: None }.encode(thread)
+    }
+
+    /// Somebody wants a turn to end that another server runs.
+    pub fn cancel(thread: &ThreadId, turn: u64) -> Self {
+        Cancel { turn }.encode(thread)
+    }
+}
+
+/// One of each, for the documents and the tests.
+pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
+    let step = json!({ "sends": [] });
+    let started = Started {
+        turn: 7,
+        batch: vec![41, 42],
+        voices: vec!["critic"],
+        step: Some(&step),
+        waited: Some("wait!"),
+        root: Some(41),
+    };
+    let wait = Waiting::for_anybody();
+    let ended =
+        Ended { turn: 7, outcome: Some(TurnOutcome::Done), handled: Some(42), wait: Some(wait), seen: Some(51) };
+    vec![
+        Draft::turn_started(thread, 7, &[41, 42], &[]),
+        started.encode(thread),
+        Draft::turn_ended(thread, 7, TurnOutcome::Done, 42),
+        ended.encode(thread),
+        Draft::cancel(thread, 7),
+    ]
+}

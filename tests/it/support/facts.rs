@@ -1,0 +1,35 @@
+//! What is true of what every event says: this build knows its kind, it is as the documents say, and it is written as it was read.
+
+use serde_json::Value;
+use thinkd::event::envelope::Event;
+use thinkd::event::raw::Raw;
+
+/// What a test writes in the name of a newer build has this text: it need not be known.
+const NEWER: &str = "newer";
+
+/// What is wrong with what an event says; empty when nothing is.
+pub fn faults(event: &Value) -> Vec<String> {
+    if event["payload"]["text"] == NEWER {
+        return Vec::new();
+    }
+    let read: Event = match serde_json::from_value(event.clone()) {
+        Ok(read) => read,
+        Err(error) => return vec![format!("it is no event: {error}")],
+    };
+    let fact = read.fact();
+    let Some(kind) = fact.kind() else { return vec!["it is of no kind that this build knows".to_owned()] };
+    let mut faults = kind.spec().faults(Raw::from(&read));
+    let same = (fact.visibility(), fact.wakes()) == (read.visibility(), read.wakes());
+    faults.extend((!same).then(|| "who sees it, or whether it wakes, is not what its tags say".to_owned()));
+    let again = fact.encode(&read.thread);
+    if (&again.tags, &again.payload) != (&read.meta.tags, &read.payload) {
+        faults.push(format!("it would be written as {:?} {:?}", again.tags, again.payload));
+    }
+    faults
+}
+
+/// Fails if an event says something that this build does not know, or otherwise than the documents say.
+#[track_caller]
+pub fn check(event: &Value) {
+    assert_eq!(faults(event), Vec::<String>::new(), "{event}");
+}
