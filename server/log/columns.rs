@@ -296,12 +296,11 @@ pub(super) type IndexColumns = (i64, String, String, String, String, i16, String
 
 impl Indexed {
     pub fn of(event: &Event) -> Self {
-        let text = event.payload.get("text").and_then(Value::as_str).unwrap_or_default();
         Self {
             seq: event.seq,
             level: event.visibility() as i16,
             marks: marks::of(&event.thread, &event.meta.tags, event.source, event.modality),
-            words: words::of(text),
+            words: words::of(event.text()),
         }
     }
 

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
+use crate::event::fact::Fact;
 use crate::log::query::{self, Query, Show};
 use crate::log::store::{self, Blob, Store};
 use crate::model::prompt::{Prompts, Template};
@@ -20,8 +21,8 @@ use crate::model::provider::{
 };
 use crate::thread::history::{self, Block, Entry, Lengths, Omitted};
 use crate::thread::quota::Purse;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::failure::{By, Failure, FailureKind, Who};
+use crate::words::id::{Name, Seq, Space, ThreadId};
 use crate::words::text::{Text, sha256};
 use recent::Recent;
 
@@ -342,7 +343,10 @@ impl Caller {
 
     /// Makes the view of a recorded call anew. `exact`: its request is, byte for byte, the one that was sent.
     pub async fn rebuild(&self, space: &Space, record: &Event) -> Result<Value, store::Error> {
-        let view = record.payload.get("view").cloned().unwrap_or_default();
+        let (view, call) = match record.fact() {
+            Fact::Call(call) => (call.get("view").cloned().unwrap_or_default(), call),
+            _ => return Ok(Value::Null),
+        };
         let place = Place {
             space: space.clone(),
             thread: record.thread.clone(),
@@ -359,10 +363,10 @@ impl Caller {
         let omitted = Omitted { count: number("omitted"), gap: gap(&view).map(|(_, end)| end) };
         let blocks = self.write(&events, omitted, size("media"), lengths);
         let prepared = self.model.prepare(&self.request(&place, blocks, &question, size("media"), lengths).await?);
-        let exact = record.payload.get("request_sha256").and_then(Value::as_str)
-            == Some(&sha256(prepared.body.as_str().as_bytes()));
+        let exact =
+            call.get("request_sha256").and_then(Value::as_str) == Some(&sha256(prepared.body.as_str().as_bytes()));
         let body: Value = serde_json::from_str(prepared.body.as_str()).unwrap_or_default();
-        let recorded = |key: &str| record.payload.get(key).cloned();
+        let recorded = |key: &str| call.get(key).cloned();
         Ok(json!({
             "call": record.event_id, "thread": record.thread, "module": recorded("module"), "purpose": recorded("purpose"),
             "model": recorded("model"), "usage": recorded("usage"), "exact": exact, "request": body,
@@ -514,8 +518,14 @@ fn gap(view: &Value) -> Option<(Seq, Seq)> {
 
 /// Who made a recorded call.
 fn who(record: &Event) -> Who {
-    let module = record.tag_value("call:").unwrap_or_default();
-    let named = |kind: &str| module.strip_prefix(kind).and_then(|name| crate::words::id::Name::parse(name).ok());
-    let voice = named("submodule:").map(Who::Submodule);
-    voice.or_else(|| named("pipeline:").map(Who::Pipeline)).unwrap_or(Who::Decision)
+    let by = match record.fact() {
+        Fact::Call(call) => call.by(),
+        _ => None,
+    };
+    let who = match by {
+        Some(By::Submodule(name)) => Name::parse(name).map(Who::Submodule).ok(),
+        Some(By::Pipeline(name)) => Name::parse(name).map(Who::Pipeline).ok(),
+        Some(By::Decision | By::Tool(_) | By::Core) | None => None,
+    };
+    who.unwrap_or(Who::Decision)
 }

@@ -10,7 +10,8 @@ use super::action::{self, Asked, Limits};
 use super::call::{Caller, Ended, Look, Place, Question, Scope, Until};
 use super::scribe::{Lost, Scribe};
 use crate::event::draft::{Draft, When};
-use crate::event::envelope::{Event, tag};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
 use crate::log::query::Show;
 use crate::model::prompt::Template;
 use crate::model::provider::{Answer, Tier, ToolChoice};
@@ -226,7 +227,7 @@ fn beyond(limit: u64, left_out: Option<Failure>) -> Failure {
 
 /// How many calls a voice has made since it was asked, from what is in the log.
 fn calls_made(voice: &Voice) -> u64 {
-    voice.own.iter().filter(|event| event.has(tag::ACTION)).count() as u64
+    voice.own.iter().filter(|event| matches!(event.fact(), Fact::Action(_))).count() as u64
 }
 
 fn calls(answer: &Answer, hearing: &Hearing, voice: &Voice, left: u64) -> Vec<Asked> {
@@ -312,13 +313,17 @@ pub async fn dated(caller: &Caller, space: &Space, drafts: Vec<Draft>) -> Vec<Dr
 
 /// The voice whose words these are, unless they are late already.
 fn words_of(draft: &Draft) -> Option<&str> {
-    let other = [tag::DECISION, tag::FAILURE, tag::ACTION, tag::RESULT, tag::DEBUG, tag::LATE];
-    draft.tags.iter().find_map(|tag| tag.strip_prefix("submodule:")).filter(|_| !other.iter().any(|tag| draft.has(tag)))
+    match draft.fact() {
+        Fact::Remark(remark) if !remark.is_late => Some(remark.voice),
+        _ => None,
+    }
 }
 
 /// Whether an event is an action of this voice or its result.
-pub fn is_own(event: &Event, who: &Who) -> bool {
-    (event.has(tag::ACTION) || event.has(tag::RESULT)) && event.has(&who.to_string())
+fn is_own(event: &Event, who: &Who) -> bool {
+    let fact = event.fact();
+    let Who::Submodule(name) = who else { return false };
+    matches!(fact, Fact::Action(_) | Fact::Result(_)) && fact.voice() == Some(name.as_str())
 }
 
 /// What a voice is shown: the log without what any voice said, and all of what the turn is about.

@@ -7,12 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::submodule::is_own;
-use crate::event::envelope::{Event, TurnOutcome, tag};
+use crate::event::calls::{Asked, CallOutcome, Came, Outcome, Record};
+use crate::event::envelope::{Event, TurnOutcome};
+use crate::event::fact::{Fact, intent};
+use crate::event::failed::Failed;
 use crate::event::intent::Intent;
+use crate::event::remark::Decision;
 use crate::thread::settings::{Language, Policy, Settings};
 use crate::words::budget::Budget;
-use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::failure::{By, Failure, FailureKind};
 use crate::words::id::{Name, Seq};
 use step::Step;
 
@@ -218,13 +221,9 @@ impl Turn {
 
     /// The turn that an event began, if it began one.
     pub fn begun_by(event: &Event, options: &Options, budget: &Budget) -> Option<Self> {
-        if !(event.has(tag::TURN) && event.has(tag::STARTED)) {
-            return None;
-        }
-        let list = |key: &str| event.payload.get(key).and_then(Value::as_array).into_iter().flatten();
-        let batch = list("batch").filter_map(Value::as_i64).collect();
-        let voices = list("submodules").filter_map(|name| Name::parse(name.as_str()?).ok()).collect();
-        Some(Self::new(event.turn()?, batch, voices, options, budget))
+        let Fact::TurnStarted(started) = event.fact() else { return None };
+        let voices = started.voices.iter().filter_map(|name| Name::parse(name).ok()).collect();
+        Some(Self::new(started.turn, started.batch, voices, options, budget))
     }
 
     /// Its number.
@@ -304,133 +303,140 @@ impl Turn {
         self.limits.tool_calls
     }
 
-    /// Takes in an event of the thread. What does not belong to this turn changes nothing.
+    /// Takes in an event of the thread. What does not belong to this turn changes nothing; nor does what a submodule says late or beside
+    /// it.
     pub fn apply(&mut self, event: &Event) {
-        // What a client wrote into a payload is not about the turn, whatever it says.
-        let is_beside = event.has(tag::FOLLOW_UP) || event.has(tag::LATE) || event.has(tag::INPUT);
-        if event.turn() != Some(self.number) || is_beside {
+        if event.turn() != Some(self.number) {
             return;
         }
-        if event.has(tag::TURN) {
-            self.over |= event.has(tag::ENDED);
-        } else if event.cancels(self.number) {
-            self.cancelled = true;
-        } else if let Some(module) = event.tag_value("call:") {
-            self.called(module, event);
-        } else if event.has(tag::FAILURE) && !event.has(tag::RESULT) {
-            self.failed(event);
-        } else {
-            self.said(event);
+        let fact = event.fact();
+        match &fact {
+            // What a client wrote into a payload is not about the turn, whatever it says.
+            Fact::Input(_) | Fact::Trigger(_) => {}
+            Fact::TurnStarted(_) | Fact::Remark(_) | Fact::ClientFailure(_) => {}
+            Fact::TurnEnded(_) => self.over = true,
+            Fact::TurnCancel(_) => self.cancelled = true,
+            Fact::Call(record) => self.called(record),
+            Fact::Failure(failed) => self.failed(failed),
+            Fact::Action(_) | Fact::Result(_) | Fact::Unknown(_) if fact.voice().is_some() => {
+                let voice = fact.voice().and_then(|name| Name::parse(name).ok());
+                let own = voice.filter(|_| !matches!(fact, Fact::Unknown(_)));
+                own.into_iter().for_each(|name| self.own.entry(name).or_default().push(event.clone()));
+            }
+            Fact::Decided(_)
+            | Fact::Action(_)
+            | Fact::Result(_)
+            | Fact::Reply(_)
+            | Fact::Message(_)
+            | Fact::Told(_)
+            | Fact::Set(_)
+            | Fact::Run(_)
+            | Fact::Node(_)
+            | Fact::Unknown(_) => self.said(event.seq, &fact),
         }
     }
 
-    fn called(&mut self, module: &str, event: &Event) {
-        let text = |key: &str| event.payload.get(key).and_then(Value::as_str);
-        self.tokens += event.tokens();
-        // A call that was stopped with its turn may be made again.
-        let last =
-            event.payload.get("last").and_then(Value::as_bool).unwrap_or(false) && text("outcome") != Some("stopped");
-        let voice = module.strip_prefix("submodule:").and_then(|name| Name::parse(name).ok());
-        let purpose = text("purpose").unwrap_or_default();
-        match (voice, purpose) {
+    fn called(&mut self, record: &Record<'_>) {
+        self.tokens += record.tokens();
+        let voice = record.voice().and_then(|name| Name::parse(name).ok());
+        match (voice, record.purpose()) {
             (Some(name), "turn") => {
                 let calls = self.voice_calls.entry(name.clone()).or_default();
                 *calls += 1;
                 self.model_calls += u64::from(*calls > 1);
-                if last {
+                if record.is_last() {
                     self.heard.insert(name);
                 }
             }
             (Some(name), "answer") => {
                 self.model_calls += 1;
-                if last && let Some(index) = self.questions.iter().position(|(asked, _)| *asked == name) {
+                if record.is_last()
+                    && let Some(index) = self.questions.iter().position(|(asked, _)| *asked == name)
+                {
                     self.questions.remove(index);
                 }
             }
-            (None, "decide" | "repair") => self.answered(purpose == "repair", event),
+            (None, "decide") => self.answered(false, record),
+            (None, "repair") => self.answered(true, record),
             _ => {}
         }
     }
 
-    fn answered(&mut self, repair: bool, event: &Event) {
+    fn answered(&mut self, repair: bool, record: &Record<'_>) {
         self.model_calls += 1;
         self.repairs += u64::from(repair);
-        if event.payload.get("outcome").and_then(Value::as_str) != Some("answered") {
+        if record.outcome() != Some(CallOutcome::Answered) {
             return;
         }
-        let text = |call: &Value, key: &str| call.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let before = self.tool_calls;
-        let call = |(number, call): (u64, &Value)| Call {
+        let call = |(number, call): (u64, Asked<'_>)| Call {
             pending: Pending {
-                call_id: text(call, "id"),
-                tool: text(call, "tool"),
-                written: call.get("written").and_then(Value::as_str).map(str::to_owned),
-                arguments: call.get("arguments").cloned().unwrap_or_default(),
+                call_id: call.id.to_owned(),
+                tool: call.tool.to_owned(),
+                written: call.written.map(str::to_owned),
+                arguments: call.arguments.cloned().unwrap_or_default(),
                 begun: false,
                 number: before + number,
             },
             done: false,
-            back: call.get("back").and_then(Value::as_bool).unwrap_or(true),
+            back: call.brings_back,
         };
-        let calls = event.payload.get("calls").and_then(Value::as_array).into_iter().flatten();
-        let calls: Vec<Call> = (0..).zip(calls).map(call).collect();
+        let calls: Vec<Call> = (0..).zip(record.calls()).map(call).collect();
         self.tool_calls += calls.len() as u64;
         self.rounds.push(Round { calls, ..Round::default() });
     }
 
-    fn failed(&mut self, event: &Event) {
-        if event.has(tag::UNREADABLE) {
+    fn failed(&mut self, failed: &Failed<'_>) {
+        if failed.is_late || failed.is_follow_up {
+            return;
+        }
+        if failed.is_unreadable {
             self.rounds.iter_mut().last().into_iter().for_each(|round| round.unreadable = true);
-        } else if event.has(&Who::Decision.to_string()) {
-            self.failure = Some(event.text().to_owned());
-        } else if let Some(name) = event.tag_value("submodule:").and_then(|name| Name::parse(name).ok()) {
-            self.heard.insert(name);
+            return;
+        }
+        match failed.who {
+            By::Decision => self.failure = Some(failed.problem.text.to_owned()),
+            By::Submodule(name) => self.heard.extend(Name::parse(name)),
+            By::Tool(_) | By::Pipeline(_) | By::Core => {}
         }
     }
 
-    fn said(&mut self, event: &Event) {
-        if let Some(name) = event.tag_value("submodule:").filter(|_| !event.has(tag::DECISION)) {
-            if let Ok(name) = Name::parse(name)
-                && is_own(event, &Who::Submodule(name.clone()))
-            {
-                self.own.entry(name).or_default().push(event.clone());
+    /// What the decision said and did, and what came of it.
+    fn said(&mut self, seq: Seq, fact: &Fact<'_>) {
+        self.decided.push(seq);
+        if let Fact::Decided(decided) = fact {
+            match decided.what {
+                Decision::Question(name) => {
+                    return self.questions.extend(Name::parse(name).map(|name| (name, seq)));
+                }
+                Decision::Thought => self.thought = true,
+                Decision::NoAction => {}
+                Decision::Said => {
+                    let round = self.rounds.iter_mut().last().into_iter();
+                    round.for_each(|round| round.text = Some(decided.text.to_owned()));
+                }
             }
-            return;
         }
-        self.decided.push(event.seq);
-        if event.has(tag::QUESTION)
-            && let Some(name) = event.tag_value("submodule:").and_then(|name| Name::parse(name).ok())
-        {
-            self.questions.push((name, event.seq));
-            return;
+        if let Fact::Reply(reply) = fact {
+            self.reply = Some(reply.text.to_owned());
         }
-        self.thought |= event.has(tag::THOUGHT);
-        let acts = [tag::ACTION, tag::THOUGHT, tag::NO_ACTION].iter().any(|tag| event.has(tag));
-        if event.has(tag::DECISION) && !acts {
-            self.rounds.iter_mut().last().into_iter().for_each(|round| round.text = Some(event.text().to_owned()));
-        }
-        if event.has(tag::RESPONSE) {
-            self.reply = Some(event.text().to_owned());
-        }
-        if let Some(intent) = event.intent() {
+        if let Some(intent) = intent(fact) {
             self.step.iter_mut().for_each(|step| step.take(&intent));
             self.intents.push(intent);
         }
-        let id = event.payload.get("call_id").and_then(Value::as_str);
-        let Some(call) = self
-            .rounds
-            .iter_mut()
-            .flat_map(|round| &mut round.calls)
-            .find(|call| Some(call.pending.call_id.as_str()) == id)
-        else {
+        let calls = self.rounds.iter_mut().flat_map(|round| &mut round.calls);
+        let Some(call) = fact.call_id().and_then(|id| calls.into_iter().find(|call| call.pending.call_id == id)) else {
             return;
         };
-        if event.has(tag::ACTION) {
-            call.pending.begun = true;
-            call.pending.arguments = event.payload.get("arguments").cloned().unwrap_or_default();
-        } else {
-            call.done = true;
-            call.back |= event.has(tag::FAILURE);
+        match fact {
+            Fact::Action(action) => {
+                call.pending.begun = true;
+                call.pending.arguments = action.arguments.clone();
+            }
+            fact => {
+                call.done = true;
+                call.back |= matches!(fact, Fact::Result(Outcome { came: Came::Failed(_), .. }));
+            }
         }
     }
 

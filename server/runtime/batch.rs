@@ -2,8 +2,10 @@
 
 use super::handle::Runtime;
 use crate::event::draft::Draft;
-use crate::event::envelope::{Event, tag};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
 use crate::event::process::WAIT;
+use crate::event::turn::Started;
 use crate::log::query::{Order, Query, Show};
 use crate::log::store::{self, Status, ThreadRow};
 use crate::mind::turn::Turn;
@@ -15,15 +17,11 @@ use crate::words::id::{Name, Seq, Space};
 /// The beginning of a turn. In sub-steps it has the state of the step, with nothing decided; a turn that ends a wait ends
 /// its time limit, too.
 pub(super) fn opening(row: &ThreadRow, settings: &Settings, number: u64, batch: &[Seq], voices: &[Name]) -> Draft {
-    let started = Draft::turn_started(&row.thread, number, batch, voices);
-    let started = match settings.substeps {
-        true => started.with("step", serde_json::to_value(Step::default()).unwrap_or_default()),
-        false => started,
-    };
-    match row.standing.waiting.as_ref().and_then(|waiting| waiting.until) {
-        Some(_) => started.with("waited", WAIT),
-        None => started,
-    }
+    let step = settings.substeps.then(|| serde_json::to_value(Step::default()).unwrap_or_default());
+    let waited = row.standing.waiting.as_ref().and_then(|waiting| waiting.until).map(|_| WAIT);
+    let voices = voices.iter().map(Name::as_str).collect();
+    let started = Started { turn: number, batch: batch.to_vec(), voices, step: step.as_ref(), waited, root: None };
+    Fact::TurnStarted(started).encode(&row.thread)
 }
 
 /// The event from outside that a batch goes back to: the last one, in the batch or behind what is in it. Where nothing says so,
@@ -97,14 +95,15 @@ impl Runtime {
                 batch.cancel = Some(event);
                 return true;
             }
-            let is_new = event.wakes() || event.has(tag::INPUT) || event.part().is_some();
+            let is_input = event.fact().is_root();
+            let is_new = event.wakes() || is_input || event.part().is_some();
             if !batch.is_cut && (is_new || !batch.events.is_empty()) {
                 if event.is_visible() {
                     shown += 1;
                     least += caller.least(&event);
                 }
                 let fits = shown <= history::BATCH_MAX && least <= caller.batch_bytes();
-                let ends = is_new && (event.wakes() || !event.has(tag::INPUT));
+                let ends = is_new && (event.wakes() || !is_input);
                 batch.events.extend(is_new.then_some(event));
                 whole = if fits && ends { batch.events.len() } else { whole };
                 batch.is_cut = !fits && (whole > 0 || ends);

@@ -17,7 +17,9 @@ use super::runner;
 use super::schedule::Schedule;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::event::envelope::{Event, tag};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::set::{Change, Set};
 use crate::log::feed::Hint;
 use crate::log::query::{Query, Show};
 use crate::log::store::{self, Append, Fence, Status, Store, ThreadRow};
@@ -254,7 +256,7 @@ impl Runtime {
             self.show_end(space, &event.thread, status);
         } else if event.wakes() || event.part().is_some() {
             self.wake(space.clone(), event.thread.clone());
-        } else if event.has("set:timer") {
+        } else if matches!(event.fact(), Fact::Set(Set { change: Change::Timer(_), .. })) {
             self.0.timer_set.notify_one();
         }
         if let Some((due, _)) = event.rest_of_end() {
@@ -295,16 +297,18 @@ impl Runtime {
         let none = || Refused::NotFound(format!("model call behind event {event_id}"));
         let event = self.0.store.event(space, event_id).await?.ok_or_else(none)?;
         let record =
-            if event.tag_value("call:").is_some() { Some(event) } else { self.record_behind(space, &event).await? };
+            if matches!(event.fact(), Fact::Call(_)) { Some(event) } else { self.record_behind(space, &event).await? };
         Ok(self.0.mind.caller.rebuild(space, &record.ok_or_else(none)?).await?)
     }
 
     /// The last call of the event's own module before it.
     pub(super) async fn record_behind(&self, space: &Space, event: &Event) -> Result<Option<Event>, store::Error> {
-        let Some(turn) = event.turn().filter(|_| !event.has(tag::TURN)) else { return Ok(None) };
-        let module = match event.tag_value("submodule:") {
-            Some(name) if !event.has(tag::DECISION) => format!("call:submodule:{name}"),
-            _ => "call:decision".to_owned(),
+        let fact = event.fact();
+        let is_frame = matches!(fact, Fact::TurnStarted(_) | Fact::TurnEnded(_));
+        let Some(turn) = event.turn().filter(|_| !is_frame) else { return Ok(None) };
+        let module = match fact.voice() {
+            Some(name) => format!("call:submodule:{name}"),
+            None => "call:decision".to_owned(),
         };
         let query = Query {
             thread: Some(event.thread.clone()),

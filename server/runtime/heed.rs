@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::handle::Runtime;
-use crate::event::envelope::{Event, tag};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::run::{RunFact, RunNews};
 use crate::log::feed::{Follower, Tail};
 use crate::log::query::{Order, Query, Show};
 use crate::log::store::{self, Shown, ThreadRow};
@@ -71,7 +73,7 @@ fn reason(event: &Event, row: &ThreadRow, policy: Policy) -> Option<Why> {
     if event.thread != row.thread {
         return None;
     }
-    let cancels_run = event.has(tag::RUN) && event.has(tag::CANCEL);
+    let cancels_run = matches!(event.fact(), Fact::Run(RunFact { what: RunNews::Cancel { .. }, .. }));
     if cancels_run || event.cancels(row.turn_at_hand()) || event.ends_thread() {
         return Some(Why::Cancel);
     }

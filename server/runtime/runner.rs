@@ -13,6 +13,8 @@ use super::handle::{Active, Runtime, lock};
 use super::settling::Settled;
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, TurnOutcome};
+use crate::event::fact::Fact;
+use crate::event::turn::Ended;
 use crate::log::feed::Hint;
 use crate::log::store::{self, Append, Fence, Leased, Status, SubmoduleRow, ThreadRow};
 use crate::mind::call::Place;
@@ -374,11 +376,9 @@ impl Runtime {
         upto: Seq,
         mut drafts: Vec<Draft>,
     ) -> Result<Looked, store::Error> {
-        let ended = Draft::turn_ended(&place.thread, place.turn, TurnOutcome::Done, upto).with("seen", row.head);
-        let ended = match &row.standing.waiting {
-            Some(waiting) => ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()),
-            None => ended,
-        };
+        let (outcome, wait) = (Some(TurnOutcome::Done), row.standing.waiting.clone());
+        let ended = Ended { turn: place.turn, outcome, handled: Some(upto), wait, seen: Some(row.head) };
+        let ended = Fact::TurnEnded(ended).encode(&place.thread);
         let status = if row.standing.waiting.is_some() { Status::Waiting } else { Status::Idle };
         // The turn's beginning ended the limit of the wait that goes on.
         let waiting = row.standing.waiting.as_ref();

@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use super::batch::Batch;
 use super::handle::Runtime;
 use crate::event::draft::Draft;
-use crate::event::envelope::{Event, tag};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
 use crate::event::gather::Gather;
 use crate::event::process::{Feedback, GATHER};
+use crate::event::told::News;
 use crate::log::query::Show;
 use crate::log::store::{self, ThreadRow};
 use crate::mind::turn::dismissed;
@@ -136,9 +138,8 @@ fn raise(row: &ThreadRow, turn: u64, batch: &[Event], drafts: &mut Vec<Draft>) {
 /// The time for a gathering is up.
 fn is_overdue(id: &str, batch: &[Event]) -> bool {
     let timer = format!("{GATHER}{id}");
-    batch
-        .iter()
-        .any(|event| event.has(tag::TIMER) && event.payload.get("timer").and_then(Value::as_str) == Some(&timer))
+    let is_it = |news: &News<'_>| matches!(news, News::Timer { timer: due, .. } if *due == timer);
+    batch.iter().any(|event| matches!(event.fact(), Fact::Told(told) if is_it(&told.news)))
 }
 
 fn has_part(id: &str, batch: &[Event]) -> bool {

@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
-use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::batch::PAGE;
@@ -13,6 +12,7 @@ use super::runner::{Looked, looked};
 use crate::event::draft::Draft;
 use crate::event::gather::Gather;
 use crate::event::process::{Ending, ErrorCode};
+use crate::event::set::{self, Change};
 use crate::log::query::Show;
 use crate::log::store::{self, Append, Appended, Fence, Span, Status, ThreadRow, Wait};
 use crate::mind::scribe::Scribe;
@@ -49,8 +49,8 @@ impl Runtime {
 
     /// What is in the mailbox is not what the thread waits for: it sleeps on. If something came meanwhile, it is looked at again.
     pub(super) async fn wait_on(&self, space: &Space, row: &ThreadRow, fence: Fence) -> Result<Looked, store::Error> {
-        let change = json!({ "waiting": row.standing.waiting, "seen": row.head });
-        let draft = Draft::changed(&row.thread, "wait", row.thread.as_str(), change);
+        let wait = set::Wait { waiting: row.standing.waiting.clone(), seen: Some(row.head) };
+        let draft = Draft::set(&row.thread, row.thread.as_str(), Change::Wait(wait));
         let scribe = Scribe::new(self.0.store.clone(), fence, None);
         let slept = looked(scribe.close(vec![draft]).await.map(|_| Status::Waiting))?;
         let queued = self.queued(space, row, self.0.options.queue_max).await?;

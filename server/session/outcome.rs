@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
 use super::follow::{Follow, Seen};
 use super::handle::{Error, Session};
-use crate::event::envelope::{Event, Modality, TurnOutcome, tag};
+use crate::event::envelope::{Event, Modality, TurnOutcome, Visibility, tag};
+use crate::event::fact::Fact;
 use crate::log::query::{Order, Query, Show};
 use crate::log::store::ThreadRow;
 use crate::runtime::runs::Run;
@@ -29,17 +28,14 @@ impl Outcome {
         if event.seq <= seq {
             return;
         }
-        if self.turn.is_none() && event.has(tag::TURN) && event.has(tag::ENDED) {
-            let text = |key| event.payload.get(key).and_then(Value::as_str);
-            let handled = event.payload.get("handled").and_then(Value::as_i64).filter(|handled| *handled >= seq);
-            // What was interrupted is gone on with by the next turn.
-            let ended = text("outcome").and_then(TurnOutcome::parse).filter(|it| *it != TurnOutcome::Interrupted);
-            self.turn = handled.and(ended);
-        }
-        if event.has(tag::RESPONSE) {
-            self.responses.push(event.into_owned());
-        } else if event.has(tag::FAILURE) && !event.has(tag::DEBUG) {
-            self.failures.push(event.into_owned());
+        match event.fact() {
+            Fact::TurnEnded(ended) if self.turn.is_none() && ended.handled.is_some_and(|handled| handled >= seq) => {
+                // What was interrupted is gone on with by the next turn.
+                self.turn = ended.outcome.filter(|outcome| *outcome != TurnOutcome::Interrupted);
+            }
+            Fact::Reply(_) => self.responses.push(event.into_owned()),
+            fact if fact.is_failure() => self.failures.push(event.into_owned()),
+            _ => {}
         }
     }
 }
@@ -63,7 +59,7 @@ impl Session {
             for told in &events {
                 let event = told.event()?;
                 last = event.seq;
-                turned |= event.modality == Modality::State && !event.has(tag::DEBUG);
+                turned |= event.visibility() == Visibility::State;
                 outcome.take(event, seq);
             }
             if done.is_none() && turned {

@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::event::envelope::{Event, Modality, tag};
+use crate::event::envelope::{Event, Modality};
+use crate::event::fact::{Fact, Kind};
+use crate::event::input::{Content, Input};
 use crate::log::query::{Order, Query, Show};
 use crate::log::store::ThreadRow;
 use crate::model::prompt::Prompts;
@@ -187,9 +188,10 @@ pub struct Entry {
 impl Entry {
     /// Writes an event, shortened where it is too long.
     pub fn of(event: &Event, lengths: Lengths, prompts: &Prompts) -> Self {
-        let (line, around) = line(event, lengths, prompts);
-        let wakes = event.wakes();
-        Self { seq: event.seq, wakes, arrives: wakes && !event.has(tag::THOUGHT), line, around, media: blob(event) }
+        let fact = event.fact();
+        let (line, around) = line(event, &fact, lengths, prompts);
+        let (wakes, thought) = (event.wakes(), fact.kind() == Some(Kind::Thought));
+        Self { seq: event.seq, wakes, arrives: wakes && !thought, line, around, media: blob(&fact) }
     }
 
     /// How many bytes of a view it takes.
@@ -253,12 +255,17 @@ pub fn joined(entries: &[Arc<Entry>], omitted: Omitted, media: usize, prompts: &
     blocks
 }
 
-fn blob(event: &Event) -> Option<(String, String)> {
-    if !matches!(event.modality, Modality::Image | Modality::Audio) {
-        return None;
+/// Hash and type of the image or sound that an event carries, of what a newer build wrote, too.
+fn blob(fact: &Fact<'_>) -> Option<(String, String)> {
+    match fact {
+        Fact::Input(Input { content: Content::Media { blob, mime, .. }, .. }) => {
+            Some(((*blob).to_owned(), (*mime).to_owned()))
+        }
+        Fact::Unknown(raw) if matches!(raw.modality, Modality::Image | Modality::Audio) => {
+            Some((raw.text("blob")?.to_owned(), raw.text("mime")?.to_owned()))
+        }
+        _ => None,
     }
-    let field = |key| event.payload.get(key).and_then(Value::as_str).map(str::to_owned);
-    Some((field("blob")?, field("mime")?))
 }
 
 /// Positions as views name them: `#41, #42`.

@@ -1,235 +1,209 @@
 //! How events change rows: the one fold behind threads, submodules and state entries, live and in `thinkd rebuild`.
-//! Pure; where rows are kept is the store's business.
+//! Pure; where rows are kept is the store's business. A new kind of fact is decided about here before it compiles.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::event::envelope::{Event, TurnOutcome, Visibility, tag};
-use crate::event::process::{Feedback, Waiting};
+use crate::event::calls::{CallOutcome, Record};
+use crate::event::envelope::{Event, TurnOutcome, Visibility};
+use crate::event::fact::Fact;
+use crate::event::process::Waiting;
+use crate::event::run::{RunFact, RunNews};
+use crate::event::set::{self, Set};
+use crate::event::told::{News, Told};
+use crate::event::turn;
 use crate::log::change::{Change, Spent, ThreadChange};
-use crate::log::standing::{Adopted, Member, Waits};
+use crate::log::standing::{Adopted, Waits};
 use crate::log::store::Status;
 use crate::words::id::{Name, Seq, ThreadId};
-use crate::words::time::Timestamp;
 
 /// What an event does to its thread's row and to other rows.
 pub fn project(event: &Event) -> (ThreadChange, Option<Change>) {
-    let visibility = event.visibility();
+    let (fact, visibility, own) = (event.fact(), event.visibility(), &event.thread);
     let mut thread = ThreadChange {
         woken: event.wakes().then_some(event.seq),
         visible: u64::from(visibility >= Visibility::Voice),
         heard: u64::from(visibility >= Visibility::Heard),
-        from_outside: event.is_from_outside(),
-        from_others: (event.has(tag::MESSAGE) && !event.is_from_itself())
-            || event.has(tag::THREAD_ENDED)
-            || event.has(tag::THREAD_STUCK),
-        self_messages: u32::from(event.is_from_itself()),
+        from_outside: fact.is_from_outside(),
+        from_others: fact.is_from_others(own),
+        self_messages: u32::from(fact.is_from_itself(own)),
         ..ThreadChange::default()
     };
-    thread.standing.waking = event.waking();
-    let mut other = None;
-    if event.has(tag::TURN) {
-        other = turn(event, &mut thread);
-    } else if event.has(tag::THREAD) {
-        other = told(event, &mut thread);
-    } else if event.has(tag::RESULT) {
-        let sent = event.payload.get("sent").and_then(Value::as_u64).unwrap_or(0);
-        thread.standing.sends = u32::try_from(sent).unwrap_or(u32::MAX);
-    } else if event.has(tag::RUN) {
-        run(event, &mut thread);
-    } else if event.tag_value("call:").is_some() {
-        // One that a budget refused was not made.
-        if event.payload.get("outcome").and_then(Value::as_str) != Some("refused") {
-            (thread.model_calls, thread.tokens) = (1, event.tokens());
-            let spent = Spent { calls: 1, tokens: event.tokens(), threads: 0 };
-            other = Some(Change::Spent { root: event.root(), spent });
+    thread.standing.waking = fact.waking();
+    let other = match fact {
+        Fact::TurnStarted(started) => turn_started(&started, &mut thread),
+        Fact::TurnEnded(ended) => {
+            turn_ended(ended, &mut thread);
+            None
         }
-    } else if let Some(kind) = event.tag_value("set:") {
-        other = set(event, kind, &mut thread);
-    }
+        Fact::Told(told) => hear(told, own, &mut thread),
+        Fact::Result(result) => {
+            thread.standing.sends = u32::try_from(result.sent).unwrap_or(u32::MAX);
+            None
+        }
+        Fact::Run(run) => {
+            self::run(&run, event.seq, &mut thread);
+            None
+        }
+        Fact::Call(record) => call(&record, &mut thread),
+        Fact::Set(set) => self::set(set, &mut thread),
+        Fact::Input(_)
+        | Fact::Trigger(_)
+        | Fact::TurnCancel(_)
+        | Fact::Remark(_)
+        | Fact::Decided(_)
+        | Fact::Action(_)
+        | Fact::Reply(_)
+        | Fact::Message(_)
+        | Fact::Failure(_)
+        | Fact::ClientFailure(_)
+        | Fact::Node(_)
+        | Fact::Unknown(_) => None,
+    };
     (thread, other)
 }
 
-fn turn(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
-    if event.has(tag::STARTED) {
-        thread.turn = event.turn();
-        thread.status = Some(Status::Thinking);
-        let batch = event.payload.get("batch").and_then(Value::as_array);
-        thread.standing.root = event.root();
-        thread.standing.begins = Some(batch.and_then(|batch| batch.last()?.as_i64()).unwrap_or(0));
-        // A turn that ends a wait ends its time limit, too.
-        let timer = event.payload.get("waited").and_then(Value::as_str)?;
-        Some(Change::Timer { name: timer.to_owned(), value: None })
-    } else {
-        thread.status = Some(Status::Idle);
-        // An interrupted turn leaves its batch in the mailbox.
-        let outcome = event.payload.get("outcome").and_then(Value::as_str).and_then(TurnOutcome::parse);
-        if outcome != Some(TurnOutcome::Interrupted) {
-            thread.handled = event.payload.get("handled").and_then(Value::as_i64);
-        }
-        thread.standing.failed = match outcome {
-            Some(TurnOutcome::Failed) => Some("its last turn failed".to_owned()),
-            Some(TurnOutcome::Cancelled) => Some("its last turn was cancelled".to_owned()),
-            _ => None,
-        };
-        thread.standing.waits = waits(&event.payload, "wait", thread.handled);
-        None
+fn turn_started(started: &turn::Started<'_>, thread: &mut ThreadChange) -> Option<Change> {
+    thread.turn = Some(started.turn);
+    thread.status = Some(Status::Thinking);
+    thread.standing.root = started.root;
+    thread.standing.begins = Some(started.batch.last().copied().unwrap_or(0));
+    // A turn that ends a wait ends its time limit, too.
+    Some(Change::Timer { name: started.waited?.to_owned(), value: None })
+}
+
+fn turn_ended(ended: turn::Ended, thread: &mut ThreadChange) {
+    thread.status = Some(Status::Idle);
+    // An interrupted turn leaves its batch in the mailbox.
+    if ended.outcome != Some(TurnOutcome::Interrupted) {
+        thread.handled = ended.handled;
     }
+    thread.standing.failed = match ended.outcome {
+        Some(TurnOutcome::Failed) => Some("its last turn failed".to_owned()),
+        Some(TurnOutcome::Cancelled) => Some("its last turn was cancelled".to_owned()),
+        Some(TurnOutcome::Done | TurnOutcome::Interrupted) | None => None,
+    };
+    thread.standing.waits = waits(ended.wait, ended.seen.or(thread.handled));
 }
 
 /// From when on the thread waits for whom, if an event says so.
-fn waits(payload: &crate::event::envelope::Payload, key: &str, seen: Option<Seq>) -> Option<Waits> {
-    let waiting = Waiting::deserialize(payload.get(key)?).ok()?;
-    let seen = payload.get("seen").and_then(Value::as_i64).or(seen).unwrap_or(0);
-    Some(Waits { waiting, seen })
+fn waits(waiting: Option<Waiting>, seen: Option<Seq>) -> Option<Waits> {
+    Some(Waits { waiting: waiting?, seen: seen.unwrap_or(0) })
+}
+
+fn call(record: &Record<'_>, thread: &mut ThreadChange) -> Option<Change> {
+    // One that a budget refused was not made.
+    if record.outcome() == Some(CallOutcome::Refused) {
+        return None;
+    }
+    (thread.model_calls, thread.tokens) = (1, record.tokens());
+    let spent = Spent { calls: 1, tokens: record.tokens(), threads: 0 };
+    Some(Change::Spent { root: record.root(), spent })
 }
 
 /// What the core told the thread.
-fn told(event: &Event, thread: &mut ThreadChange) -> Option<Change> {
-    let text = |key: &str| event.payload.get(key).and_then(Value::as_str);
-    let is = |what: Feedback| event.has(what.as_str());
-    let is_child = |key| text(key).and_then(|id| ThreadId::parse(id).ok()?.parent()).as_ref() == Some(&event.thread);
-    if is(Feedback::Spawned) {
-        thread.standing.subthreads = 1;
-        // Its end wakes the thread again: without a count that could go on for ever. What people make is from outside.
-        thread.standing.sends = u32::from(event.turn().is_some());
-        let spent = Spent { threads: 1, ..Spent::default() };
-        return event.root().map(|root| Change::Spent { root: Some(root), spent });
-    } else if is(Feedback::Ended) || is(Feedback::Archived) {
-        let is_counted = is_child("id") && event.payload.get("archived").is_none();
-        thread.standing.subthreads = -i32::from(is_counted);
-        thread.standing.part = event.part();
-    } else if is(Feedback::Stuck) {
-        thread.standing.part = event.part();
-    } else if is(Feedback::Resumed) && is_child("id") {
-        thread.standing.subthreads = 1;
-    } else if is(Feedback::Cleared) {
-        thread.standing.keep = event.payload.get("kept_messages").and_then(Value::as_u64);
-    } else if is(Feedback::Timer) {
-        return Some(Change::Timer { name: text("timer")?.to_owned(), value: None });
+fn hear(told: Told<'_>, own: &ThreadId, thread: &mut ThreadChange) -> Option<Change> {
+    let is_child = |id: &str| ThreadId::parse(id).ok().and_then(|id| id.parent()).as_ref() == Some(own);
+    match told.news {
+        News::Spawned { .. } => {
+            thread.standing.subthreads = 1;
+            // Its end wakes the thread again: without a count that could go on for ever. What people make is from outside.
+            thread.standing.sends = u32::from(told.turn.is_some());
+            let spent = Spent { threads: 1, ..Spent::default() };
+            return told.root.map(|root| Change::Spent { root: Some(root), spent });
+        }
+        News::Ended { thread: id, counted, was_archived, .. } => {
+            thread.standing.subthreads = -i32::from(is_child(id) && !was_archived);
+            thread.standing.part = counted.part;
+        }
+        News::Archived { thread: id } => thread.standing.subthreads = -i32::from(is_child(id)),
+        News::Stuck { counted, .. } => thread.standing.part = counted.part,
+        News::Resumed { thread: id } => thread.standing.subthreads = i32::from(is_child(id)),
+        News::Cleared { kept } => thread.standing.keep = kept,
+        News::Timer { timer, .. } => return Some(Change::Timer { name: timer.to_owned(), value: None }),
+        News::TimerSet { .. }
+        | News::PlanComplete { .. }
+        | News::WatchRaised { .. }
+        | News::WatchSet { .. }
+        | News::WatchClosed { .. }
+        | News::Gathered { .. }
+        | News::Error { .. } => {}
     }
     None
 }
 
 /// A run is a thread with one turn. It has no mailbox: its beginning wakes it, its end is the thread's.
-fn run(event: &Event, thread: &mut ThreadChange) {
-    if event.has(tag::STARTED) {
-        thread.woken = Some(event.seq);
-        thread.settings = Some(json!({ "pipeline": event.payload.get("pipeline") }));
-    } else if event.has(tag::ENDED) {
-        thread.handled = Some(event.seq);
-        thread.status = Some(match event.payload.get("outcome").and_then(Value::as_str) {
-            Some("done") => Status::Done,
-            Some("failed") => Status::Failed,
-            _ => Status::Stopped,
-        });
+fn run(run: &RunFact<'_>, seq: Seq, thread: &mut ThreadChange) {
+    match run.what {
+        RunNews::Started { .. } => {
+            thread.woken = Some(seq);
+            thread.settings = Some(json!({ "pipeline": run.pipeline }));
+        }
+        RunNews::Ended { outcome, .. } => {
+            thread.handled = Some(seq);
+            thread.status = Some(match outcome {
+                "done" => Status::Done,
+                "failed" => Status::Failed,
+                _ => Status::Stopped,
+            });
+        }
+        RunNews::Resumed { .. } | RunNews::Cancel { .. } => {}
     }
 }
 
-/// A note as `state_put` wrote it.
-#[derive(Deserialize)]
-struct Note {
-    content: String,
-    related_keys: Vec<String>,
-    owner: String,
-}
-
-/// A contact as `connect` wrote it.
-#[derive(Deserialize)]
-struct Contact {
-    thread: ThreadId,
-    description: String,
-}
-
-/// Tools as they were opened.
-#[derive(Deserialize)]
-struct Opened {
-    open: Vec<String>,
-}
-
-/// A timer as `set_timer` wrote it.
-#[derive(Deserialize)]
-struct Timer {
-    due: Timestamp,
-    note: String,
-}
-
-/// A submodule as it was created or changed.
-#[derive(Deserialize)]
-struct Voice {
-    prompt: String,
-}
-
-/// What a change says: null is gone. None: it has a form that this build does not know, which is never "gone".
-fn said<T: for<'a> Deserialize<'a>>(change: &Value) -> Option<Option<T>> {
-    if change.is_null() { Some(None) } else { T::deserialize(change).ok().map(Some) }
-}
-
-fn member<T: for<'a> Deserialize<'a>>(id: &str, change: &Value) -> Option<Member<T>> {
-    Some((id.to_owned(), said(change)?))
-}
-
-fn set(event: &Event, kind: &str, thread: &mut ThreadChange) -> Option<Change> {
-    let key = event.payload.get("key").and_then(Value::as_str)?;
-    let change = event.payload.get("change")?;
-    let unreadable = || Some(Change::Unreadable { kind: kind.to_owned(), key: key.to_owned() });
-    match kind {
-        "thread" => {
-            let status = change.get("status").and_then(Value::as_str);
-            thread.status = status.and_then(Status::parse);
-            thread.settings = change.get("settings").cloned();
-            thread.standing.root = event.root();
-            thread.standing.reason = change.get("reason").and_then(Value::as_str).map(str::to_owned);
-            thread.standing.archived = change.get("archived").and_then(Value::as_bool);
-            let by = |parent: &Value| parent.as_str().and_then(|id| ThreadId::parse(id).ok());
-            thread.standing.adopted = change.get("parent").map(|parent| Adopted { by: by(parent) });
-            if status.is_some() && thread.status.is_none() { unreadable() } else { None }
+fn set(set: Set<'_>, thread: &mut ThreadChange) -> Option<Change> {
+    let Set { key, change, root, .. } = set;
+    let (kind, standing) = (change.kind(), &mut thread.standing);
+    let unreadable = || Some(Change::Unreadable { kind: kind.as_str().to_owned(), key: key.to_owned() });
+    match change {
+        set::Change::Thread(change) => {
+            thread.status = change.status.and_then(Status::parse);
+            thread.settings = change.settings.cloned();
+            standing.root = root;
+            standing.reason = change.reason.map(str::to_owned);
+            standing.archived = change.archived;
+            let by = |parent: Option<&str>| parent.and_then(|id| ThreadId::parse(id).ok());
+            standing.adopted = change.parent.map(|parent| Adopted { by: by(parent) });
+            if change.status.is_some() && thread.status.is_none() { unreadable() } else { None }
         }
-        "wait" => {
-            let payload = change.as_object()?;
-            thread.standing.waits = waits(payload, "waiting", None);
+        set::Change::Wait(wait) => {
+            standing.waits = waits(wait.waiting, wait.seen);
             None
         }
-        "plan" => {
-            thread.standing.plan = Some(change.clone());
+        set::Change::Plan(plan) => {
+            standing.plan = Some(plan.clone());
             None
         }
-        "watch" => {
-            thread.standing.watch = member(key, change);
-            if thread.standing.watch.is_none() { unreadable() } else { None }
+        set::Change::Watch(watch) => {
+            standing.watch = Some((key.to_owned(), watch));
+            None
         }
-        "gather" => {
-            thread.standing.gather = member(key, change);
-            if thread.standing.gather.is_none() { unreadable() } else { None }
+        set::Change::Gather(gather) => {
+            standing.gather = Some((key.to_owned(), gather));
+            None
         }
-        "tools" => {
-            thread.standing.open = Opened::deserialize(change).ok().map(|opened| opened.open);
-            if thread.standing.open.is_none() { unreadable() } else { None }
+        set::Change::Tools(open) => {
+            standing.open = Some(open);
+            None
         }
-        "contact" => match (Name::parse(key), said::<Contact>(change)) {
-            (Ok(name), Some(contact)) => {
-                Some(Change::Contact { name, value: contact.map(|contact| (contact.thread, contact.description)) })
-            }
-            _ => unreadable(),
-        },
-        "timer" => match said::<Timer>(change) {
-            Some(timer) => Some(Change::Timer {
-                name: key.to_owned(),
-                value: timer.map(|timer| (timer.due, timer.note, event.root())),
-            }),
-            None => unreadable(),
-        },
-        "submodule" => match (Name::parse(key), said::<Voice>(change)) {
-            (Ok(name), Some(voice)) => Some(Change::Submodule { name, prompt: voice.map(|voice| voice.prompt) }),
-            _ => unreadable(),
-        },
-        "entry" => match said::<Note>(change) {
-            Some(note) => {
-                let value = note.map(|note| (note.content, note.related_keys, note.owner));
-                Some(Change::Entry { key: key.to_owned(), value })
-            }
-            None => unreadable(),
-        },
-        _ => None,
+        set::Change::Contact(contact) => {
+            let Ok(name) = Name::parse(key) else { return unreadable() };
+            Some(Change::Contact { name, value: contact.map(|contact| (contact.thread, contact.description)) })
+        }
+        set::Change::Timer(timer) => {
+            let value = timer.map(|timer| (timer.due, timer.note, root));
+            Some(Change::Timer { name: key.to_owned(), value })
+        }
+        set::Change::Submodule(submodule) => {
+            let Ok(name) = Name::parse(key) else { return unreadable() };
+            Some(Change::Submodule { name, prompt: submodule.map(|submodule| submodule.prompt) })
+        }
+        set::Change::Entry(note) => {
+            let value = note.map(|note| (note.content, note.related_keys, note.owner));
+            Some(Change::Entry { key: key.to_owned(), value })
+        }
+        // What has rows, in a form of a newer build: a row stays as it is. What only readers look at has none.
+        set::Change::Unreadable { kind: set::Kind::Wait, .. } => None,
+        set::Change::Unreadable { .. } => unreadable(),
+        set::Change::Step(_) | set::Change::Doctor(_) => None,
     }
 }

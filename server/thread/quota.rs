@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use serde_json::json;
 
 use crate::event::envelope::Event;
-use crate::event::process::Feedback;
+use crate::event::fact::Fact;
+use crate::event::told::{News, Told};
 use crate::log::change::Spent;
 use crate::log::store::{self, Store};
 use crate::words::budget::Budget;
@@ -203,7 +204,7 @@ impl Purse {
 
     /// Something was stored: where it concerns another thread, that one may draw on the same root from now on, anywhere.
     pub fn stored(&self, event: &Event, thread: &ThreadId) {
-        if event.thread != *thread || event.has(Feedback::Spawned.as_str()) {
+        if event.thread != *thread || matches!(event.fact(), Fact::Told(Told { news: News::Spawned { .. }, .. })) {
             self.of_root().into_iter().for_each(|account| account.private.store(false, Ordering::Release));
         }
     }

@@ -18,6 +18,7 @@ use crate::edge::input;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::{Event, TurnOutcome, tag};
+use crate::event::fact::Fact;
 use crate::log::query::Query;
 use crate::session::handle::Session;
 use crate::session::outcome::Outcome;
@@ -46,8 +47,12 @@ impl From<Event> for ChatMessage {
             "" => format!("[{}]", event.modality),
             text => text.to_owned(),
         };
-        let user = event.payload.get("user").and_then(|user| user.as_str()).unwrap_or_default().to_owned();
-        let role = if event.has(tag::RESPONSE) { "assistant" } else { "user" };
+        let (role, user) = match event.fact() {
+            Fact::Reply(_) => ("assistant", None),
+            Fact::Input(input) => ("user", input.user),
+            _ => ("user", None),
+        };
+        let user = user.unwrap_or_default().to_owned();
         Self { role, user, chat: vec![said], timestamp: event.ts.seconds() }
     }
 }

@@ -17,7 +17,9 @@ use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::envelope::Payload;
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::run::{RunFact, RunNews};
 use crate::runtime::runs::Run as Stored;
 use crate::session::handle::Session;
 use crate::words::id::{Name, ThreadId};
@@ -125,8 +127,8 @@ pub enum RunStatus {
 impl From<Stored> for Run {
     fn from(run: Stored) -> Self {
         let ended_at = run.ended.as_ref().map(|event| event.ts);
+        let status = status(run.ended.as_ref());
         let mut ended = run.ended.map(|event| event.payload).unwrap_or_default();
-        let status = status(ended_at.map(|_| &ended));
         Self {
             id: run.key.id,
             thread: run.key.thread(),
@@ -141,11 +143,11 @@ impl From<Stored> for Run {
     }
 }
 
-fn status(ended: Option<&Payload>) -> RunStatus {
-    match ended.map(|payload| payload.get("outcome").and_then(Value::as_str).unwrap_or_default()) {
+fn status(ended: Option<&Event>) -> RunStatus {
+    match ended.map(Event::fact) {
         None => RunStatus::Running,
-        Some("done") => RunStatus::Done,
-        Some("failed") => RunStatus::Failed,
+        Some(Fact::Run(RunFact { what: RunNews::Ended { outcome: "done", .. }, .. })) => RunStatus::Done,
+        Some(Fact::Run(RunFact { what: RunNews::Ended { outcome: "failed", .. }, .. })) => RunStatus::Failed,
         Some(_) => RunStatus::Cancelled,
     }
 }

@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use crate::edge::ack::Ack;
 use crate::edge::problem::{Problem, Slug};
-use crate::event::envelope::{Event, tag};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
 use crate::log::feed::{DeltaOutcome, Hint};
 use crate::log::store::Status;
 use crate::words::id::{Seq, ThreadId};
@@ -207,7 +208,7 @@ impl ServerFrame {
 
     /// A reply in the older shape, if the event is one.
     pub fn older(event: &Event, user: &str) -> Option<Self> {
-        event.has(tag::RESPONSE).then(|| {
+        matches!(event.fact(), Fact::Reply(_)).then(|| {
             Self::Response(Older {
                 role: "assistant".into(),
                 user: user.to_owned(),

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::Spoken;
+use crate::event::calls::CallOutcome;
 use crate::event::draft::Draft;
-use crate::event::envelope::tag;
+use crate::event::fact::Fact;
 use crate::model::metered;
 use crate::words::id::{Name, Space};
 
@@ -59,12 +60,15 @@ impl Tally {
 
 /// What became of an answer; nothing of one that was stopped.
 fn became(drafts: &[Draft], late: bool) -> Option<&'static str> {
-    let outcome = drafts.iter().rev().find_map(|draft| draft.payload.get("outcome"))?.as_str()?;
-    if outcome == "stopped" {
+    let outcome = drafts.iter().rev().find_map(|draft| match draft.fact() {
+        Fact::Call(record) => Some(record.outcome()),
+        _ => None,
+    });
+    if outcome? == Some(CallOutcome::Stopped) {
         return None;
     }
-    let failed = drafts.iter().any(|draft| draft.has(tag::FAILURE));
-    let spoke = drafts.iter().any(|draft| !draft.has(tag::DEBUG) && !draft.has(tag::FAILURE));
+    let failed = drafts.iter().any(|draft| matches!(draft.fact(), Fact::Failure(_)));
+    let spoke = drafts.iter().any(|draft| matches!(draft.fact(), Fact::Remark(_)));
     Some(match (failed, late, spoke) {
         (true, false, _) => "failed",
         (_, true, _) => "late",

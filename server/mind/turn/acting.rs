@@ -9,7 +9,8 @@ use super::driver::Driver;
 use super::step::Step;
 use super::{Next, Pending};
 use crate::event::draft::Draft;
-use crate::event::envelope::{TurnOutcome, tag};
+use crate::event::envelope::TurnOutcome;
+use crate::event::fact::Kind;
 use crate::event::intent::Intent;
 use crate::log::feed::DeltaOutcome;
 use crate::log::store;
@@ -260,7 +261,7 @@ impl Driver {
         let row = self.mind.caller.store().thread(space, thread).await.map_err(Lost::Store)?;
         let opened = Draft::tools_opened(thread, &[&call.tool]);
         let is_open = row.is_some_and(|row| row.standing.open.contains(&call.tool));
-        let is_ahead = || drafts.iter().any(|draft| draft.has("set:tools") && draft.payload == opened.payload);
+        let is_ahead = || drafts.iter().any(|draft| draft.fact() == opened.fact());
         Ok((!is_open && !is_ahead()).then_some(opened))
     }
 
@@ -309,7 +310,7 @@ impl Driver {
         }
         let row = self.mind.caller.store().thread(&self.place.space, &self.place.thread).await.map_err(Lost::Store)?;
         let stored = row.map_or(0, |row| u64::from(row.self_messages));
-        let ahead = drafts.iter().filter(|draft| draft.has(tag::THOUGHT)).count() as u64;
+        let ahead = drafts.iter().filter(|draft| draft.fact().kind() == Some(Kind::Thought)).count() as u64;
         let limit = self.mind.budget.self_messages;
         let text = format!(
             "not sent: the thread has sent itself {limit} messages in a row, and may send no more before something comes from \

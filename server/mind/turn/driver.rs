@@ -15,7 +15,10 @@ use super::voices::{Voices, drafts_of, late_voices, write_beside};
 use super::{Next, Options, Turn};
 use crate::event::draft::{Draft, When};
 use crate::event::envelope::{Event, TurnOutcome};
+use crate::event::fact::Fact;
 use crate::event::process::{Ending, Waiting, described};
+use crate::event::set::{Change, Set};
+use crate::event::turn;
 use crate::log::feed::DeltaOutcome;
 use crate::log::store::{self, Shown, Status, SubmoduleRow};
 use crate::mind::action::{self, Limits};
@@ -295,8 +298,11 @@ impl Driver {
     pub(super) async fn end(&mut self, mut drafts: Vec<Draft>, outcome: TurnOutcome) -> Result<TurnOutcome, Lost> {
         let thread = self.place.thread.clone();
         let ends = |drafts: &[Draft]| {
-            let change = drafts.iter().find(|draft| draft.thread == thread && draft.has("set:thread"))?;
-            Status::parse(change.payload["change"]["status"].as_str()?)
+            let mut own = drafts.iter().filter(|draft| draft.thread == thread);
+            own.find_map(|draft| match draft.fact() {
+                Fact::Set(Set { change: Change::Thread(change), .. }) => change.status.and_then(Status::parse),
+                _ => None,
+            })
         };
         // A thread that ends with a failure tells that, and does not wait.
         let (more, waiting) = match ends(&drafts) {
@@ -306,11 +312,9 @@ impl Driver {
         drafts.extend(more);
         let status = ends(&drafts);
         self.status = status.unwrap_or(if waiting.is_some() { Status::Waiting } else { Status::Idle });
-        let ended = Draft::turn_ended(&thread, self.turn.number(), outcome, self.turn.upto());
-        drafts.push(match waiting {
-            Some(waiting) => ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()),
-            None => ended,
-        });
+        let (turn, handled) = (self.turn.number(), Some(self.turn.upto()));
+        let ended = turn::Ended { turn, outcome: Some(outcome), handled, wait: waiting, seen: None };
+        drafts.push(Fact::TurnEnded(ended).encode(&thread));
         self.stop.end();
         let stored = self.scribe.close(drafts).await?;
         self.stored(&stored);

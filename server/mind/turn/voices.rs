@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use crate::event::draft::{Draft, When};
-use crate::event::envelope::tag;
+use crate::event::fact::Fact;
 use crate::mind::call::Place;
 use crate::mind::scribe::Scribe;
 use crate::mind::submodule::{Hearing, Spoken, Tally, Voice, speak};
@@ -62,10 +62,17 @@ pub(super) async fn late_voices(mut asked: Voices, scribe: Arc<Scribe>, place: P
         }
         let drafts = drafts_of(spoken, &place, turn, When::InTime).into_iter();
         // That it was not heard in time stands in the log already; that it never came is in the record of its call.
-        let drafts = drafts.filter(|draft| !(draft.has(tag::FAILURE) && draft.has("timeout")));
-        let late = |draft: Draft| if draft.has(tag::DEBUG) { draft } else { draft.when(When::Late) };
+        let drafts = drafts.filter(|draft| !is_timeout(draft));
+        let late = |draft: Draft| match draft.fact() {
+            Fact::Call(_) => draft,
+            _ => draft.when(When::Late),
+        };
         write_beside(&scribe, drafts.map(late).collect()).await;
     }
+}
+
+fn is_timeout(draft: &Draft) -> bool {
+    matches!(draft.fact(), Fact::Failure(failed) if failed.problem.kind == FailureKind::Timeout.as_str())
 }
 
 pub(super) async fn write_beside(scribe: &Scribe, drafts: Vec<Draft>) {

@@ -1,44 +1,60 @@
 //! Events in the words of the command line: who speaks or acts, and what.
 
-use crate::event::envelope::{Event, Modality, Source, tag};
+use crate::event::draft::InputKind;
+use crate::event::envelope::{Event, tag};
+use crate::event::fact::Fact;
+use crate::event::input::{Content, Input};
+use crate::event::remark::Decision;
+use crate::words::failure::By;
 
 /// Who speaks or acts, in a few words.
 pub fn who(event: &Event) -> String {
-    let value = |prefix: &str| event.tag_value(prefix);
-    let who = match (value("submodule:"), value("tool:")) {
-        _ if event.has(tag::QUESTION) && event.has(tag::DECISION) => {
-            format!("decision asks {}", value("submodule:").unwrap_or("?"))
-        }
-        _ if event.has(tag::RESPONSE) => "reply".to_owned(),
-        _ if event.has(tag::INPUT) => input(event),
-        (Some(submodule), Some(tool)) => format!("{submodule} → {tool}"),
-        (Some(submodule), None) => submodule.to_owned(),
-        (None, Some(tool)) if event.has(tag::ACTION) => format!("decision → {tool}"),
-        (None, Some(tool)) => tool.to_owned(),
-        _ if event.has(tag::DECISION) => "decision".to_owned(),
-        _ if event.has(tag::TURN) => "turn".to_owned(),
-        _ if event.modality == Modality::State => value("set:").or(value("call:")).unwrap_or("state").to_owned(),
-        _ => event.source.to_string(),
+    let who = match event.fact() {
+        Fact::Decided(decided) => match decided.what {
+            Decision::Question(voice) => format!("decision asks {voice}"),
+            Decision::Said | Decision::Thought | Decision::NoAction => "decision".to_owned(),
+        },
+        Fact::Reply(_) => "reply".to_owned(),
+        Fact::Input(input) => user(&input),
+        Fact::Trigger(trigger) => format!("trigger {}", trigger.name),
+        Fact::Action(action) => match action.by {
+            By::Submodule(voice) => format!("{voice} → {}", action.tool),
+            By::Decision | By::Tool(_) | By::Pipeline(_) | By::Core => format!("decision → {}", action.tool),
+        },
+        Fact::Result(result) => match result.voice {
+            Some(voice) => format!("{voice} → {}", result.tool),
+            None => result.tool.to_owned(),
+        },
+        Fact::Remark(remark) => remark.voice.to_owned(),
+        Fact::Failure(failed) => match failed.who {
+            By::Submodule(name) | By::Tool(name) => name.to_owned(),
+            By::Decision => "decision".to_owned(),
+            By::Pipeline(_) | By::Core => event.source.to_string(),
+        },
+        Fact::TurnStarted(_) | Fact::TurnEnded(_) => "turn".to_owned(),
+        Fact::Call(record) => record.module.to_owned(),
+        Fact::Set(set) => set.change.kind().as_str().to_owned(),
+        Fact::TurnCancel(_) | Fact::Run(_) | Fact::Node(_) => "state".to_owned(),
+        Fact::Message(_) | Fact::Told(_) | Fact::ClientFailure(_) | Fact::Unknown(_) => event.source.to_string(),
     };
+    // Shown as they stand, of what a newer server wrote, too.
     let marks = [tag::THOUGHT, tag::NO_ACTION, tag::LATE, tag::FOLLOW_UP, tag::PARTIAL, tag::FAILURE];
     let marks: Vec<&str> = marks.into_iter().filter(|mark| event.has(mark)).collect();
     if marks.is_empty() { who } else { format!("{who} ({})", marks.join(", ")) }
 }
 
-fn input(event: &Event) -> String {
-    let user = event.payload.get("user").and_then(serde_json::Value::as_str).unwrap_or("user");
-    match (event.tag_value("trigger:"), event.source) {
-        (Some(trigger), _) => format!("trigger {trigger}"),
-        (None, Source::User) if event.has("type:sensory") => format!("{user} (sensory)"),
-        _ => user.to_owned(),
+fn user(input: &Input<'_>) -> String {
+    let user = input.user.unwrap_or("user");
+    match input.kind {
+        InputKind::Message => user.to_owned(),
+        InputKind::Sensory => format!("{user} (sensory)"),
     }
 }
 
 /// What is said; of media, what they are.
 pub fn what(event: &Event) -> String {
-    let field = |name: &str| event.payload.get(name).and_then(serde_json::Value::as_str);
-    match (field("blob"), field("mime")) {
-        (Some(blob), Some(mime)) => format!("[{mime} {blob}] {}", event.text()).trim_end().to_owned(),
+    match event.fact() {
+        Fact::Input(Input { content: Content::Media { blob, mime, .. }, .. }) => format!("[{mime} {blob}]"),
         _ => event.text().to_owned(),
     }
 }

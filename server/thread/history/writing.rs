@@ -6,9 +6,14 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{Lengths, blob};
-use crate::event::envelope::{Event, Source, tag};
-use crate::event::process::Feedback;
+use super::Lengths;
+use crate::event::calls::Came;
+use crate::event::draft::InputKind;
+use crate::event::envelope::{Event, Source};
+use crate::event::fact::Fact;
+use crate::event::input::{Content, Input};
+use crate::event::remark::Decision;
+use crate::event::told::{News, Told};
 use crate::model::prompt::Prompts;
 use crate::words::id::Seq;
 use crate::words::text::breaks;
@@ -126,17 +131,17 @@ fn quoted(text: &str) -> String {
 
 /// One event: `#<seq> [<time>] <who>: <text>`, further lines indented, so that no text can pass for another entry. And what of it
 /// is not text: none is longer than `lengths` say by more than that, its head and the mark that it was shortened.
-pub(super) fn line(event: &Event, lengths: Lengths, prompts: &Prompts) -> (String, usize) {
+pub(super) fn line(event: &Event, fact: &Fact<'_>, lengths: Lengths, prompts: &Prompts) -> (String, usize) {
     let time = event.ts.to_string();
     // To the minute: 2026-11-21 04:25
     let time = format!("{} {}", time.get(..10).unwrap_or_default(), time.get(11..16).unwrap_or_default());
-    let mut line = format!("#{} [{time}] {}: ", event.seq, who(event));
+    let mut line = format!("#{} [{time}] {}: ", event.seq, who(event, fact));
     let around = line.len() + mark_max(prompts);
-    if let Some(parts) = gathered(event, lengths, prompts) {
+    if let Some(parts) = gathered(event, fact, lengths, prompts) {
         return (line + &parts, around);
     }
-    let text = content(event);
-    let is_bounded = event.has(tag::ACTION) || event.has(tag::RESULT) && !event.has(tag::RESPONSE);
+    let text = content(event, fact);
+    let is_bounded = matches!(fact, Fact::Action(_) | Fact::Result(_));
     let most = Most { chars: if is_bounded { lengths.event_chars } else { usize::MAX }, bytes: lengths.entry_bytes };
     write_shortened(&text, INDENT, most, |shown, all| mark(shown, all, event.seq, prompts), &mut line);
     (line, around)
@@ -144,12 +149,13 @@ pub(super) fn line(event: &Event, lengths: Lengths, prompts: &Prompts) -> (Strin
 
 /// What came back of a gathering, where it is too long as a whole: of each part as much as of the others. `None`: it is not, or
 /// they are too many for that.
-fn gathered(event: &Event, lengths: Lengths, prompts: &Prompts) -> Option<String> {
+fn gathered(event: &Event, fact: &Fact<'_>, lengths: Lengths, prompts: &Prompts) -> Option<String> {
     /// What a part has before its text, at most.
     const HEAD: usize = 48;
     let text = event.text();
-    let is_long = event.has(Feedback::Gathered.as_str()) && text.len() > lengths.entry_bytes;
-    let parts = event.payload.get("results").and_then(Value::as_array).filter(|parts| is_long && !parts.is_empty())?;
+    let Fact::Told(Told { news: News::Gathered { results, .. }, .. }) = fact else { return None };
+    let is_long = text.len() > lengths.entry_bytes;
+    let parts = results.as_array().filter(|parts| is_long && !parts.is_empty())?;
     let mut line = text.split_inclusive('>').next().unwrap_or_default().to_owned();
     let room = lengths.entry_bytes.checked_sub(line.len())? / parts.len();
     let most = Most { chars: usize::MAX, bytes: room.checked_sub(HEAD + mark_max(prompts))? };
@@ -173,54 +179,61 @@ fn mark(shown: usize, all: usize, seq: Seq, prompts: &Prompts) -> String {
     prompts.view_cut.fill(&[("shown", &shown), ("all", &all), ("seq", &seq)])
 }
 
-fn who(event: &Event) -> String {
-    let tool = name(event.tag_value("tool:").unwrap_or_default());
-    let call = name(event.payload.get("call_id").and_then(Value::as_str).unwrap_or_default());
-    let voice = event.tag_value("submodule:").map(name);
-    let of_voice = |what: String| voice.as_ref().map_or(what.clone(), |name| format!("{what} (voice {name})"));
-    if event.has(tag::RESPONSE) {
-        let partial = if event.has(tag::PARTIAL) { " (cut off)" } else { "" };
-        format!("reply{partial}")
-    } else if event.has(tag::RESULT) {
-        let failed = if event.has(tag::FAILURE) { " failed" } else { "" };
-        of_voice(format!("result {tool} {call}{failed}"))
-    } else if event.has(tag::ACTION) {
-        of_voice(format!("call {tool} {call}"))
-    } else if event.has(tag::FAILURE) {
-        match voice {
-            Some(voice) => format!("failure voice {voice}"),
-            None => format!("failure {}", name(&event.meta.tags[1..].join(" "))),
+fn who(event: &Event, fact: &Fact<'_>) -> String {
+    let of_call = |what: &str, voice: Option<&str>, tool: &str, call: &str, rest: &str| {
+        let said = format!("{what} {} {}{rest}", name(tool), name(call));
+        voice.map_or(said.clone(), |voice| format!("{said} (voice {})", name(voice)))
+    };
+    match fact {
+        Fact::Reply(reply) => format!("reply{}", if reply.is_partial { " (cut off)" } else { "" }),
+        Fact::Result(result) => {
+            let failed = if matches!(result.came, Came::Failed(_)) { " failed" } else { "" };
+            of_call("result", result.voice, result.tool, result.call_id, failed)
         }
-    } else if event.has(tag::THOUGHT) {
-        "thought".to_owned()
-    } else if event.has(tag::NO_ACTION) {
-        "no action".to_owned()
-    } else if event.has(tag::QUESTION) {
-        format!("question to {}", voice.as_deref().unwrap_or("the user"))
-    } else if event.has(tag::THREAD) {
-        "system".to_owned()
-    } else if let Some(from) = event.tag_value("from:") {
-        format!("message from {}", name(from))
-    } else if event.has(tag::DECISION) {
-        "decision".to_owned()
-    } else if let Some(voice) = voice {
-        let late = if event.has(tag::LATE) { " (late)" } else { "" };
-        let follow_up = if event.has(tag::FOLLOW_UP) { " (follow-up)" } else { "" };
-        format!("voice {voice}{late}{follow_up}")
-    } else if let Some(trigger) = event.tag_value("trigger:") {
-        format!("trigger {}", name(trigger))
-    } else if event.source == Source::User {
-        user(event)
-    } else {
-        let said = event.meta.tags.first().cloned().unwrap_or_else(|| event.source.to_string());
-        name(&said).into_owned()
+        Fact::Action(action) => of_call("call", fact.voice(), action.tool, action.call_id, ""),
+        Fact::Failure(_) | Fact::ClientFailure(_) => match fact.voice() {
+            Some(voice) => format!("failure voice {}", name(voice)),
+            None => format!("failure {}", name(&event.meta.tags[1..].join(" "))),
+        },
+        Fact::Decided(decided) => match decided.what {
+            Decision::Said => "decision".to_owned(),
+            Decision::Thought => "thought".to_owned(),
+            Decision::NoAction => "no action".to_owned(),
+            Decision::Question(voice) => format!("question to {}", name(voice)),
+        },
+        Fact::Told(_) => "system".to_owned(),
+        Fact::Message(message) => format!("message from {}", name(message.from)),
+        Fact::Remark(remark) => {
+            let late = if remark.is_late { " (late)" } else { "" };
+            let follow_up = if remark.is_follow_up { " (follow-up)" } else { "" };
+            format!("voice {}{late}{follow_up}", name(remark.voice))
+        }
+        Fact::Trigger(trigger) => format!("trigger {}", name(trigger.name)),
+        Fact::Input(input) => user(input.kind, input.user),
+        // What a newer build wrote is shown, as far as its envelope says who it is from.
+        Fact::Unknown(raw) if raw.source == Source::User => user(InputKind::Message, raw.text("user")),
+        // No model sees these but for the unknown.
+        Fact::TurnStarted(_)
+        | Fact::TurnEnded(_)
+        | Fact::TurnCancel(_)
+        | Fact::Call(_)
+        | Fact::Set(_)
+        | Fact::Run(_)
+        | Fact::Node(_)
+        | Fact::Unknown(_) => {
+            let said = event.meta.tags.first().cloned().unwrap_or_else(|| event.source.to_string());
+            name(&said).into_owned()
+        }
     }
 }
 
 /// `user`, `user <name>`, `user senses`, `user senses <name>`.
-fn user(event: &Event) -> String {
-    let kind = if event.has("type:sensory") { "user senses" } else { "user" };
-    match event.payload.get("user").and_then(Value::as_str) {
+fn user(kind: InputKind, user: Option<&str>) -> String {
+    let kind = match kind {
+        InputKind::Message => "user",
+        InputKind::Sensory => "user senses",
+    };
+    match user {
         None => kind.to_owned(),
         // Not to be taken for what was perceived.
         Some(user) if user.split(' ').next() == Some("senses") => format!("{kind} {}", quoted(user)),
@@ -228,22 +241,36 @@ fn user(event: &Event) -> String {
     }
 }
 
-fn content(event: &Event) -> Cow<'_, str> {
+fn content<'e>(event: &'e Event, fact: &Fact<'e>) -> Cow<'e, str> {
     let text = event.text();
-    if event.has(tag::ACTION) {
+    match fact {
         // What a reply says stands in the reply's own entry.
-        let arguments = event.payload.get("arguments").filter(|_| !event.has("tool:reply"));
-        return arguments.map(Value::to_string).unwrap_or_default().into();
+        Fact::Action(action) if action.tool == "reply" => "".into(),
+        Fact::Action(action) => action.arguments.to_string().into(),
+        Fact::Input(Input { content: Content::Media { mime, bytes, .. }, .. }) => {
+            format!("({mime}, {bytes} bytes)").into()
+        }
+        Fact::Trigger(trigger) => {
+            let rest = trigger.payload.iter().filter(|(key, _)| *key != "text");
+            let rest: serde_json::Map<_, _> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
+            if rest.is_empty() { text.into() } else { format!("{text} {}", Value::Object(rest)).into() }
+        }
+        Fact::Input(_)
+        | Fact::TurnStarted(_)
+        | Fact::TurnEnded(_)
+        | Fact::TurnCancel(_)
+        | Fact::Remark(_)
+        | Fact::Decided(_)
+        | Fact::Call(_)
+        | Fact::Result(_)
+        | Fact::Reply(_)
+        | Fact::Message(_)
+        | Fact::Told(_)
+        | Fact::Set(_)
+        | Fact::Failure(_)
+        | Fact::ClientFailure(_)
+        | Fact::Run(_)
+        | Fact::Node(_)
+        | Fact::Unknown(_) => text.into(),
     }
-    if let Some((_, mime)) = blob(event) {
-        let bytes = event.payload.get("bytes").and_then(Value::as_u64).unwrap_or_default();
-        let gap = if text.is_empty() { "" } else { " " };
-        return format!("({mime}, {bytes} bytes){gap}{text}").into();
-    }
-    if event.tag_value("trigger:").is_some() {
-        let rest: serde_json::Map<_, _> =
-            event.payload.iter().filter(|(k, _)| *k != "text").map(|(k, v)| (k.clone(), v.clone())).collect();
-        return if rest.is_empty() { text.into() } else { format!("{text} {}", Value::Object(rest)).into() };
-    }
-    text.into()
 }

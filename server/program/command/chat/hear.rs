@@ -1,13 +1,13 @@
 //! What a chat hears, and what becomes of it on the screen.
 
-use serde_json::Value;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Chat, MIND, Thinking};
 use crate::edge::ack::Placement;
 use crate::edge::websocket::outgoing::{DeltaFate, Hello, ProblemFrame, ServerFrame};
-use crate::event::envelope::{Event, Modality, tag};
+use crate::event::envelope::{Event, Modality, TurnOutcome};
+use crate::event::fact::Fact;
 use crate::program::command::screen::Manner;
 use crate::program::command::words::{what, who};
 
@@ -70,24 +70,27 @@ impl Chat {
         if event.wakes() {
             self.woken = self.woken.max(event.seq);
         }
-        if event.has(tag::TURN) && event.has(tag::ENDED) {
-            self.handled = event.payload.get("handled").and_then(Value::as_i64).unwrap_or(0).max(self.handled);
-            // An interrupted turn's input is answered by the next one.
-            let outcome = event.payload.get("outcome").and_then(Value::as_str);
-            self.failed |= !matches!(outcome, Some("done" | "interrupted"));
-        }
-        if event.has(tag::RESPONSE) {
-            return self.show_reply(event).await;
-        }
-        if event.has(tag::FAILURE) {
-            return Ok(self.screen.show(Manner::Alarm, &who(event), &what(event)).await?);
-        }
-        if event.has(tag::INPUT) && self.is_live && !self.said.contains(&event.event_id) {
-            return Ok(self.screen.show(Manner::Input, &who(event), &what(event)).await?);
-        }
-        let has_spoken = self.note_voice(event);
-        // The call of `reply` only says what the reply says.
-        let is_known = event.has(tag::INPUT) || (event.has(tag::ACTION) && event.has("tool:reply"));
+        let fact = event.fact();
+        let is_known = match &fact {
+            Fact::TurnEnded(ended) => {
+                self.handled = ended.handled.unwrap_or(0).max(self.handled);
+                // An interrupted turn's input is answered by the next one.
+                self.failed |= !matches!(ended.outcome, Some(TurnOutcome::Done | TurnOutcome::Interrupted));
+                true
+            }
+            Fact::Reply(reply) => return self.show_reply(event, reply.is_partial).await,
+            fact if fact.is_failure() || matches!(fact, Fact::ClientFailure(_)) => {
+                return Ok(self.screen.show(Manner::Alarm, &who(event), &what(event)).await?);
+            }
+            Fact::Input(_) | Fact::Trigger(_) if self.is_live && !self.said.contains(&event.event_id) => {
+                return Ok(self.screen.show(Manner::Input, &who(event), &what(event)).await?);
+            }
+            Fact::Input(_) | Fact::Trigger(_) => true,
+            // The call of `reply` only says what the reply says.
+            Fact::Action(action) => action.tool == "reply",
+            _ => false,
+        };
+        let has_spoken = self.note_voice(event, fact.voice());
         let is_thought = event.modality != Modality::State && !is_known;
         if is_thought && self.thoughts {
             self.screen.show(Manner::Thought, &who(event), &what(event)).await?;
@@ -96,11 +99,9 @@ impl Chat {
     }
 
     /// Remembers who has spoken in this turn. Whether it is somebody new.
-    fn note_voice(&mut self, event: &Event) -> bool {
-        let is_remark = !event.has(tag::DECISION) && !event.has(tag::FOLLOW_UP) && event.modality == Modality::Text;
-        let (Some(thinking), Some(name), true) = (&mut self.thinking, event.tag_value("submodule:"), is_remark) else {
-            return false;
-        };
+    fn note_voice(&mut self, event: &Event, voice: Option<&str>) -> bool {
+        let is_beside = matches!(event.fact(), Fact::Remark(remark) if remark.is_follow_up);
+        let (Some(thinking), Some(name), false) = (&mut self.thinking, voice, is_beside) else { return false };
         let is_new = !thinking.spoken.iter().any(|spoken| spoken == name);
         if is_new {
             thinking.spoken.push(name.to_owned());
@@ -109,7 +110,7 @@ impl Chat {
     }
 
     /// The whole reply, in place of what was seen of it, where all of that was seen.
-    async fn show_reply(&mut self, event: &Event) -> anyhow::Result<()> {
+    async fn show_reply(&mut self, event: &Event, is_partial: bool) -> anyhow::Result<()> {
         self.replied = Some(event.event_id);
         if self.growing.take_if(|(id, _)| *id == event.event_id).is_some() {
             self.screen.grow(MIND, event.text()).await?;
@@ -118,7 +119,7 @@ impl Chat {
             self.screen.end();
             self.screen.show(Manner::Reply, MIND, event.text()).await?;
         }
-        if event.has(tag::PARTIAL) {
+        if is_partial {
             self.screen.show(Manner::Notice, "", "  (cut off)").await?;
         }
         Ok(())

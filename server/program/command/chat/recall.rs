@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{Chat, MIND};
 use crate::event::envelope::{Event, tag};
+use crate::event::fact::Fact;
 use crate::program::command::screen::Manner;
 use crate::program::command::words::{what, who};
 
@@ -47,7 +48,7 @@ impl Chat {
             return Ok(());
         }
         for event in page.items.iter().rev() {
-            if event.has(tag::RESPONSE) {
+            if matches!(event.fact(), Fact::Reply(_)) {
                 self.replied = Some(event.event_id);
                 self.screen.show(Manner::Reply, MIND, event.text()).await?;
             } else {

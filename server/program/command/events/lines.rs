@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::event::envelope::{Event, Modality, tag};
+use crate::event::envelope::{Event, Modality};
+use crate::event::fact::Fact;
 use crate::program::command::paint::{ALARM, BOLD, FAINT, of_name, painted};
 use crate::program::command::words::{what, who};
 use crate::program::telemetry::escaped;
@@ -34,14 +35,14 @@ impl Lines {
         for (at, event) in events.iter().enumerate().rev() {
             let Some(call) = call_of(event) else { continue };
             let key = (event.thread.to_string(), call.to_owned());
-            if event.has(tag::ACTION) {
+            if is_action(event) {
                 waits[at] = results.remove(&key)
             } else if answers(event) {
                 results.insert(key);
             }
         }
         let lines = events.into_iter().zip(waits).flat_map(|(event, waits)| match waits {
-            false if event.has(tag::ACTION) => vec![self.line(&event, None)],
+            false if is_action(&event) => vec![self.line(&event, None)],
             _ => self.take(event),
         });
         lines.collect()
@@ -49,7 +50,7 @@ impl Lines {
 
     /// The lines that are due with an event.
     pub fn take(&mut self, event: Event) -> Vec<String> {
-        if event.has(tag::ACTION) && call_of(&event).is_some() {
+        if is_action(&event) && call_of(&event).is_some() {
             self.calls.push((event, Instant::now()));
             return Vec::new();
         }
@@ -57,7 +58,7 @@ impl Lines {
         let call = self.calls.iter().position(is_call).filter(|_| answers(&event));
         let call = call.map(|at| self.calls.remove(at).0);
         let mut lines = Vec::new();
-        if event.has(tag::TURN) && event.has(tag::ENDED) {
+        if matches!(event.fact(), Fact::TurnEnded(_)) {
             // Nothing more comes of these.
             let (ended, rest) =
                 std::mem::take(&mut self.calls).into_iter().partition(|(call, _)| call.thread == event.thread);
@@ -82,14 +83,17 @@ impl Lines {
         let mut name = who(event);
         let mut said = what(event);
         // A reply's call says only what the reply says.
-        if let Some(call) = call.filter(|_| !event.has(tag::RESPONSE)) {
+        if let Some(call) = call.filter(|_| !matches!(event.fact(), Fact::Reply(_))) {
             let arguments = what(call);
-            let tool = call.tag_value("tool:").unwrap_or_default();
+            let tool = match call.fact() {
+                Fact::Action(action) => action.tool,
+                _ => "",
+            };
             let arguments = arguments.strip_prefix(tool).unwrap_or(&arguments).trim_start();
             said = format!("{arguments} ⇒ {said}");
-            name = if event.has(tag::FAILURE) { format!("{} (failure)", who(call)) } else { who(call) };
+            name = if event.fact().is_failure() { format!("{} (failure)", who(call)) } else { who(call) };
         }
-        let colour = if event.has(tag::FAILURE) { ALARM } else { of_name(name.split([' ', ':']).next().unwrap_or("")) };
+        let colour = if is_alarm(event) { ALARM } else { of_name(name.split([' ', ':']).next().unwrap_or("")) };
         let look: &[&str] = if event.modality == Modality::State { &[FAINT] } else { &[BOLD, colour] };
         let position = format!("{} {:>6} {}", short(event), event.seq, event.thread);
         format!("{} {}: {}", paint(&[FAINT], &position), paint(look, &escaped(&name)), escaped(&said))
@@ -98,12 +102,21 @@ impl Lines {
 
 /// The tool call that an event belongs to.
 fn call_of(event: &Event) -> Option<&str> {
-    event.payload.get("call_id").and_then(serde_json::Value::as_str)
+    event.fact().call_id()
+}
+
+fn is_action(event: &Event) -> bool {
+    matches!(event.fact(), Fact::Action(_))
+}
+
+fn is_alarm(event: &Event) -> bool {
+    let fact = event.fact();
+    fact.is_failure() || matches!(fact, Fact::ClientFailure(_))
 }
 
 /// Whether the event says what came of a tool call.
 fn answers(event: &Event) -> bool {
-    (event.has(tag::RESULT) || event.has(tag::FAILURE)) && call_of(event).is_some()
+    matches!(event.fact(), Fact::Result(_) | Fact::Reply(_)) && call_of(event).is_some()
 }
 
 /// The time of day (UTC, as in the log); with its date, if that is not today.
