@@ -115,14 +115,14 @@ impl Edge {
 
     /// The session of whoever showed this.
     pub fn enter(&self, shown: Shown<'_>) -> Result<Session, Denied> {
-        Ok(self.sessions.of(self.auth.decide(shown)?))
+        Ok(self.sessions.open(self.auth.decide(shown)?))
     }
 
     /// Lets a request of this client through when it is due, on a connection that counts for its space.
     pub async fn admit(&self, session: &Session, connection: Option<&Connection>) -> Result<(), Problem> {
         connection.map_or(Ok(()), |connection| connection.belongs(session.space()))?;
         self.rate_limits.pass(session.principal().key).await?;
-        Ok(session.open().await?)
+        Ok(session.open_space().await?)
     }
 
     /// Whether the database answers.

@@ -277,12 +277,12 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
             Error::Forbidden(_) => Self::new(Slug::Forbidden, error.to_string()),
-            Error::Refused(refused) => of_runtime(&refused),
+            Error::Refused(refused) => from_runtime(&refused),
         }
     }
 }
 
-fn of_runtime(refused: &Refused) -> Problem {
+fn from_runtime(refused: &Refused) -> Problem {
     let slug = match refused {
         Refused::NotFound(_) => Slug::NotFound,
         Refused::Ended(_) => Slug::ThreadEnded,
@@ -290,12 +290,12 @@ fn of_runtime(refused: &Refused) -> Problem {
         Refused::QueueFull(_) => Slug::QueueFull,
         Refused::TooManyRuns { .. } => Slug::TooManyRequests,
         Refused::TooMany { .. } | Refused::Exists(_) | Refused::Unprocessable(_) => Slug::Unprocessable,
-        Refused::Store(error) => return of_store(error),
+        Refused::Store(error) => return from_store(error),
     };
     Problem::new(slug, refused.to_string())
 }
 
-fn of_store(error: &StoreError) -> Problem {
+fn from_store(error: &StoreError) -> Problem {
     match error {
         StoreError::Conflict(_) => Problem::new(Slug::EventConflict, error.to_string()),
         StoreError::Unmet(_) | StoreError::TooDear => Problem::new(Slug::Unprocessable, error.to_string()),

@@ -34,7 +34,7 @@ pub enum Seen {
     /// Events that match, in order; `replay` when they were stored before the following began.
     Events {
         /// The events.
-        events: Vec<Told>,
+        events: Vec<FollowedEvent>,
         /// Whether they are old.
         replay: bool,
     },
@@ -45,14 +45,14 @@ pub enum Seen {
 }
 
 /// A committed event as it is handed on.
-pub enum Told {
+pub enum FollowedEvent {
     /// Out of the tail, shared by all who follow.
     Shared(Arc<Shown>),
     /// Read for this reader alone: its place in the log, and the event as JSON.
     Read(Seq, Box<RawValue>),
 }
 
-impl Told {
+impl FollowedEvent {
     /// Its place in the log.
     pub fn seq(&self) -> Seq {
         match self {
@@ -101,7 +101,7 @@ pub struct Follow {
 }
 
 struct Page {
-    events: Vec<Told>,
+    events: Vec<FollowedEvent>,
     /// Those between them that this build cannot read.
     unreadable: Vec<Seq>,
     end: Seq,
@@ -222,7 +222,7 @@ impl Follow {
     }
 
     /// Those that match, as many as are handed on at a time.
-    fn select(&mut self, events: Vec<Arc<Shown>>) -> Vec<Told> {
+    fn select(&mut self, events: Vec<Arc<Shown>>) -> Vec<FollowedEvent> {
         let mut bytes = 0;
         let mut kept = Vec::new();
         for shown in events {
@@ -235,7 +235,7 @@ impl Follow {
             }
             self.cursor = shown.event.seq;
             if matches {
-                kept.push(Told::Shared(shown));
+                kept.push(FollowedEvent::Shared(shown));
             }
         }
         kept
@@ -286,7 +286,7 @@ async fn read_page(store: &dyn Store, space: &Space, query: &Query, upto: Option
     let is_whole = events.len() == all && all < query.limit as usize;
     let end = events.last().filter(|_| !is_whole).map_or(upto, |event| event.seq);
     let unreadable = events.iter().filter(|event| event.json.is_none()).map(|event| event.seq).collect();
-    let events = events.into_iter().filter_map(|event| Some(Told::Read(event.seq, event.json?))).collect();
+    let events = events.into_iter().filter_map(|event| Some(FollowedEvent::Read(event.seq, event.json?))).collect();
     Ok(Page { events, unreadable, end, ask: ask(all, bytes, query.limit) })
 }
 

@@ -54,8 +54,8 @@ impl Sessions {
         Self { runtime, pages: Places::new("pages", cores(), share) }
     }
 
-    /// The session of a principal.
-    pub fn of(&self, principal: Principal) -> Session {
+    /// Opens the session of a principal.
+    pub fn open(&self, principal: Principal) -> Session {
         Session { sessions: self.clone(), principal }
     }
 
@@ -102,7 +102,7 @@ impl Session {
     }
 
     /// Gives a new space its first submodules, once; to be called before anything else is done in it.
-    pub async fn open(&self) -> Result<(), Error> {
+    pub async fn open_space(&self) -> Result<(), Error> {
         Ok(self.sessions.runtime.open(self.space()).await?)
     }
 

@@ -69,7 +69,7 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let space = Space::default();
     // The first two can be configured for no key yet; the others are the control.
     for (role, acts_allowed) in [(Role::Viewer, 0), (Role::Member, 0), (Role::Operator, 27), (Role::Admin, 29)] {
-        let session = sessions.of(Principal { space: space.clone(), user: None, key: None, role });
+        let session = sessions.open(Principal { space: space.clone(), user: None, key: None, role });
         let head = store.head(&space).await.unwrap().seq;
         let all = acts(&session).await;
         for (right, act, came) in &all {

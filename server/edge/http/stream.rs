@@ -19,7 +19,7 @@ use crate::edge::problem::{Problem, Slug};
 use crate::edge::{ids, query};
 use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::Query;
-use crate::session::follow::{Follow, Seen, Told};
+use crate::session::follow::{Follow, FollowedEvent, Seen};
 use crate::session::handle::Session;
 use crate::words::id::{INTEGER_MAX, Seq};
 
@@ -126,7 +126,7 @@ async fn chunk(follow: &mut Follow, epoch: Uuid, comment_ms: u64) -> Option<Byte
 /// Bytes of an event's lines beside its JSON.
 const LINES: usize = 96;
 
-fn lines(events: &[Told], epoch: Uuid) -> String {
+fn lines(events: &[FollowedEvent], epoch: Uuid) -> String {
     let bytes = events.iter().map(|told| told.json().len() + LINES).sum();
     events.iter().fold(String::with_capacity(bytes), |mut text, told| {
         // JSON has no raw line breaks: one data line is enough. A string takes whatever is written.

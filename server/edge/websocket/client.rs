@@ -146,7 +146,7 @@ impl Client {
 
     /// Says hello; from then on the whole space is followed.
     async fn greet(&mut self) -> Result<(), End> {
-        self.session.open().await.map_err(lost_log)?;
+        self.session.open_space().await.map_err(lost_log)?;
         let (follow, head) = self.session.follow(Query::default(), None).await.map_err(lost_log)?;
         self.follow = Some(Box::new(follow));
         if let Some(id) = self.acknowledge.take() {
