@@ -12,9 +12,10 @@ test *filter:
 test-postgres url:
     TEST_DATABASE_URL={{url}} cargo test --workspace
 
-# writes the two contract documents from the types
+# writes the contracts and the kinds of events from the types
 spec:
     cargo run -- openapi > openapi/openapi.json && cargo run -- asyncapi > asyncapi.yaml
+    cargo run -- facts > docs/events.md && cargo run -- facts --typescript > docs/events.d.ts
 
 # what it costs, beside what it could cost
 bench:
