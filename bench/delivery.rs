@@ -15,6 +15,9 @@ use thinkd::program::telemetry;
 use thinkd::runtime::{handle, options};
 use thinkd::session::handle::Sessions;
 use thinkd::thread::{history, projection};
+use thinkd::tools::catalogue;
+use thinkd::tools::catalogue::Chosen;
+use thinkd::tools::supplies::Supplies;
 use thinkd::words::id::{Name, Space, ThreadId};
 use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::Message;
@@ -51,13 +54,15 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
         let log = store::open(&url, store::Options::default(), projection::project).await.unwrap();
         let prompts = Arc::new(prompt::Prompts::load(None).unwrap());
         let model = Arc::new(Offline::new());
-        let runtime = handle::Runtime::start(
-            log.clone(),
-            model,
-            prompts,
-            history::Options::default(),
-            options::Options::default(),
-        );
+        let options = options::Options::default();
+        let supplies = Supplies {
+            store: log.clone(),
+            prompts: prompts.clone(),
+            budget: Arc::new(options.budget.clone()),
+            limits: options.tool_limits,
+        };
+        let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
+        let runtime = handle::Runtime::start(log.clone(), model, prompts, tools, history::Options::default(), options);
         let metrics = telemetry::start_metrics().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

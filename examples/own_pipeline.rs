@@ -3,6 +3,7 @@
 
 use thinkd::pipelines::host::Host;
 use thinkd::pipelines::registry;
+use thinkd::tools::catalogue;
 use unhurried::{Context, NodeExecutionError, node};
 
 #[node]
@@ -16,5 +17,6 @@ async fn shout(text: Context<String>, _: Host) -> Result<Context<String>, NodeEx
 }
 
 fn main() -> std::process::ExitCode {
-    thinkd::program::command::run(registry::built_in().with("shout", "Says it louder.", shout))
+    let pipelines = registry::built_in().with("shout", "Says it louder.", shout);
+    thinkd::program::command::run(pipelines, catalogue::built_in())
 }

@@ -86,28 +86,16 @@ pub mod thread {
     pub mod quota;
     pub mod settings;
 }
-/// What a decision or a submodule can do, a file each.
+/// What a decision or a submodule can do: the list of tools, the tools, and what stands around them.
 pub mod tools {
-    mod ask;
     pub mod catalogue;
-    mod clear_context;
     pub mod contacts;
-    mod do_nothing;
-    pub mod fan_out;
-    mod more_tools;
-    mod plan;
-    mod query_events;
-    pub mod reply;
-    mod send;
-    mod set_timer;
-    pub mod spawn_thread;
-    mod state;
-    mod step;
-    mod terminate;
-    pub mod think;
+    mod layers;
+    mod schema;
+    pub mod spawning;
+    pub mod supplies;
     pub mod tool;
-    mod wait;
-    mod watch;
+    pub mod toolbox;
 }
 /// One turn: submodules, decision, calls.
 pub mod mind {

@@ -84,6 +84,23 @@ impl Draft {
 }
 
 impl Intent {
+    /// The events that carry it out, where events do: messages and changes of contacts.
+    pub fn carried_out(&self, thread: &ThreadId) -> Vec<Draft> {
+        match self {
+            Self::Send { to, text } => to.iter().map(|to| Draft::message(to, thread, text)).collect(),
+            Self::Connect { name, thread: target, description } => {
+                vec![Draft::contact(thread, name, target, description)]
+            }
+            Self::Disconnect { name } => vec![Draft::changed(thread, "contact", name.as_str(), Value::Null)],
+            Self::Wait { .. }
+            | Self::GoOn
+            | Self::Terminate { .. }
+            | Self::SendsDone
+            | Self::ContactsDone
+            | Self::Focus { .. } => Vec::new(),
+        }
+    }
+
     /// As a payload has it.
     pub fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()

@@ -15,7 +15,7 @@ use crate::log::query::Show;
 use crate::log::store::{self, Store};
 use crate::model::provider::{Piece, Tier, ToolChoice, ToolSpecs};
 use crate::thread::history::{one_line, positions};
-use crate::tools::tool::Toolbox;
+use crate::tools::toolbox::Toolbox;
 use crate::words::failure::Who;
 use crate::words::id::{self, Seq};
 use crate::words::text::Text;
@@ -30,7 +30,7 @@ pub const REPLY: &str = "reply";
 pub struct Deciding {
     /// Who asks the model.
     pub caller: Arc<Caller>,
-    /// The decision's tools.
+    /// The decision's tools, as they are now.
     pub tools: Toolbox,
     /// Where.
     pub place: Place,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::action::{self, Asked, Limits};
+use super::action::{self, Asked};
 use super::call::{Caller, Ended, Look, Place, Question, Scope, Until};
 use super::scribe::{Lost, Scribe};
 use crate::event::draft::{Draft, When};
@@ -16,8 +16,9 @@ use crate::log::query::Show;
 use crate::model::prompt::Template;
 use crate::model::provider::{Answer, Tier, ToolChoice};
 use crate::thread::history::positions;
-use crate::tools::tool::{Desk, Toolbox};
-use crate::words::budget::Budget;
+use crate::thread::settings::Commit;
+use crate::tools::tool::{CallSite, SoFar};
+use crate::tools::toolbox::Toolbox;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Name, Seq, Space};
 
@@ -91,10 +92,6 @@ pub struct Hearing {
     pub occasion: Occasion,
     /// When every voice must have spoken, late or not.
     pub until: Until,
-    /// What one tool call may take.
-    pub tool_limits: Limits,
-    /// What may be used up.
-    pub budget: Arc<Budget>,
     /// Most calls one voice may make.
     pub rounds_max: u64,
     /// Most tool calls one voice may make.
@@ -254,30 +251,20 @@ async fn act(
     let mut drafts = before;
     let mut own = Vec::new();
     for (number, call) in (0..).zip(calls) {
-        let desk = Desk {
+        let site = CallSite {
             space: place.space.clone(),
             thread: place.thread.clone(),
             turn: place.turn,
             by: who.clone(),
             call_id: call.call_id.clone(),
-            upto: hearing.look.window.upto,
-            event_id: None,
-            submodules: [].into(),
             now: crate::words::time::now(),
-            intents: [].into(),
-            immediate: true,
-            budget: hearing.budget.clone(),
-            filter_tags: hearing.tool_limits.filter_tags,
-            text_bytes: hearing.tool_limits.text_bytes,
-            threads: hearing.tool_limits.threads,
-            purse: place.purse.clone(),
-            store: hearing.caller.store().clone(),
+            so_far: SoFar { purse: place.purse.clone(), ..SoFar::default() },
         };
-        drafts.extend(call.action(tools, &desk));
+        drafts.extend(call.action(tools, &site));
         if number < allowed.left {
-            drafts.extend(call.run(tools, &desk, hearing.tool_limits).await);
+            drafts.extend(call.run(tools, &site, Commit::Immediate).await);
         } else {
-            drafts.push(call.refused(&desk, &allowed.beyond));
+            drafts.push(call.refused(&site, &allowed.beyond));
         }
         let drafts = std::mem::take(&mut drafts);
         let stored = hearing.scribe.write_beside(drafts).await?;

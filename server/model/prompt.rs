@@ -1,4 +1,5 @@
-//! Every sentence a model may see: Markdown files with front matter, embedded, each replaceable by a file in a folder.
+//! Every sentence a model may see: Markdown files with front matter, embedded, each replaceable by a file in a folder. The prompts of
+//! tools are embedded by the tools; here is how they are read.
 //! Loading is strict: an empty or unreadable file, or a variable that does not belong there, refuses to start.
 
 use std::collections::BTreeMap;
@@ -30,6 +31,18 @@ pub enum Error {
         /// What the code fills in.
         expected: String,
         /// What the text has.
+        found: String,
+    },
+    /// An argument of a tool without a section, or a section without an argument.
+    #[error(
+        "the prompt {prompt} must have a section `## name` for each of the arguments {{{expected}}}; it has {{{found}}}"
+    )]
+    Arguments {
+        /// Which.
+        prompt: String,
+        /// What the tool takes.
+        expected: String,
+        /// What the text explains.
         found: String,
     },
     /// A file in the folder that no code asks for.
@@ -98,15 +111,35 @@ impl Template {
     }
 }
 
+/// The words of a tool's prompt: what it is for, and a section `## name` for each of its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolWords {
+    /// What the tool is for.
+    pub about: String,
+    /// What each argument is for; empty where its name says all.
+    pub arguments: BTreeMap<String, String>,
+}
+
+impl ToolWords {
+    fn parse(file: &str, text: &str) -> Result<Self, Error> {
+        let text = worded(file, text)?;
+        let mut sections = text.split("\n## ");
+        let about = worded(file, sections.next().unwrap_or_default())?;
+        let section = |section: &str| {
+            let (name, sentence) = section.split_once('\n').unwrap_or((section, ""));
+            (name.trim().to_owned(), sentence.trim().to_owned())
+        };
+        Ok(Self { about, arguments: sections.map(section).collect() })
+    }
+}
+
 macro_rules! prompts {
     (
         templates { $($template:ident($file:literal, $variables:expr): $about:literal,)* }
-        tools { $($tool:literal,)* }
         submodules { $($submodule:literal,)* }
     ) => {
         const EMBEDDED: &[(&str, &str)] = &[
             $(($file, include_str!(concat!("../../prompts/", $file))),)*
-            $((concat!("tools/", $tool, ".md"), include_str!(concat!("../../prompts/tools/", $tool, ".md"))),)*
         ];
         const VOICES: &[(&str, &str)] = &[
             $(($submodule, include_str!(concat!("../../prompts/submodules/", $submodule, ".md"))),)*
@@ -116,7 +149,8 @@ macro_rules! prompts {
         #[derive(Debug, Clone)]
         pub struct Prompts {
             $(#[doc = $about] pub $template: Template,)*
-            tools: BTreeMap<String, String>,
+            /// The files that replace prompts of tools, by the tool's name; those prompts are the tools' own.
+            tools: BTreeMap<String, (PathBuf, String)>,
             /// The voices a new space begins with: name and prompt.
             pub submodules: Vec<(Name, String)>,
         }
@@ -127,9 +161,7 @@ macro_rules! prompts {
                 let folder = Folder::open(folder)?;
                 Ok(Self {
                     $($template: folder.template($file, &$variables)?,)*
-                    tools: [$($tool,)*].into_iter()
-                        .map(|tool| Ok((tool.to_owned(), folder.text(&format!("tools/{tool}.md"))?)))
-                        .collect::<Result<_, Error>>()?,
+                    tools: folder.tools(),
                     submodules: folder.submodules()?,
                 })
             }
@@ -166,24 +198,28 @@ prompts! {
         view_gap("view_gap.md", ["count"]): "Stands for what was left out between.",
         view_cut("view_cut.md", ["all", "seq", "shown"]): "Marks a shortened text.",
     }
-    tools {
-        "reply", "think", "ask", "do_nothing", "query_events", "state_get", "state_put", "state_search", "state_delete",
-        "send", "connect", "disconnect", "view_contacts", "wait", "set_wait", "spawn_thread", "terminate", "clear_context",
-        "set_timer", "plan", "watch", "close_watch", "fan_out", "sequence", "note", "focus", "sends_done", "contacts_done",
-        "more_tools",
-    }
     submodules { "understanding", "critic", "memory", "warmth", }
 }
 
 impl Prompts {
-    /// What models are told of a tool.
-    pub fn tool(&self, name: &str) -> String {
-        self.tools.get(name).cloned().unwrap_or_default()
+    /// What models are told of a tool: its own prompt, or the file in the folder in its place. That may leave sections out.
+    pub fn tool(&self, name: &str, own: &str) -> Result<ToolWords, Error> {
+        let file = format!("tools/{name}.md");
+        let own = ToolWords::parse(&file, own)?;
+        let Some((_, text)) = self.tools.get(name) else { return Ok(own) };
+        let ToolWords { about, arguments } = ToolWords::parse(&file, text)?;
+        Ok(ToolWords { about, arguments: own.arguments.into_iter().chain(arguments).collect() })
+    }
+
+    /// Refuses a file for a tool that is not among these.
+    pub fn check_tools(&self, known: &[&str]) -> Result<(), Error> {
+        let unknown = self.tools.iter().find(|(name, _)| !known.contains(&name.as_str()));
+        unknown.map_or(Ok(()), |(_, (path, _))| Err(Error::Unknown(path.clone())))
     }
 }
 
-/// The files that replace embedded ones.
-struct Folder(BTreeMap<String, String>);
+/// The files that replace embedded ones, by their name in the folder.
+struct Folder(BTreeMap<String, (PathBuf, String)>);
 
 impl Folder {
     fn open(path: Option<&Path>) -> Result<Self, Error> {
@@ -198,7 +234,7 @@ impl Folder {
 
     fn text(&self, file: &str) -> Result<String, Error> {
         let embedded = || EMBEDDED.iter().find(|(name, _)| *name == file).map(|(_, text)| *text);
-        let text = self.0.get(file).map(String::as_str).or_else(embedded).unwrap_or_default();
+        let text = self.0.get(file).map(|(_, text)| text.as_str()).or_else(embedded).unwrap_or_default();
         worded(file, text)
     }
 
@@ -211,10 +247,15 @@ impl Folder {
         Err(Error::Variables { prompt: file.to_owned(), expected, found })
     }
 
+    fn tools(&self) -> BTreeMap<String, (PathBuf, String)> {
+        let named = |file: &str| Some(file.strip_prefix("tools/")?.strip_suffix(".md")?.to_owned());
+        self.0.iter().filter_map(|(file, found)| Some((named(file)?, found.clone()))).collect()
+    }
+
     /// The embedded voices, replaced and added to by the files of `submodules/`.
     fn submodules(&self) -> Result<Vec<(Name, String)>, Error> {
         let mut voices: BTreeMap<&str, &str> = VOICES.iter().copied().collect();
-        for (file, text) in &self.0 {
+        for (file, (_, text)) in &self.0 {
             if let Some(name) = file.strip_prefix("submodules/").and_then(|f| f.strip_suffix(".md")) {
                 voices.insert(name, text);
             }
@@ -228,7 +269,7 @@ impl Folder {
     }
 }
 
-fn read_folder(root: &Path, below: &str, files: &mut BTreeMap<String, String>) -> Result<(), Error> {
+fn read_folder(root: &Path, below: &str, files: &mut BTreeMap<String, (PathBuf, String)>) -> Result<(), Error> {
     let path = root.join(below);
     if !below.is_empty() && !path.exists() {
         return Ok(());
@@ -242,11 +283,12 @@ fn read_folder(root: &Path, below: &str, files: &mut BTreeMap<String, String>) -
             continue;
         }
         let file = format!("{below}{name}");
-        if below != "submodules/" && !EMBEDDED.iter().any(|(known, _)| *known == file) {
+        // Which tools there are is not known here: `check_tools` looks at those files.
+        if below.is_empty() && !EMBEDDED.iter().any(|(known, _)| *known == file) {
             return Err(Error::Unknown(path));
         }
         let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
-        files.insert(file, text);
+        files.insert(file, (path, text));
     }
     Ok(())
 }

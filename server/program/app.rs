@@ -27,29 +27,37 @@ use crate::pipelines::registry::Pipelines;
 use crate::runtime::handle::Runtime;
 use crate::session::handle::Sessions;
 use crate::tasks::supervisor::Supervisor;
+use crate::tools::catalogue::Catalogue;
+use crate::tools::supplies::Supplies;
 use crate::words::secret::shown_url;
 
 /// How long a server of which a part is dead waits for the rest of its writes.
 const LAST_COMMITS: Duration = Duration::from_secs(5);
 
 /// Serves until a signal, or until a part dies.
-pub fn serve(settings: &Settings, pipelines: Pipelines) -> anyhow::Result<()> {
+pub fn serve(settings: &Settings, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Result<()> {
     settings.check()?;
     pipelines.check().map_err(Invalid::new)?;
     // Held to the end: what was said last is written, too.
     let _log = telemetry::start_log(&settings.log, settings.secrets())?;
     let prompts = Prompts::load(settings.prompts.as_deref()).map_err(|error| Invalid::new(error.to_string()))?;
-    settings.check_tools(&prompts)?;
+    settings.check_tools(&prompts, tools)?;
     let model = model(&settings.models)?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = threads.block_on(run(settings, prompts, model, pipelines));
+    let outcome = threads.block_on(run(settings, prompts, model, pipelines, tools));
     // Everything that matters has been waited for.
     threads.shutdown_background();
     outcome
 }
 
 /// Starts from the bottom up, waits, stops from the top down.
-async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipelines: Pipelines) -> anyhow::Result<()> {
+async fn run(
+    settings: &Settings,
+    prompts: Prompts,
+    model: Arc<dyn Model>,
+    pipelines: Pipelines,
+    tools: &Catalogue,
+) -> anyhow::Result<()> {
     // First of all: a signal that comes while starting is not lost.
     let mut stop = Stop::listen()?;
     // The clock of the metrics is measured for some milliseconds; the database opens meanwhile.
@@ -62,7 +70,14 @@ async fn run(settings: &Settings, prompts: Prompts, model: Arc<dyn Model>, pipel
     let database = shown_url(settings.database.expose_secret());
     let about = About { database, model: model.name(), pipelines: pipelines.names() };
     let options = settings.runtime(pipelines, &supervisor);
-    let runtime = Runtime::start(store.clone(), model, Arc::new(prompts), settings.history.clone(), options);
+    let supplies = Supplies {
+        store: store.clone(),
+        prompts: Arc::new(prompts),
+        budget: Arc::new(settings.budget.clone()),
+        limits: settings.tool_limits(),
+    };
+    let tools = Arc::new(tools.tools(&supplies, &settings.chosen_tools())?);
+    let runtime = Runtime::start(store.clone(), model, supplies.prompts, tools, settings.history.clone(), options);
     // Whoever should read it may be gone: that is no reason not to serve.
     let _ = greet(settings, listener.local_addr()?, &about);
     let checking = tokio::spawn(supervisor.watch("looking through the log for damage", keep_checking(store.clone())));

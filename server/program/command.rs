@@ -14,6 +14,7 @@ use crate::edge::http::openapi;
 use crate::edge::websocket::asyncapi;
 use crate::event::catalogue;
 use crate::pipelines::registry::Pipelines;
+use crate::tools::catalogue::Catalogue;
 
 mod chat;
 pub mod client;
@@ -82,12 +83,12 @@ enum Command {
     },
 }
 
-/// Reads the command line and does what it says; a server it starts has these pipelines.
-pub fn run(pipelines: Pipelines) -> ExitCode {
+/// Reads the command line and does what it says; a server it starts has these pipelines and these tools.
+pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
     // TLS has no default of its own here: every client in this process uses this one. It can be set once, and is.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let line = Line::parse();
-    match dispatch(line, pipelines) {
+    match dispatch(line, pipelines, &tools) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -97,17 +98,17 @@ pub fn run(pipelines: Pipelines) -> ExitCode {
     }
 }
 
-fn dispatch(line: Line, pipelines: Pipelines) -> anyhow::Result<()> {
+fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Result<()> {
     let loaded = Settings::load(&line.flags, &settings::environment());
     let command = line.command.unwrap_or(Command::Serve);
     if let Command::Doctor(options) = &command {
-        return wait_for(doctor::run(options, loaded));
+        return wait_for(doctor::run(options, loaded, tools));
     }
     let Loaded { settings, sources } = loaded?;
     match command {
         // Done: a configuration that cannot be read is a finding.
         Command::Doctor(_) => Ok(()),
-        Command::Serve => app::serve(&settings, pipelines),
+        Command::Serve => app::serve(&settings, pipelines, tools),
         Command::Config => {
             say(settings.to_toml(&sources).trim_end())?;
             Ok(settings.check()?)

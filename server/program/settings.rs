@@ -13,14 +13,15 @@ use crate::edge::auth::{self, Key};
 use crate::edge::context;
 use crate::edge::limits::{self, ms};
 use crate::log::store;
-use crate::mind::{action, decision, turn};
+use crate::mind::{decision, turn};
 use crate::model::endpoint;
 use crate::model::prompt::Prompts;
 use crate::pipelines::registry::{self, Pipelines};
 use crate::runtime::{options, schedule};
 use crate::tasks::supervisor::Supervisor;
 use crate::thread::history;
-use crate::tools::catalogue;
+use crate::tools::catalogue::{Catalogue, Chosen};
+use crate::tools::supplies;
 use crate::words::budget::Budget;
 use crate::words::id::Name;
 use crate::words::secret;
@@ -283,18 +284,9 @@ impl Settings {
         }
     }
 
-    /// Refuses tools that do not exist, and a conversation that could not answer.
-    pub fn check_tools(&self, prompts: &Prompts) -> Result<(), Invalid> {
-        let tools = catalogue::conversation(prompts);
-        for (key, names) in [("conversation", &self.tools.conversation), ("process", &self.tools.process)] {
-            let mut names = names.iter().flatten();
-            if let Some(name) = names.find(|name| tools.get(name.as_str()).is_none()) {
-                return invalid(format!(
-                    "tools.{key}: there is no tool {name}; there are {}",
-                    tools.names().join(", ")
-                ));
-            }
-        }
+    /// Refuses tools that do not exist or say nothing of themselves, and a conversation that could not answer.
+    pub fn check_tools(&self, prompts: &Prompts, tools: &Catalogue) -> Result<(), Invalid> {
+        tools.check(prompts, &self.chosen_tools()).map_err(Invalid::new)?;
         let Some(names) = &self.tools.conversation else { return Ok(()) };
         if !names.iter().any(|name| name.as_str() == decision::REPLY) {
             return invalid("tools.conversation needs reply: without it nothing that is decided reaches anybody");
@@ -302,23 +294,31 @@ impl Settings {
         Ok(())
     }
 
+    /// What one tool call may take.
+    pub fn tool_limits(&self) -> supplies::Limits {
+        supplies::Limits {
+            time: ms(self.tools.timeout_ms),
+            output_bytes: self.limits.tool_output_bytes,
+            filter_tags: self.limits.filter_tags,
+            text_bytes: self.limits.text_bytes,
+            threads: self.limits.threads,
+        }
+    }
+
+    /// The tools that are chosen by name.
+    pub fn chosen_tools(&self) -> Chosen {
+        Chosen { conversation: self.tools.conversation.clone(), process: self.tools.process.clone() }
+    }
+
     /// What the runtime is to know; the pipelines are the program's.
     pub fn runtime(&self, pipelines: Pipelines, supervisor: &Supervisor) -> options::Options {
         options::Options {
             turn: self.turn.clone(),
             budget: self.budget.clone(),
-            tools: self.tools.conversation.clone(),
-            process_tools: self.tools.process.clone(),
             workers: self.runtime.workers,
             scheduling: self.runtime.scheduling,
             space_share: self.edge().space_share(),
-            tool_limits: action::Limits {
-                time: ms(self.tools.timeout_ms),
-                output_bytes: self.limits.tool_output_bytes,
-                filter_tags: self.limits.filter_tags,
-                text_bytes: self.limits.text_bytes,
-                threads: self.limits.threads,
-            },
+            tool_limits: self.tool_limits(),
             queue_max: self.limits.waiting_inputs,
             submodules_max: self.limits.submodules,
             default_submodules: self.runtime.default_submodules,

@@ -33,7 +33,9 @@ use crate::tasks::share::{Place, Places, Processors};
 use crate::thread::history;
 use crate::thread::quota::Quotas;
 use crate::thread::settings::Settings;
-use crate::tools::catalogue;
+use crate::tools::spawning::Spawner;
+use crate::tools::supplies::Supplies;
+use crate::tools::toolbox::Tools;
 use crate::words::id::{Name, Seq, Space, ThreadId};
 
 /// Why something was refused. Nothing was stored.
@@ -116,6 +118,8 @@ pub(super) struct Inner {
     pub(super) mind: Mind,
     pub(super) options: Options,
     pub(super) quotas: Quotas,
+    /// Makes the next subthread of a sequence.
+    pub(super) spawner: Spawner,
     // Plain mutexes: held for look-ups, never across an await.
     pub(super) active: Mutex<HashMap<(Space, ThreadId), Active>>,
     pub(super) leases: Mutex<HashMap<Fence, Arc<Stop>>>,
@@ -172,20 +176,20 @@ impl Inner {
         store: Arc<dyn Store>,
         model: Arc<dyn Model>,
         prompts: Arc<Prompts>,
+        tools: Arc<Tools>,
         history: history::Options,
         options: Options,
         told: Told,
     ) -> Self {
         let tasks = TaskTracker::new();
+        let budget = Arc::new(options.budget.clone());
+        let (prompts_too, limits) = (prompts.clone(), options.tool_limits);
+        let supplies = Supplies { store: store.clone(), prompts: prompts_too, budget: budget.clone(), limits };
         let mind = Mind {
-            decision_tools: catalogue::of_conversations(&prompts, options.tools.as_deref()),
-            process_tools: catalogue::of_processes(&prompts, options.process_tools.as_deref()),
-            step_tools: catalogue::substeps(&prompts),
-            voice_tools: catalogue::submodule(&prompts),
+            tools,
             caller: Arc::new(Caller::new(store.clone(), model, prompts, history)),
             options: options.turn.clone(),
-            tool_limits: options.tool_limits,
-            budget: Arc::new(options.budget.clone()),
+            budget,
             told,
             processors: Processors::new(threads(), options.space_share),
             tally: Arc::default(),
@@ -193,6 +197,7 @@ impl Inner {
         };
         Self {
             quotas: Quotas::new(store.clone(), mind.budget.clone()),
+            spawner: Spawner::new(&supplies),
             store,
             mind,
             places: Places::new("pipelines.at_once", options.pipeline_limits.at_once, options.space_share),
@@ -220,6 +225,7 @@ impl Runtime {
         store: Arc<dyn Store>,
         model: Arc<dyn Model>,
         prompts: Arc<Prompts>,
+        tools: Arc<Tools>,
         history: history::Options,
         options: Options,
     ) -> Self {
@@ -228,7 +234,7 @@ impl Runtime {
             let told = move |space: &Space, event: &Event| {
                 weak.upgrade().into_iter().for_each(|inner| Self(inner).told(space, event));
             };
-            Inner::new(store, model, prompts, history, options, Arc::new(told))
+            Inner::new(store, model, prompts, tools, history, options, Arc::new(told))
         });
         let runtime = Self(inner);
         let watch = &runtime.0.options.supervisor;

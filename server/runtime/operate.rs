@@ -8,7 +8,7 @@ use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::log::store::{self, Append, SubmoduleRow, ThreadRow};
 use crate::mind::submodule::Heard;
-use crate::tools::spawn_thread::labels;
+use crate::tools::spawning::labels;
 use crate::words::id::{MAIN, Name, Space, ThreadId};
 
 impl Runtime {

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::schedule::Order as Scheduling;
-use crate::mind::{action, turn};
+use crate::mind::turn;
 use crate::pipelines::registry::{self, Pipelines};
 use crate::tasks::share::SPACE_SHARE;
 use crate::tasks::supervisor::Supervisor;
+use crate::tools::supplies;
 use crate::words::budget::Budget;
-use crate::words::id::Name;
 
 /// How threads are run.
 #[derive(Debug, Clone)]
@@ -17,10 +17,6 @@ pub struct Options {
     pub turn: turn::Options,
     /// What they may use up.
     pub budget: Budget,
-    /// The tools of a conversation's decision; `None`: the usual ones.
-    pub tools: Option<Vec<Name>>,
-    /// The tools of a process; `None`: all there are.
-    pub process_tools: Option<Vec<Name>>,
     /// Most turns that run at a time.
     pub workers: u32,
     /// Who goes before whom when more are to run.
@@ -28,7 +24,7 @@ pub struct Options {
     /// How much of the places for turns and runs one space may hold.
     pub space_share: f64,
     /// What one tool call may take.
-    pub tool_limits: action::Limits,
+    pub tool_limits: supplies::Limits,
     /// Most inputs that may wait for one thread.
     pub queue_max: u32,
     /// Most submodules in a space.
@@ -52,12 +48,10 @@ impl Default for Options {
         Self {
             turn: turn::Options::default(),
             budget: Budget::default(),
-            tools: None,
-            process_tools: None,
             workers: 1024,
             scheduling: Scheduling::default(),
             space_share: SPACE_SHARE,
-            tool_limits: action::Limits::default(),
+            tool_limits: supplies::Limits::default(),
             queue_max: 100,
             submodules_max: 32,
             default_submodules: true,

@@ -1,8 +1,6 @@
 //! What the beginning of a turn brings with it, besides its batch: watches that are raised, gatherings that are complete, the
 //! next step of a sequence.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::batch::Batch;
@@ -17,9 +15,7 @@ use crate::log::query::Show;
 use crate::log::store::{self, ThreadRow};
 use crate::mind::turn::dismissed;
 use crate::thread::quota::Purse;
-use crate::tools::fan_out::step;
-use crate::tools::spawn_thread::Nest;
-use crate::tools::tool::Desk;
+use crate::tools::tool::{CallSite, SoFar};
 use crate::words::failure::{Failure, Who};
 use crate::words::id::{Seq, Space};
 use crate::words::time;
@@ -62,7 +58,7 @@ impl Runtime {
         }
         let parts = if parts.is_empty() { batch } else { &parts };
         raise(row, turn, batch, &mut settled.drafts);
-        let mut nest = None;
+        let mut spawning = None;
         for (id, gather) in &row.standing.gathers {
             let is_overdue = is_overdue(id, batch);
             if gather.is_complete() || is_overdue {
@@ -75,12 +71,12 @@ impl Runtime {
                 let root = root_of(row, id, parts);
                 let purse = self.0.quotas.open(space, &row.thread, root, false);
                 purse.read().await?;
-                let desk = Desk { purse, ..self.desk_of_core(space, row, turn, id) };
-                let nest = match &mut nest {
-                    Some(nest) => nest,
-                    None => nest.insert(Nest::of(&desk).await.map_err(unread)?),
+                let site = site_of_core(space, row, turn, id, purse);
+                let spawning = match &mut spawning {
+                    Some(spawning) => spawning,
+                    None => spawning.insert(self.0.spawner.begin(&site).await.map_err(unread)?),
                 };
-                match step(&desk, nest, id, gather).await.map_err(unread)? {
+                match spawning.next_step(&site, id, gather).await.map_err(unread)? {
                     Ok(drafts) => settled.drafts.extend(drafts.into_iter().map(|draft| draft.rooted(root))),
                     Err(refusal) => {
                         settled.news = true;
@@ -95,27 +91,18 @@ impl Runtime {
         }
         Ok(settled)
     }
+}
 
-    fn desk_of_core(&self, space: &Space, row: &ThreadRow, turn: u64, id: &str) -> Desk {
-        Desk {
-            space: space.clone(),
-            thread: row.thread.clone(),
-            turn,
-            by: Who::Core,
-            call_id: id.to_owned(),
-            upto: row.woken,
-            event_id: None,
-            submodules: [].into(),
-            now: time::now(),
-            intents: [].into(),
-            immediate: true,
-            budget: Arc::new(self.0.options.budget.clone()),
-            filter_tags: self.0.options.tool_limits.filter_tags,
-            text_bytes: self.0.options.tool_limits.text_bytes,
-            threads: self.0.options.tool_limits.threads,
-            purse: Purse::default(),
-            store: self.0.store.clone(),
-        }
+/// The core itself goes on with a gathering, drawing on this.
+fn site_of_core(space: &Space, row: &ThreadRow, turn: u64, id: &str, purse: Purse) -> CallSite {
+    CallSite {
+        space: space.clone(),
+        thread: row.thread.clone(),
+        turn,
+        by: Who::Core,
+        call_id: id.to_owned(),
+        now: time::now(),
+        so_far: SoFar { purse, ..SoFar::default() },
     }
 }
 

@@ -1,114 +1,265 @@
-//! The tools there are, one file each, and who has which. What a tool is stands in `tools/tool.rs`.
+//! The list of tools, and who has which: a line each. The tools themselves are files below; what a tool is stands in
+//! `tools/tool.rs`.
 
 use std::sync::Arc;
 
-use super::tool::{Tool, Toolbox, described};
-use super::{
-    ask, clear_context, contacts, do_nothing, fan_out, more_tools, plan, query_events, reply, send, set_timer,
-    spawn_thread, state, step, terminate, think, wait, watch,
-};
-use crate::model::prompt::Prompts;
+use super::layers::layered;
+use super::supplies::Supplies;
+use super::tool::{Spec, Tool, Typed, boxed, is_name, spec_of};
+use super::toolbox::{Shelf, Source, Toolbox, Tools};
+use crate::model::prompt::{Error, Prompts};
 use crate::words::id::Name;
 
-/// What a conversation does not have unless configured: it would lock out whoever talks with it.
-const NOT_IN_CONVERSATIONS: [&str; 1] = ["terminate"];
+mod ask;
+mod clear_context;
+mod contacts;
+mod do_nothing;
+mod fan_out;
+mod more_tools;
+mod plan;
+mod query_events;
+mod reply;
+mod send;
+mod set_timer;
+mod spawn_thread;
+mod state;
+mod step;
+mod terminate;
+pub mod think;
+mod wait;
+mod watch;
 
-/// What is seldom needed: `more_tools` opens it, unless it is configured who has which.
-const RARE: [&str; 9] = [
-    "connect",
-    "disconnect",
-    "view_contacts",
-    "clear_context",
-    "set_timer",
-    "plan",
-    "watch",
-    "close_watch",
-    "sequence",
-];
-
-/// What is seldom needed in a conversation, too: it waits without being told.
-const RARE_IN_CONVERSATIONS: [&str; 1] = ["wait"];
-
-/// The tools that a conversation's decision may have.
-pub fn conversation(prompts: &Prompts) -> Toolbox {
-    let mut tools: Vec<Arc<dyn Tool>> = vec![
-        described::<reply::Reply>(prompts),
-        described::<think::Think>(prompts),
-        described::<ask::Ask>(prompts),
-        described::<do_nothing::DoNothing>(prompts),
-    ];
-    tools.extend(looking(prompts));
-    tools.extend(among_threads(prompts));
-    Toolbox::new(tools)
+/// The tools that come with the server, in the order in which models are told of them.
+pub fn built_in() -> Catalogue {
+    Catalogue::default()
+        .with(DECISIONS, |_| reply::Reply)
+        .with(WHOLE_TURNS, |_| think::Think)
+        .with(DECISIONS, |_| ask::Ask)
+        .with(WHOLE_TURNS, |_| do_nothing::DoNothing)
+        .with(EVERYBODY, query_events::QueryEvents::new)
+        .with(EVERYBODY, state::Get::new)
+        .with(EVERYBODY, |_| state::Put)
+        .with(EVERYBODY, state::Search::new)
+        .with(EVERYBODY, state::Delete::new)
+        .with(DECISIONS, send::Send::new)
+        .with(RARELY, contacts::Connect::new)
+        .with(RARELY, contacts::Disconnect::new)
+        .with(RARELY, contacts::ViewContacts::new)
+        // A conversation waits without being told.
+        .with(Audience { conversation: Offer::Rarely, ..WHOLE_TURNS }, wait::Wait::new)
+        .with(DECISIONS, spawn_thread::SpawnThread::new)
+        .with(RARELY, clear_context::ClearContext::new)
+        .with(RARELY, set_timer::SetTimer::new)
+        .with(RARELY, |_| plan::Plan)
+        .with(RARELY, watch::SetWatch::new)
+        .with(RARELY, watch::CloseWatch::new)
+        .with(DECISIONS, fan_out::FanOut::new)
+        .with(RARELY, fan_out::Sequence::new)
+        // It would lock out whoever talks with a conversation.
+        .with(Audience { conversation: Offer::Named, ..DECISIONS }, |_| terminate::Terminate)
+        .with(STEPS, wait::SetWait::new)
+        .with(STEPS, |_| step::Note)
+        .with(STEPS, |_| step::Focus)
+        .with(STEPS, |_| step::SendsDone)
+        .with(STEPS, |_| step::ContactsDone)
 }
 
-/// Those that it has: these, all of which it is told of, or the usual ones.
-pub fn of_conversations(prompts: &Prompts, names: Option<&[Name]>) -> Toolbox {
-    let all = conversation(prompts);
-    match names {
-        Some(_) => all.only(names),
-        None => {
-            let rare = [&RARE[..], &RARE_IN_CONVERSATIONS].concat();
-            more_tools::behind(all.without(&NOT_IN_CONVERSATIONS), &rare, prompts)
+/// Whether models are told of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    /// At every call.
+    Always,
+    /// Once `more_tools` has opened it; where it is configured which tools there are, at every call.
+    Rarely,
+    /// Only where it is configured.
+    Named,
+    /// It is none of theirs.
+    Never,
+}
+
+/// Who has a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Audience {
+    /// Decisions of conversations.
+    pub conversation: Offer,
+    /// Processes.
+    pub process: Offer,
+    /// Processes that go in sub-steps. They are told of all that is theirs, for each answer is asked for one of them.
+    pub step: bool,
+    /// Submodules.
+    pub submodule: bool,
+}
+
+/// All that decide.
+pub const DECISIONS: Audience =
+    Audience { conversation: Offer::Always, process: Offer::Always, step: true, submodule: false };
+/// All that decide, and submodules.
+pub const EVERYBODY: Audience = Audience { submodule: true, ..DECISIONS };
+/// All that decide, once they ask for it.
+pub const RARELY: Audience = Audience { conversation: Offer::Rarely, process: Offer::Rarely, ..DECISIONS };
+/// All that decide in one go, not in sub-steps.
+const WHOLE_TURNS: Audience = Audience { step: false, ..DECISIONS };
+/// Only who goes in sub-steps.
+const STEPS: Audience = Audience { conversation: Offer::Never, process: Offer::Never, step: true, submodule: false };
+
+/// A line of the list.
+#[derive(Clone)]
+struct Entry {
+    name: &'static str,
+    audience: Audience,
+    spec: fn(&Prompts) -> Result<Spec, Error>,
+    make: Arc<dyn Fn(Spec, &Supplies) -> Arc<dyn Tool> + Send + Sync>,
+}
+
+/// The tools of a server: those that come with it, and yours (`docs/add-a-tool.md`).
+///
+/// ```no_run
+#[doc = include_str!("../../examples/own_tool.rs")]
+/// ```
+#[derive(Clone, Default)]
+pub struct Catalogue {
+    entries: Vec<Entry>,
+    sources: Vec<(Audience, Source)>,
+}
+
+/// The tools that are configured, by name; `None`: the usual ones.
+#[derive(Debug, Clone, Default)]
+pub struct Chosen {
+    /// Of conversations.
+    pub conversation: Option<Vec<Name>>,
+    /// Of processes.
+    pub process: Option<Vec<Name>>,
+}
+
+impl Catalogue {
+    /// The same, with one more. `make` makes it, with what it is to own, when the server starts.
+    #[must_use]
+    pub fn with<T: Typed>(mut self, audience: Audience, make: impl Fn(&Supplies) -> T + Send + Sync + 'static) -> Self {
+        let make = Arc::new(move |spec: Spec, supplies: &Supplies| boxed(spec, make(supplies)));
+        self.entries.push(Entry { name: T::NAME, audience, spec: spec_of::<T>, make });
+        self
+    }
+
+    /// The same, with tools that come and go while the server runs: `source` says which there are, and is asked at every decision.
+    #[must_use]
+    pub fn with_source(
+        mut self,
+        audience: Audience,
+        source: impl Fn() -> Vec<Arc<dyn Tool>> + Send + Sync + 'static,
+    ) -> Self {
+        self.sources.push((audience, Arc::new(source)));
+        self
+    }
+
+    /// Says what is wrong with what was listed, with its prompts, or with the names of what is configured.
+    pub fn check(&self, prompts: &Prompts, chosen: &Chosen) -> Result<(), String> {
+        for (index, Entry { name, .. }) in self.entries.iter().enumerate() {
+            if !is_name(name) {
+                return Err(format!("{name:?} cannot be a tool's name: letters, digits, _ and -, at most 64"));
+            }
+            if *name == more_tools::NAME || self.entries[..index].iter().any(|entry| entry.name == *name) {
+                return Err(format!("two tools are called {name}"));
+            }
         }
+        for (key, names) in [("conversation", &chosen.conversation), ("process", &chosen.process)] {
+            let known = self.names(if key == "process" { process } else { conversation });
+            // What comes and goes may be there later.
+            let mut names = names.iter().flatten().filter(|_| self.sources.is_empty());
+            if let Some(name) = names.find(|name| !known.contains(&name.as_str())) {
+                return Err(format!("tools.{key}: there is no tool {name}; there are {}", known.join(", ")));
+            }
+        }
+        self.specs(prompts).map(drop).map_err(|error| error.to_string())
+    }
+
+    /// What models are told of the tools that stay, in the order of the list.
+    pub fn specs(&self, prompts: &Prompts) -> Result<Vec<Spec>, Error> {
+        let known: Vec<&str> = self.entries.iter().map(|entry| entry.name).chain([more_tools::NAME]).collect();
+        prompts.check_tools(&known)?;
+        self.entries.iter().map(|entry| (entry.spec)(prompts)).collect()
+    }
+
+    /// Makes the tools.
+    pub fn tools(&self, supplies: &Supplies, chosen: &Chosen) -> Result<Tools, Error> {
+        let specs = self.specs(&supplies.prompts)?;
+        let made = self.entries.iter().zip(specs);
+        let made: Vec<(Audience, Arc<dyn Tool>)> =
+            made.map(|(entry, spec)| (entry.audience, layered((entry.make)(spec, supplies), supplies))).collect();
+        let shelf = |of: Of, chosen: Option<&[Name]>| {
+            let stay = Self::toolbox(&made, of, chosen, supplies)?;
+            let sources = self.sources.iter().filter(|(audience, _)| of(audience) != Offer::Never);
+            let sources = sources.map(|(_, source)| source.clone()).collect();
+            Ok(Shelf::new(stay, sources, chosen.map(<[Name]>::to_vec), supplies.clone()))
+        };
+        Ok(Tools {
+            conversation: shelf(conversation, chosen.conversation.as_deref())?,
+            process: shelf(process, chosen.process.as_deref())?,
+            step: shelf(step, None)?,
+            submodule: shelf(submodule, None)?,
+        })
+    }
+
+    fn toolbox(
+        made: &[(Audience, Arc<dyn Tool>)],
+        of: Of,
+        chosen: Option<&[Name]>,
+        supplies: &Supplies,
+    ) -> Result<Toolbox, Error> {
+        let is_chosen = |tool: &Arc<dyn Tool>| match chosen {
+            Some(names) => names.iter().any(|name| name.as_str() == tool.spec().name()),
+            None => true,
+        };
+        let theirs = |audience: &Audience| match of(audience) {
+            Offer::Never => false,
+            Offer::Named => chosen.is_some(),
+            Offer::Always | Offer::Rarely => true,
+        };
+        let has = made.iter().filter(|(audience, tool)| theirs(audience) && is_chosen(tool));
+        let mut tools: Vec<Arc<dyn Tool>> = has.clone().map(|(_, tool)| tool.clone()).collect();
+        if chosen.is_some() {
+            return Ok(Toolbox::new(tools, Vec::new()));
+        }
+        let mut rare: Vec<_> = has.filter(|(audience, _)| of(audience) == Offer::Rarely).collect();
+        // What is rare everywhere stands first.
+        rare.sort_by_key(|(audience, _)| audience.process != Offer::Rarely);
+        let rare: Vec<String> = rare.into_iter().map(|(_, tool)| tool.spec().name().to_owned()).collect();
+        if !rare.is_empty() {
+            let opener = more_tools::MoreTools::new(&supplies.prompts, rare.clone())?;
+            tools.push(layered(Arc::new(opener), supplies));
+        }
+        Ok(Toolbox::new(tools, rare))
+    }
+
+    /// The names of the tools that the decision of a conversation may have.
+    pub fn of_conversations(&self) -> Vec<&'static str> {
+        self.names(conversation)
+    }
+
+    /// The names of the tools that a process may have.
+    pub fn of_processes(&self) -> Vec<&'static str> {
+        self.names(process)
+    }
+
+    fn names(&self, of: Of) -> Vec<&'static str> {
+        self.entries.iter().filter(|entry| of(&entry.audience) != Offer::Never).map(|entry| entry.name).collect()
     }
 }
 
-/// The tools that a process may have: there are no voices to be asked, unless it has some.
-pub fn process(prompts: &Prompts) -> Toolbox {
-    conversation(prompts)
+/// Whose column of an audience is looked at.
+type Of = fn(&Audience) -> Offer;
+
+fn conversation(audience: &Audience) -> Offer {
+    audience.conversation
 }
 
-/// Those that it has: these, all of which it is told of, or the usual ones.
-pub fn of_processes(prompts: &Prompts, names: Option<&[Name]>) -> Toolbox {
-    let all = process(prompts);
-    if names.is_some() { all.only(names) } else { more_tools::behind(all, &RARE, prompts) }
+fn process(audience: &Audience) -> Offer {
+    audience.process
 }
 
-/// The tools of a process that goes in sub-steps: one for each thing that a step is made of. It is told of all, for each answer is
-/// asked for one of them.
-pub fn substeps(prompts: &Prompts) -> Toolbox {
-    let replaced = ["think", "do_nothing", "wait"];
-    let step: Vec<Arc<dyn Tool>> = vec![
-        described::<wait::SetWait>(prompts),
-        described::<step::Note>(prompts),
-        described::<step::Focus>(prompts),
-        described::<step::SendsDone>(prompts),
-        described::<step::ContactsDone>(prompts),
-    ];
-    process(prompts).without(&replaced).and(step)
+fn step(audience: &Audience) -> Offer {
+    if audience.step { Offer::Always } else { Offer::Never }
 }
 
-/// The tools of a submodule.
-pub fn submodule(prompts: &Prompts) -> Toolbox {
-    Toolbox::new(looking(prompts))
-}
-
-fn looking(prompts: &Prompts) -> Vec<Arc<dyn Tool>> {
-    vec![
-        described::<query_events::QueryEvents>(prompts),
-        described::<state::Get>(prompts),
-        described::<state::Put>(prompts),
-        described::<state::Search>(prompts),
-        described::<state::Delete>(prompts),
-    ]
-}
-
-fn among_threads(prompts: &Prompts) -> Vec<Arc<dyn Tool>> {
-    vec![
-        described::<send::Send>(prompts),
-        described::<contacts::Connect>(prompts),
-        described::<contacts::Disconnect>(prompts),
-        described::<contacts::ViewContacts>(prompts),
-        described::<wait::Wait>(prompts),
-        described::<spawn_thread::SpawnThread>(prompts),
-        described::<clear_context::ClearContext>(prompts),
-        described::<set_timer::SetTimer>(prompts),
-        described::<plan::Plan>(prompts),
-        described::<watch::SetWatch>(prompts),
-        described::<watch::CloseWatch>(prompts),
-        described::<fan_out::FanOut>(prompts),
-        described::<fan_out::Sequence>(prompts),
-        described::<terminate::Terminate>(prompts),
-    ]
+fn submodule(audience: &Audience) -> Offer {
+    if audience.submodule { Offer::Always } else { Offer::Never }
 }

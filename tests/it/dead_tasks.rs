@@ -7,6 +7,7 @@ use serde_json::json;
 use thinkd::pipelines::registry;
 use thinkd::program::app;
 use thinkd::program::settings::{Flags, Settings, environment};
+use thinkd::tools::catalogue;
 use tracing::field::{Field, Visit};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -46,7 +47,7 @@ fn a_server_whose_tasks_can_be_made_to_panic() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     tracing_subscriber::registry().with(LevelFilter::WARN).with(Panics(message)).init();
     let settings = Settings::load(&Flags::default(), &environment()).unwrap().settings;
-    if let Err(error) = app::serve(&settings, registry::built_in()) {
+    if let Err(error) = app::serve(&settings, registry::built_in(), &catalogue::built_in()) {
         eprintln!("it ended: {error:#}");
         std::process::exit(1);
     }

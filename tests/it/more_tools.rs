@@ -58,10 +58,10 @@ async fn the_tools_of_a_conversation_and_of_a_process_take_six_kilobytes_and_non
     app.process("p", json!({})).await;
     app.say_in("p", "hello").await;
     socket.event("its end", |e| has(e, "set:thread") && e["payload"]["change"]["status"] == "done").await;
-    let prompts = Prompts::load(None).unwrap();
-    for (thread, all) in
-        [("main", catalogue::conversation(&prompts).without(&["terminate"])), ("p", catalogue::process(&prompts))]
-    {
+    let tools = catalogue::built_in();
+    let of_conversations = tools.of_conversations().into_iter().filter(|name| *name != "terminate").collect();
+    for (thread, all) in [("main", of_conversations), ("p", tools.of_processes())] {
+        let all: Vec<&str> = all;
         let request = stub.request(at(thread)).await;
         let bytes = request.body["tools"].to_string().len();
         println!("the tools of {thread}: {bytes} bytes");
@@ -71,7 +71,7 @@ async fn the_tools_of_a_conversation_and_of_a_process_take_six_kilobytes_and_non
         assert!(reach.len() > 10, "the control: most are at hand: {reach:?}");
         reach.extend(further(&request));
         reach.sort();
-        let mut all: Vec<String> = all.names().into_iter().map(str::to_owned).collect();
+        let mut all: Vec<String> = all.into_iter().map(str::to_owned).collect();
         all.sort();
         assert_eq!(reach, all, "{thread}");
     }
@@ -191,7 +191,7 @@ fn the_thinking_language_teaches_an_element_for_every_tool() {
         |text: &str| thinking_language::read(text, "main").calls.into_iter().map(|call| call.name).collect::<Vec<_>>();
     let taught = read(&prompts.language.fill(&[("own", "main")]));
     let untaught: Vec<_> =
-        catalogue::process(&prompts).names().into_iter().filter(|name| !taught.iter().any(|it| it == name)).collect();
+        catalogue::built_in().of_processes().into_iter().filter(|name| !taught.iter().any(|it| it == name)).collect();
     assert!(untaught.is_empty(), "{untaught:?} of {taught:?}");
     assert_eq!(
         read("<more-tools names=\"plan, watch\"/>"),

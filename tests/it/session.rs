@@ -14,6 +14,8 @@ use thinkd::session::handle::{Error, Session, Sessions};
 use thinkd::session::right::{Right, may};
 use thinkd::thread::history;
 use thinkd::thread::projection::project;
+use thinkd::tools::catalogue::{self, Chosen};
+use thinkd::tools::supplies::Supplies;
 use thinkd::words::id::{self, Name, Space, ThreadId};
 use thinkd::words::principal::{Principal, Role};
 
@@ -64,7 +66,10 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let store = store::open(medium.url(), Options::default(), project).await.unwrap();
     let prompts = Arc::new(Prompts::load(None).unwrap());
     let (history, options) = (history::Options::default(), thinkd::runtime::options::Options::default());
-    let runtime = Runtime::start(store.clone(), Arc::new(Offline::new()), prompts, history, options);
+    let budget = Arc::new(options.budget.clone());
+    let supplies = Supplies { store: store.clone(), prompts: prompts.clone(), budget, limits: options.tool_limits };
+    let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
+    let runtime = Runtime::start(store.clone(), Arc::new(Offline::new()), prompts, tools, history, options);
     let sessions = Sessions::new(runtime.clone(), 1.0);
     let space = Space::default();
     // The first two can be configured for no key yet; the others are the control.

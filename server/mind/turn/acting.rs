@@ -9,7 +9,7 @@ use super::driver::Driver;
 use super::step::Step;
 use super::{Next, Pending};
 use crate::event::draft::Draft;
-use crate::event::envelope::TurnOutcome;
+use crate::event::envelope::{TurnOutcome, tag};
 use crate::event::fact::Kind;
 use crate::event::intent::Intent;
 use crate::log::feed::DeltaOutcome;
@@ -19,9 +19,10 @@ use crate::mind::call::{Ended, Place, Ready};
 use crate::mind::decision::Streamed;
 use crate::mind::scribe::Lost;
 use crate::model::provider::{Answer, ToolCall};
-use crate::thread::settings::{Commit, Language};
-use crate::tools::think::Think;
-use crate::tools::tool::{Desk, Effect, Typed as _};
+use crate::thread::settings::Language;
+use crate::tools::catalogue::think::Think;
+use crate::tools::tool::{CallSite, Effect, SoFar, Typed as _};
+use crate::tools::toolbox::Toolbox;
 use crate::words::failure::{Failure, FailureKind, Who};
 
 /// So often are calls run again whose events were overtaken.
@@ -30,6 +31,8 @@ const TRIES: u32 = 16;
 /// The calls of an answer, as far as they have come.
 #[derive(Clone)]
 struct Acts {
+    /// The tools as they were when the answer came.
+    tools: Toolbox,
     calls: Vec<Asked>,
     /// How many were made in the turn before them.
     first: u64,
@@ -60,7 +63,8 @@ impl Driver {
         let taken = action::taken(written.len(), left);
         let calls: Vec<Asked> =
             written[..taken].iter().enumerate().map(|(index, call)| Asked::new(call, &who, round, index)).collect();
-        let mut record = json!({ "calls": self.recorded(&calls) });
+        let tools = self.tools().now();
+        let mut record = json!({ "calls": recorded(&calls, &tools) });
         if taken < written.len() {
             record["calls_made"] = written.len().into();
         }
@@ -73,7 +77,7 @@ impl Driver {
             drafts.push(Draft::decision_said(&self.place.thread, self.turn.number(), answer.text.trim()));
         }
         drafts.extend(self.unreadable(&reading));
-        let outcome = self.act(calls, drafts, &streamed).await;
+        let outcome = self.act(tools, calls, drafts, &streamed).await;
         let stored = self.mind.caller.store().clone();
         // Whatever became of the replies is in the log by now: what is there under its promised id was stored.
         let kept = match &outcome {
@@ -104,53 +108,23 @@ impl Driver {
         Some(self.failure(&Who::Core, &failure.retryable()).unreadable())
     }
 
-    /// Before which of these calls all that was gathered is written: those that do more than make events, and those that go by
-    /// rows which an earlier one changes.
-    fn cuts(&self, calls: &[Asked]) -> Vec<bool> {
-        let tools = self.tools();
-        let mut counted = false;
-        let cut = |call: &Asked| {
-            let cut = call.effect(tools) != Effect::Events || (call.counts(tools) && counted);
-            counted = call.counts(tools) || (counted && !cut);
-            cut
-        };
-        calls.iter().map(cut).collect()
-    }
-
-    /// The calls as the record keeps them: arguments only where no action in the same append has them.
-    fn recorded(&self, calls: &[Asked]) -> Vec<Value> {
-        let tools = self.tools();
-        // The first that is not written together with this record; an outside one's action still is.
-        let alone = self.cuts(calls).iter().position(|cut| *cut).unwrap_or(calls.len());
-        let is_outside = calls.get(alone).is_some_and(|call| call.effect(tools) != Effect::Events);
-        let entry = |(index, call): (usize, &Asked)| {
-            let mut entry = json!({ "id": call.call_id, "tool": call.tool, "back": call.brings_back(tools) });
-            if let Some(written) = &call.written {
-                entry["written"] = written.as_str().into();
-            }
-            if index > alone || (index == alone && !is_outside) {
-                entry["arguments"] = call.shown_arguments();
-            }
-            entry
-        };
-        calls.iter().enumerate().map(entry).collect()
-    }
-
     /// Runs calls in order. What is only events is gathered and appended at once; before anything else runs, all so far is.
     async fn act(
         &mut self,
+        tools: Toolbox,
         calls: Vec<Asked>,
         drafts: Vec<Draft>,
         streamed: &Streamed,
     ) -> Result<(Option<TurnOutcome>, Vec<Uuid>), Lost> {
         // Their record is among the drafts: the machine does not count them yet.
         let first = self.turn.calls_made();
-        let mut acts = Acts { calls, first, drafts, kept: Vec::new(), intents: self.turn.intents().to_vec(), at: 0 };
         // Only of these may somebody else take what they go by.
-        let counted = acts.calls.iter().any(|call| call.counts(self.tools()));
+        let read_rows = calls.iter().any(|call| call.reads_rows(&tools));
+        let intents = self.turn.intents().to_vec();
+        let mut acts = Acts { tools, calls, first, drafts, kept: Vec::new(), intents, at: 0 };
         let mut tries = 0;
         loop {
-            let begun = counted.then(|| acts.clone());
+            let begun = read_rows.then(|| acts.clone());
             match self.gather(&mut acts, streamed).await {
                 Ok(Some(ended)) => return Ok((ended, acts.kept)),
                 Ok(None) => tries = 0,
@@ -171,19 +145,19 @@ impl Driver {
 
     /// Runs calls up to the next append, the one that ends the turn included. None: there are more.
     async fn gather(&mut self, acts: &mut Acts, streamed: &Streamed) -> Result<Option<Option<TurnOutcome>>, Lost> {
-        let tools = self.tools().clone();
-        let cuts = self.cuts(&acts.calls);
+        let tools = acts.tools.clone();
+        let cuts = cuts(&acts.calls, &tools);
         while let Some(call) = acts.calls.get(acts.at).cloned() {
             let index = acts.at;
-            let desk = self.desk(&call, streamed.event_id(index), &acts.intents);
+            let site = self.site(&call, &acts.intents);
             let is_outside = call.effect(&tools) != Effect::Events;
             if cuts[index] && !is_outside && !acts.drafts.is_empty() {
                 acts.kept.extend(self.write(std::mem::take(&mut acts.drafts)).await?);
                 return Ok(None);
             }
-            acts.drafts.extend(call.action(&tools, &desk));
+            acts.drafts.extend(call.action(&tools, &site));
             if let Some(limit) = self.limit(&call, acts.first + index as u64, &acts.drafts).await? {
-                acts.drafts.push(call.refused(&desk, &limit));
+                acts.drafts.push(call.refused(&site, &limit));
                 acts.at += 1;
                 continue;
             }
@@ -193,10 +167,10 @@ impl Driver {
             }
             let done = tokio::select! {
                 biased;
-                done = call.run(&tools, &desk, self.mind.tool_limits) => done,
+                done = call.run(&tools, &site, self.settings.commit) => promised(done, streamed.event_id(index)),
                 () = self.stop.token().cancelled() => break,
             };
-            let opened = self.opened(&call, &acts.drafts).await?;
+            let opened = self.opened(&tools, &call, &acts.drafts).await?;
             acts.drafts.extend(opened);
             acts.intents.extend(done.iter().filter_map(|draft| draft.preview_intent()));
             let stepped = self.stepped(&acts.intents, &done);
@@ -223,7 +197,7 @@ impl Driver {
 
     /// Calls that a crash cut off: those with an outside effect that may have happened are not repeated.
     pub(super) async fn act_again(&mut self, pending: Vec<Pending>) -> Result<Option<TurnOutcome>, Lost> {
-        let tools = self.tools().clone();
+        let tools = self.tools().now();
         for call in pending {
             let (begun, number) = (call.begun, call.number);
             let arguments = match call.arguments {
@@ -232,18 +206,18 @@ impl Driver {
             };
             let call = Asked { call_id: call.call_id, tool: call.tool, written: call.written, arguments };
             let mut intents = self.turn.intents().to_vec();
-            let desk = self.desk(&call, None, &intents);
+            let site = self.site(&call, &intents);
             let mut drafts: Vec<Draft> =
-                if begun { Vec::new() } else { call.action(&tools, &desk).into_iter().collect() };
-            if begun && call.effect(&tools) == Effect::Outside {
-                drafts.push(call.refused(&desk, &unknown(&call.tool)));
+                if begun { Vec::new() } else { call.action(&tools, &site).into_iter().collect() };
+            if begun && call.effect_begun(&tools) == Effect::Outside {
+                drafts.push(call.refused(&site, &unknown(&call.tool)));
             } else if let Some(limit) = self.limit(&call, number, &drafts).await? {
-                drafts.push(call.refused(&desk, &limit));
+                drafts.push(call.refused(&site, &limit));
             } else {
-                let done = call.run(&tools, &desk, self.mind.tool_limits).await;
+                let done = call.run(&tools, &site, self.settings.commit).await;
                 intents.extend(done.iter().filter_map(|draft| draft.preview_intent()));
                 let stepped = self.stepped(&intents, &done);
-                let opened = self.opened(&call, &drafts).await?;
+                let opened = self.opened(&tools, &call, &drafts).await?;
                 drafts.extend(opened.into_iter().chain(done).chain(stepped));
             }
             self.write(drafts).await?;
@@ -253,8 +227,8 @@ impl Driver {
 
     /// A rare tool that is called although it was not open is open from then on: the thread has use for it, and where the call
     /// was wrong the next one is told how it is meant. `drafts` are about to be appended before it.
-    async fn opened(&self, call: &Asked, drafts: &[Draft]) -> Result<Option<Draft>, Lost> {
-        if !self.tools().is_rare(&call.tool) || self.language() == Language::Xml {
+    async fn opened(&self, tools: &Toolbox, call: &Asked, drafts: &[Draft]) -> Result<Option<Draft>, Lost> {
+        if !tools.is_rare(&call.tool) || self.language() == Language::Xml {
             return Ok(None);
         }
         let Place { space, thread, .. } = &self.place;
@@ -265,25 +239,19 @@ impl Driver {
         Ok((!is_open && !is_ahead()).then_some(opened))
     }
 
-    fn desk(&self, call: &Asked, event_id: Option<Uuid>, intents: &[Intent]) -> Desk {
-        Desk {
+    fn site(&self, call: &Asked, intents: &[Intent]) -> CallSite {
+        CallSite {
             space: self.place.space.clone(),
             thread: self.place.thread.clone(),
             turn: self.turn.number(),
             by: Who::Decision,
             call_id: call.call_id.clone(),
-            upto: self.turn.upto(),
-            event_id,
-            submodules: self.turn.voices().into(),
             now: crate::words::time::now(),
-            intents: intents.into(),
-            immediate: self.settings.commit == Commit::Immediate,
-            budget: self.mind.budget.clone(),
-            filter_tags: self.mind.tool_limits.filter_tags,
-            text_bytes: self.mind.tool_limits.text_bytes,
-            threads: self.mind.tool_limits.threads,
-            purse: self.place.purse.clone(),
-            store: self.mind.caller.store().clone(),
+            so_far: SoFar {
+                intents: intents.into(),
+                submodules: self.turn.voices().into(),
+                purse: self.place.purse.clone(),
+            },
         }
     }
 
@@ -329,4 +297,43 @@ fn unknown(tool: &str) -> Failure {
     let text =
         format!("the server stopped while {tool} ran: whether it took effect is not known, and it was not run again");
     Failure::new(FailureKind::OutcomeUnknown, text)
+}
+
+/// Before which of these calls all that was gathered is written: those that do more than make events, and those that go by rows
+/// which an earlier one changes.
+fn cuts(calls: &[Asked], tools: &Toolbox) -> Vec<bool> {
+    let mut changed = false;
+    let cut = |call: &Asked| {
+        let cut = call.effect(tools) != Effect::Events || (call.reads_rows(tools) && changed);
+        changed = call.reads_rows(tools) || (changed && !cut);
+        cut
+    };
+    calls.iter().map(cut).collect()
+}
+
+/// The calls as the record keeps them: arguments only where no action in the same append has them.
+fn recorded(calls: &[Asked], tools: &Toolbox) -> Vec<Value> {
+    // The first that is not written together with this record; an outside one's action still is.
+    let alone = cuts(calls, tools).iter().position(|cut| *cut).unwrap_or(calls.len());
+    let is_outside = calls.get(alone).is_some_and(|call| call.effect(tools) != Effect::Events);
+    let entry = |(index, call): (usize, &Asked)| {
+        let mut entry = json!({ "id": call.call_id, "tool": call.tool, "back": call.asks_again(tools) });
+        if let Some(written) = &call.written {
+            entry["written"] = written.as_str().into();
+        }
+        if index > alone || (index == alone && !is_outside) {
+            entry["arguments"] = call.shown_arguments();
+        }
+        entry
+    };
+    calls.iter().enumerate().map(entry).collect()
+}
+
+/// What a call left: a reply that was streamed to readers has the id that it was promised under.
+fn promised(done: Vec<Draft>, id: Option<Uuid>) -> Vec<Draft> {
+    let named = |draft: Draft| match id {
+        Some(id) if draft.has(tag::RESPONSE) => draft.with_id(id),
+        _ => draft,
+    };
+    done.into_iter().map(named).collect()
 }

@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::Turn;
 use super::dependents::{out_of_reach, stuck};
 use super::ends::{Below, ending};
@@ -152,13 +150,7 @@ impl Closing<'_> {
                     });
                 }
             }
-            Intent::Connect { name, thread: target, description } => {
-                drafts.push(Draft::contact(thread, name, target, description));
-            }
-            Intent::Disconnect { name } => {
-                drafts.push(Draft::changed(thread, "contact", name.as_str(), Value::Null));
-            }
-            _ => {}
+            other => drafts.extend(other.carried_out(thread)),
         }
         Ok(())
     }

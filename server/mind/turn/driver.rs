@@ -21,7 +21,7 @@ use crate::event::set::{Change, Set};
 use crate::event::turn;
 use crate::log::feed::DeltaOutcome;
 use crate::log::store::{self, Shown, Status, SubmoduleRow};
-use crate::mind::action::{self, Limits};
+use crate::mind::action;
 use crate::mind::call::{Caller, Ended, Place, Until};
 use crate::mind::decision::{Deciding, Manner, Streamed, decide};
 use crate::mind::scribe::{Lost, Scribe};
@@ -30,7 +30,7 @@ use crate::model::provider::Tier;
 use crate::tasks::share::Processors;
 use crate::thread::history;
 use crate::thread::settings::{Language, Settings};
-use crate::tools::tool::Toolbox;
+use crate::tools::toolbox::{Shelf, Tools};
 use crate::words::budget::Budget;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Name, Space, ThreadId};
@@ -43,18 +43,10 @@ const TOGETHER: Duration = Duration::from_millis(1);
 pub struct Mind {
     /// Who asks the model.
     pub caller: Arc<Caller>,
-    /// The tools of a conversation's decision, of a process, and of one that goes in sub-steps.
-    pub decision_tools: Toolbox,
-    /// See `decision_tools`.
-    pub process_tools: Toolbox,
-    /// See `decision_tools`.
-    pub step_tools: Toolbox,
-    /// The voices' tools.
-    pub voice_tools: Toolbox,
+    /// The tools there are, by who has them.
+    pub tools: Arc<Tools>,
     /// How turns go.
     pub options: Options,
-    /// What one tool call may take.
-    pub tool_limits: Limits,
     /// What may be used up.
     pub budget: Arc<Budget>,
     /// The processors, which spaces share.
@@ -219,7 +211,7 @@ impl Driver {
         };
         let deciding = Deciding {
             caller: self.mind.caller.clone(),
-            tools: self.tools().clone(),
+            tools: self.tools().now(),
             place: self.place.clone(),
             batch: self.turn.batch().to_vec(),
             round,
@@ -286,11 +278,12 @@ impl Driver {
         })
     }
 
-    pub(super) fn tools(&self) -> &Toolbox {
+    pub(super) fn tools(&self) -> &Shelf {
+        let tools = &self.mind.tools;
         match (self.settings.is_process(), self.settings.substeps) {
-            (false, _) => &self.mind.decision_tools,
-            (true, false) => &self.mind.process_tools,
-            (true, true) => &self.mind.step_tools,
+            (false, _) => &tools.conversation,
+            (true, false) => &tools.process,
+            (true, true) => &tools.step,
         }
     }
 
@@ -424,14 +417,12 @@ impl Driver {
         let stop = self.stop.token().clone();
         move |look| Hearing {
             caller: mind.caller.clone(),
-            tools: mind.voice_tools.clone(),
+            tools: mind.tools.submodule.now(),
             scribe: scribe.clone(),
             place: place.clone(),
             look,
             occasion: occasion.clone(),
             until,
-            tool_limits: mind.tool_limits,
-            budget: mind.budget.clone(),
             rounds_max: mind.options.max_rounds.max(1),
             calls_max: mind.options.max_tool_calls,
             stop: stop.clone(),

@@ -14,6 +14,7 @@ use crate::model::prompt::Prompts;
 use crate::program::output::say;
 use crate::program::settings::{Invalid, Loaded, Settings};
 use crate::program::telemetry::escaped;
+use crate::tools::catalogue::Catalogue;
 use clock::Clock;
 
 mod clock;
@@ -34,7 +35,7 @@ pub struct Options {
 }
 
 /// Tries everything, says what it found, and fails if anything is to be changed.
-pub async fn run(options: &Options, loaded: Result<Loaded, Invalid>) -> anyhow::Result<()> {
+pub async fn run(options: &Options, loaded: Result<Loaded, Invalid>, tools: &Catalogue) -> anyhow::Result<()> {
     let mut report = Report { checks: Vec::new(), clocks: Vec::new(), json: options.json, limit: ms(options.wait_ms) };
     let Loaded { settings, sources } = match loaded {
         Ok(loaded) => loaded,
@@ -44,10 +45,10 @@ pub async fn run(options: &Options, loaded: Result<Loaded, Invalid>) -> anyhow::
         }
     };
     let prompts = Prompts::load(settings.prompts.as_deref());
-    report.tell("configuration", configuration(&settings, &sources, prompts.as_ref().ok()))?;
+    report.tell("configuration", configuration(&settings, &sources, prompts.as_ref().ok(), tools))?;
     storage::check(&settings, &options.target.server(&settings), &mut report).await?;
     match &prompts {
-        Ok(prompts) => model::check(&settings, prompts, &mut report).await?,
+        Ok(prompts) => model::check(&settings, prompts, tools, &mut report).await?,
         Err(error) => report.tell("prompts", Err(anyhow::anyhow!("{error}")))?,
     }
     report.tell("clock", clock::check(crate::words::time::now(), &report.clocks))?;
@@ -59,9 +60,10 @@ fn configuration(
     settings: &Settings,
     sources: &[(String, String)],
     prompts: Option<&Prompts>,
+    tools: &Catalogue,
 ) -> anyhow::Result<String> {
     settings.check()?;
-    prompts.map_or(Ok(()), |prompts| settings.check_tools(prompts))?;
+    prompts.map_or(Ok(()), |prompts| settings.check_tools(prompts, tools))?;
     let variable = |source: &str| source.strip_prefix("the environment variable ").map(str::to_owned);
     let from: BTreeSet<String> =
         sources.iter().map(|(_, source)| variable(source).unwrap_or_else(|| source.clone())).collect();

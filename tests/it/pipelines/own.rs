@@ -10,6 +10,7 @@ use thinkd::pipelines::host::Host;
 use thinkd::pipelines::registry::{self, Pipelines};
 use thinkd::program::app;
 use thinkd::program::settings::{Flags, Settings, environment};
+use thinkd::tools::catalogue;
 use thinkd::words::failure::{Failure, FailureKind};
 use unhurried::{Context, NodeExecutionError, Run, node};
 
@@ -31,7 +32,7 @@ fn a_server_with_pipelines_of_its_own() {
     }
     let _ = rustls::crypto::ring::default_provider().install_default();
     let settings = Settings::load(&Flags::default(), &environment()).unwrap().settings;
-    app::serve(&settings, all()).unwrap();
+    app::serve(&settings, all(), &catalogue::built_in()).unwrap();
 }
 
 fn all() -> Pipelines {

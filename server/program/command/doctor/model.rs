@@ -15,7 +15,7 @@ use crate::model::provider::{Answer, Content, Message, Model, Piece, Request, Ro
 use crate::program::parts::openai;
 use crate::program::settings::Settings;
 use crate::thread::settings::Language;
-use crate::tools::catalogue;
+use crate::tools::catalogue::Catalogue;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Name, ThreadId};
 use endpoint::Endpoint;
@@ -32,7 +32,12 @@ const PARSER: &str =
 const UNKNOWN: &str = "So the server has no model of that name (THINKD_MODEL, models.low.model)";
 
 /// Asks every model that is configured, and notes what the clocks of their servers say.
-pub async fn check(settings: &Settings, prompts: &Prompts, report: &mut Report) -> anyhow::Result<()> {
+pub async fn check(
+    settings: &Settings,
+    prompts: &Prompts,
+    tools: &Catalogue,
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let models = &settings.models;
     let tiers = [("model", &models.low), ("high model", &models.high)];
     let tiers = tiers.into_iter().filter_map(|(name, options)| Some((name, Who::Decision, options.as_ref()?)));
@@ -43,8 +48,10 @@ pub async fn check(settings: &Settings, prompts: &Prompts, report: &mut Report) 
                     model of your own)";
         report.tell("model", Ok(text.to_owned()))?;
     }
+    // What is wrong with their prompts is a finding of the configuration.
+    let offered: Vec<ToolSpec> = tools.specs(prompts).unwrap_or_default().into_iter().map(|spec| spec.told).collect();
     for (name, who, options) in all {
-        let asked = Asked { options, who, language: settings.turn.language, prompts };
+        let asked = Asked { options, who, language: settings.turn.language, prompts, offered: &offered };
         report.check(name, asked.acts()).await?;
         if let Ok(endpoint) = Endpoint::of(options) {
             report.clocks.extend(endpoint.clock().await);
@@ -72,6 +79,7 @@ struct Asked<'a> {
     who: Who,
     language: Option<Language>,
     prompts: &'a Prompts,
+    offered: &'a [ToolSpec],
 }
 
 impl Asked<'_> {
@@ -135,7 +143,6 @@ impl Asked<'_> {
         if in_language {
             system = format!("{system}\n\n{}", self.prompts.language.fill(&[("own", own.label())]));
         }
-        let offered = catalogue::conversation(self.prompts).specs().clone();
         let is_wanted = |tool: &&ToolSpec| tool.name == REPLY && !in_language && self.who == Who::Decision;
         let message = |role, text: &str| Message { role, content: vec![Content::Text(text.to_owned())] };
         Request {
@@ -143,7 +150,7 @@ impl Asked<'_> {
             module: self.who.clone(),
             tier: Tier::Low,
             messages: vec![message(Role::System, &system), message(Role::User, self.prompts.doctor.source().as_str())],
-            tools: offered.list.iter().filter(is_wanted).cloned().collect(),
+            tools: self.offered.iter().filter(is_wanted).cloned().collect(),
             choice: ToolChoice::Auto,
         }
     }

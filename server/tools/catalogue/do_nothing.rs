@@ -1,11 +1,10 @@
 //! `do_nothing`: the decision not to act, in the open.
 
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::tool::{Desk, Effect, Output, Typed};
 use crate::event::draft::Draft;
+use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::Failure;
 
 /// See the module.
@@ -18,16 +17,16 @@ pub struct Input {
     reason: String,
 }
 
-#[async_trait]
 impl Typed for DoNothing {
     type Input = Input;
     const NAME: &'static str = "do_nothing";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/do_nothing.md");
     const EFFECT: Effect = Effect::Events;
-    const BRINGS_BACK: bool = false;
+    const ASKS_AGAIN: bool = false;
     const LEAVES_ACTION: bool = false;
 
-    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
-        let draft = Draft::no_action(&desk.thread, desk.turn, &input.reason).of_call(&desk.call_id);
+    async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
+        let draft = Draft::no_action(&site.thread, site.turn, &input.reason).of_call(&site.call_id);
         Ok(Output::events(vec![draft]))
     }
 }

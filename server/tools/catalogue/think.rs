@@ -1,11 +1,10 @@
 //! `think`: a message of the thread to itself. The next turn starts with it.
 
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::tool::{Desk, Effect, Output, Typed};
 use crate::event::draft::Draft;
+use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::Failure;
 
 /// See the module.
@@ -18,16 +17,16 @@ pub struct Input {
     thought: String,
 }
 
-#[async_trait]
 impl Typed for Think {
     type Input = Input;
     const NAME: &'static str = "think";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/think.md");
     const EFFECT: Effect = Effect::Events;
-    const BRINGS_BACK: bool = false;
+    const ASKS_AGAIN: bool = false;
     const LEAVES_ACTION: bool = false;
 
-    async fn run(input: Input, desk: &Desk) -> Result<Output, Failure> {
-        let draft = Draft::thought(&desk.thread, desk.turn, &input.thought).of_call(&desk.call_id);
+    async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
+        let draft = Draft::thought(&site.thread, site.turn, &input.thought).of_call(&site.call_id);
         Ok(Output::events(vec![draft]))
     }
 }

@@ -1,13 +1,12 @@
 //! The tools of sub-steps: what one says besides `send`, `connect`, `disconnect` and `set_wait` to fill a step, field by field.
 
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::tool::{Desk, Effect, Output, Typed};
 use crate::event::draft::Draft;
 use crate::event::intent::{Intent, Operation};
+use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::Failure;
 
 /// `focus`: what to go on with.
@@ -17,17 +16,16 @@ pub struct Focus;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FocusInput {
-    /// What to go on with.
     operation: Operation,
 }
 
-#[async_trait]
 impl Typed for Focus {
     type Input = FocusInput;
     const NAME: &'static str = "focus";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/focus.md");
     const EFFECT: Effect = Effect::Events;
 
-    async fn run(input: FocusInput, _: &Desk) -> Result<Output, Failure> {
+    async fn call(&self, input: FocusInput, _: &CallSite) -> Result<Output, Failure> {
         Ok(Output::intent(Intent::Focus { operation: input.operation }, "so be it"))
     }
 }
@@ -39,23 +37,22 @@ pub struct Note;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoteInput {
-    /// What you think.
     text: String,
 }
 
-#[async_trait]
 impl Typed for Note {
     type Input = NoteInput;
     const NAME: &'static str = "note";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/note.md");
     const EFFECT: Effect = Effect::Events;
 
-    async fn run(input: NoteInput, desk: &Desk) -> Result<Output, Failure> {
-        let draft = Draft::decision_said(&desk.thread, desk.turn, &input.text);
+    async fn call(&self, input: NoteInput, site: &CallSite) -> Result<Output, Failure> {
+        let draft = Draft::decision_said(&site.thread, site.turn, &input.text);
         Ok(Output { drafts: vec![draft], value: Some(Value::from("noted")), ..Output::default() })
     }
 }
 
-/// Nothing to say.
+/// Its arguments.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
@@ -63,13 +60,13 @@ pub struct Nothing {}
 /// `sends_done`: those are all messages.
 pub struct SendsDone;
 
-#[async_trait]
 impl Typed for SendsDone {
     type Input = Nothing;
     const NAME: &'static str = "sends_done";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/sends_done.md");
     const EFFECT: Effect = Effect::Events;
 
-    async fn run(_: Nothing, _: &Desk) -> Result<Output, Failure> {
+    async fn call(&self, _: Nothing, _: &CallSite) -> Result<Output, Failure> {
         Ok(Output::intent(Intent::SendsDone, "no more messages in this step"))
     }
 }
@@ -77,13 +74,13 @@ impl Typed for SendsDone {
 /// `contacts_done`: those are all changes of contacts.
 pub struct ContactsDone;
 
-#[async_trait]
 impl Typed for ContactsDone {
     type Input = Nothing;
     const NAME: &'static str = "contacts_done";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/contacts_done.md");
     const EFFECT: Effect = Effect::Events;
 
-    async fn run(_: Nothing, _: &Desk) -> Result<Output, Failure> {
+    async fn call(&self, _: Nothing, _: &CallSite) -> Result<Output, Failure> {
         Ok(Output::intent(Intent::ContactsDone, "no more changes of contacts in this step"))
     }
 }

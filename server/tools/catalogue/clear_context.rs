@@ -1,0 +1,51 @@
+//! `clear_context`: from now on the thread is shown only its newest events, and what comes. The log keeps all.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::event::draft::Draft;
+use crate::event::process::Feedback;
+use crate::log::store::Store;
+use crate::tools::contacts::unreadable;
+use crate::tools::supplies::Supplies;
+use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::words::failure::Failure;
+
+/// See the module.
+pub struct ClearContext {
+    store: Arc<dyn Store>,
+}
+
+impl ClearContext {
+    pub(super) fn new(supplies: &Supplies) -> Self {
+        Self { store: supplies.store.clone() }
+    }
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    keep: u64,
+}
+
+impl Typed for ClearContext {
+    type Input = Input;
+    const NAME: &'static str = "clear_context";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/clear_context.md");
+    const EFFECT: Effect = Effect::Events;
+    const READS_ROWS: bool = true;
+    const ASKS_AGAIN: bool = false;
+    const LEAVES_ACTION: bool = false;
+
+    async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
+        let row = self.store.thread(&site.space, &site.thread).await.map_err(unreadable)?;
+        let kept = input.keep.min(row.map_or(0, |row| row.visible));
+        let attributes = [("kept_messages", Value::from(kept))];
+        let draft = Draft::feedback(&site.thread, Some(site.turn), Feedback::Cleared, &attributes, "");
+        Ok(Output::events(vec![draft.of_call(&site.call_id)]))
+    }
+}

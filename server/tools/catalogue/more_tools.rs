@@ -1,0 +1,69 @@
+//! `more_tools`: opens tools that are seldom needed. A model is told only of those that are open; what it opened, or called
+//! unasked, stays open for its thread's life and stands last, so that what comes before it stays the same bytes.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::event::draft::Draft;
+use crate::model::prompt::{Error, Prompts};
+use crate::model::provider::ToolSpec;
+use crate::tools::schema;
+use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool, decoded};
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::text::Json;
+
+/// Its name.
+pub const NAME: &str = "more_tools";
+const PROMPT: &str = include_str!("../../../prompts/tools/more_tools.md");
+
+/// See the module.
+pub struct MoreTools {
+    spec: Spec,
+    rare: Vec<String>,
+}
+
+impl MoreTools {
+    /// It opens these.
+    pub(super) fn new(prompts: &Prompts, rare: Vec<String>) -> Result<Self, Error> {
+        let words = prompts.tool(NAME, PROMPT)?;
+        let names = json!({ "type": "array", "items": { "type": "string", "enum": rare } });
+        let parameters = json!({
+            "type": "object", "properties": { "names": names }, "required": ["names"], "additionalProperties": false,
+        });
+        let parameters = Json::of(&schema::explained(parameters, NAME, &words)?);
+        let told = ToolSpec { name: NAME.to_owned(), description: words.about, parameters };
+        // What is open is among the tools of the next call: the decision is asked again.
+        Ok(Self { spec: Spec::new(told, Effect::Events), rare })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    names: Vec<String>,
+}
+
+#[async_trait]
+impl Tool for MoreTools {
+    fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
+        let Input { names } = decoded(NAME, arguments)?;
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            names.iter().map(|name| name.trim()).partition(|name| self.rare.iter().any(|rare| rare == name));
+        let drafts = Vec::from_iter((!known.is_empty()).then(|| Draft::tools_opened(&site.thread, &known)));
+        if known.is_empty() || !unknown.is_empty() {
+            let text = match unknown.as_slice() {
+                [] => "more_tools needs names".to_owned(),
+                unknown => format!("there are no further tools {}", unknown.join(", ")),
+            };
+            let text = format!("{text}; there are: {}", self.rare.join(", "));
+            return Ok(Output::failed(drafts, Failure::new(FailureKind::Tool, text)));
+        }
+        let value = format!("open from your next call on: {}", known.join(", "));
+        Ok(Output { drafts, ..Output::value(value.into()) })
+    }
+}

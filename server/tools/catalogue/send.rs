@@ -1,0 +1,119 @@
+//! `send`: a message to contacts, the parent or the thread itself. Who of them got it, and who did not, is reported one by one.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use serde_json::json;
+
+use crate::event::draft::Draft;
+use crate::event::intent::Intent;
+use crate::event::process::ErrorCode;
+use crate::log::store::Store;
+use crate::tools::contacts::{Contacts, SELF, nobody, unreadable};
+use crate::tools::supplies::Supplies;
+use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::words::budget::Budget;
+use crate::words::failure::{Failure, FailureKind, self_messages};
+
+/// See the module.
+pub struct Send {
+    store: Arc<dyn Store>,
+    contacts: Contacts,
+    budget: Arc<Budget>,
+}
+
+impl Send {
+    pub(super) fn new(supplies: &Supplies) -> Self {
+        let Supplies { store, budget, .. } = supplies.clone();
+        Self { store, contacts: Contacts::new(supplies), budget }
+    }
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    #[serde(deserialize_with = "one_or_more")]
+    to: Vec<String>,
+    text: String,
+}
+
+/// A list, or one name: models that send to one thread write it so.
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Names {
+        One(String),
+        More(Vec<String>),
+    }
+    Ok(match Names::deserialize(deserializer)? {
+        Names::One(name) => vec![name],
+        Names::More(names) => names,
+    })
+}
+
+impl Typed for Send {
+    type Input = Input;
+    const NAME: &'static str = "send";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/send.md");
+    const EFFECT: Effect = Effect::Events;
+    const READS_ROWS: bool = true;
+    const ASKS_AGAIN: bool = false;
+
+    async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
+        if input.text.trim().is_empty() || input.to.is_empty() {
+            return Err(Failure::new(FailureKind::Tool, "send needs a recipient and a text that is not empty"));
+        }
+        if let Some(refused) = self.refused(&input, site).await? {
+            return Ok(refused);
+        }
+        let (mut to, mut sent, mut errors, mut texts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for given in &input.to {
+            match self.contacts.resolve(site, given).await? {
+                Some(thread) if to.contains(&thread) => {}
+                Some(thread) => {
+                    sent.push(given.clone());
+                    to.push(thread);
+                }
+                None => {
+                    let (error, text) = nobody(site, given);
+                    errors.push(error);
+                    texts.push(text);
+                }
+            }
+        }
+        let others = to.iter().filter(|to| **to != site.thread).count() as u64;
+        let failure = (!texts.is_empty()).then(|| {
+            let failed = texts.join("; ");
+            let text = if sent.is_empty() { failed } else { format!("sent to {}; but {failed}", sent.join(", ")) };
+            Failure::new(FailureKind::Tool, text).with(json!({ "sent": sent, "failed": texts.len() }))
+        });
+        let intent = (!to.is_empty()).then_some(Intent::Send { to, text: input.text });
+        Ok(Output { drafts: errors, value: Some(json!({ "sent": sent })), failure, intent, sent: others })
+    }
+}
+
+impl Send {
+    /// The refusal, when the thread has sent too much on its own.
+    async fn refused(&self, input: &Input, site: &CallSite) -> Result<Option<Output>, Failure> {
+        let row = self.store.thread(&site.space, &site.thread).await.map_err(unreadable)?;
+        let (sent, own) = row.map_or((0, 0), |row| (u64::from(row.standing.sends), u64::from(row.self_messages)));
+        let to_itself = input.to.iter().any(|to| to.trim() == SELF || to.trim() == site.thread.as_str());
+        if to_itself && own >= self.budget.self_messages {
+            return Err(self_messages(self.budget.self_messages));
+        }
+        let limit = self.budget.sends;
+        if sent + input.to.len() as u64 <= limit {
+            return Ok(None);
+        }
+        let text = format!(
+            "not sent: the thread has sent {limit} messages to others, and may send no more before something comes from outside \
+             (budget.sends)"
+        );
+        let given = input.to.join(", ");
+        let error = Draft::thread_error(&site.thread, Some(site.turn), &given, ErrorCode::SendLimit, &text);
+        let failure = Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.sends" }));
+        Ok(Some(Output::failed(vec![error], failure)))
+    }
+}

@@ -1,0 +1,64 @@
+//! `set_timer`: wakes the thread when the time has come, once, also when the server was away meanwhile.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::wait::millis;
+use crate::event::draft::Draft;
+use crate::event::process::Feedback;
+use crate::log::store::Store;
+use crate::tools::contacts::unreadable;
+use crate::tools::supplies::Supplies;
+use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::words::budget::Budget;
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::time::Timestamp;
+
+/// See the module.
+pub struct SetTimer {
+    store: Arc<dyn Store>,
+    budget: Arc<Budget>,
+}
+
+impl SetTimer {
+    pub(super) fn new(supplies: &Supplies) -> Self {
+        let Supplies { store, budget, .. } = supplies.clone();
+        Self { store, budget }
+    }
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    after_s: f64,
+    note: String,
+}
+
+impl Typed for SetTimer {
+    type Input = Input;
+    const NAME: &'static str = "set_timer";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/set_timer.md");
+    const EFFECT: Effect = Effect::Events;
+    const READS_ROWS: bool = true;
+    const ASKS_AGAIN: bool = false;
+
+    async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
+        let ms = millis(input.after_s)?.max(self.budget.timer_ms);
+        let set = self.store.timers(&site.space, &site.thread..=&site.thread).await.map_err(unreadable)?.len() as u64;
+        let limit = self.budget.timers;
+        if set >= limit {
+            let text = format!("{limit} timers are set already (budget.timers); wait until one is due");
+            return Err(Failure::new(FailureKind::Budget, text));
+        }
+        let due = Timestamp::from_micros(site.now.micros().saturating_add_unsigned(ms * 1000));
+        let id = format!("t{}-{}", site.turn, site.call_id);
+        let change = json!({ "due": due, "note": input.note });
+        let attributes = [("id", Value::from(id.as_str())), ("due", due.to_string().into())];
+        let told = Draft::feedback(&site.thread, Some(site.turn), Feedback::TimerSet, &attributes, &input.note);
+        Ok(Output::events(vec![Draft::changed(&site.thread, "timer", &id, change), told.of_call(&site.call_id)]))
+    }
+}

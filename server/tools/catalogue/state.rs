@@ -1,0 +1,181 @@
+//! `state_get`, `state_put`, `state_search`, `state_delete`: notes a module keeps for itself. Every write is an event.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::event::draft::Draft;
+use crate::log::store::{self, Entry, Store};
+use crate::tools::supplies::Supplies;
+use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::words::failure::{Failure, FailureKind};
+
+/// Longest key, in bytes.
+const KEY_MAX: usize = 255;
+/// Longest content, in bytes.
+const CONTENT_MAX: usize = 64 << 10;
+/// Most related keys.
+const RELATED_MAX: usize = 64;
+/// Most hits of one search.
+const HITS_MAX: u32 = 50;
+
+/// `state_get`: reads one.
+pub struct Get {
+    store: Arc<dyn Store>,
+}
+
+impl Get {
+    pub(super) fn new(supplies: &Supplies) -> Self {
+        Self { store: supplies.store.clone() }
+    }
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetInput {
+    key: String,
+}
+
+impl Typed for Get {
+    type Input = GetInput;
+    const NAME: &'static str = "state_get";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/state_get.md");
+    const EFFECT: Effect = Effect::Repeatable;
+
+    async fn call(&self, input: GetInput, site: &CallSite) -> Result<Output, Failure> {
+        let entry = self.store.entry(&site.space, valid_key(&input.key)?).await.map_err(store_failed)?;
+        let output = match entry {
+            Some(entry) => json!({ "found": true, "entry": shown(&entry) }),
+            None => json!({ "found": false }),
+        };
+        Ok(Output::value(output))
+    }
+}
+
+/// `state_put`: writes one.
+pub struct Put;
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PutInput {
+    key: String,
+    content: String,
+    related_keys: Vec<String>,
+}
+
+impl Typed for Put {
+    type Input = PutInput;
+    const NAME: &'static str = "state_put";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/state_put.md");
+    const EFFECT: Effect = Effect::Events;
+
+    async fn call(&self, input: PutInput, site: &CallSite) -> Result<Output, Failure> {
+        let PutInput { key, content, related_keys } = input;
+        valid_key(&key)?;
+        if content.len() > CONTENT_MAX {
+            return Err(invalid(format!("a note holds at most {CONTENT_MAX} bytes")));
+        }
+        if related_keys.len() > RELATED_MAX || related_keys.iter().any(|key| valid_key(key).is_err()) {
+            return Err(invalid(format!("at most {RELATED_MAX} related keys, each 1 to {KEY_MAX} bytes")));
+        }
+        let change = json!({ "content": content, "related_keys": related_keys, "owner": site.by.to_string() });
+        let draft = Draft::changed(&site.thread, "entry", &key, change);
+        Ok(Output { drafts: vec![draft], value: Some(json!({ "stored": key })), ..Output::default() })
+    }
+}
+
+/// `state_search`: finds some.
+pub struct Search {
+    store: Arc<dyn Store>,
+}
+
+impl Search {
+    pub(super) fn new(supplies: &Supplies) -> Self {
+        Self { store: supplies.store.clone() }
+    }
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchInput {
+    query: String,
+    limit: Option<u32>,
+}
+
+impl Typed for Search {
+    type Input = SearchInput;
+    const NAME: &'static str = "state_search";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/state_search.md");
+    const EFFECT: Effect = Effect::Repeatable;
+
+    async fn call(&self, input: SearchInput, site: &CallSite) -> Result<Output, Failure> {
+        let limit = input.limit.unwrap_or(5).min(HITS_MAX);
+        if limit == 0 {
+            return Ok(Output::value(json!([])));
+        }
+        let hits = self.store.search_entries(&site.space, &input.query, limit).await.map_err(store_failed)?;
+        Ok(Output::value(hits.iter().map(shown).collect()))
+    }
+}
+
+/// `state_delete`: removes one. It reads before it writes: what was put just before has to be committed first.
+pub struct Delete {
+    store: Arc<dyn Store>,
+}
+
+impl Delete {
+    pub(super) fn new(supplies: &Supplies) -> Self {
+        Self { store: supplies.store.clone() }
+    }
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteInput {
+    key: String,
+}
+
+impl Typed for Delete {
+    type Input = DeleteInput;
+    const NAME: &'static str = "state_delete";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/state_delete.md");
+    const EFFECT: Effect = Effect::Repeatable;
+
+    async fn call(&self, input: DeleteInput, site: &CallSite) -> Result<Output, Failure> {
+        let known = self.store.entry(&site.space, valid_key(&input.key)?).await.map_err(store_failed)?;
+        if known.is_none() {
+            return Ok(Output::value(json!({ "found": false })));
+        }
+        let draft = Draft::changed(&site.thread, "entry", &input.key, Value::Null);
+        let value = json!({ "found": true, "deleted": input.key });
+        Ok(Output { drafts: vec![draft], value: Some(value), ..Output::default() })
+    }
+}
+
+fn invalid(text: String) -> Failure {
+    Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
+}
+
+fn store_failed(error: store::Error) -> Failure {
+    Failure::new(FailureKind::Store, format!("the notes could not be read: {error}")).retryable()
+}
+
+fn valid_key(key: &str) -> Result<&str, Failure> {
+    if key.trim().is_empty() || key.len() > KEY_MAX || key.contains('\0') {
+        return Err(invalid(format!("a key needs 1 to {KEY_MAX} bytes, not only spaces, no NUL")));
+    }
+    Ok(key)
+}
+
+fn shown(entry: &Entry) -> Value {
+    json!({
+        "key": entry.key, "content": entry.content, "related_keys": entry.related_keys,
+        "metadata": { "updated_at": entry.updated, "owner": entry.owner },
+    })
+}

@@ -1,0 +1,86 @@
+//! Layers around tools: each wraps a tool and is one. Every tool of every toolbox has the same, from the inside out: its time is
+//! limited, then the size of what it says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::supplies::Supplies;
+use super::tool::{CallSite, Output, Spec, Tool};
+use crate::log::store::{Blob, Store};
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id::Space;
+
+/// The tool inside of all layers.
+pub fn layered(tool: Arc<dyn Tool>, supplies: &Supplies) -> Arc<dyn Tool> {
+    let tool = Arc::new(TimeLimit { tool, limit: supplies.limits.time });
+    Arc::new(SizeLimit { tool, store: supplies.store.clone(), bytes: supplies.limits.output_bytes })
+}
+
+/// Lets a call run for so long at most; being late is a failure of the tool.
+struct TimeLimit {
+    tool: Arc<dyn Tool>,
+    limit: Duration,
+}
+
+#[async_trait]
+impl Tool for TimeLimit {
+    fn spec(&self) -> &Spec {
+        self.tool.spec()
+    }
+
+    async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
+        match tokio::time::timeout(self.limit, self.tool.call(arguments, site)).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let text = format!("{} did not finish within {} ms", self.spec().name(), self.limit.as_millis());
+                Err(Failure::new(FailureKind::Timeout, text).retryable())
+            }
+        }
+    }
+}
+
+/// Keeps what a tool says small enough for an event: of more only the beginning, and where the whole is.
+struct SizeLimit {
+    tool: Arc<dyn Tool>,
+    store: Arc<dyn Store>,
+    bytes: usize,
+}
+
+#[async_trait]
+impl Tool for SizeLimit {
+    fn spec(&self) -> &Spec {
+        self.tool.spec()
+    }
+
+    async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
+        let output = self.tool.call(arguments, site).await?;
+        Ok(match output.value {
+            Some(value) if output.failure.is_none() => {
+                Output { value: Some(self.bounded(value, &site.space).await), ..output }
+            }
+            value => Output { value, ..output },
+        })
+    }
+}
+
+impl SizeLimit {
+    async fn bounded(&self, value: Value, space: &Space) -> Value {
+        let text = match &value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        if text.len() <= self.bytes {
+            return value;
+        }
+        let end = (0..=self.bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        let begin = text[..end].to_owned();
+        let (bytes, mime) = (text.len(), "text/plain; charset=utf-8".to_owned());
+        match self.store.put_blob(space, Blob { mime, bytes: text.into() }).await {
+            Ok(sha256) => json!({ "truncated": begin, "blob": sha256, "bytes": bytes }),
+            Err(error) => json!({ "truncated": begin, "bytes": bytes, "lost": error.to_string() }),
+        }
+    }
+}

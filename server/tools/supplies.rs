@@ -1,0 +1,48 @@
+//! What the composition root has for tools: each keeps of it what it needs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::log::store::Store;
+use crate::model::prompt::Prompts;
+use crate::words::budget::Budget;
+
+/// What tools are made from.
+#[derive(Clone)]
+pub struct Supplies {
+    /// The log and its rows.
+    pub store: Arc<dyn Store>,
+    /// The sentences for models.
+    pub prompts: Arc<Prompts>,
+    /// What may be used up.
+    pub budget: Arc<Budget>,
+    /// What one call may take.
+    pub limits: Limits,
+}
+
+/// What one tool call may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest it may run.
+    pub time: Duration,
+    /// Most bytes of its output in its event; a longer one is kept whole as a blob.
+    pub output_bytes: usize,
+    /// Most tags that it may ask the log for.
+    pub filter_tags: usize,
+    /// Most bytes of a text that it makes part of other requests.
+    pub text_bytes: usize,
+    /// Most threads of a space that have not ended.
+    pub threads: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(30),
+            output_bytes: 64 << 10,
+            filter_tags: 32,
+            text_bytes: 64 << 10,
+            threads: 100_000,
+        }
+    }
+}
