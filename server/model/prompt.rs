@@ -122,7 +122,7 @@ pub struct ToolWords {
 
 impl ToolWords {
     fn parse(file: &str, text: &str) -> Result<Self, Error> {
-        let text = worded(file, text)?;
+        let text = format!("\n{}", worded(file, text)?);
         let mut sections = text.split("\n## ");
         let about = worded(file, sections.next().unwrap_or_default())?;
         let section = |section: &str| {

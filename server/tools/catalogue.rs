@@ -108,8 +108,11 @@ struct Entry {
     name: &'static str,
     audience: Audience,
     spec: fn(&Prompts) -> Result<Spec, Error>,
-    make: Arc<dyn Fn(Spec, &Supplies) -> Arc<dyn Tool> + Send + Sync>,
+    make: Arc<Make>,
 }
+
+/// Makes a tool of this spec.
+type Make = dyn Fn(Spec, &Supplies) -> Arc<dyn Tool> + Send + Sync;
 
 /// The tools of a server: those that come with it, and yours (`docs/add-a-tool.md`).
 ///

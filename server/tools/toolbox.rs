@@ -83,7 +83,13 @@ pub struct Shelf {
     only: Option<Vec<Name>>,
     supplies: Supplies,
     // A plain mutex: held for a look-up, never across an await.
-    last: Mutex<Option<(Vec<Arc<dyn Tool>>, Toolbox)>>,
+    last: Mutex<Option<Last>>,
+}
+
+/// What sources said last, and the toolbox that this made.
+struct Last {
+    found: Vec<Arc<dyn Tool>>,
+    toolbox: Toolbox,
 }
 
 impl Shelf {
@@ -99,14 +105,14 @@ impl Shelf {
         }
         let found: Vec<Arc<dyn Tool>> = self.sources.iter().flat_map(|source| source()).collect();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, toolbox)) = &*last
-            && known.len() == found.len()
-            && known.iter().zip(&found).all(|(known, found)| Arc::ptr_eq(known, found))
+        if let Some(last) = &*last
+            && last.found.len() == found.len()
+            && last.found.iter().zip(&found).all(|(known, found)| Arc::ptr_eq(known, found))
         {
-            return toolbox.clone();
+            return last.toolbox.clone();
         }
         let toolbox = self.with(&found);
-        *last = Some((found, toolbox.clone()));
+        *last = Some(Last { found, toolbox: toolbox.clone() });
         toolbox
     }
 

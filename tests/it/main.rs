@@ -37,6 +37,7 @@ mod model;
 mod more_tools;
 mod operations;
 mod order;
+mod own_tools;
 mod pipelines;
 mod processes;
 mod prompt_cache;

@@ -1,8 +1,16 @@
 //! The schemas of the tools, held against what strict function calling accepts.
 
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use thinkd::model::prompt::Prompts;
-use thinkd::tools::catalogue;
+use thinkd::tools::catalogue::{self, Chosen, DECISIONS};
+use thinkd::tools::tool::{CallSite, Effect, Output, Spec, Typed};
+use thinkd::words::failure::Failure;
+
+use crate::support::Medium;
 
 /// Keywords that every provider of strict function calling knows.
 const KEYWORDS: [&str; 9] =
@@ -69,6 +77,115 @@ fn tool_schemas_are_strict() {
         assert!((1..=64).contains(&spec.name.len()) && spec.name.chars().all(is_name), "{}", spec.name);
         assert!(!spec.description.trim().is_empty(), "{} says nothing of itself", spec.name);
     }
+}
+
+/// Documented for who reads it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is looked at")]
+struct Documented {
+    /// A comment.
+    mode: Mode,
+    /// Another.
+    list: Vec<Item>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    /// One way.
+    Fast,
+    /// Another way.
+    Slow,
+}
+
+/// One of several.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema is looked at")]
+struct Item {
+    /// How it is called; not what it is like.
+    description: String,
+}
+
+struct Explained;
+struct Unexplained;
+
+impl Typed for Explained {
+    type Input = Documented;
+    const NAME: &'static str = "own";
+    const PROMPT: &'static str = "Do it.\n\n## mode\nHow.\n\n## list\n";
+    const EFFECT: Effect = Effect::Events;
+
+    async fn call(&self, _: Documented, _: &CallSite) -> Result<Output, Failure> {
+        Ok(Output::default())
+    }
+}
+
+impl Typed for Unexplained {
+    type Input = Documented;
+    const NAME: &'static str = "own";
+    const PROMPT: &'static str = "Do it.\n\n## mode\nHow.\n";
+    const EFFECT: Effect = Effect::Events;
+
+    async fn call(&self, _: Documented, _: &CallSite) -> Result<Output, Failure> {
+        Ok(Output::default())
+    }
+}
+
+/// The tools of the server, told in the words of a folder of prompts.
+fn told(folder: Option<&Path>) -> Result<Vec<Spec>, String> {
+    let prompts = Prompts::load(folder).map_err(|error| error.to_string())?;
+    catalogue::built_in().specs(&prompts).map_err(|error| error.to_string())
+}
+
+fn parameters(specs: &[Spec], name: &str) -> Value {
+    let spec = specs.iter().find(|spec| spec.name() == name).unwrap();
+    serde_json::from_str(spec.told.parameters.as_str()).unwrap()
+}
+
+// What a model is told of an argument stands in a prompt; no comment of the code gets there.
+#[test]
+fn what_a_model_is_told_of_an_argument_is_in_the_tools_prompt_alone() {
+    let prompts = Prompts::load(None).unwrap();
+    let specs = catalogue::built_in().with(DECISIONS, |_| Explained).specs(&prompts).unwrap();
+    let item = json!({ "type": "object", "properties": { "description": { "type": "string" } }, "required": ["description"], "additionalProperties": false });
+    let mode = json!({ "type": "string", "enum": ["fast", "slow"], "description": "How." });
+    let properties = json!({ "mode": mode, "list": { "type": "array", "items": item } });
+    assert_eq!(parameters(&specs, "own")["properties"], properties);
+    assert_eq!(parameters(&specs, "ask")["properties"]["submodule"]["description"], "The voice's name.", "the control");
+}
+
+#[test]
+fn every_argument_of_a_tool_has_a_section_of_its_prompt_and_every_section_an_argument() {
+    assert!(told(None).unwrap().len() > 20, "those of the server");
+    let prompts = Prompts::load(None).unwrap();
+    let own = catalogue::built_in().with(DECISIONS, |_| Unexplained);
+    let refused = own.check(&prompts, &Chosen::default()).unwrap_err();
+    assert!(refused.contains("tools/own.md") && refused.contains("{list, mode}"), "{refused}");
+    let folder = Medium::sqlite();
+    let tools = folder.folder().join("tools");
+    std::fs::create_dir_all(&tools).unwrap();
+    // A file that only says what the tool is for leaves the rest as it was.
+    std::fs::write(tools.join("ask.md"), "---\nabout: mine\n---\nAsk somebody.\n").unwrap();
+    let specs = told(Some(folder.folder())).unwrap();
+    let ask = specs.iter().find(|spec| spec.name() == "ask").unwrap();
+    assert_eq!(ask.told.description, "Ask somebody.");
+    assert_eq!(parameters(&specs, "ask"), parameters(&told(None).unwrap(), "ask"));
+    std::fs::write(tools.join("ask.md"), "Ask.\n\n## submodule\nWho.\n").unwrap();
+    let specs = told(Some(folder.folder())).unwrap();
+    assert_eq!(parameters(&specs, "ask")["properties"]["submodule"]["description"], "Who.");
+    for (file, text, word) in [
+        ("ask.md", "Ask.\n\n## voice\nWho.\n", "submodule, voice"),
+        ("ask.md", " \n", "ask.md is empty"),
+        ("ask.md", "## submodule\nWho.\n", "ask.md is empty"),
+        ("fly.md", "Fly.\n", "fly.md is not a prompt"),
+    ] {
+        std::fs::write(tools.join(file), text).unwrap();
+        let refused = told(Some(folder.folder())).unwrap_err();
+        assert!(refused.contains(word), "{file} {text:?}: {refused}");
+        std::fs::remove_file(tools.join(file)).unwrap();
+    }
+    assert!(told(Some(folder.folder())).is_ok(), "the control: nothing else was wrong");
 }
 
 #[test]
