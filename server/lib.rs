@@ -116,20 +116,22 @@ pub mod pipelines {
 }
 /// Who runs which thread and which run, and when.
 pub mod runtime {
-    mod batch;
-    mod ending;
-    mod failing;
+    mod ends;
     pub mod handle;
-    mod heed;
     pub mod input;
+    mod lease_loop;
+    mod mailbox;
     mod operate;
     pub mod options;
-    mod runner;
+    pub mod refused;
+    mod remote_cancel;
+    mod running;
     pub mod runs;
     pub mod schedule;
-    mod settling;
     mod timers;
-    mod waiting;
+    mod turns;
+    mod waits;
+    mod work;
 }
 /// What a client can do once it is known who it is.
 pub mod session {

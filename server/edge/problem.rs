@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use crate::log::store::Error as StoreError;
-use crate::runtime::handle::Refused;
+use crate::runtime::refused::Refused;
 use crate::session::handle::Error;
 use crate::words::decode::WRONGS_MAX;
 use crate::words::id::InvalidId;

@@ -1,7 +1,7 @@
 //! Input: what comes from outside for a thread is checked, appended, and wakes it.
 
-use super::handle::{Refused, Runtime, lock};
-use super::operate::too_many_threads;
+use super::handle::Runtime;
+use super::refused::{Refused, too_many_threads};
 use crate::event::condition::Condition;
 use crate::event::draft::{Draft, InputKind, Part};
 use crate::event::envelope::Payload;
@@ -100,7 +100,7 @@ impl Runtime {
             drafts.iter_mut().for_each(|draft| draft.event_id = None);
         }
         // It begins with this, perhaps; or it may end before this is stored.
-        let begins = row.is_none().then(|| self.room_in_space());
+        let begins = row.is_none().then(|| self.0.options.room_in_space());
         drafts[0].conditions.extend(only_if.into_iter().chain([Condition::NotEnded]).chain(begins));
         let placed = match self.0.store.append(Append::free(space, drafts)).await {
             Ok(Appended::Stored(placed)) => placed,
@@ -113,14 +113,14 @@ impl Runtime {
             // Stored by a commit whose outcome nobody heard, perhaps: then nobody woke the thread.
             let handled = row.map_or(0, |row| row.handled);
             if placed.iter().any(|placed| placed.shown.event.seq > handled) {
-                self.wake(space.clone(), thread.clone());
+                self.wake(space, thread);
             }
             return Ok((Received::Duplicate, placed));
         }
         if busy && policy == Policy::Interrupt {
-            self.stop_turn(space, thread, Why::Interrupt);
+            self.0.running.stop(&(space.clone(), thread.clone()), Why::Interrupt);
         }
-        self.wake(space.clone(), thread.clone());
+        self.wake(space, thread);
         Ok((if busy { Received::Queued } else { Received::Started }, placed))
     }
 
@@ -159,15 +159,9 @@ impl Runtime {
         Ok(())
     }
 
-    /// How many messages wait for a thread's next turn, counted up to `limit`. What the turn that runs is about waits no
-    /// longer; as long as nothing of that turn is in the log, this is known at the server that runs it only.
+    /// How many messages wait for a thread's next turn, counted up to `limit`.
     pub async fn queued(&self, space: &Space, row: &ThreadRow, limit: u32) -> Result<u32, store::Error> {
-        let active = lock(&self.0.active).get(&(space.clone(), row.thread.clone())).map_or(0, |active| active.taken);
-        let after = row.handled.max(row.standing.taken).max(active);
-        if row.woken <= after || row.status.is_final() {
-            return Ok(0);
-        }
-        self.0.store.queued(space, &row.thread, after, limit).await
+        self.0.running.queued(space, row, limit).await
     }
 }
 

@@ -1,13 +1,15 @@
-//! What a person does to threads and submodules from outside: create, change. Each act is an event; how a thread is ended is
-//! `ending.rs`.
+//! What a person does to threads and submodules from outside: create, change, end. Each act is an event.
 
 use serde_json::{Value, json};
 
-use super::handle::{NewContact, NewThread, Refused, Runtime};
+use super::handle::{NewContact, NewThread, Runtime};
+use super::mailbox::PAGE;
+use super::refused::{Refused, too_many_threads};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::log::store::{self, Append, SubmoduleRow, ThreadRow};
 use crate::mind::submodule::Heard;
+use crate::mind::turn::{Below, PARENT_ENDED};
 use crate::tools::spawning::labels;
 use crate::words::id::{MAIN, Name, Space, ThreadId};
 
@@ -29,7 +31,7 @@ impl Runtime {
             let contact = |it: &NewContact| Draft::contact(&thread, &it.name, &it.thread, &it.description);
             let room = Condition::FewerSubthreads(self.0.options.budget.subthreads);
             let told = |parent: &ThreadId| Draft::spawned(parent, None, &thread, None).only_if(room);
-            let mut drafts = vec![Draft::created(&thread, &settings).only_if(self.room_in_space())];
+            let mut drafts = vec![Draft::created(&thread, &settings).only_if(self.0.options.room_in_space())];
             drafts.extend(new.contacts.iter().map(contact));
             drafts.extend(new.parent.as_ref().map(told));
             match self.0.store.append(Append::free(space, drafts)).await {
@@ -91,14 +93,39 @@ impl Runtime {
         Ok(())
     }
 
-    /// Whether a thread more can be had.
-    pub(super) fn room_in_space(&self) -> Condition {
-        Condition::FewerThreads(self.0.options.tool_limits.threads)
-    }
-
     fn too_many_subthreads(&self) -> Refused {
         let limit = u32::try_from(self.0.options.budget.subthreads).unwrap_or(u32::MAX);
         Refused::TooMany { what: "subthreads of a thread that have not ended (budget.subthreads)", limit }
+    }
+
+    /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages. With `subtree` all threads below it end,
+    /// too; without, they get the nearest living thread above as their parent. Those who know it are told after the answer where they
+    /// are very many, and so are those who get another parent.
+    pub async fn end(&self, space: &Space, thread: &ThreadId, subtree: bool) -> Result<ThreadRow, Refused> {
+        let row = self.known_thread(space, thread).await?;
+        if thread.is_main() && !row.status.is_final() {
+            return Err(Refused::Unprocessable(format!(
+                "the thread {thread} does not end: who names no thread speaks to it. POST /threads/{thread}/cancel stops the turn that \
+                 runs; to begin anew, speak in a thread of another id"
+            )));
+        }
+        if row.status.is_final() {
+            self.0.ends.end_the_rest(space, thread).await?;
+            return Err(Refused::Ended(thread.clone()));
+        }
+        if thread.is_of_runs() {
+            self.cancel_run(space, thread, None).await?;
+            return self.known_thread(space, thread).await;
+        }
+        let below = if subtree { Below::End } else { Below::Stay };
+        self.0.ends.end(space, thread, "ended from outside", below).await?;
+        if subtree {
+            // What a turn below made meanwhile ends with it.
+            for row in self.0.store.below(space, thread, None, PAGE).await? {
+                self.0.ends.end(space, &row.thread, PARENT_ENDED, below).await?;
+            }
+        }
+        self.known_thread(space, thread).await
     }
 
     /// Creates a submodule (`create`) or gives one another prompt.
@@ -142,7 +169,7 @@ impl Runtime {
 
     /// What became of the times that this server asked a voice.
     pub fn heard(&self, space: &Space, name: &Name) -> Heard {
-        self.0.mind.tally.of(space, name)
+        self.0.tally.of(space, name)
     }
 
     /// Removes a submodule.
@@ -155,14 +182,5 @@ impl Runtime {
             Err(store::Error::Unmet(_)) => Err(Refused::NotFound(format!("submodule {name}"))),
             Err(error) => Err(error.into()),
         }
-    }
-}
-
-/// A thread that is not there can be neither made nor spoken to.
-pub(super) fn too_many_threads(limit: u64) -> Refused {
-    let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-    Refused::TooMany {
-        what: "threads in a space that have not ended (limits.threads); end some that are not needed",
-        limit,
     }
 }

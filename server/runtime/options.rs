@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::schedule::Order as Scheduling;
+use crate::event::condition::Condition;
 use crate::mind::turn;
 use crate::pipelines::registry::{self, Pipelines};
 use crate::tasks::share::SPACE_SHARE;
@@ -61,5 +62,12 @@ impl Default for Options {
             scan: Duration::from_secs(3),
             supervisor: Supervisor::default(),
         }
+    }
+}
+
+impl Options {
+    /// What an append that begins a thread is stored under: that the space has room for one more.
+    pub fn room_in_space(&self) -> Condition {
+        Condition::FewerThreads(self.tool_limits.threads)
     }
 }

@@ -1,24 +1,27 @@
-//! Runs of pipelines. A run is a thread whose only turn is the pipeline: the same lease, the same search for what waits, so it is
-//! taken up again after a crash by one server, and there does not repeat what its log has.
+//! Runs of pipelines as a kind of work. A run is a thread whose only turn is the pipeline: the same lease, the same search for what
+//! waits, so it is taken up again after a crash by one server, and there does not repeat what its log has.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::handle::{Active, Refused, Runtime, lock};
-use super::operate::too_many_threads;
-use super::runner::{Looked, TRIES, looked};
+use super::mailbox::each_after;
+use super::options::Options;
+use super::refused::{Refused, too_many_threads};
+use super::running::Running;
+use super::work::{Claim, Looked, Work, looked};
 use crate::event::condition::Condition;
 use crate::event::envelope::{Event, tag};
 use crate::event::fact::Fact;
 use crate::event::run::{Held, RunFact, RunKey, RunNews, RunOutcome};
 use crate::log::query::{Query, Show};
-use crate::log::store::{self, Append, Appended, Fence, Status, ThreadRow};
+use crate::log::store::{self, Append, Appended, Fence, Status, Store, ThreadRow};
 use crate::mind::scribe::{Lost, Scribe};
 use crate::mind::turn::driver::Mind;
 use crate::mind::turn::stop::{Stop, Why};
@@ -26,7 +29,8 @@ use crate::pipelines::host::Host;
 use crate::pipelines::ledger::{self, Ledger, NotKept, Values};
 use crate::pipelines::past::Past;
 use crate::pipelines::registry::{Pipeline, Worked};
-use crate::tasks::share::Place;
+use crate::tasks::share::{Place, Places};
+use crate::thread::quota::Quotas;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{self, Key, Name, Seq, Space, ThreadId};
 
@@ -62,40 +66,86 @@ pub struct Run {
     pub ended: Option<Event>,
 }
 
-impl Runtime {
+/// A run that was asked for.
+pub struct Begun {
+    /// The run.
+    pub run: Run,
+    /// The place to work at that is kept for it; none: it was started before.
+    pub place: Option<Place>,
+}
+
+/// Runs of these pipelines.
+pub struct Runs {
+    store: Arc<dyn Store>,
+    mind: Mind,
+    options: Arc<Options>,
+    quotas: Arc<Quotas>,
+    running: Running,
+    places: Places,
+}
+
+#[async_trait]
+impl Work for Runs {
+    fn owns(&self, thread: &ThreadId) -> bool {
+        thread.is_of_runs()
+    }
+
+    /// Runs wait for theirs with the lease held: nobody else may begin meanwhile what was started here.
+    async fn place(&self, _: &Space, _: &ThreadId) -> Option<Place> {
+        None
+    }
+
+    async fn work(&self, claim: Claim) -> Result<Looked, store::Error> {
+        self.take_run(claim).await
+    }
+}
+
+impl Runs {
+    /// Runs of the configured pipelines.
+    pub fn new(
+        store: Arc<dyn Store>,
+        mind: Mind,
+        options: Arc<Options>,
+        quotas: Arc<Quotas>,
+        running: Running,
+    ) -> Self {
+        let places = Places::new("pipelines.at_once", options.pipeline_limits.at_once, options.space_share);
+        Self { store, mind, options, quotas, running, places }
+    }
+
     /// Starts a run. Returns after the commit.
-    pub async fn start_run(&self, new: NewRun) -> Result<Run, Refused> {
+    pub async fn start(&self, new: NewRun) -> Result<Begun, Refused> {
         let NewRun { space, pipeline, input, id, user } = new;
         let id = id.map(Key::id);
         self.pipeline(&pipeline)?;
         let known = match id {
-            Some(id) => self.0.store.event(&space, id).await?.is_some(),
+            Some(id) => self.store.event(&space, id).await?.is_some(),
             None => false,
         };
         // A repeated start is answered as the first time, however many runs there are by now.
-        let place = if known { None } else { Some(self.place(&space)?) };
+        let place = if known { None } else { Some(self.try_place(&space)?) };
         let key = RunKey { id: id.unwrap_or_else(id::fresh), pipeline };
         let input = self.values(&space).hold(input).await.map_err(|error| match error {
             NotKept::Unfit(why) => Refused::Unprocessable(why),
             NotKept::Store(error) => Refused::Store(error),
         })?;
-        let started = key.started(&input, user.as_deref()).only_if(self.room_in_space());
-        let placed = match self.0.store.append(Append::free(&space, vec![started])).await {
+        let started = key.started(&input, user.as_deref()).only_if(self.options.room_in_space());
+        let placed = match self.store.append(Append::free(&space, vec![started])).await {
             Ok(Appended::Stored(placed)) => placed,
             Ok(Appended::Stale) => return Err(Refused::Unprocessable("the run was dropped by the store".into())),
             Err(store::Error::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
             Err(error) => return Err(error.into()),
         };
         let Some(placed) = placed.into_iter().find(|placed| !placed.duplicate) else {
-            return self.run(&space, &key.pipeline, key.id).await;
+            let run = self.run(&space, &key.pipeline, key.id).await?;
+            return Ok(Begun { run, place: None });
         };
-        self.wake_with((space, key.thread()), Active { place, ..Active::default() });
-        Ok(Run { key, started: placed.shown.event.clone(), ended: None })
+        Ok(Begun { run: Run { key, started: placed.shown.event.clone(), ended: None }, place })
     }
 
     /// A run of this pipeline.
     pub async fn run(&self, space: &Space, pipeline: &Name, id: Uuid) -> Result<Run, Refused> {
-        let started = self.0.store.event(space, id).await?;
+        let started = self.store.event(space, id).await?;
         let found = started.and_then(|event| Some((event.begins_run()?, event)));
         let (key, started) = found
             .filter(|(key, _)| key.pipeline == *pipeline)
@@ -106,7 +156,7 @@ impl Runtime {
 
     /// Runs of this pipeline, the newest first, from before a position; and where the next ones would begin, if there are
     /// any.
-    pub async fn runs(
+    pub async fn page(
         &self,
         space: &Space,
         pipeline: &Name,
@@ -116,7 +166,7 @@ impl Runtime {
         let (mut ended, mut runs) = (HashMap::new(), Vec::new());
         let mut query = Query { tags: vec![tag::RUN.to_owned()], before, limit: SCAN, ..Query::default() };
         for _ in 0..SCANS_MAX {
-            let events = self.0.store.events(space, &query).await?;
+            let events = self.store.events(space, &query).await?;
             let full = events.len() == SCAN as usize;
             for event in events {
                 query.before = Some(event.seq);
@@ -144,61 +194,48 @@ impl Runtime {
         Ok(runs)
     }
 
-    /// Cancels a run, wherever it runs: that is an event, which its server heeds. One that has ended stays as it is.
-    pub async fn cancel_run(&self, space: &Space, thread: &ThreadId, user: Option<&str>) -> Result<(), Refused> {
-        let row = self.known_thread(space, thread).await?;
+    /// Stores the wish that a run be cancelled: an event, which the server heeds that runs it.
+    pub async fn cancel(&self, space: &Space, row: &ThreadRow, user: Option<&str>) -> Result<(), Refused> {
+        let thread = &row.thread;
         if row.status.is_final() {
             return Err(Refused::Ended(thread.clone()));
         }
         let begun = match thread.run() {
-            Some(id) => self.0.store.event(space, id).await?,
+            Some(id) => self.store.event(space, id).await?,
             None => None,
         };
         let key = begun.and_then(|event| event.begins_run());
         let key = key.ok_or_else(|| Refused::NotFound(format!("run {thread}")))?;
-        self.0.store.append(Append::free(space, vec![key.cancel(user)])).await?;
-        self.stop_turn(space, thread, Why::Cancel);
-        self.wake(space.clone(), thread.clone());
+        self.store.append(Append::free(space, vec![key.cancel(user)])).await?;
         Ok(())
     }
 
     /// The pipeline of that name.
     pub fn pipeline(&self, name: &Name) -> Result<&Arc<Pipeline>, Refused> {
-        self.0.options.pipelines.get(name).ok_or_else(|| Refused::NotFound(format!("pipeline {name}")))
+        self.options.pipelines.get(name).ok_or_else(|| Refused::NotFound(format!("pipeline {name}")))
     }
 
-    /// All pipelines, by name.
-    pub fn pipelines(&self) -> impl Iterator<Item = &Arc<Pipeline>> {
-        self.0.options.pipelines.all()
-    }
-
-    fn place(&self, space: &Space) -> Result<Place, Refused> {
-        let places = &self.0.places;
+    fn try_place(&self, space: &Space) -> Result<Place, Refused> {
+        let places = &self.places;
         let full = || Refused::TooManyRuns { of_space: places.of_a_space(), all: places.all() };
         places.try_take(space).ok_or_else(full)
     }
 
     fn values(&self, space: &Space) -> Values {
-        let event_bytes = self.0.options.tool_limits.output_bytes;
-        Values { store: self.0.store.clone(), space: space.clone(), event_bytes }
+        let event_bytes = self.options.tool_limits.output_bytes;
+        Values { store: self.store.clone(), space: space.clone(), event_bytes }
     }
 
     /// The newest event of a run's thread with this tag.
     async fn last(&self, space: &Space, thread: &ThreadId, tag: &str) -> Result<Option<Event>, store::Error> {
         let query = Query { thread: Some(thread.clone()), tags: vec![tag.to_owned()], limit: 1, ..Query::default() };
-        Ok(self.0.store.events(space, &query).await?.into_iter().next())
+        Ok(self.store.events(space, &query).await?.into_iter().next())
     }
 
     /// A run's turn: from where its log leaves off to its end, or until it is left.
-    pub(super) async fn take_run(
-        &self,
-        row: &ThreadRow,
-        fence: Fence,
-        stop: Arc<Stop>,
-        tries: u32,
-    ) -> Result<Looked, store::Error> {
+    async fn take_run(&self, Claim { row, fence, stop, attempts, .. }: Claim) -> Result<Looked, store::Error> {
         let mut past = Past::default();
-        self.each_after(&fence.space, row, Show::Public, |event| {
+        each_after(&*self.store, &fence.space, &row, Show::Public, |event| {
             past.apply(&event);
             true
         })
@@ -208,10 +245,10 @@ impl Runtime {
             return Ok(Looked::Nothing);
         };
         let _seat = if past.cancel { None } else { self.seat(&fence, &stop).await };
-        let scribe = Scribe::new(self.0.store.clone(), fence.clone(), None);
-        let limits = self.0.options.pipeline_limits.clone();
+        let scribe = Scribe::new(self.store.clone(), fence.clone(), None);
+        let limits = self.options.pipeline_limits.clone();
         let ledger = Ledger::new(key.clone(), scribe, self.values(&fence.space), limits, &past);
-        if tries >= TRIES {
+        if attempts.are_used_up() {
             return looked(close(&key, &ledger, RunOutcome::Failed(not_taken())).await);
         }
         let came_to = tokio::select! {
@@ -234,12 +271,12 @@ impl Runtime {
     /// elsewhere waits for it, its lease renewed. None: it was stopped meanwhile.
     async fn seat(&self, fence: &Fence, stop: &Stop) -> Option<Place> {
         let key = (fence.space.clone(), fence.thread.clone());
-        let place = lock(&self.0.active).get_mut(&key).and_then(|active| active.place.take());
+        let place = self.running.take_place(&key);
         if place.is_some() {
             return place;
         }
         tokio::select! {
-            place = self.0.places.take(&fence.space) => Some(place),
+            place = self.places.take(&fence.space) => Some(place),
             _ = stop.stopped() => None,
         }
     }
@@ -253,7 +290,7 @@ impl Runtime {
         ledger: &Ledger,
         stop: &Stop,
     ) -> Result<RunOutcome, Lost> {
-        let pipeline = match self.0.options.pipelines.get(&key.pipeline) {
+        let pipeline = match self.options.pipelines.get(&key.pipeline) {
             _ if past.cancel => return Ok(RunOutcome::Cancelled),
             _ if past.resumed >= RESUMES_MAX => return Ok(RunOutcome::Failed(never_ends())),
             Some(pipeline) => pipeline,
@@ -268,7 +305,7 @@ impl Runtime {
         let values = ledger.values();
         let host = self.host(key, &values.space, stop);
         let worked = ledger.hooked().scope(pipeline.start(values.load(input).await?, host));
-        let most = self.0.options.pipeline_limits.time_ms;
+        let most = self.options.pipeline_limits.time_ms;
         let left = Duration::from_millis(most).saturating_sub(past.spent());
         match tokio::time::timeout(left, AssertUnwindSafe(worked).catch_unwind()).await {
             Ok(Ok(worked)) => Ok(outcome(worked, values).await?),
@@ -281,10 +318,10 @@ impl Runtime {
     }
 
     fn host(&self, key: &RunKey, space: &Space, stop: &Stop) -> Host {
-        let Mind { caller, beside, options, .. } = &self.0.mind;
+        let Mind { caller, beside, options, .. } = &self.mind;
         let ask_ms = options.decision_timeout_ms;
         // A run has limits of its own (`[pipelines]`); thread and space have theirs.
-        let purse = self.0.quotas.open(space, &key.thread(), None, false);
+        let purse = self.quotas.open(space, &key.thread(), None, false);
         Host::new(caller.clone(), key.clone(), space.clone(), ask_ms, purse, beside.clone(), stop.token().clone())
     }
 }

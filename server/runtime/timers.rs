@@ -3,19 +3,22 @@
 //! another: what one of them cannot do, or has very much of, keeps no other's timer late.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
-use super::handle::Runtime;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::process::{GATHER, WAIT};
 use crate::event::rest::{ENDING, Rest};
 use crate::log::standing::TimerRow;
-use crate::log::store::{self, Append, Appended};
+use crate::log::store::{self, Append, Appended, Store};
 use crate::log::unserved::Work;
+use crate::mind::turn::driver::OnStored;
 use crate::mind::turn::taken;
 use crate::words::id::Space;
 use crate::words::time::{self, Timestamp};
@@ -25,14 +28,29 @@ const AT_ONCE: u32 = 256;
 /// How long to rest when the log cannot be read or written.
 const REST: Duration = Duration::from_secs(1);
 
-impl Runtime {
+/// Fires timers; cheap to clone.
+#[derive(Clone)]
+pub struct Timers {
+    /// Where they are.
+    pub store: Arc<dyn Store>,
+    /// Is told of what is stored.
+    pub on_stored: OnStored,
+    /// A timer was set.
+    pub set: Arc<Notify>,
+    /// How long to sleep at most: another server may set one.
+    pub scan: Duration,
+    /// Cancelled: the server goes.
+    pub all: CancellationToken,
+}
+
+impl Timers {
     /// Fires what is due, until the server goes.
-    pub(super) async fn fire_timers(self) {
+    pub async fn run(self) {
         // Of each space, what fires its timers, one append after the other.
         let (mut firing, mut busy) = (FuturesUnordered::new(), HashSet::new());
         loop {
             let now = time::now();
-            let rest = match self.0.store.spaces_due(now).await {
+            let rest = match self.store.spaces_due(now).await {
                 Ok(spaces) => {
                     for space in spaces.into_iter().filter(|space| !busy.contains(space)).collect::<Vec<_>>() {
                         busy.insert(space.clone());
@@ -50,12 +68,12 @@ impl Runtime {
             tokio::pin!(rest);
             loop {
                 tokio::select! {
-                    () = self.0.all.cancelled() => return,
-                    () = self.0.timer_set.notified() => break,
+                    () = self.all.cancelled() => return,
+                    () = self.set.notified() => break,
                     () = &mut rest => break,
                     Some((space, fired)) = firing.next() => {
                         busy.remove(&space);
-                        self.0.store.unserved().note(&space, Work::Timers, &fired);
+                        self.store.unserved().note(&space, Work::Timers, &fired);
                         if let Err(error) = fired {
                             tracing::warn!(%error, %space, "timers that are due could not be fired; they are tried again");
                             let soon = tokio::time::Instant::now() + REST;
@@ -70,17 +88,17 @@ impl Runtime {
 
     /// How long there is nothing new to do.
     async fn rest(&self, now: Timestamp) -> Result<Duration, store::Error> {
-        let next = self.0.store.next_due(now).await?;
+        let next = self.store.next_due(now).await?;
         // By the clock of now: looking took its time.
         let left = next.map(|due| due.micros().saturating_sub(time::now().micros()).max(0));
-        let longest = self.0.options.scan;
+        let longest = self.scan;
         Ok(left.map_or(longest, |micros| longest.min(Duration::from_micros(micros.unsigned_abs()))))
     }
 
     /// Fires all that is due in a space.
     async fn fire_in(&self, space: Space, now: Timestamp) -> (Space, Result<(), store::Error>) {
         loop {
-            let due = match self.0.store.due(&space, now, AT_ONCE).await {
+            let due = match self.store.due(&space, now, AT_ONCE).await {
                 Ok(due) if due.is_empty() => return (space, Ok(())),
                 Ok(due) => due,
                 Err(error) => return (space, Err(error)),
@@ -113,8 +131,8 @@ impl Runtime {
             if timer.name == WAIT || timer.name.starts_with(GATHER) { draft.overruling() } else { draft }
         };
         let append = Append::free(space, timers.iter().map(draft).collect());
-        if let Appended::Stored(placed) = self.0.store.append(append).await? {
-            placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
+        if let Appended::Stored(placed) = self.store.append(append).await? {
+            placed.iter().for_each(|placed| (self.on_stored)(space, &placed.shown.event));
         }
         Ok(())
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::right::{Right, may};
 use crate::log::store::{self, Store};
-use crate::runtime::handle::{Refused, Runtime};
+use crate::runtime::handle::Runtime;
+use crate::runtime::refused::Refused;
 use crate::tasks::share::{Places, Work};
 use crate::words::id::Space;
 use crate::words::principal::Principal;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::pipelines::registry::Pipeline;
-use crate::runtime::handle::Refused;
+use crate::runtime::refused::Refused;
 use crate::runtime::runs::{NewRun, Run};
 use crate::words::id::{Key, Name, Seq};
 

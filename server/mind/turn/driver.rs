@@ -56,11 +56,11 @@ pub struct Mind {
     /// Where late voices and follow-ups run on after their turn.
     pub beside: TaskTracker,
     /// Who sees to it that what an event asks for of others happens.
-    pub told: Told,
+    pub on_stored: OnStored,
 }
 
 /// Is told of events that a turn stored.
-pub type Told = Arc<dyn Fn(&Space, &Event) + Send + Sync>;
+pub type OnStored = Arc<dyn Fn(&Space, &Event) + Send + Sync>;
 
 /// One turn under way.
 pub struct Driver {
@@ -347,7 +347,7 @@ impl Driver {
             }
             // The thread itself is looked after as long as it has something to do.
             if event.thread != self.place.thread || !event.wakes() {
-                (self.mind.told)(&self.place.space, event);
+                (self.mind.on_stored)(&self.place.space, event);
             }
         }
     }

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
+use super::Turns;
 use super::batch::Batch;
-use super::handle::Runtime;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -14,6 +14,7 @@ use crate::event::told::News;
 use crate::log::query::Show;
 use crate::log::store::{self, ThreadRow};
 use crate::mind::turn::dismissed;
+use crate::runtime::mailbox::each_after;
 use crate::thread::quota::Purse;
 use crate::tools::tool::{CallSite, SoFar};
 use crate::words::failure::{Failure, Who};
@@ -29,7 +30,7 @@ pub(super) struct Settled {
     pub news: bool,
 }
 
-impl Runtime {
+impl Turns {
     /// What this batch brings with it.
     pub(super) async fn settle(
         &self,
@@ -49,7 +50,7 @@ impl Runtime {
         let mut parts = Vec::new();
         if *is_cut && (!settled.news || row.standing.gathers.values().any(Gather::is_sequence)) {
             let news = &mut settled.news;
-            self.each_after(space, row, Show::Visible, |event| {
+            each_after(&*self.store, space, row, Show::Visible, |event| {
                 *news |= awaited(&event);
                 parts.extend(event.part().is_some().then_some(event));
                 true
@@ -65,16 +66,16 @@ impl Runtime {
                 settled.news = true;
                 settled.drafts.extend(gathered(row, turn, id, gather));
                 if is_overdue {
-                    settled.drafts.extend(dismissed(&self.0.store, space, &row.thread, id, time::now()).await?);
+                    settled.drafts.extend(dismissed(&self.store, space, &row.thread, id, time::now()).await?);
                 }
             } else if gather.is_sequence() && has_part(id, parts) {
                 let root = root_of(row, id, parts);
-                let purse = self.0.quotas.open(space, &row.thread, root, false);
+                let purse = self.quotas.open(space, &row.thread, root, false);
                 purse.read().await?;
                 let site = site_of_core(space, row, turn, id, purse);
                 let spawning = match &mut spawning {
                     Some(spawning) => spawning,
-                    None => spawning.insert(self.0.spawner.begin(&site).await.map_err(unread)?),
+                    None => spawning.insert(self.spawner.begin(&site).await.map_err(unread)?),
                 };
                 match spawning.next_step(&site, id, gather).await.map_err(unread)? {
                     Ok(drafts) => settled.drafts.extend(drafts.into_iter().map(|draft| draft.rooted(root))),

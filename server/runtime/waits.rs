@@ -1,21 +1,18 @@
 //! Threads that wait for one other thread: whether what came is what they wait for, and whether waiting is of any use.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
-use super::batch::PAGE;
-use super::handle::Runtime;
-use super::runner::{Looked, looked};
+use super::mailbox::PAGE;
 use crate::event::draft::Draft;
-use crate::event::gather::Gather;
 use crate::event::process::{Ending, ErrorCode};
-use crate::event::set::{self, Change};
-use crate::log::query::Show;
-use crate::log::store::{self, Append, Appended, Fence, Span, Status, ThreadRow, Wait};
-use crate::mind::scribe::Scribe;
+use crate::log::store::{self, Append, Appended, Span, Store, Wait};
+use crate::mind::turn::driver::OnStored;
 use crate::mind::turn::out_of_reach;
 use crate::words::id::{Space, ThreadId};
 
@@ -27,40 +24,21 @@ const LOOK: Duration = Duration::from_secs(5);
 /// So far is a chain of threads that wait for one another followed.
 const CHAIN_MAX: usize = 64;
 
-impl Runtime {
-    /// Whether something in the mailbox ends the thread's wait, if it waits at all.
-    pub(super) async fn is_awaited(&self, space: &Space, row: &ThreadRow) -> Result<bool, store::Error> {
-        let Some(waiting) = row.standing.waiting.as_ref().filter(|waiting| waiting.from.is_some()) else {
-            return Ok(true);
-        };
-        if row.status == Status::Thinking {
-            return Ok(true);
-        }
-        let mut awaited = false;
-        self.each_after(space, row, Show::Visible, |event| {
-            let gather = event.part().and_then(|part| row.standing.gathers.get(&part.id));
-            awaited |=
-                event.waking().is_some_and(|waking| waiting.admits(&waking)) || gather.is_some_and(Gather::is_ready);
-            !awaited
-        })
-        .await?;
-        Ok(awaited)
-    }
+/// Looks whether waits are of any use.
+#[derive(Clone)]
+pub struct Waits {
+    /// Who waits for whom.
+    pub store: Arc<dyn Store>,
+    /// Is told of what is stored to wake a thread.
+    pub on_stored: OnStored,
+    /// Cancelled: the server goes.
+    pub all: CancellationToken,
+}
 
-    /// What is in the mailbox is not what the thread waits for: it sleeps on. If something came meanwhile, it is looked at again.
-    pub(super) async fn wait_on(&self, space: &Space, row: &ThreadRow, fence: Fence) -> Result<Looked, store::Error> {
-        let wait = set::Wait { waiting: row.standing.waiting.clone(), seen: Some(row.head) };
-        let draft = Draft::set(&row.thread, row.thread.as_str(), Change::Wait(wait));
-        let scribe = Scribe::new(self.0.store.clone(), fence, None);
-        let slept = looked(scribe.close(vec![draft]).await.map(|_| Status::Waiting))?;
-        let queued = self.queued(space, row, self.0.options.queue_max).await?;
-        self.show(&(space.clone(), row.thread.clone()), Status::Waiting, queued).await;
-        Ok(slept)
-    }
-
+impl Waits {
     /// Looks at every wait for one thread once, after a start: whoever wrote it down may not have lived to look. Space by space, some
     /// beside one another and each for a while: one where that takes long, or does not work, keeps no other waiting.
-    pub(super) async fn look_at_waits(self) {
+    pub async fn look_at_waits(self) {
         let mut waits = loop {
             match self.all_waits().await {
                 Ok(waits) => break waits,
@@ -87,7 +65,7 @@ impl Runtime {
     /// Rests for a while, unless the server goes.
     async fn rests(&self) -> ControlFlow<()> {
         tokio::select! {
-            () = self.0.all.cancelled() => ControlFlow::Break(()),
+            () = self.all.cancelled() => ControlFlow::Break(()),
             () = tokio::time::sleep(REST) => ControlFlow::Continue(()),
         }
     }
@@ -95,7 +73,7 @@ impl Runtime {
     async fn all_waits(&self) -> Result<Vec<Wait>, store::Error> {
         let mut all = Vec::new();
         loop {
-            let page = self.0.store.waits(all.last(), PAGE).await?;
+            let page = self.store.waits(all.last(), PAGE).await?;
             if page.is_empty() {
                 return Ok(all);
             }
@@ -108,7 +86,7 @@ impl Runtime {
         let until = Instant::now() + LOOK;
         let mut left = Vec::new();
         for wait in waits {
-            if self.0.all.is_cancelled() || Instant::now() >= until {
+            if self.all.is_cancelled() || Instant::now() >= until {
                 left.push(wait);
                 continue;
             }
@@ -127,10 +105,10 @@ impl Runtime {
 
     async fn look_at_wait(&self, Wait { space, target, thread }: &Wait) -> Result<(), store::Error> {
         self.break_wait(space, thread).await?;
-        let row = self.0.store.thread(space, thread).await?;
+        let row = self.store.thread(space, thread).await?;
         if let Some(row) = row.filter(|row| row.awaits() == Some(target))
             && row.parent().as_ref() != Some(target)
-            && !self.0.store.contacts(space, thread).await?.iter().any(|contact| contact.target == *target)
+            && !self.store.contacts(space, thread).await?.iter().any(|contact| contact.target == *target)
         {
             let whom = row.standing.waiting.and_then(|waiting| waiting.name).unwrap_or_else(|| target.to_string());
             self.tell(space, out_of_reach(thread, None, &whom)).await?;
@@ -139,8 +117,8 @@ impl Runtime {
     }
 
     /// After a thread's turn, or its end: wakes those who began to wait for it while that was stored, and were not told.
-    pub(super) async fn break_waits_for(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
-        let row = self.0.store.thread_lately(space, thread).await?;
+    pub async fn break_waits_for(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
+        let row = self.store.thread_lately(space, thread).await?;
         if row.is_some_and(|row| row.status.is_final() || row.stuck().or(row.failed()).is_some()) {
             self.break_waits_within(space, thread..=thread).await?;
         }
@@ -148,8 +126,8 @@ impl Runtime {
     }
 
     /// The same for threads that ended at once, and whatever lies between them.
-    pub(super) async fn break_waits_within(&self, space: &Space, threads: Span<'_>) -> Result<(), store::Error> {
-        for (_, waiting) in self.0.store.awaiting(space, threads, u32::MAX).await? {
+    pub async fn break_waits_within(&self, space: &Space, threads: Span<'_>) -> Result<(), store::Error> {
+        for (_, waiting) in self.store.awaiting(space, threads, u32::MAX).await? {
             self.break_wait(space, &waiting).await?;
         }
         Ok(())
@@ -157,9 +135,9 @@ impl Runtime {
 
     /// Wakes a thread whose wait nothing would ever end: the one it waits for has ended already, or cannot go on, or waits …
     /// for itself.
-    pub(super) async fn break_wait(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
+    pub async fn break_wait(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
         let Some(first) = self.waits_for(space, thread).await? else { return Ok(()) };
-        let awaited = self.0.store.thread(space, &first).await?;
+        let awaited = self.store.thread(space, &first).await?;
         let draft = match &awaited {
             // It became a contact with the same step, too late to be told of the end.
             Some(row) if row.status.is_final() => {
@@ -191,10 +169,10 @@ impl Runtime {
 
     /// Whether it is news.
     async fn tell(&self, space: &Space, draft: Draft) -> Result<bool, store::Error> {
-        let Appended::Stored(placed) = self.0.store.append(Append::free(space, vec![draft])).await? else {
+        let Appended::Stored(placed) = self.store.append(Append::free(space, vec![draft])).await? else {
             return Ok(false);
         };
-        placed.iter().for_each(|placed| self.told(space, &placed.shown.event));
+        placed.iter().for_each(|placed| (self.on_stored)(space, &placed.shown.event));
         Ok(placed.iter().any(|placed| !placed.duplicate))
     }
 
@@ -217,7 +195,7 @@ impl Runtime {
     }
 
     async fn waits_for(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadId>, store::Error> {
-        let row = self.0.store.thread(space, thread).await?;
+        let row = self.store.thread(space, thread).await?;
         Ok(row.and_then(|row| row.awaits().cloned()))
     }
 }

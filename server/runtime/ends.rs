@@ -2,56 +2,43 @@
 //! that others' come in between.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::batch::PAGE;
-use super::handle::{Refused, Runtime};
+use tokio_util::sync::CancellationToken;
+
+use super::waits::Waits;
 use crate::event::condition::Condition;
 use crate::event::process::Ending;
 use crate::event::rest::ENDING;
-use crate::log::store::{self, Append, Appended, Placed, Status, ThreadRow};
-use crate::mind::turn::{Below, PARENT_ENDED, ending, rest_of_end};
+use crate::log::store::{self, Append, Appended, Placed, Status, Store};
+use crate::mind::turn::driver::OnStored;
+use crate::mind::turn::{Below, ending, rest_of_end};
 use crate::words::id::{Space, ThreadId};
 use crate::words::time::{self, Timestamp};
 
-impl Runtime {
-    /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages. With `subtree` all threads below it end,
-    /// too; without, they get the nearest living thread above as their parent. Those who know it are told after the answer where they
-    /// are very many, and so are those who get another parent.
-    pub async fn end(&self, space: &Space, thread: &ThreadId, subtree: bool) -> Result<ThreadRow, Refused> {
-        let row = self.known_thread(space, thread).await?;
-        if thread.is_main() && !row.status.is_final() {
-            return Err(Refused::Unprocessable(format!(
-                "the thread {thread} does not end: who names no thread speaks to it. POST /threads/{thread}/cancel stops the turn that \
-                 runs; to begin anew, speak in a thread of another id"
-            )));
-        }
-        if row.status.is_final() {
-            self.end_the_rest(space, thread).await?;
-            return Err(Refused::Ended(thread.clone()));
-        }
-        if thread.is_of_runs() {
-            self.cancel_run(space, thread, None).await?;
-            return self.known_thread(space, thread).await;
-        }
-        let below = if subtree { Below::End } else { Below::Stay };
-        self.end_one(space, thread, "ended from outside", below).await?;
-        if subtree {
-            // What a turn below made meanwhile ends with it.
-            for row in self.0.store.below(space, thread, None, PAGE).await? {
-                self.end_one(space, &row.thread, PARENT_ENDED, below).await?;
-            }
-        }
-        self.known_thread(space, thread).await
-    }
+/// Ends threads; cheap to clone.
+#[derive(Clone)]
+pub struct Ends {
+    /// Where they are.
+    pub store: Arc<dyn Store>,
+    /// Is told of what is stored.
+    pub on_stored: OnStored,
+    /// Those who wait for a thread that ends.
+    pub waits: Waits,
+    /// Cancelled: the server goes.
+    pub all: CancellationToken,
+}
 
-    async fn end_one(&self, space: &Space, thread: &ThreadId, reason: &str, below: Below) -> Result<(), store::Error> {
+impl Ends {
+    /// Ends a thread, and what ends with it, as far as that goes at once.
+    pub async fn end(&self, space: &Space, thread: &ThreadId, reason: &str, below: Below) -> Result<(), store::Error> {
         let end = Ending { thread, status: Status::Stopped.as_str(), reason, last: "" };
         let left = loop {
-            let drafts = ending(&self.0.store, space, &end, below, time::now()).await?;
+            let drafts = ending(&self.store, space, &end, below, time::now()).await?;
             if drafts.is_empty() {
                 return Ok(());
             }
-            match self.0.store.append(Append::free(space, drafts)).await {
+            match self.store.append(Append::free(space, drafts)).await {
                 Ok(Appended::Stored(placed)) => break self.tell_of_ends(space, thread, &placed).await?,
                 Ok(Appended::Stale) => return Ok(()),
                 // It, or one below it, has ended meanwhile: fewer are left with every time.
@@ -66,8 +53,8 @@ impl Runtime {
     }
 
     /// Whoever ended a thread may not have come to all that follows from it.
-    async fn end_the_rest(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
-        let timers = self.0.store.timers(space, thread..=thread).await?;
+    pub async fn end_the_rest(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
+        let timers = self.store.timers(space, thread..=thread).await?;
         match timers.iter().find(|timer| timer.name == ENDING) {
             Some(left) => self.do_rest_of_end(space, thread, left.due).await,
             None => Ok(()),
@@ -76,20 +63,20 @@ impl Runtime {
 
     /// Does what follows from the end of a thread: until nothing lives below it that ends with it, or else the next step of what is
     /// left, which brings the others with it (`told`). `due`: as the timer says that stands for it.
-    pub(super) async fn do_rest_of_end(
+    pub async fn do_rest_of_end(
         &self,
         space: &Space,
         thread: &ThreadId,
         mut due: Timestamp,
     ) -> Result<(), store::Error> {
         // A server that goes leaves it to whoever fires the timer.
-        while !self.0.all.is_cancelled() {
-            let timers = self.0.store.timers(space, thread..=thread).await?;
+        while !self.all.is_cancelled() {
+            let timers = self.store.timers(space, thread..=thread).await?;
             let ours = timers.iter().find(|timer| timer.name == ENDING && timer.due == due);
             // Somebody else does it, or it is done.
             let Some(timer) = ours else { break };
-            let drafts = rest_of_end(&self.0.store, space, timer, time::now()).await?;
-            match self.0.store.append(Append::free(space, drafts)).await {
+            let drafts = rest_of_end(&self.store, space, timer, time::now()).await?;
+            match self.store.append(Append::free(space, drafts)).await {
                 Ok(Appended::Stored(placed)) => match self.tell_of_ends(space, thread, &placed).await? {
                     Some(next) => due = next,
                     None => break,
@@ -117,14 +104,14 @@ impl Runtime {
             telling.extend(rest.iter().filter(|(_, rest)| rest.tell.is_some()).map(|_| &event.thread));
             match rest.filter(|(_, rest)| rest.below && event.thread == *thread) {
                 Some((due, _)) => left = Some(due),
-                None => self.told(space, event),
+                None => (self.on_stored)(space, event),
             }
         }
         // Those who wait for one that very many know are told with the others.
         let ended = || placed.iter().map(|placed| &placed.shown.event).filter(|event| event.ends_thread());
         let ended = || ended().map(|event| &event.thread).filter(|thread| !telling.contains(thread));
         if let (Some(first), Some(last)) = (ended().min(), ended().max()) {
-            self.break_waits_within(space, first..=last).await?;
+            self.waits.break_waits_within(space, first..=last).await?;
         }
         Ok(left)
     }

@@ -1,17 +1,16 @@
-//! A turn that runs here is stopped by what other servers store about its thread: that it is to be cancelled, that the thread
-//! has ended, input that interrupts. What is asked for at this server stops it directly.
+//! Remote cancel: work that is done here is stopped by what other servers store about its thread: that it is to be cancelled, that the
+//! thread has ended, input that interrupts. What is asked for at this server stops it directly.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::handle::Runtime;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::run::{RunFact, RunNews};
 use crate::log::feed::{Follower, Tail};
 use crate::log::query::{Order, Query, Show};
-use crate::log::store::{self, Shown, ThreadRow};
+use crate::log::store::{self, Shown, Store, ThreadRow};
 use crate::mind::turn::stop::{Stop, Why};
 use crate::thread::settings::{Policy, Settings};
 use crate::words::id::{Seq, Space};
@@ -21,10 +20,18 @@ const STEP: u32 = 64;
 /// How long to rest when the log cannot be read.
 const REST: Duration = Duration::from_secs(1);
 
-impl Runtime {
-    /// Stops the turn when the log says so. `told` follows the thread since before its row was read.
-    pub(super) async fn heed(&self, space: &Space, row: &ThreadRow, mut told: Follower, stop: &Stop) -> Infallible {
-        let policy = Settings::of(&row.settings).policy.unwrap_or(self.0.options.turn.policy);
+/// See the module.
+pub struct RemoteCancel {
+    /// Where other servers write, too.
+    pub store: Arc<dyn Store>,
+    /// What input does to a turn that runs, where the thread does not say.
+    pub policy: Policy,
+}
+
+impl RemoteCancel {
+    /// Stops work when the log says so. `told` follows the thread since before its row was read.
+    pub async fn stop(&self, space: &Space, row: &ThreadRow, mut told: Follower, stop: &Stop) -> Infallible {
+        let policy = Settings::of(&row.settings).policy.unwrap_or(self.policy);
         let mut seen = row.head;
         loop {
             match self.since(space, row, &told, seen).await {
@@ -62,7 +69,7 @@ impl Runtime {
             limit: STEP,
             ..Query::default()
         };
-        let events = self.0.store.events(space, &query).await?;
+        let events = self.store.events(space, &query).await?;
         // The text is not asked for here.
         Ok(events.into_iter().map(|event| Arc::new(Shown { event, json: "".into() })).collect())
     }

@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use super::handle::Runtime;
-use super::runner::{Looked, looked};
+use super::Turns;
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::process::Waiting;
@@ -11,10 +10,11 @@ use crate::log::store::{self, Status, ThreadRow};
 use crate::mind::call::Place;
 use crate::mind::scribe::{Lost, Scribe};
 use crate::mind::turn::stuck;
+use crate::runtime::work::{Looked, looked};
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::Seq;
 
-impl Runtime {
+impl Turns {
     /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
     pub(super) async fn broke(
         &self,
@@ -28,12 +28,12 @@ impl Runtime {
     }
 
     pub(super) fn talks_to_itself(&self, row: &ThreadRow, batch: &[Event]) -> bool {
-        batch.iter().all(Event::is_from_itself) && u64::from(row.self_messages) > self.0.options.budget.self_messages
+        batch.iter().all(Event::is_from_itself) && u64::from(row.self_messages) > self.options.budget.self_messages
     }
 
     /// Ends a chain of messages to itself, visibly.
     pub(super) async fn silence(&self, scribe: &Scribe, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
-        let limit = self.0.options.budget.self_messages;
+        let limit = self.options.budget.self_messages;
         let text = format!(
             "the thread has sent itself more than {limit} messages in a row (budget.self_messages); it waits for something from outside"
         );
@@ -70,12 +70,12 @@ impl Runtime {
     ) -> Result<Status, Lost> {
         let Place { space, thread, turn, .. } = place;
         drafts.push(Draft::failure(thread, Some(*turn), &Who::Core, failure));
-        drafts.extend(stuck(&self.0.store, space, thread, &failure.text).await?);
+        drafts.extend(stuck(&self.store, space, thread, &failure.text).await?);
         let waiting = Waiting { reason: Some(failure.text.clone()), ..Waiting::for_anybody() };
         let ended = Draft::turn_ended(thread, *turn, TurnOutcome::Failed, upto);
         drafts.push(ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()));
         let stored = scribe.close(drafts).await?;
-        stored.iter().for_each(|shown| self.told(space, &shown.event));
+        stored.iter().for_each(|shown| self.tell(space, &shown.event));
         Ok(Status::Waiting)
     }
 }

@@ -1,15 +1,16 @@
 //! What a turn is about: what waits in the mailbox, the event from outside it goes back to, and how the turn begins, or goes on.
 
-use super::handle::Runtime;
+use super::Turns;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::process::WAIT;
 use crate::event::turn::Started;
-use crate::log::query::{Order, Query, Show};
+use crate::log::query::Show;
 use crate::log::store::{self, Status, ThreadRow};
 use crate::mind::turn::Turn;
 use crate::mind::turn::step::Step;
+use crate::runtime::mailbox::each_after;
 use crate::thread::history;
 use crate::thread::settings::Settings;
 use crate::words::id::{Name, Seq, Space};
@@ -48,11 +49,7 @@ pub(super) struct Batch {
     pub is_cut: bool,
 }
 
-/// Most events read at once to find a batch or take up a turn, and most such pages.
-pub(super) const PAGE: u32 = 500;
-const PAGES_MAX: usize = 200;
-
-impl Runtime {
+impl Turns {
     /// The turn that was begun and not ended, as far as it came.
     pub(super) async fn open_turn(
         &self,
@@ -65,11 +62,11 @@ impl Runtime {
         }
         let mut turn: Option<Turn> = None;
         let number = row.turn;
-        self.each_after(space, row, Show::All, |event| {
+        each_after(&*self.store, space, row, Show::All, |event| {
             match &mut turn {
                 Some(turn) => turn.apply(&event),
                 None => {
-                    let begun = Turn::begun_by(&event, &self.0.options.turn, &self.0.options.budget);
+                    let begun = Turn::begun_by(&event, &self.options.turn, &self.options.budget);
                     turn = begun.filter(|turn| turn.number() == number).map(|turn| turn.of(settings));
                 }
             }
@@ -83,14 +80,14 @@ impl Runtime {
     /// than a view can show: what is not shown waits for the next turn. And the wish, if another server
     /// stored one, that the turn about to begin be cancelled.
     pub(super) async fn batch(&self, space: &Space, row: &ThreadRow, turn: u64) -> Result<Batch, store::Error> {
-        let caller = &self.0.mind.caller;
+        let caller = &self.mind.caller;
         let mut batch = Batch::default();
         // What lies between them is shown, too.
         let (mut shown, mut least) = (0, 0);
         // So many of them are inputs with all of their parts, and fit.
         let mut whole = 0;
-        let show = if self.0.store.is_shared() { Show::Public } else { Show::Visible };
-        self.each_after(space, row, show, |event| {
+        let show = if self.store.is_shared() { Show::Public } else { Show::Visible };
+        each_after(&*self.store, space, row, show, |event| {
             if event.cancels(turn) {
                 batch.cancel = Some(event);
                 return true;
@@ -120,40 +117,5 @@ impl Runtime {
             batch.events.pop();
         }
         Ok(batch)
-    }
-
-    /// Reads the thread's events after `handled`, up to its head: what has come since the row was read may be missing in what models
-    /// are shown, and waits for the next turn.
-    pub(super) async fn each_after(
-        &self,
-        space: &Space,
-        row: &ThreadRow,
-        show: Show,
-        mut take: impl FnMut(Event) -> bool,
-    ) -> Result<(), store::Error> {
-        let mut after = row.handled;
-        for _ in 0..PAGES_MAX {
-            let query = Query {
-                thread: Some(row.thread.clone()),
-                after: Some(after),
-                before: Some(row.head + 1),
-                show,
-                order: Order::Ascending,
-                limit: PAGE,
-                ..Query::default()
-            };
-            let events = self.0.store.events(space, &query).await?;
-            let full = events.len() == PAGE as usize;
-            for event in events {
-                after = event.seq;
-                if !take(event) {
-                    return Ok(());
-                }
-            }
-            if !full {
-                return Ok(());
-            }
-        }
-        Ok(())
     }
 }

@@ -1,0 +1,353 @@
+//! The lease loop: one runner a thread, while it has something to do; a lease for every piece of work; what a crash cut off is taken
+//! up. It knows no kind of work (`work.rs`).
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::mailbox::PAGE;
+use super::remote_cancel::RemoteCancel;
+use super::running::{Running, ThreadKey, has_work};
+use super::waits::Waits;
+use super::work::{Attempts, Claim, Looked, TRIES, Work};
+use crate::event::draft::Draft;
+use crate::log::feed::Hint;
+use crate::log::store::{self, Append, Fence, Leased, Status, Store};
+use crate::mind::turn::stop::{Stop, Why};
+use crate::tasks::share::{Place, Processors};
+use crate::tasks::supervisor;
+use crate::words::failure::{Failure, FailureKind, Who};
+
+/// How long a runner rests when the store failed: at first, and at most.
+const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// So long is work not begun again that failed with the store more than once, unless that says that it works: every time, models are
+/// asked in vain.
+const SELDOM: Duration = Duration::from_secs(5);
+/// The same after `TRIES`.
+const RARELY: Duration = Duration::from_secs(60);
+
+/// The times of the loop.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// How long a lease lasts unless it is renewed.
+    pub lease: Duration,
+    /// How often to look for threads that wait and nobody runs.
+    pub scan: Duration,
+}
+
+/// What the loop is made of.
+pub struct Parts {
+    /// Where the leases are.
+    pub store: Arc<dyn Store>,
+    /// Which threads are run here.
+    pub running: Running,
+    /// The waits that a thread's work may put an end to.
+    pub waits: Waits,
+    /// What other servers store that stops work here.
+    pub remote: RemoteCancel,
+    /// The processors, which spaces share.
+    pub processors: Processors,
+    /// Where runners run.
+    pub tasks: TaskTracker,
+    /// Cancelled: all work is left.
+    pub all: CancellationToken,
+    /// See there.
+    pub times: Times,
+}
+
+/// See the module; cheap to clone.
+#[derive(Clone)]
+pub struct LeaseLoop(Arc<Inner>);
+
+struct Inner {
+    parts: Parts,
+    /// The kinds of work, asked in this order whose a thread is.
+    kinds: Vec<Arc<dyn Work>>,
+    // A plain mutex: held for look-ups, never across an await.
+    leases: Mutex<HashMap<Fence, Arc<Stop>>>,
+    draining: AtomicBool,
+}
+
+/// What failures of the store left behind, to be put right before the thread goes on.
+#[derive(Default)]
+struct Trouble {
+    /// What is not in the log yet.
+    unsaid: Option<store::Error>,
+    /// A lease that could not be given back.
+    held: Option<Fence>,
+    /// How often work was begun in vain.
+    attempts: Attempts,
+    /// When that was so last because the database was away.
+    since: Option<Instant>,
+    /// Work has ended, and nobody has looked whether waits that follow from it are of any use.
+    waits: bool,
+}
+
+impl LeaseLoop {
+    /// A loop over these kinds of work. Nothing runs yet.
+    pub fn new(parts: Parts, kinds: Vec<Arc<dyn Work>>) -> Self {
+        Self(Arc::new(Inner { parts, kinds, leases: Mutex::default(), draining: AtomicBool::new(false) }))
+    }
+
+    fn leases(&self) -> MutexGuard<'_, HashMap<Fence, Arc<Stop>>> {
+        // A panic while this short lock was held left nothing half done.
+        self.0.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sees to it that somebody looks after a thread, at this place if it has one already.
+    pub fn wake(&self, key: ThreadKey, place: Option<Place>) {
+        let Parts { running, processors, tasks, .. } = &self.0.parts;
+        if !self.is_draining() && running.enter(&key, place) {
+            tasks.spawn(processors.of(&key.0.clone(), self.clone().look_after(key)));
+        }
+    }
+
+    fn is_draining(&self) -> bool {
+        self.0.draining.load(Ordering::Acquire)
+    }
+
+    /// Takes up no more work, and gives what is under way `grace`.
+    pub async fn drain(&self, grace: Duration) {
+        self.0.draining.store(true, Ordering::Release);
+        let begin = Instant::now();
+        while self.0.parts.running.len() > 0 && begin.elapsed() < grace {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Does a thread's work until it has nothing to do.
+    async fn look_after(self, key: ThreadKey) {
+        let Parts { store, running, all, .. } = &self.0.parts;
+        let Some(kind) = self.0.kinds.iter().find(|kind| kind.owns(&key.1)) else {
+            tracing::error!(space = %key.0, thread = %key.1, "no kind of work of this server is the thread's: it is left alone");
+            running.leave(&key, true, true);
+            return;
+        };
+        let (mut pause, mut woken, mut trouble) = (PAUSE, true, Trouble::default());
+        loop {
+            running.looks(&key);
+            let looked =
+                match AssertUnwindSafe(self.look(kind.as_ref(), &key, woken, &mut trouble)).catch_unwind().await {
+                    Ok(looked) => looked,
+                    Err(panic) => Err(self.broke_down(&key, &mut trouble, supervisor::words(&*panic))),
+                };
+            store.unserved().note_thread(&key.0, &key.1, &looked);
+            if looked.is_ok() {
+                (pause, trouble) = (PAUSE, Trouble::default());
+            }
+            if let Err(error) = &looked {
+                tracing::warn!(space = %key.0, thread = %key.1, %error, "the thread could not be run; it is tried again");
+                // What was overtaken is no trouble: it is looked at as it is now.
+                let overtaken = matches!(error, store::Error::Unmet(_));
+                if !overtaken && trouble.unsaid.replace(error.clone()).is_none() {
+                    self.tell_of_trouble(&key);
+                }
+                tokio::select! {
+                    () = all.cancelled() => {}
+                    () = tokio::time::sleep(pause) => pause = (pause * 2).min(PAUSE_MAX),
+                }
+            }
+            let stopping = self.is_draining() || all.is_cancelled();
+            let idle = matches!(looked, Ok(Looked::Nothing));
+            let Some(again) = running.leave(&key, idle, stopping) else { return };
+            woken = again || matches!(looked, Ok(Looked::Worked(_)));
+        }
+    }
+
+    /// A defect of ours outside of the work itself: the lease is given back, and the work that met it is not tried again.
+    fn broke_down(&self, key: &ThreadKey, trouble: &mut Trouble, why: &str) -> store::Error {
+        let mut leases = self.leases();
+        trouble.held = leases.keys().find(|fence| (&fence.space, &fence.thread) == (&key.0, &key.1)).cloned();
+        trouble.held.iter().for_each(|fence| drop(leases.remove(fence)));
+        trouble.attempts.refused = TRIES;
+        self.0.parts.running.end(key);
+        tracing::error!(space = %key.0, thread = %key.1, why, "a thread met a defect of this server");
+        store::Error::Broken(format!("a defect of this server: {why}"))
+    }
+
+    /// `woken`: there most likely is something to do, so the lease comes first; otherwise a look at the row does.
+    async fn look(
+        &self,
+        kind: &dyn Work,
+        key: &ThreadKey,
+        woken: bool,
+        trouble: &mut Trouble,
+    ) -> Result<Looked, store::Error> {
+        let (space, thread) = key;
+        let Parts { store, times, running, remote, .. } = &self.0.parts;
+        self.put_right(key, trouble).await?;
+        if !woken && !store.thread(space, thread).await?.is_some_and(|row| has_work(&row)) {
+            return Ok(Looked::Nothing);
+        }
+        let _place = kind.place(space, thread).await;
+        // Followed first, then read: what another server stores about the work is in one of the two.
+        let follower = store.is_shared().then(|| store.feed().follow(space, Some(thread)));
+        // None of the two is given up for the other: a lease that is taken is known.
+        let (leased, prepared) = tokio::join!(store.lease(space, thread, times.lease), kind.prepare(space));
+        let Some(Leased { fence, row }) = leased? else { return Ok(Looked::Nothing) };
+        // The lease is held until it is given back: whoever looks next would find the thread taken.
+        let read = row.and_then(|row| Ok((row.filter(has_work), prepared?)));
+        let (row, prepared) = read.inspect_err(|_| trouble.held = Some(fence.clone()))?;
+        let Some(row) = row else {
+            store.release(&fence).await?;
+            return Ok(Looked::Nothing);
+        };
+        let postponed = kind.postpone(&row, &fence).await.inspect_err(|_| trouble.held = Some(fence.clone()))?;
+        if let Some(looked) = postponed {
+            return Ok(looked);
+        }
+        let stop = Arc::new(Stop::new(&self.0.parts.all));
+        self.leases().insert(fence.clone(), stop.clone());
+        running.begin(key, &stop);
+        let claim =
+            Claim { row: row.clone(), fence: fence.clone(), stop: stop.clone(), prepared, attempts: trouble.attempts };
+        let looked = match follower {
+            None => kind.work(claim).await,
+            Some(follower) => tokio::select! {
+                looked = kind.work(claim) => looked,
+                never = remote.stop(space, &row, follower, &stop) => match never {},
+            },
+        };
+        self.leases().remove(&fence);
+        running.end(key);
+        self.ended(key, fence, looked, trouble).await
+    }
+
+    /// What follows when work has ended, or could not be done.
+    async fn ended(
+        &self,
+        key: &ThreadKey,
+        fence: Fence,
+        looked: Result<Looked, store::Error>,
+        trouble: &mut Trouble,
+    ) -> Result<Looked, store::Error> {
+        let running = &self.0.parts.running;
+        if !matches!(looked, Ok(Looked::Worked(_))) {
+            trouble.held = Some(fence);
+        }
+        if let Err(error) = &looked {
+            let attempts = &mut trouble.attempts;
+            match error {
+                // What the database refuses it will refuse again.
+                store::Error::Broken(_) | store::Error::Conflict(_) => {
+                    attempts.refused = TRIES.max(attempts.refused + 1);
+                }
+                store::Error::Unmet(_) | store::Error::TooDear => attempts.refused += 1,
+                store::Error::Unavailable(_) => {
+                    attempts.away += 1;
+                    trouble.since = Some(Instant::now());
+                }
+            }
+        }
+        self.give_back(trouble).await?;
+        match looked {
+            Ok(Looked::Worked(status)) => {
+                trouble.waits = true;
+                self.break_waits(key, status == Status::Waiting).await?;
+                trouble.waits = false;
+                // Read once, for who follows and for whether to look again.
+                Ok(if running.show(key, status, 0).await { Looked::Worked(status) } else { Looked::Nothing })
+            }
+            Ok(Looked::Nothing) => {
+                running.show(key, Status::Idle, 0).await;
+                looked
+            }
+            Err(_) => looked,
+        }
+    }
+
+    async fn break_waits(&self, (space, thread): &ThreadKey, waits: bool) -> Result<(), store::Error> {
+        if waits {
+            self.0.parts.waits.break_wait(space, thread).await?;
+        }
+        self.0.parts.waits.break_waits_for(space, thread).await
+    }
+
+    async fn give_back(&self, trouble: &mut Trouble) -> Result<(), store::Error> {
+        if let Some(fence) = &trouble.held {
+            self.0.parts.store.release(fence).await?;
+            trouble.held = None;
+        }
+        Ok(())
+    }
+
+    /// Says in the log what went wrong, before a model is asked again: a store that cannot take this cannot take a turn.
+    async fn put_right(&self, key: &ThreadKey, trouble: &mut Trouble) -> Result<(), store::Error> {
+        let store = &self.0.parts.store;
+        self.give_back(trouble).await?;
+        let rest = if trouble.attempts.away > TRIES { RARELY } else { SELDOM };
+        if trouble.attempts.away > 1 && trouble.since.is_some_and(|since| since.elapsed() < rest) {
+            // What work leads to may be larger than what is said here: the store is asked for as much as it refused last. Not for
+            // ever: one that is slow may take a turn and not this.
+            store.ping().await?;
+        }
+        // After so many the thread cannot even be read, and the log need not be filled with it.
+        if trouble.unsaid.is_some() && trouble.attempts.refused.max(trouble.attempts.away) <= TRIES {
+            let text = "the log could not be read or written while the thread was run; it goes on where it was";
+            let failure = Failure::new(FailureKind::Store, text).retryable();
+            let failure = Draft::failure(&key.1, None, &Who::Core, &failure);
+            store.append(Append::free(&key.0, vec![failure])).await?;
+        }
+        trouble.unsaid = None;
+        if trouble.waits {
+            self.break_waits(key, true).await?;
+            trouble.waits = false;
+        }
+        Ok(())
+    }
+
+    /// Tells those who wait for the thread.
+    fn tell_of_trouble(&self, (space, thread): &ThreadKey) {
+        let text =
+            "the log cannot be read or written now; what was acknowledged is kept, and the thread goes on when it can";
+        self.0.parts.store.feed().hint(space, 0, Hint::Trouble { thread: thread.clone(), text: text.into() });
+    }
+
+    /// Looks for threads that wait and nobody runs: after a start, and when another server has died.
+    pub async fn scan(self) {
+        let Parts { store, all, times, .. } = &self.0.parts;
+        loop {
+            match store.waiting(PAGE).await {
+                Ok(waiting) => waiting.into_iter().for_each(|key| self.wake(key, None)),
+                Err(error) => tracing::warn!(%error, "could not look for waiting threads"),
+            }
+            tokio::select! {
+                () = all.cancelled() => return,
+                () = tokio::time::sleep(times.scan) => {}
+            }
+        }
+    }
+
+    /// Prolongs the leases of running work; what has lost its lease is left.
+    pub async fn renew(self) {
+        let Parts { store, all, times, .. } = &self.0.parts;
+        loop {
+            tokio::select! {
+                () = all.cancelled() => return,
+                () = tokio::time::sleep(times.lease / 3) => {}
+            }
+            let held: Vec<Fence> = self.leases().keys().cloned().collect();
+            if held.is_empty() {
+                continue;
+            }
+            // A connection that is dead without saying so is given up while there is time for another one.
+            let renewed = timeout(times.lease / 3, store.renew(&held, times.lease)).await;
+            let late = || store::Error::Unavailable("the database does not answer".into());
+            match renewed.unwrap_or_else(|_| Err(late())) {
+                Ok(lost) => {
+                    let leases = self.leases();
+                    lost.iter().filter_map(|fence| leases.get(fence)).for_each(|stop| stop.stop(Why::Leave));
+                }
+                Err(error) => tracing::warn!(%error, "leases could not be renewed"),
+            }
+        }
+    }
+}

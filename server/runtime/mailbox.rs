@@ -1,0 +1,45 @@
+//! Reads what is in a thread's mailbox: the events that it has not handled yet, page by page.
+
+use crate::event::envelope::Event;
+use crate::log::query::{Order, Query, Show};
+use crate::log::store::{self, Store, ThreadRow};
+use crate::words::id::Space;
+
+/// Most events read at once to find a batch or take up a turn, and most such pages.
+pub(super) const PAGE: u32 = 500;
+const PAGES_MAX: usize = 200;
+
+/// Reads the thread's events after `handled`, up to its head: what has come since the row was read may be missing in what models
+/// are shown, and waits for the next turn.
+pub(super) async fn each_after(
+    store: &dyn Store,
+    space: &Space,
+    row: &ThreadRow,
+    show: Show,
+    mut take: impl FnMut(Event) -> bool,
+) -> Result<(), store::Error> {
+    let mut after = row.handled;
+    for _ in 0..PAGES_MAX {
+        let query = Query {
+            thread: Some(row.thread.clone()),
+            after: Some(after),
+            before: Some(row.head + 1),
+            show,
+            order: Order::Ascending,
+            limit: PAGE,
+            ..Query::default()
+        };
+        let events = store.events(space, &query).await?;
+        let full = events.len() == PAGE as usize;
+        for event in events {
+            after = event.seq;
+            if !take(event) {
+                return Ok(());
+            }
+        }
+        if !full {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Why something that was asked for from outside is not done.
+
+use crate::log::store;
+use crate::words::id::ThreadId;
+
+/// Why something was refused. Nothing was stored.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Refused {
+    /// No such thread, submodule, …; what is named is what the caller wrote.
+    #[error("there is no {0}")]
+    NotFound(String),
+    /// The thread has ended.
+    #[error(
+        "the thread {0} has ended and takes no more messages; speak in another one: a message to an unused id begins it"
+    )]
+    Ended(ThreadId),
+    /// The thread's policy is `reject` and a turn runs.
+    #[error("the thread {0} is busy and refuses input while a turn runs (policy reject)")]
+    Busy(ThreadId),
+    /// Too many inputs wait.
+    #[error("{0} inputs wait for the thread already; send again when some have had their turn")]
+    QueueFull(u32),
+    /// Too many runs of pipelines at a time.
+    #[error(
+        "this server works on {of_space} runs of pipelines of this space already, or on {all} of all spaces \
+         (limits.space_share, pipelines.at_once); start it again when one has ended"
+    )]
+    TooManyRuns {
+        /// Most of one space.
+        of_space: u32,
+        /// Most of all.
+        all: u32,
+    },
+    /// A limit on how many there may be.
+    #[error("there may be at most {limit} {what}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// The limit.
+        limit: u32,
+    },
+    /// What should be created exists.
+    #[error("{0} exists already")]
+    Exists(String),
+    /// What is asked for is understood but cannot be done.
+    #[error("{0}")]
+    Unprocessable(String),
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+/// A thread that is not there can be neither made nor spoken to.
+pub(super) fn too_many_threads(limit: u64) -> Refused {
+    let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+    Refused::TooMany {
+        what: "threads in a space that have not ended (limits.threads); end some that are not needed",
+        limit,
+    }
+}

@@ -1,0 +1,173 @@
+//! Which threads are run at this server, and how far: one entry a thread, as long as it has something to do. Whoever wakes a thread,
+//! stops its turn, or shows what it comes to, asks here.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::log::feed::Hint;
+use crate::log::store::{self, Status, Store, ThreadRow};
+use crate::mind::turn::stop::{Stop, Why};
+use crate::tasks::share::Place;
+use crate::words::id::{Seq, Space, ThreadId};
+
+/// A thread of a space.
+pub(super) type ThreadKey = (Space, ThreadId);
+
+/// The threads that are run here; cheap to clone.
+#[derive(Clone)]
+pub struct Running {
+    store: Arc<dyn Store>,
+    // A plain mutex: held for look-ups, never across an await.
+    active: Arc<Mutex<HashMap<ThreadKey, Active>>>,
+}
+
+/// A thread that is being run here.
+#[derive(Default)]
+struct Active {
+    /// Something woke it since its runner last looked.
+    again: bool,
+    /// The turn it is about to begin is to be cancelled.
+    cancel: bool,
+    /// The turn that runs.
+    stop: Option<Arc<Stop>>,
+    /// What that turn is about came up to here; 0: it has not begun.
+    taken: Seq,
+    /// It was ended from here, which was shown.
+    ended: bool,
+    /// The place to work at that it was begun with.
+    place: Option<Place>,
+}
+
+impl Running {
+    /// None yet.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, active: Arc::default() }
+    }
+
+    fn active(&self) -> MutexGuard<'_, HashMap<ThreadKey, Active>> {
+        // A panic while this short lock was held left nothing half done.
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many threads are run here.
+    pub fn len(&self) -> usize {
+        self.active().len()
+    }
+
+    /// Enters a thread, with a place to work at if it has one. False: it is run already, and is looked at once more.
+    pub fn enter(&self, key: &ThreadKey, place: Option<Place>) -> bool {
+        let mut active = self.active();
+        if let Some(active) = active.get_mut(key) {
+            active.again = true;
+            return false;
+        }
+        active.insert(key.clone(), Active { place, ..Active::default() });
+        true
+    }
+
+    /// Whatever woke the thread up to now is about to be looked at.
+    pub fn looks(&self, key: &ThreadKey) {
+        self.change(key, |active| active.again = false);
+    }
+
+    /// Takes a thread off the list if nothing woke it meanwhile, or in any case (`always`). `Some`: it stays; whether it was woken.
+    pub fn leave(&self, key: &ThreadKey, idle: bool, always: bool) -> Option<bool> {
+        let mut active = self.active();
+        let again = active.get(key).is_some_and(|active| active.again);
+        if always || (idle && !again) {
+            active.remove(key);
+            return None;
+        }
+        Some(again)
+    }
+
+    /// Work on a thread begins; it can be stopped from now on.
+    pub fn begin(&self, key: &ThreadKey, stop: &Arc<Stop>) {
+        let mut active = self.active();
+        let Some(active) = active.get_mut(key) else { return };
+        active.stop = Some(stop.clone());
+        if std::mem::take(&mut active.cancel) {
+            stop.stop(Why::Cancel);
+        }
+        self.hint(key, Status::Thinking, 0);
+    }
+
+    /// The work is over.
+    pub fn end(&self, key: &ThreadKey) {
+        self.change(key, |active| (active.stop, active.taken) = (None, 0));
+    }
+
+    /// The turn that runs is about events up to this one.
+    pub fn takes(&self, key: &ThreadKey, seq: Seq) {
+        self.change(key, |active| active.taken = seq);
+    }
+
+    /// The place that a thread was entered with.
+    pub fn take_place(&self, key: &ThreadKey) -> Option<Place> {
+        self.active().get_mut(key).and_then(|active| active.place.take())
+    }
+
+    /// Stops the work on a thread that is under way here. False: there is none.
+    pub fn stop(&self, key: &ThreadKey, why: Why) -> bool {
+        let active = self.active();
+        let stop = active.get(key).and_then(|active| active.stop.as_ref());
+        stop.inspect(|stop| stop.stop(why)).is_some()
+    }
+
+    /// Cancels the work on a thread, or what is about to begin. False: the thread is not run here.
+    pub fn cancel(&self, key: &ThreadKey) -> bool {
+        self.change(key, |active| match &active.stop {
+            Some(stop) => stop.stop(Why::Cancel),
+            None => active.cancel = true,
+        })
+    }
+
+    /// How many messages wait for a thread's next turn, counted up to `limit`. What the turn that runs is about waits no
+    /// longer; as long as nothing of that turn is in the log, this is known at the server that runs it only.
+    pub async fn queued(&self, space: &Space, row: &ThreadRow, limit: u32) -> Result<u32, store::Error> {
+        let taken = self.active().get(&(space.clone(), row.thread.clone())).map_or(0, |active| active.taken);
+        let after = row.handled.max(row.standing.taken).max(taken);
+        if row.woken <= after || row.status.is_final() {
+            return Ok(0);
+        }
+        self.store.queued(space, &row.thread, after, limit).await
+    }
+
+    /// Shows what a thread comes to now that its turn is over. One that has ended stays ended, whatever its last turn came to.
+    /// Returns whether it has more to do, as the append says that ended the turn: the lease was given back in it, so that what another
+    /// server has stored since is looked after there.
+    pub async fn show(&self, key: &ThreadKey, status: Status, queued: u32) -> bool {
+        let (space, thread) = key;
+        let Ok(row) = self.store.thread_lately(space, thread).await else { return true };
+        let ended = row.as_ref().map(|row| row.status).filter(|status| status.is_final());
+        // Under the lock, so that an end is not overtaken by what was read before it.
+        let active = self.active();
+        // Nothing waits for a thread that will have no turn any more.
+        let queued = if ended.is_some() { 0 } else { queued };
+        if ended.is_some() || !active.get(key).is_some_and(|active| active.ended) {
+            self.hint(key, ended.unwrap_or(status), queued);
+        }
+        row.as_ref().is_some_and(has_work)
+    }
+
+    /// Shows that a thread was ended from here, whatever its last turn still comes to.
+    pub fn show_end(&self, key: &ThreadKey, status: Status) {
+        let mut active = self.active();
+        active.get_mut(key).into_iter().for_each(|active| active.ended = true);
+        self.hint(key, status, 0);
+    }
+
+    fn hint(&self, (space, thread): &ThreadKey, status: Status, queued: u32) {
+        self.store.feed().hint(space, 0, Hint::Status { thread: thread.clone(), status, queued });
+    }
+
+    /// False: the thread is not run here.
+    fn change(&self, key: &ThreadKey, change: impl FnOnce(&mut Active)) -> bool {
+        self.active().get_mut(key).map(change).is_some()
+    }
+}
+
+/// Whether something waits that the thread can be woken for.
+pub(super) fn has_work(row: &ThreadRow) -> bool {
+    row.woken > row.handled && row.status != Status::Waiting && !row.status.is_final()
+}

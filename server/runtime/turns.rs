@@ -1,0 +1,230 @@
+//! Turns as a kind of work: from a thread's row to its turn, begun or taken up, and what it comes to. What a turn is about is in
+//! `turns/batch.rs`, what its beginning brings with it in `turns/settling.rs`, how it fails in `turns/failing.rs`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::mailbox::each_after;
+use super::options::Options;
+use super::running::Running;
+use super::schedule::Schedule;
+use super::work::{Claim, Looked, Prepared, Work, looked};
+use crate::event::draft::Draft;
+use crate::event::envelope::{Event, TurnOutcome};
+use crate::event::fact::Fact;
+use crate::event::gather::Gather;
+use crate::event::set::{self, Change};
+use crate::event::turn::Ended;
+use crate::log::query::Show;
+use crate::log::store::{self, Fence, Status, Store, ThreadRow};
+use crate::mind::call::Place as Where;
+use crate::mind::scribe::{Lost, Scribe};
+use crate::mind::turn::Turn;
+use crate::mind::turn::driver::{Driver, Mind};
+use crate::tasks::share::Place;
+use crate::thread::quota::Quotas;
+use crate::thread::settings::Settings;
+use crate::tools::spawning::Spawner;
+use crate::words::id::{Name, Seq, Space, ThreadId};
+use batch::{is_unused, opening, root};
+use settling::Settled;
+
+mod batch;
+mod failing;
+mod settling;
+
+/// Turns of conversations and processes.
+pub struct Turns {
+    store: Arc<dyn Store>,
+    mind: Mind,
+    options: Arc<Options>,
+    quotas: Arc<Quotas>,
+    /// Makes the next subthread of a sequence.
+    spawner: Spawner,
+    running: Running,
+    schedule: Schedule,
+}
+
+#[async_trait]
+impl Work for Turns {
+    /// Runs of pipelines have threads of their own; all others are for turns.
+    fn owns(&self, thread: &ThreadId) -> bool {
+        !thread.is_of_runs()
+    }
+
+    async fn place(&self, space: &Space, thread: &ThreadId) -> Option<Place> {
+        Some(self.schedule.place(space, thread).await)
+    }
+
+    async fn prepare(&self, space: &Space) -> Result<Prepared, store::Error> {
+        Ok(Prepared { submodules: self.store.submodules(space).await? })
+    }
+
+    async fn postpone(&self, row: &ThreadRow, fence: &Fence) -> Result<Option<Looked>, store::Error> {
+        match self.is_awaited(&fence.space, row).await? {
+            true => Ok(None),
+            false => self.wait_on(&fence.space, row, fence.clone()).await.map(Some),
+        }
+    }
+
+    async fn work(&self, claim: Claim) -> Result<Looked, store::Error> {
+        self.take_turn(claim).await
+    }
+}
+
+impl Turns {
+    /// Turns of these minds.
+    pub fn new(
+        store: Arc<dyn Store>,
+        mind: Mind,
+        options: Arc<Options>,
+        quotas: Arc<Quotas>,
+        spawner: Spawner,
+        running: Running,
+    ) -> Self {
+        let schedule = Schedule::new(options.workers, options.space_share, options.scheduling);
+        Self { store, mind, options, quotas, spawner, running, schedule }
+    }
+
+    /// Whether something in the mailbox ends the thread's wait, if it waits at all.
+    async fn is_awaited(&self, space: &Space, row: &ThreadRow) -> Result<bool, store::Error> {
+        let Some(waiting) = row.standing.waiting.as_ref().filter(|waiting| waiting.from.is_some()) else {
+            return Ok(true);
+        };
+        if row.status == Status::Thinking {
+            return Ok(true);
+        }
+        let mut awaited = false;
+        each_after(&*self.store, space, row, Show::Visible, |event| {
+            let gather = event.part().and_then(|part| row.standing.gathers.get(&part.id));
+            awaited |=
+                event.waking().is_some_and(|waking| waiting.admits(&waking)) || gather.is_some_and(Gather::is_ready);
+            !awaited
+        })
+        .await?;
+        Ok(awaited)
+    }
+
+    /// What is in the mailbox is not what the thread waits for: it sleeps on. If something came meanwhile, it is looked at again.
+    async fn wait_on(&self, space: &Space, row: &ThreadRow, fence: Fence) -> Result<Looked, store::Error> {
+        let wait = set::Wait { waiting: row.standing.waiting.clone(), seen: Some(row.head) };
+        let draft = Draft::set(&row.thread, row.thread.as_str(), Change::Wait(wait));
+        let scribe = Scribe::new(self.store.clone(), fence, None);
+        let slept = looked(scribe.close(vec![draft]).await.map(|_| Status::Waiting))?;
+        let queued = self.running.queued(space, row, self.options.queue_max).await?;
+        self.running.show(&(space.clone(), row.thread.clone()), Status::Waiting, queued).await;
+        Ok(slept)
+    }
+
+    async fn take_turn(&self, Claim { row, fence, stop, prepared, attempts }: Claim) -> Result<Looked, store::Error> {
+        let row = &row;
+        let (space, thread) = (fence.space.clone(), row.thread.clone());
+        let settings = Settings::of(&row.settings);
+        let mut voices = prepared.submodules;
+        voices.retain(|voice| settings.hears(&voice.name));
+        let mut settled = Settled { news: true, ..Settled::default() };
+        let (options, budget) = (&self.options.turn, &self.options.budget);
+        let (mut turn, opening, batch, purse) = match self.open_turn(&fence.space, row, &settings).await? {
+            Some(turn) => (turn, None, Vec::new(), self.quotas.open(&space, &thread, row.standing.root, false)),
+            None => {
+                let number = row.turn + 1;
+                let batch = self.batch(&fence.space, row, number).await?;
+                let names: Vec<Name> = voices.iter().map(|voice| voice.name.clone()).collect();
+                let seqs: Vec<Seq> = batch.events.iter().map(|event| event.seq).collect();
+                let opening = opening(row, &settings, number, &seqs, &names);
+                settled = self.settle(&fence.space, row, number, &batch).await?;
+                // What is slept through has its turn later, and what it may cost is whole until then.
+                let root = if settled.news { root(row, &batch.events) } else { row.standing.root };
+                let is_new = attempts.are_none() && is_unused(row, root, &seqs);
+                let purse = self.quotas.open(&space, &thread, root, is_new);
+                let mut turn = Turn::new(number, seqs, names, options, budget).of(&settings);
+                batch.cancel.iter().for_each(|event| turn.apply(event));
+                (turn, Some(opening), batch.events, purse)
+            }
+        };
+        let place = Where { space, thread, turn: turn.number(), purse };
+        let key = (place.space.clone(), place.thread.clone());
+        self.running.takes(&key, turn.upto());
+        let begins = opening.is_some();
+        let scribe = Arc::new(Scribe::new(self.store.clone(), fence, opening).rooted(place.purse.root()));
+        if !settled.news {
+            // What the thread does not wait for waits on.
+            let upto = if batch.iter().any(Event::wakes) { row.handled } else { turn.upto() };
+            return self.slept_through(&scribe, row, &place, upto, settled.drafts).await;
+        }
+        if begins && self.talks_to_itself(row, &batch) {
+            return self.silence(&scribe, &place, turn.upto()).await;
+        }
+        if begins {
+            place.purse.read().await?;
+            if let Some(spent) = place.purse.spent() {
+                // What came back and whose time was up is settled nonetheless: nothing would come to tell of it again.
+                return looked(self.fall_silent(&scribe, &place, turn.upto(), &spent, settled.drafts).await);
+            }
+        }
+        let upto = turn.upto();
+        if attempts.are_used_up() {
+            return self.give_up(&scribe, &place, upto).await;
+        }
+        if begins && row.standing.archived {
+            settled.drafts.extend(Draft::resumed(&place.thread, row.parent().as_ref()));
+        }
+        if !settled.drafts.is_empty() {
+            // Before a model is asked: it is to be told.
+            match scribe.write(settled.drafts).await {
+                Ok(stored) => stored.iter().for_each(|shown| {
+                    turn.apply(&shown.event);
+                    place.purse.stored(&shown.event, &place.thread);
+                    self.tell(&place.space, &shown.event);
+                }),
+                Err(lost) => return looked(Err(lost)),
+            }
+        }
+        let driver = Driver {
+            mind: self.mind.clone(),
+            scribe: scribe.clone(),
+            place: place.clone(),
+            turn,
+            voices,
+            settings,
+            parent: row.parent(),
+            stop,
+            status: Status::Idle,
+        };
+        let ended = match tokio::spawn(self.mind.processors.of(&place.space, driver.run())).await {
+            Ok(ended) => ended,
+            Err(broke) => self.broke(&scribe, &place, upto, &broke.to_string()).await,
+        };
+        looked(ended.and_then(|ended| ended.ok_or(Lost::Stale)))
+    }
+
+    /// A turn in which there was nothing to think about: a step has ended, and the next has begun.
+    async fn slept_through(
+        &self,
+        scribe: &Scribe,
+        row: &ThreadRow,
+        place: &Where,
+        upto: Seq,
+        mut drafts: Vec<Draft>,
+    ) -> Result<Looked, store::Error> {
+        let (outcome, wait) = (Some(TurnOutcome::Done), row.standing.waiting.clone());
+        let ended = Ended { turn: place.turn, outcome, handled: Some(upto), wait, seen: Some(row.head) };
+        let ended = Fact::TurnEnded(ended).encode(&place.thread);
+        let status = if row.standing.waiting.is_some() { Status::Waiting } else { Status::Idle };
+        // The turn's beginning ended the limit of the wait that goes on.
+        let waiting = row.standing.waiting.as_ref();
+        drafts.extend(waiting.and_then(|waiting| Draft::wait_limit(&row.thread, waiting)));
+        drafts.push(ended);
+        let stored = scribe.close(drafts).await;
+        if let Ok(stored) = &stored {
+            stored.iter().for_each(|shown| self.tell(&place.space, &shown.event));
+        }
+        looked(stored.map(|_| status))
+    }
+
+    /// Sees to it that what a stored event asks for of others happens.
+    fn tell(&self, space: &Space, event: &Event) {
+        (self.mind.on_stored)(space, event);
+    }
+}

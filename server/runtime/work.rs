@@ -1,0 +1,97 @@
+//! A kind of work: what a thread's lease is taken for. Turns are one, runs of pipelines another; the lease loop knows none of them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::log::store::{self, Fence, Status, SubmoduleRow, ThreadRow};
+use crate::mind::scribe::Lost;
+use crate::mind::turn::stop::Stop;
+use crate::tasks::share::Place;
+use crate::words::id::{Space, ThreadId};
+
+/// So often is work begun whose events the store does not take: every time, models are asked again.
+pub(super) const TRIES: u32 = 5;
+
+/// A kind of work on threads.
+#[async_trait]
+pub trait Work: Send + Sync + 'static {
+    /// Whether a thread's work is of this kind. The id alone says it, for it is asked before anything is read.
+    fn owns(&self, thread: &ThreadId) -> bool;
+
+    /// Waits for a place to work at, before the lease is taken: whoever waits for one holds no lease.
+    async fn place(&self, space: &Space, thread: &ThreadId) -> Option<Place>;
+
+    /// Reads what the work needs besides the thread's row, while the lease is being taken: a trip each, where the database is
+    /// elsewhere.
+    async fn prepare(&self, _space: &Space) -> Result<Prepared, store::Error> {
+        Ok(Prepared::default())
+    }
+
+    /// Whether the thread is better left alone as it is now. `Some`: the lease was given back, and the thread came to this.
+    async fn postpone(&self, _row: &ThreadRow, _fence: &Fence) -> Result<Option<Looked>, store::Error> {
+        Ok(None)
+    }
+
+    /// Works on a thread, to the end of its turn or until stopped.
+    async fn work(&self, claim: Claim) -> Result<Looked, store::Error>;
+}
+
+/// What is read while a lease is being taken.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    /// The space's submodules.
+    pub submodules: Vec<SubmoduleRow>,
+}
+
+/// A thread whose lease is held.
+pub struct Claim {
+    /// The thread as it is under the lease: only input can change it now.
+    pub row: ThreadRow,
+    /// The lease.
+    pub fence: Fence,
+    /// Stops the work.
+    pub stop: Arc<Stop>,
+    /// What was read meanwhile.
+    pub prepared: Prepared,
+    /// How often the same work was begun in vain.
+    pub attempts: Attempts,
+}
+
+/// How often work was begun in vain.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Attempts {
+    /// For what it does itself.
+    pub refused: u32,
+    /// Because the database was away, full or busy: that says nothing about the work.
+    pub away: u32,
+}
+
+impl Attempts {
+    /// Whether there is no sense in another one.
+    pub fn are_used_up(self) -> bool {
+        self.refused >= TRIES
+    }
+
+    /// Whether the work is begun for the first time.
+    pub fn are_none(self) -> bool {
+        self.refused.max(self.away) == 0
+    }
+}
+
+/// What looking after a thread came to.
+pub enum Looked {
+    /// Work was done, after which the thread is this: look again.
+    Worked(Status),
+    /// Nothing to do, or somebody else does it.
+    Nothing,
+}
+
+/// What work that ended like this comes to. What was left is as if its lease were lost.
+pub(super) fn looked(ended: Result<Status, Lost>) -> Result<Looked, store::Error> {
+    match ended {
+        Ok(status) => Ok(Looked::Worked(status)),
+        Err(Lost::Stale) => Ok(Looked::Nothing),
+        Err(Lost::Store(error)) => Err(error),
+    }
+}
