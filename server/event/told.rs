@@ -1,8 +1,7 @@
 //! What a thread hears that is not from outside: a message of another thread (or its own), and what the core tells it.
 
 use serde::Deserialize as _;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::condition::Condition;
 use super::draft::{Draft, tags};
@@ -10,9 +9,12 @@ use super::envelope::{Modality, Source, tag};
 use super::gather::Part;
 use super::process::{Element, Ending, ErrorCode, Feedback};
 use super::raw::Raw;
-use super::spec::{CALL_MAYBE, ROOT, Spec, TEXT, TURN_MAYBE};
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::time::Timestamp;
+
+pub(super) use specs::MESSAGE;
+
+mod specs;
 
 /// A message from one thread to another (or the same). Who it is from is decided by the core alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +55,7 @@ pub struct Counted {
 
 /// See `Feedback`, whose variants these are, with what each says.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "the members stand in the specs below, each with what it is")]
+#[expect(missing_docs, reason = "the members stand in `told/specs.rs`, each with what it is")]
 pub enum News<'a> {
     Spawned { child: &'a str, parent: &'a str, contact: Option<&'a str> },
     Ended { thread: &'a str, status: &'a str, reason: &'a str, last: &'a str, counted: Counted, was_archived: bool },
@@ -69,174 +71,6 @@ pub enum News<'a> {
     WatchClosed { watch: &'a str, was_raised: bool },
     Gathered { gathering: &'a str, report: [&'a Value; 4], lines: &'a str, results: &'a Value },
     Error { given: &'a str, code: &'a str, message: &'a str },
-}
-
-const ID: (&str, &str, &str) = ("id", "string", "which");
-const FROM: (&str, &str, &str) = ("from", "string", "the thread that it is about");
-const REASON: (&str, &str, &str) = ("reason", "string", "why");
-const NOTE: (&str, &str, &str) = ("content?", "string", "what it is for");
-const DUE: (&str, &str, &str) = ("due", "string", "when");
-const PART: (&str, &str, &str) = ("gather?", "object", "which part of what gathering: id, index, ok, text");
-
-const fn told(
-    name: &'static str,
-    about: &'static str,
-    tags: &'static [&'static str],
-    members: &'static [(&'static str, &'static str, &'static str)],
-) -> Spec {
-    Spec { name, about, tags, members, open: false }
-}
-
-pub(super) const MESSAGE: Spec = told(
-    "message",
-    "A message from one thread to another, or to itself.",
-    &["message", "from:<thread>"],
-    &[TEXT, ("from", "string", "the thread that wrote it"), ROOT],
-);
-const SPAWNED: Spec = told(
-    "thread-spawned",
-    "A subthread was created.",
-    &["thread", "thread-spawned"],
-    &[
-        TEXT,
-        ("assigned_id", "string", "the subthread"),
-        ("parent_id", "string", "this thread"),
-        ("contact", "string | null", "what this thread calls it"),
-        TURN_MAYBE,
-        CALL_MAYBE,
-        ROOT,
-    ],
-);
-const ENDED: Spec = told(
-    "thread-ended",
-    "A subthread or contact has ended. Wakes, unless it is gathered with others.",
-    &["thread", "thread-ended", "from:<thread>?", "part?", "overrules?"],
-    &[
-        TEXT,
-        ID,
-        ("status", "string", "done, failed or stopped"),
-        REASON,
-        FROM,
-        ("content?", "string", "the last it said"),
-        PART,
-        ("archived?", "boolean", "it had been put aside"),
-        TURN_MAYBE,
-        ROOT,
-    ],
-);
-const STUCK: Spec = told(
-    "thread-stuck",
-    "A thread that this one depends on cannot go on. Wakes, unless it is gathered with others.",
-    &["thread", "thread-stuck", "from:<thread>", "part?", "overrules?"],
-    &[TEXT, ID, REASON, FROM, PART, ROOT],
-);
-const ARCHIVED: Spec = told(
-    "thread-archived",
-    "A subthread that had nothing to do was put aside.",
-    &["thread", "thread-archived"],
-    &[TEXT, ID, TURN_MAYBE],
-);
-const RESUMED: Spec = told(
-    "thread-resumed",
-    "A subthread that was put aside is at work again.",
-    &["thread", "thread-resumed"],
-    &[TEXT, ID, TURN_MAYBE],
-);
-const CLEARED: Spec = told(
-    "context-cleared",
-    "Earlier events are no longer shown to the thread.",
-    &["thread", "context-cleared"],
-    &[TEXT, ("kept_messages", "number", "how many are still shown"), TURN_MAYBE, CALL_MAYBE],
-);
-const TIMER_SET: Spec =
-    told("timer-set", "A timer was set.", &["thread", "timer-set"], &[TEXT, ID, DUE, NOTE, TURN_MAYBE, CALL_MAYBE]);
-const TIMER: Spec = told(
-    "timer",
-    "A timer is due, or the time of a wait or a gathering is up. Wakes.",
-    &["thread", "timer", "overrules?"],
-    &[TEXT, ID, DUE, NOTE, ("timer", "string", "its name"), ROOT],
-);
-const PLAN_COMPLETE: Spec = told(
-    "plan-complete",
-    "The thread's plan is complete.",
-    &["thread", "plan-complete"],
-    &[TEXT, ("condition", "string", "what was to be reached"), TURN_MAYBE],
-);
-const WATCH_RAISED: Spec = told(
-    "watch-raised",
-    "What the thread watches for has come.",
-    &["thread", "watch-raised"],
-    &[TEXT, ID, ("kind", "string", "the tag"), ("seq", "number", "the event that has come"), NOTE, TURN_MAYBE],
-);
-const WATCH_SET: Spec = told(
-    "watch-set",
-    "A watch is registered.",
-    &["thread", "watch-set"],
-    &[
-        TEXT,
-        ID,
-        ("kind", "string", "the tag"),
-        ("from", "string | null", "only from this thread"),
-        NOTE,
-        TURN_MAYBE,
-        CALL_MAYBE,
-    ],
-);
-const WATCH_CLOSED: Spec = told(
-    "watch-closed",
-    "A watch is closed.",
-    &["thread", "watch-closed"],
-    &[TEXT, ID, ("raised", "boolean", "its event had come"), TURN_MAYBE, CALL_MAYBE],
-);
-const GATHERED: Spec = told(
-    "gathered",
-    "All that was sent out together has come back, or its time is up.",
-    &["thread", "gathered"],
-    &[
-        TEXT,
-        ID,
-        ("total", "number", "how many there were"),
-        ("successful", "number", "how many came back well"),
-        ("missing", "number", "how many did not come back"),
-        ("failed_step", "number | null", "in a sequence: the step that failed, from 1"),
-        ("content?", "string", "the results, a line each"),
-        ("results", "object[]", "the results: index, ok, text"),
-        TURN_MAYBE,
-    ],
-);
-const ERROR: Spec = told(
-    "thread-error",
-    "Something the thread tried failed. Wakes where it ends a wait.",
-    &["thread", "system-thread-error", "overrules?"],
-    &[
-        TEXT,
-        ("unknown_id", "string", "what the caller wrote"),
-        ("code", "string", "unknown_thread, invalid_label, depth_limit, …"),
-        ("message", "string", "what to do"),
-        TURN_MAYBE,
-        ROOT,
-    ],
-);
-
-impl Feedback {
-    pub(super) const fn spec(self) -> &'static Spec {
-        match self {
-            Self::Spawned => &SPAWNED,
-            Self::Ended => &ENDED,
-            Self::Stuck => &STUCK,
-            Self::Archived => &ARCHIVED,
-            Self::Resumed => &RESUMED,
-            Self::Cleared => &CLEARED,
-            Self::TimerSet => &TIMER_SET,
-            Self::Timer => &TIMER,
-            Self::PlanComplete => &PLAN_COMPLETE,
-            Self::WatchRaised => &WATCH_RAISED,
-            Self::WatchSet => &WATCH_SET,
-            Self::WatchClosed => &WATCH_CLOSED,
-            Self::Gathered => &GATHERED,
-            Self::Error => &ERROR,
-        }
-    }
 }
 
 impl<'a> Message<'a> {

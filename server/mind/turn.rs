@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::event::calls::{Asked, CallOutcome, Came, Outcome, Record};
 use crate::event::envelope::{Event, TurnOutcome};
-use crate::event::fact::{Fact, intent};
+use crate::event::fact::Fact;
 use crate::event::failed::Failed;
 use crate::event::intent::Intent;
 use crate::event::remark::Decision;
@@ -420,7 +420,7 @@ impl Turn {
         if let Fact::Reply(reply) = fact {
             self.reply = Some(reply.text.to_owned());
         }
-        if let Some(intent) = intent(fact) {
+        if let Some(intent) = fact.intent() {
             self.step.iter_mut().for_each(|step| step.take(&intent));
             self.intents.push(intent);
         }

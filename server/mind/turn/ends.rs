@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use super::dependents::counted;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::event::envelope::tag;
+use crate::event::fact::Fact;
 use crate::event::process::Ending;
 use crate::event::rest::{ENDING, Rest};
+use crate::event::told::{News, Told};
 use crate::log::standing::TimerRow;
 use crate::log::store::{self, Status, Store, ThreadRow};
 use crate::thread::settings::Settings;
@@ -97,9 +98,10 @@ fn with_rest(drafts: Vec<Draft>, thread: &ThreadId, rest: &Rest, now: Timestamp)
 }
 
 fn once(ended: &ThreadId, draft: Draft) -> Draft {
-    let is_word =
-        draft.has(tag::THREAD_ENDED) && draft.payload.get("id").and_then(Value::as_str) == Some(ended.as_str());
-    if is_word { draft.once(ended) } else { draft }
+    match draft.fact() {
+        Fact::Told(Told { news: News::Ended { thread, .. }, .. }) if thread == ended.as_str() => draft.once(ended),
+        _ => draft,
+    }
 }
 
 /// What comes next where a thread has ended and not all that follows is done: some of those below it end, those above first, so that
