@@ -155,7 +155,8 @@ on_both!(d4_57_a_feed_that_is_behind_its_log_reads_what_is_missing, |medium| {
     followers.have_seen_all(&app).await;
     assert_eq!(metric(&app, "thinkd_feed_behind_events").await, 0.0, "control");
     let late = metric(&app, "thinkd_feed_late_events_total").await;
-    // As an event that was committed some seconds ago, and that nobody was told of.
+    // As an event that was committed some seconds ago, and that nobody was told of. It has the tags of another one, so that only a
+    // newer build would know what it says.
     let (id, head) = if app.is_postgres() {
         ("gen_random_uuid()", "; update spaces set head = head + 1")
     } else {
@@ -163,12 +164,12 @@ on_both!(d4_57_a_feed_that_is_behind_its_log_reads_what_is_missing, |medium| {
     };
     let text = format!(
         "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility) \
-         select space, seq + 1, {id}, ts - 5000000, thread, source, modality, '{{\"text\":\"unheard\"}}', tags, visibility \
+         select space, seq + 1, {id}, ts - 5000000, thread, source, modality, '{{\"text\":\"newer\"}}', tags, visibility \
          from events where seq = (select max(seq) from events){head}"
     );
     faults::execute(&app, &text).await;
     followers.have_seen_all(&app).await;
-    assert_eq!(said(app.public_log().await.last().unwrap()), "unheard");
+    assert_eq!(said(app.public_log().await.last().unwrap()), "newer");
     assert_eq!(metric(&app, "thinkd_feed_behind_events").await, 0.0);
     assert_eq!(metric(&app, "thinkd_feed_late_events_total").await, late + 1.0, "and it is counted");
     within("a line about it", async {
