@@ -196,17 +196,25 @@ async fn try_connect(options: &PgConnectOptions) -> Result<PgConnection, Refused
     }
 }
 
-/// The error with what it was asked of: server, database and role.
+/// The error with what it was asked of: server, database and role. A name that is none is not shown, neither here nor in the words of
+/// Postgres: a mistyped address may have the password in it.
 fn placed(options: &PgConnectOptions, error: &Error, advice: &str) -> Error {
     let role = options.get_username();
-    let place = match options.get_socket() {
-        Some(socket) => format!("Postgres at {}, port {}", socket.display(), options.get_port()),
-        None => format!("Postgres at {}:{}", options.get_host(), options.get_port()),
+    let database = options.get_database().unwrap_or(role);
+    let server = match options.get_socket() {
+        Some(socket) => format!("{}, port {}", socket.display(), options.get_port()),
+        None => format!("{}:{}", options.get_host(), options.get_port()),
     };
-    let place = format!("{place}, database {}, role {role}", options.get_database().unwrap_or(role));
+    let is_name = |name: &str| name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
+    let hidden: Vec<&str> = [database, role].into_iter().filter(|name| !is_name(name)).collect();
+    let hidden = || hidden.iter().copied().chain(server.contains('@').then_some(server.as_str()));
+    let placed = |why: &str| {
+        let text = format!("Postgres at {server}, database {database}, role {role}: {why}{advice}");
+        hidden().fold(text, |text, name| text.replace(name, "(no plain name, so not shown)"))
+    };
     match error {
-        Error::Unavailable(why) => Error::Unavailable(format!("{place}: {why}{advice}")),
-        Error::Broken(why) => Error::Broken(format!("{place}: {why}{advice}")),
+        Error::Unavailable(why) => Error::Unavailable(placed(why)),
+        Error::Broken(why) => Error::Broken(placed(why)),
         other => other.clone(),
     }
 }
@@ -300,7 +308,7 @@ impl Postgres {
             clock: None,
             limit: commit,
         };
-        let tables = Tables { options: options.clone(), life: life.clone(), connection: None };
+        let tables = Tables::new(options.clone(), life.clone());
         let index = Index::start(tables, supervisor);
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let (threads, voices, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::life::Life;
 use super::log::lost;
@@ -17,16 +17,32 @@ use crate::words::id::{Seq, Space};
 
 /// How long a transaction may take.
 const LIMIT: Duration = Duration::from_secs(30);
+/// A connection that was not used for so long is asked whether it is alive.
+const RESTED: Duration = Duration::from_millis(500);
 
 /// The connection that writes the index; made when it is needed, and again when something failed.
 pub(super) struct Tables {
-    pub options: PgConnectOptions,
-    pub life: Life,
-    pub connection: Option<PgConnection>,
+    options: PgConnectOptions,
+    life: Life,
+    connection: Option<PgConnection>,
+    /// When that was used last.
+    used: Instant,
 }
 
 impl Tables {
+    pub fn new(options: PgConnectOptions, life: Life) -> Self {
+        Self { options, life, connection: None, used: Instant::now() }
+    }
+
     async fn connected(&mut self) -> Result<&mut PgConnection, Error> {
+        // One that was not used for a while may be gone: who waits for the index is not to be told of that.
+        let rested = std::mem::replace(&mut self.used, Instant::now()).elapsed() > RESTED;
+        if let Some(connection) = &mut self.connection
+            && rested
+            && connection.ping().await.is_err()
+        {
+            self.connection = None;
+        }
         if self.connection.is_none() {
             self.connection = Some(self.life.connect(&self.options).await?);
         }
@@ -85,7 +101,11 @@ impl Indexing for Tables {
     const MOST: i64 = 2048;
 
     async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, Error> {
-        within(self.spaces()).await
+        let result = within(self.spaces()).await;
+        if result.is_err() {
+            self.connection = None;
+        }
+        result
     }
 
     async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
