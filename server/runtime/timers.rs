@@ -6,9 +6,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::condition::Condition;
@@ -46,15 +45,16 @@ pub struct Timers {
 impl Timers {
     /// Fires what is due, until the server goes.
     pub async fn run(self) {
-        // Of each space, what fires its timers, one append after the other.
-        let (mut firing, mut busy) = (FuturesUnordered::new(), HashSet::new());
+        // Of each space, what fires its timers, one append after the other. Tasks of their own: a future that is not polled while this one
+        // looks for more may have been handed the lock that the look waits for.
+        let (mut firing, mut busy) = (JoinSet::new(), HashSet::new());
         loop {
             let now = time::now();
             let rest = match self.store.spaces_due(now).await {
                 Ok(spaces) => {
                     for space in spaces.into_iter().filter(|space| !busy.contains(space)).collect::<Vec<_>>() {
                         busy.insert(space.clone());
-                        firing.push(self.fire_in(space, now));
+                        firing.spawn(self.clone().fire_in(space, now));
                     }
                     self.rest(now).await
                 }
@@ -71,7 +71,9 @@ impl Timers {
                     () = self.all.cancelled() => return,
                     () = self.set.notified() => break,
                     () = &mut rest => break,
-                    Some((space, fired)) = firing.next() => {
+                    Some(fired) = firing.join_next() => {
+                        // A panic is this task's own: whoever watches it is to know.
+                        let (space, fired) = fired.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
                         busy.remove(&space);
                         self.store.unserved().note(&space, Work::Timers, &fired);
                         if let Err(error) = fired {
@@ -96,7 +98,7 @@ impl Timers {
     }
 
     /// Fires all that is due in a space.
-    async fn fire_in(&self, space: Space, now: Timestamp) -> (Space, Result<(), store::Error>) {
+    async fn fire_in(self, space: Space, now: Timestamp) -> (Space, Result<(), store::Error>) {
         loop {
             let due = match self.store.due(&space, now, AT_ONCE).await {
                 Ok(due) if due.is_empty() => return (space, Ok(())),
