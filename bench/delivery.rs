@@ -57,12 +57,12 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
         let options = options::Options::default();
         let supplies = Supplies {
             store: log.clone(),
-            prompts: prompts.clone(),
+            prompts,
             budget: Arc::new(options.budget.clone()),
             limits: options.tool_limits,
         };
         let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
-        let runtime = handle::Runtime::start(log.clone(), model, prompts, tools, history::Options::default(), options);
+        let runtime = handle::Runtime::start(supplies, tools, model, history::Options::default(), options);
         let metrics = telemetry::start_metrics().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -77,7 +77,7 @@ async fn run(
         limits: settings.tool_limits(),
     };
     let tools = Arc::new(tools.tools(&supplies, &settings.chosen_tools())?);
-    let runtime = Runtime::start(store.clone(), model, supplies.prompts, tools, settings.history.clone(), options);
+    let runtime = Runtime::start(supplies, tools, model, settings.history.clone(), options);
     // Whoever should read it may be gone: that is no reason not to serve.
     let _ = greet(settings, listener.local_addr()?, &about);
     let checking = tokio::spawn(supervisor.watch("looking through the log for damage", keep_checking(store.clone())));

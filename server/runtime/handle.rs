@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -33,7 +32,6 @@ use crate::mind::call::Caller;
 use crate::mind::submodule::Tally;
 use crate::mind::turn::driver::{Mind, OnStored};
 use crate::mind::turn::stop::Why;
-use crate::model::prompt::Prompts;
 use crate::model::provider::Model;
 use crate::pipelines::registry::Pipeline;
 use crate::tasks::share::Processors;
@@ -84,7 +82,7 @@ pub(super) struct Inner {
     pub(super) ends: Ends,
     // A plain mutex: held for look-ups, never across an await.
     opened: Mutex<HashSet<Space>>,
-    timer_set: Arc<Notify>,
+    timers: Timers,
     processors: Processors,
     tasks: TaskTracker,
     all: CancellationToken,
@@ -92,22 +90,19 @@ pub(super) struct Inner {
 
 impl Inner {
     fn new(
-        store: Arc<dyn Store>,
-        model: Arc<dyn Model>,
-        prompts: Arc<Prompts>,
+        supplies: Supplies,
         tools: Arc<Tools>,
+        model: Arc<dyn Model>,
         history: history::Options,
         options: Options,
         on_stored: OnStored,
     ) -> Self {
+        let spawner = Spawner::new(&supplies);
+        let Supplies { store, prompts, budget, .. } = supplies;
         let options = Arc::new(options);
-        let (tasks, all, timer_set) = (TaskTracker::new(), CancellationToken::new(), Arc::new(Notify::new()));
+        let (tasks, all) = (TaskTracker::new(), CancellationToken::new());
         let processors = Processors::new(threads(), options.space_share);
         let running = Running::new(store.clone());
-        let budget = Arc::new(options.budget.clone());
-        let (prompts_too, limits) = (prompts.clone(), options.tool_limits);
-        let spawner =
-            Spawner::new(&Supplies { store: store.clone(), prompts: prompts_too, budget: budget.clone(), limits });
         let mind = Mind {
             tools,
             caller: Arc::new(Caller::new(store.clone(), model, prompts, history)),
@@ -121,6 +116,13 @@ impl Inner {
         let (caller, tally) = (mind.caller.clone(), mind.tally.clone());
         let quotas = Arc::new(Quotas::new(store.clone(), mind.budget.clone()));
         let waits = Waits { store: store.clone(), on_stored: on_stored.clone(), all: all.clone() };
+        let timers = Timers {
+            store: store.clone(),
+            on_stored: on_stored.clone(),
+            set: Arc::default(),
+            scan: options.scan,
+            all: all.clone(),
+        };
         let ends = Ends { store: store.clone(), on_stored, waits: waits.clone(), all: all.clone() };
         let runs = Arc::new(Runs::new(store.clone(), mind.clone(), options.clone(), quotas.clone(), running.clone()));
         let turns = Arc::new(Turns::new(store.clone(), mind, options.clone(), quotas, spawner, running.clone()));
@@ -137,21 +139,7 @@ impl Inner {
         // The kinds of work there are, a line each.
         let lease_loop = LeaseLoop::new(parts, vec![runs.clone(), turns]);
         let opened = Mutex::default();
-        Self {
-            store,
-            caller,
-            tally,
-            options,
-            running,
-            lease_loop,
-            runs,
-            ends,
-            opened,
-            timer_set,
-            processors,
-            tasks,
-            all,
-        }
+        Self { store, caller, tally, options, running, lease_loop, runs, ends, opened, timers, processors, tasks, all }
     }
 }
 
@@ -163,10 +151,9 @@ fn threads() -> usize {
 impl Runtime {
     /// Starts: takes up what waits, and looks for more now and then.
     pub fn start(
-        store: Arc<dyn Store>,
-        model: Arc<dyn Model>,
-        prompts: Arc<Prompts>,
+        supplies: Supplies,
         tools: Arc<Tools>,
+        model: Arc<dyn Model>,
         history: history::Options,
         options: Options,
     ) -> Self {
@@ -175,16 +162,9 @@ impl Runtime {
             let on_stored = move |space: &Space, event: &Event| {
                 weak.upgrade().into_iter().for_each(|inner| Self(inner).on_stored(space, event));
             };
-            Inner::new(store, model, prompts, tools, history, options, Arc::new(on_stored))
+            Inner::new(supplies, tools, model, history, options, Arc::new(on_stored))
         });
-        let Inner { lease_loop, ends, timer_set, tasks, all, store, options, .. } = &*inner;
-        let timers = Timers {
-            store: store.clone(),
-            on_stored: ends.on_stored.clone(),
-            set: timer_set.clone(),
-            scan: options.scan,
-            all: all.clone(),
-        };
+        let Inner { lease_loop, ends, timers, tasks, options, .. } = &*inner;
         // The look at those that wait for one another comes to an end; the search does not.
         let (scan, look) = (lease_loop.clone().scan(), ends.waits.clone().look_at_waits());
         let search = async move {
@@ -193,7 +173,7 @@ impl Runtime {
         let watch = &options.supervisor;
         tasks.spawn(watch.watch("the search for threads that wait", search));
         tasks.spawn(watch.watch("the renewal of leases", lease_loop.clone().renew()));
-        tasks.spawn(watch.watch("the timers", timers.run()));
+        tasks.spawn(watch.watch("the timers", timers.clone().run()));
         Self(inner)
     }
 
@@ -212,7 +192,7 @@ impl Runtime {
         } else if event.wakes() || event.part().is_some() {
             self.wake(space, &event.thread);
         } else if matches!(event.fact(), Fact::Set(Set { change: Change::Timer(_), .. })) {
-            self.0.timer_set.notify_one();
+            self.0.timers.set.notify_one();
         }
         if let Some((due, _)) = event.rest_of_end() {
             let (ends, (space, thread)) = (self.0.ends.clone(), key());

@@ -67,9 +67,9 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let prompts = Arc::new(Prompts::load(None).unwrap());
     let (history, options) = (history::Options::default(), thinkd::runtime::options::Options::default());
     let budget = Arc::new(options.budget.clone());
-    let supplies = Supplies { store: store.clone(), prompts: prompts.clone(), budget, limits: options.tool_limits };
+    let supplies = Supplies { store: store.clone(), prompts, budget, limits: options.tool_limits };
     let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
-    let runtime = Runtime::start(store.clone(), Arc::new(Offline::new()), prompts, tools, history, options);
+    let runtime = Runtime::start(supplies, tools, Arc::new(Offline::new()), history, options);
     let sessions = Sessions::new(runtime.clone(), 1.0);
     let space = Space::default();
     // The first two can be configured for no key yet; the others are the control.
