@@ -415,13 +415,19 @@ impl App {
         }
     }
 
-    /// The whole log, `debug` too, in order.
+    /// The whole log, `debug` too, in order. Read again until no `debug` event came between the two questions: while turns run, a later
+    /// `debug` event would stand behind a gap.
     pub async fn log(&self) -> Vec<Value> {
-        let mut events = self.pages("/events?order=asc&").await;
-        events.extend(self.pages("/events?order=asc&tags=debug&").await);
-        events.sort_by_key(super::seq);
-        events.dedup();
-        events
+        loop {
+            let debug = self.pages("/events?order=asc&tags=debug&").await;
+            let mut events = self.pages("/events?order=asc&").await;
+            if self.pages("/events?order=asc&tags=debug&").await == debug {
+                events.extend(debug);
+                events.sort_by_key(super::seq);
+                events.dedup();
+                return events;
+            }
+        }
     }
 
     /// The log without `debug`, in order.
