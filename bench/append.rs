@@ -1,4 +1,4 @@
-//! How fast the store appends and reads, against the least that could do it, in one run: only the ratios mean anything.
+//! Measures how fast the store appends and reads, beside plain SQL in the same run: only the ratios mean anything.
 //!
 //! `cargo bench --bench append` measures SQLite in a temporary folder; with `BENCH_POSTGRES_URL` (an empty database on a server
 //! with `fsync` on) Postgres, too. `BENCH_EVENTS` (default 100000) is how long the longest log of the page queries is; 0 leaves

@@ -1,4 +1,4 @@
-//! Delivery: how long a commit takes to reach a socket, how many sockets a second, and many frames in a row.
+//! Delivery: the time from a commit to a socket, the fan-out to many sockets, and many frames in a row.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

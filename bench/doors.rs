@@ -1,4 +1,4 @@
-//! Doors: what a turn costs when it is posted with `?wait`, beside the same turn over a socket.
+//! Doors: the CPU of a turn that is posted with `?wait`, beside the same turn over a socket.
 
 use serde_json::json;
 

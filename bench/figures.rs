@@ -1,4 +1,4 @@
-//! Arguments, medians, what a process has used. No figure is made here.
+//! Helpers of all benches: arguments, medians, the CPU and memory of a process.
 
 use std::time::{Duration, Instant};
 

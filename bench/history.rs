@@ -1,4 +1,4 @@
-//! A log that grows: pages of history over HTTP, turns in a long thread, and starts, at every size.
+//! History: pages of a log over HTTP, turns in a long thread, and starts, at growing sizes of the log.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! What thinkd costs, beside what it could cost: the real binary, asked from outside, in turn with the least code that does
-//! the same. What is measured, how to run it and what came of it last: `bench/README.md`.
+//! Measures what thinkd costs: the real binary, asked from outside, in turn with the least code that does the same.
+//! `bench/README.md` says what is measured, how to run it, and the last figures.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

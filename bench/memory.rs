@@ -1,4 +1,4 @@
-//! Memory: of a process that does nothing, of a socket that says nothing, of threads that sleep, and after many turns.
+//! Memory: of an idle process, an idle socket and sleeping threads, and after many turns.
 
 use std::path::Path;
 use std::time::Duration;

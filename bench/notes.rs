@@ -1,4 +1,4 @@
-//! Search in a mind's notes, the ten best, beside the database's own full text on the same words, ranked by its own measure.
+//! Search for the ten best notes, beside the database's own full-text search for the same words with its own ranking.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Servers as processes: thinkd, and the floor where there is one.
+//! Starts servers as processes: thinkd, and the floor where there is one.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

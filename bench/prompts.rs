@@ -1,5 +1,5 @@
-//! Prompts: what a turn with four voices and their follow-ups sends to the model, and how much of that repeats the beginning of
-//! something sent before, which a provider's cache serves. Bytes, not times: the same on every machine.
+//! Prompts: how many bytes a turn with four voices and their follow-ups sends to the model, and how many of them repeat a prefix
+//! sent before, which a provider's cache serves. Bytes are the same on every machine.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,6 @@
-//! A model that answers at once, or after a constant time: words, or tool calls from a model whose name has "tool" in it: which
-//! ones, the beginning of the thread's name says; `reply` mostly. Beside it, what a socket costs without thinkd: an echo and a fan-out. Its own threads, two of them.
+//! A stub model that answers at once or after a constant time: with words, or with tool calls where the model's name has "tool" in
+//! it. The beginning of the thread's name chooses the calls, mostly `reply`. Beside it an echo and a fan-out, which show what a
+//! socket costs without thinkd. It has two threads of its own.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Tenants: what B waits for its acks and replies while A hangs, floods, searches, uploads, spawns and catches up, beside what it waits
-//! alone; and, as a control, beside what it waits while A does the same to another server on this machine. A is a process of its own
-//! (this program, started anew), at the lowest priority: it gets what nobody else wants of the cores.
+//! Tenants: how long B waits for its acks and replies while A hangs, floods, searches, uploads, spawns and catches up, beside how
+//! long it waits alone. As a control, A does the same to another server on this machine. A is a process of its own (this program,
+//! started anew) at the lowest priority: it gets the processor time that nobody else wants.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

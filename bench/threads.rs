@@ -1,4 +1,4 @@
-//! Threads as processes, with a model that answers at once: messages between two, subthreads made and ended, timers.
+//! Threads that work as processes, with a model that answers at once: messages between two, subthreads, timers.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Turns: how long one takes, how many a second, what each costs. Shape a is one call whose answer is the reply; shape b is three
-//! voices at once and then a decision whose tool call is the reply.
+//! Turns: the latency, the rate, and the CPU of each. Shape a is one call whose answer is the reply; shape b is three voices at
+//! once and then a decision whose tool call is the reply.
 
 use std::time::{Duration, Instant};
 

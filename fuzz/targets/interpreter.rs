@@ -1,4 +1,4 @@
-//! Any bytes as a model's text: no panic, no more than the bounds, every call's arguments a JSON object.
+//! Feeds any bytes to the interpreter as a model's text: no panic, no more than the bounds, arguments of calls are JSON objects.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

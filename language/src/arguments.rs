@@ -1,4 +1,4 @@
-//! Makes the arguments of a call from what is written: attributes, content, lists. Says what it cannot read.
+//! Builds the arguments of a call from attributes, content and lists, and reports what it cannot read.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::elements::{Argument, Element, Kind, Missing, same};
 use super::tags::Attribute;
 
-/// The arguments of one call, as far as they are read.
+/// The arguments of one call, as far as they have been read.
 #[derive(Debug)]
 pub struct Arguments {
     element: &'static Element,

@@ -1,6 +1,6 @@
-//! What the thinking language has: one line an element, its tool, its content and its attributes. A new element is a new line.
+//! The elements of the thinking language, a line each: the tool, the content, the attributes. A new element is a new line.
 
-/// How written words become an argument.
+/// How a written value becomes an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Words as they are.
@@ -15,7 +15,7 @@ pub enum Kind {
     Flag,
 }
 
-/// What becomes of an argument that is not written.
+/// What stands for an argument that is not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// The call is not made.
@@ -109,7 +109,7 @@ macro_rules! elements {
     };
 }
 
-/// The element that is named after the thread itself: a thought to go on with.
+/// The element with the name of the thread itself: a thought.
 pub const OWN: Element = Element {
     names: &[],
     tool: "think",

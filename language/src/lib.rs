@@ -1,6 +1,6 @@
-//! The thinking language: from the text of a model that does not call tools to the calls it means. One pure function.
-//! Here is how elements are read; `elements` says which there are, `scan` and `quotes` which tags count, `arguments` what
-//! they carry. Running the calls, keeping the text and teaching the language are for the caller.
+//! The thinking language: a pure parser from the text of a model that does not call tools to the calls that the text means.
+//! This file reads elements; `elements` lists them, `scan` and `quotes` find the tags that count, `arguments` reads what they
+//! carry. The caller runs the calls, keeps the text and teaches the language to the model.
 
 mod arguments;
 mod elements;
@@ -32,7 +32,7 @@ pub struct Call {
     pub arguments: String,
 }
 
-/// What a text came to.
+/// What was read from a text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
     /// Tool calls in the order of the text.

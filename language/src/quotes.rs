@@ -1,13 +1,13 @@
-//! Finds what is quoted: fences, code spans, quoted lines, quotation marks, comments, CDATA. Tags in there are text.
-//! A quote never hides the end of what it stands in: one that contains the end tag of something open is none, unless it
-//! is just that tag.
+//! Finds quotes: fences, code spans, quoted lines, quotation marks, comments, CDATA. Tags inside a quote are text.
+//! A quote never hides the end of the element around it: a quote that contains the end tag of an open element is none, unless
+//! it is just that tag.
 
 use std::ops::Range;
 
 use super::elements::Name;
 use super::tags::{Shape, Tag};
 
-/// Something that begins and does not end: what it is, and where.
+/// A quote that begins and does not end: its kind and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unclosed {
     /// What, in words.
@@ -16,7 +16,7 @@ pub struct Unclosed {
     pub at: usize,
 }
 
-/// What is quoted in a text.
+/// The quotes of a text.
 #[derive(Debug, Default)]
 pub struct Quotes {
     /// Where, in order; they do not overlap.

@@ -1,11 +1,11 @@
-//! Finds the tags in a text: those of known elements, and nothing else. What is quoted (`quotes.rs`) is text.
-//! Every byte is looked at a bounded number of times, whatever the text.
+//! Scans a text for the tags of known elements. What is quoted (`quotes.rs`) is text.
+//! The scan looks at each byte a bounded number of times, whatever the text.
 
 use super::elements::Name;
 use super::quotes::{self, Unclosed};
 use super::tags::{Attribute, Shape, Tag};
 
-/// The tags of a text in their order, and what their absence may come from.
+/// The tags of a text in order, and what may have hidden others.
 #[derive(Debug)]
 pub struct Scan<'t> {
     /// Those that are not quoted.

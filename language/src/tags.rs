@@ -1,4 +1,4 @@
-//! What a tag is, for those that find tags and those that find what is quoted.
+//! The type of a tag, shared by the scanner of tags and the finder of quotes.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Reading from code that is not async.
+//! Blocking reads, for code that is not async.
 
 use std::future::Future;
 use std::pin::pin;
@@ -21,8 +21,8 @@ const OWN_THREADS: usize = 1 << 14;
 
 /// Runs a future to its end from code that is not async.
 ///
-/// What it has to run, runs on a runtime of this library, which is started once and kept; so it does not wait for the thread
-/// that it blocks.
+/// The work runs on a runtime of this library, which is started once and kept, so that it does not wait for the thread that it
+/// blocks.
 ///
 /// | called from | |
 /// | --- | --- |

@@ -1,4 +1,4 @@
-//! Values of earlier calls in place of new ones: a cache over runs. A hook like any other.
+//! A cache over runs: a hook that answers a call with the value of an earlier one.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::sync::Mutex;
 /// How many values a cache keeps, if nothing else is said.
 const AT_MOST: usize = 10_000;
 
-/// Gives what a node of the same name gave for the same arguments before, in whichever run. Clones share the values.
+/// A cache returns what a node of the same name returned for the same arguments before, in any run. Clones share the values.
 ///
-/// Only the nodes that are named are cached: whether an earlier value will do is not the library's to know. Their arguments must be
-/// data (`Serialize`); one that says nothing of the value is left out by `#[node(ignore(it))]`. Values stay in memory, as they
+/// Only the named nodes are cached: the library cannot know whether an earlier value will do. Their arguments must be data
+/// (`Serialize`); `#[node(ignore(it))]` leaves out an argument that does not matter to the value. Values stay in memory, as they
 /// are; failures are not kept. A journal belongs around a cache: `run.hook(journal).hook(cache)`.
 ///
 /// ```
@@ -53,13 +53,13 @@ struct Kept {
 }
 
 impl Cache {
-    /// A cache of the values of these nodes: ten thousand of them, the oldest goes first.
+    /// A cache of the values of these nodes. It keeps ten thousand; the oldest goes first.
     pub fn of<N: Into<String>>(nodes: impl IntoIterator<Item = N>) -> Self {
         let nodes = nodes.into_iter().map(Into::into).collect();
         Cache { nodes: Arc::new(nodes), at_most: AT_MOST, kept: Arc::new(Mutex::new(Kept::default())) }
     }
 
-    /// So many values instead.
+    /// Keeps this many values instead.
     pub fn at_most(self, values: usize) -> Self {
         Cache { at_most: values, ..self }
     }

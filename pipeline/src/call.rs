@@ -1,4 +1,4 @@
-//! From a function to a node: what `#[node]` writes for you, and [`wrap`] for a function that has a name already.
+//! Makes nodes of functions: what `#[node]` expands to, and [`wrap`] for a function or closure.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -92,8 +92,8 @@ pub struct Wrapped<F, A> {
     argument: PhantomData<fn(A)>,
 }
 
-/// Makes a node of a function or closure, under a name of its own. It says by a `Result` whether it failed, and its value
-/// is not recorded by journals.
+/// Makes a node of a function or closure, under a name of its own. The function returns a `Result`; journals do not record
+/// its value.
 ///
 /// ```
 /// use unhurried::{Context, wrap};
@@ -114,7 +114,7 @@ where
 }
 
 impl<F, A: Value> Wrapped<F, A> {
-    /// Calls the node: a pending value, at once.
+    /// Calls the node and returns a pending value at once.
     #[must_use = "a context does nothing until it is read"]
     pub fn call<R, T, E, G>(&self, argument: G) -> Context<T>
     where

@@ -1,4 +1,4 @@
-//! The lazy value, and what may be given to a node in its place.
+//! The lazy value, and what a node accepts in its place.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -72,7 +72,7 @@ pub struct Context<T> {
 struct AwaitItBeforeReturning(#[allow(dead_code)] PhantomPinned);
 
 impl<T: Value> Context<T> {
-    /// A value that is there already.
+    /// A context of a value that is there already.
     #[must_use = "a context does nothing until it is read"]
     pub fn new(value: T) -> Self {
         Context::of(Node::root(Output::new(value)))

@@ -1,4 +1,4 @@
-//! Loops over contexts that many pipelines have, as ordinary functions.
+//! Common loops over contexts, as ordinary functions.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Values as data: as JSON from which they can be read again, and as a hash by which a journal compares arguments.
+//! Values as data: JSON from which they are read again, and a hash by which a journal compares arguments.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::ser::{self, Serialize, Serializer};
 use serde_json::{Error, Value as Json};
 use sha2::{Digest, Sha256};
 
-/// What a node was called with: of each argument its name, and a hash of its value.
+/// The arguments of a call: the name of each, and a hash of its value.
 ///
 /// The hash is of the value as JSON, the keys of every object in order, so it is the same in every process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

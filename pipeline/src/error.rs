@@ -1,4 +1,4 @@
-//! What can go wrong when a value is asked for, told to the person who asked.
+//! The errors of a read, written for the person who reads them.
 
 use std::error::Error;
 use std::fmt;

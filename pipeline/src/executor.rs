@@ -1,6 +1,6 @@
-//! Reading a value: what is pending beneath it, and how that is run.
+//! The executor reads a value: it plans which pending nodes the value needs, and runs them.
 //!
-//! There is no scheduler that lives on: a read plans, runs and is over. Two reads that meet do so in the nodes' cells.
+//! No scheduler lives on: a read plans, runs and is over. Two reads of the same node meet in the node's cell.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
-//! Fan-in: many contexts as one, results by index.
+//! Fan-in: many contexts as one, with results by index.
 //!
-//! All of it is one mechanism: a node whose parents are all of the contexts, in their order. The index of a branch is the
-//! index of its context, known in [`gather`] for an argument and in [`Branches`] for a fan-in that reads for itself.
+//! A fan-in is a node whose parents are the contexts, in their order. The index of a branch is the index of its context;
+//! [`gather`] knows it for an argument, [`Branches`] for a fan-in that reads for itself.
 
 use std::ops::Range;
 use std::sync::Arc;

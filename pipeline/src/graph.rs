@@ -1,4 +1,4 @@
-//! What a context was made of, for people and programs to look at.
+//! The graph of nodes behind a context, for people and programs.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

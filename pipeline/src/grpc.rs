@@ -1,6 +1,6 @@
-//! Replicas in another process: the backend `grpc` and the server it talks to.
+//! Replicas in another process: the backend `grpc` and its server.
 //!
-//! One unary method carries everything, as JSON both ways. A client has a session; its instances are its own.
+//! One unary method carries everything. A client has a session; its instances are its own.
 
 pub(crate) mod client;
 pub(crate) mod server;

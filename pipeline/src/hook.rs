@@ -1,6 +1,6 @@
-//! What may stand around every node of a run.
+//! Hooks wrap every node of a run.
 //!
-//! The core runs nodes and calls hooks. Spans, statistics and the journal are hooks; so is whatever you write.
+//! The core runs nodes and calls hooks. Spans, statistics, the journal and the cache are hooks; you can write others.
 
 use std::sync::Arc;
 

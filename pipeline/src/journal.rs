@@ -1,6 +1,6 @@
-//! A journal of a run: what a node gave is kept by its place in the run, and answers in its stead the next time.
+//! The journal of a run records what each node returned by its place in the run, and answers for the node the next time.
 //!
-//! The journal is a hook; where it keeps its records is a trait, with a store in memory here and one in a [`file`].
+//! The journal is a hook. Where it keeps its records is a trait, with a store in memory here and one in a [`file`].
 
 pub(crate) mod abandoned;
 pub(crate) mod file;

@@ -1,4 +1,4 @@
-//! What a node says of its body by its attribute: how often it is tried, how long a try may take, how many run at once.
+//! Limits of a node's body, from its attribute: how often it is tried, how long a try may take, how many run at once.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! One computation that may be pending: what it is made of, how to compute it, what came of it.
+//! A node is one computation: its parents, its body, its value once there is one.
 //!
-//! Nodes are untyped inside; [`Context`](crate::Context) puts the type on. So the executor is compiled once.
+//! Nodes are untyped inside, so that the executor is compiled once; [`Context`](crate::Context) adds the type.
 
 use std::any::Any;
 use std::collections::HashMap;

@@ -1,8 +1,7 @@
-//! A value computed once, whoever asks and however often.
+//! A cell whose value is computed once, whoever asks and however often.
 //!
-//! This file decides when a computation begins, who joins it, what is kept of it and how long that which it is made of is
-//! kept. It knows nothing of nodes; the lock comes from `crate::sync`, so that the tests can put a model checker's in its
-//! place.
+//! This file decides when a computation begins, who joins it, what is kept of it, and how long its inputs are kept. It knows
+//! nothing of nodes. The lock comes from `crate::sync`, so that the tests can replace it by a model checker's.
 
 use std::future::Future;
 

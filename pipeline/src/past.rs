@@ -1,4 +1,4 @@
-//! What is remembered of a node when its value is there and what it was made of is gone: names, for the graph.
+//! The past of a node: the names that the graph keeps once the node's value is there and its parents are released.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};

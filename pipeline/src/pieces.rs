@@ -1,4 +1,4 @@
-//! Pieces of a value that is still being made, tokens for one: its body says them, whoever looks has them.
+//! Streaming: the pieces of a value that is still being computed, such as tokens. The body says them, readers receive them.
 
 use std::marker::PhantomData;
 

@@ -1,6 +1,6 @@
-//! What the attributes find out about a type that they only see the name of: whether it is a `Result`, data, a context.
+//! Probes tell the attributes about a type of which they see only the name: whether it is a `Result`, data, a context.
 //!
-//! A method of the type itself comes before one of a trait, and that of a trait before one that needs a reference more.
+//! Method resolution prefers a method of the type itself to one of a trait, and that to one that needs one reference more.
 //! So the compiler takes the first answer that fits, without a bound on the type.
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,4 +1,4 @@
-//! Replicas: services declared once, deployed in this process or another by configuration only.
+//! Replicas: services that are declared once and deployed in this process or another by configuration alone.
 
 pub(crate) mod backend;
 pub(crate) mod data;

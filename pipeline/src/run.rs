@@ -1,6 +1,6 @@
-//! One run of a pipeline: its id, its hooks, and where in it each node was called.
+//! A run of a pipeline: its id, its hooks, and the place of each call in it.
 //!
-//! A run is a region of code. Every node called in it belongs to it, wherever and whenever it is read.
+//! A run is a scope of code. Every node that is called in it belongs to it, wherever and whenever it is read.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};

@@ -1,4 +1,4 @@
-//! A tracing span around every node. A hook like any other.
+//! A hook that opens a tracing span around every node.
 
 use async_trait::async_trait;
 use tracing::Instrument;

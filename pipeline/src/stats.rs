@@ -1,4 +1,4 @@
-//! How often nodes ran, how long they took, which replicas they called. A hook like any other.
+//! A hook that counts how often nodes ran, how long they took and which replicas they called.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The one lock of this crate: held for a few lines, never across an await.
+//! The lock of this crate: held for a few lines, never across an await.
 
 /// A mutex whose guard cannot escape. What panics under it leaves a value that is whole: every change is one assignment.
 pub(crate) struct Mutex<T>(std::sync::Mutex<T>);

@@ -1,6 +1,5 @@
-//! Places of one kind (turns, readers, pages for catching up, streams) that spaces share: one space holds at most its share of
-//! them, and who waits is served space by space, so that the crowd of one tenant costs another no more than a place's turn.
-//! What a place is for is known to who takes it.
+//! A fair semaphore: spaces share places of one kind (turns, readers, pages for catching up, streams). A space holds at most its
+//! share of them, and waiters are served space by space, so that a crowd of one tenant costs another at most one place's turn.
 
 use std::collections::btree_map::BTreeMap;
 use std::collections::{HashMap, VecDeque};
@@ -14,7 +13,7 @@ mod processors;
 
 pub use processors::{Processors, Work};
 
-/// How much of what is there one space may hold: above 0, at most 1.
+/// The fraction of the places that one space may hold: above 0, at most 1.
 pub const SPACE_SHARE: f64 = 0.75;
 
 /// Places that spaces share; cheap to clone.
@@ -45,11 +44,11 @@ struct Held {
     waiting: BTreeMap<(i64, u64), oneshot::Sender<Place>>,
 }
 
-/// One place; given back when dropped.
+/// One place; dropping it gives it back.
 pub struct Place(Option<(Arc<Inner>, Space)>);
 
 impl Places {
-    /// So many places, of which a space may hold `share` (rounded down, but one at least). `of` is their name in the metrics.
+    /// Makes this many places, of which a space may hold the fraction `share` (rounded down, at least one). `of` is their name in the metrics.
     pub fn new(of: &'static str, places: u32, share: f64) -> Self {
         let free = places.max(1);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within 1..=free")]
@@ -72,7 +71,7 @@ impl Places {
         self.0.most
     }
 
-    /// A place, if the space may have one now.
+    /// Takes a place if the space may have one now.
     pub fn try_take(&self, space: &Space) -> Option<Place> {
         let taken = self.0.lock().take(space, self.0.most);
         if !taken {
@@ -86,7 +85,7 @@ impl Places {
         self.take_ranked(space, 0).await
     }
 
-    /// Waits for a place; of those who wait in the same space the lowest rank goes first, then who came first.
+    /// Waits for a place. Of the waiters of one space the lowest rank goes first, then the one that came first.
     pub async fn take_ranked(&self, space: &Space, rank: i64) -> Place {
         let place = {
             let mut state = self.0.lock();

@@ -1,5 +1,5 @@
-//! Tasks that live as long as their server: the search for work, the renewal of leases, timers, the index, the writer. Nobody
-//! waits for their answer, so nobody would see one end; the first to do so is known here by its name, and why.
+//! Supervision of background tasks: the search for work, the renewal of leases, timers, the index, the writer. Nobody awaits
+//! them, so nobody would see one end; the supervisor keeps the name of the first that does, and why.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use tokio::sync::watch;
 
-/// Knows the first task that ended; cheap to clone.
+/// A supervisor remembers the first task that ended; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Supervisor(Arc<watch::Sender<Option<String>>>);
 
@@ -19,7 +19,7 @@ impl Default for Supervisor {
 }
 
 impl Supervisor {
-    /// The task, watched: that it ends, or panics, is known. One that is dropped has not ended.
+    /// Watches a task: the supervisor learns when it ends or panics. A task that is dropped has not ended.
     pub fn watch(
         &self,
         name: &'static str,
@@ -35,7 +35,7 @@ impl Supervisor {
         }
     }
 
-    /// The server cannot go on, although all its tasks live: why.
+    /// Reports that the server cannot go on although all its tasks live, and why.
     pub fn end(&self, why: String) {
         self.0.send_if_modified(|known| {
             let is_first = known.is_none();
@@ -55,7 +55,7 @@ impl Supervisor {
     }
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 pub fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it did not say why")

@@ -1,4 +1,4 @@
-//! What turns, threads and spaces may use up. Every loop draws on one of these; what is used is a sum over the log.
+//! Budgets limit what turns, threads and spaces use. Every loop draws on one of them; what is used is a sum over the log.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,23 +15,23 @@ pub struct Budget {
     pub self_messages: u64,
     /// Messages that a thread may send to others, and subthreads it may make, before something comes from outside.
     pub sends: u64,
-    /// How many names a thread id may have: `main.research` has two.
+    /// Most names in a thread id: `main.research` has two.
     pub depth: u64,
     /// Subthreads of one thread that have not ended.
     pub subthreads: u64,
     /// Timers of one thread that are set.
     pub timers: u64,
-    /// Milliseconds that a timer, or a wait with a limit, takes at least: a thread that wakes itself by the clock does it no faster.
+    /// The shortest timer, or limit of a wait, in milliseconds: a thread that wakes itself by the clock does so no faster.
     pub timer_ms: u64,
     /// Watches of one thread that are open.
     pub watches: u64,
     /// Contacts of one thread.
     pub contacts: u64,
-    /// Answers in a row that cannot be read; then the turn fails, and with it a process.
+    /// Unreadable answers in a row after which the turn fails, and with it a process.
     pub unreadable: u64,
     /// Seconds that a thread waits for another one, if it does not say how long.
     pub wait_s: u64,
-    /// What all may use that goes back to one event from outside: in its thread, in those it made and in those they wrote to.
+    /// What one event from outside may use: in its thread, in the threads made because of it and in those they wrote to.
     pub root: Root,
     /// Model calls of a thread in all its life; absent: any number.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct Budget {
     pub space_tokens: Option<u64>,
 }
 
-/// `[budget.root]`: what follows from one message, trigger or answer from outside, in however many threads.
+/// `[budget.root]`: limits what follows from one message, trigger or answer from outside, in however many threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Root {

@@ -1,5 +1,5 @@
-//! From a JSON value to a type, strictly: every place that does not fit is found, and said in plain words with its JSON pointer.
-//! To whom it is said (a client, a model, an operator) is not known here; no name of a type of ours is ever in the words.
+//! Decodes a JSON value into a type, strictly: finds every place that does not fit and describes it with its JSON pointer.
+//! The description suits any reader (a client, a model, an operator): it never names a Rust type.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::de::{
 };
 use serde_json::Value;
 
-/// Most places that are named of one value.
+/// Most places that are reported of one value.
 pub const WRONGS_MAX: usize = 16;
 /// Stands where something wrong was, in a value that is read on to find what else is wrong: it fits everywhere.
 const HOLE: &str = "\0";
@@ -26,7 +26,7 @@ pub struct Wrong {
     pub fault: Fault,
 }
 
-/// What kind of wrong something is.
+/// Why a place does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// A member that nobody knows.
@@ -37,15 +37,15 @@ pub enum Fault {
     Unfit,
 }
 
-/// A value as a type; or all that is wrong with it.
+/// Decodes a value, or returns all that is wrong with it.
 pub fn decode<T: DeserializeOwned>(value: Value) -> Result<T, Vec<Wrong>> {
     let mut wrongs = Vec::new();
     let decoded = decode_on(value, &mut wrongs);
     decoded.filter(|_| wrongs.is_empty()).ok_or(wrongs)
 }
 
-/// As `decode`, and where something is wrong still a value of the type, if there can be one: with nothing, empty or false in
-/// the wrong places. It is there for looking what else is wrong.
+/// Decodes as `decode` does, and still returns a value where something is wrong, if there can be one: with nothing, empty or
+/// false in the wrong places. The caller looks in it for what else is wrong.
 pub fn decode_on<T: DeserializeOwned>(mut value: Value, wrongs: &mut Vec<Wrong>) -> Option<T> {
     loop {
         let wrong = match T::deserialize(Node { value: &value, repairing: !wrongs.is_empty() }) {
@@ -86,7 +86,7 @@ fn repair(value: &mut Value, wrong: &Wrong) -> bool {
     }
 }
 
-/// All that is wrong, in a sentence.
+/// Describes all that is wrong in one sentence.
 pub fn sentence(wrongs: &[Wrong]) -> String {
     wrongs.iter().map(Wrong::to_string).collect::<Vec<_>>().join("; ")
 }
@@ -163,7 +163,7 @@ impl de::Error for Wrong {
     }
 }
 
-/// A sentence of somebody else's, unless it names a type of ours: what serde says of types that have several forms does.
+/// Passes on serde's sentence unless it names a Rust type, as it does of types that have several forms.
 pub fn plain(sentence: String) -> String {
     if sentence.contains("did not match any variant") {
         return "this has none of the forms that are taken here".to_owned();

@@ -1,5 +1,5 @@
-//! What went wrong inside: one shape, which becomes an event in the thread it concerns.
-//! Errors shown to clients are problems (`edge/problem.rs`).
+//! A failure is an error inside the server; it becomes an event in the thread that it concerns.
+//! Errors that clients are shown are problems (`edge/problem.rs`).
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::id::Name;
 
-/// What sort of thing failed. The wire word is `Display`.
+/// The kind of a failure. `Display` writes its word on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureKind {
     /// A time limit passed.
@@ -53,7 +53,7 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// Who failed; becomes a tag.
+/// The module that failed; the event of the failure has it as a tag.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Who {
     /// The decision of a turn.
@@ -129,7 +129,7 @@ impl Who {
     }
 }
 
-/// One failure: what, whether trying again may help, and a sentence for the reader.
+/// A failure: its kind, a sentence for the reader, and whether a retry may help.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{text}")]
 pub struct Failure {
@@ -144,24 +144,24 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure that trying again will not cure, without further facts.
+    /// A failure that a retry does not cure, without further facts.
     pub fn new(kind: FailureKind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into(), retryable: false, detail: Value::Null }
     }
 
-    /// The same, marked as worth another try.
+    /// Marks the failure as worth a retry.
     #[must_use]
     pub fn retryable(mut self) -> Self {
         self.retryable = true;
         self
     }
 
-    /// Whether a provider refused to read so much.
+    /// Whether the provider refused the request as too long.
     pub fn is_too_long(&self) -> bool {
         self.detail.get("reason").and_then(Value::as_str) == Some(TOO_LONG)
     }
 
-    /// The same, with further facts.
+    /// Adds further facts.
     #[must_use]
     pub fn with(mut self, detail: Value) -> Self {
         self.detail = detail;
@@ -169,10 +169,10 @@ impl Failure {
     }
 }
 
-/// The reason of a failure by which a provider says that it takes no request of that length.
+/// The reason in a failure's facts when the provider refused the request as too long.
 pub const TOO_LONG: &str = "too_long";
 
-/// A thread has talked to itself for too long.
+/// The failure of a thread that sent itself too many messages in a row.
 pub fn self_messages(limit: u64) -> Failure {
     let text = format!(
         "the thread has sent itself {limit} messages in a row (budget.self_messages); it waits for something from outside"

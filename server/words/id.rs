@@ -1,5 +1,5 @@
-//! Names and positions: spaces, threads, names of voices and tools, `seq`.
-//! Each type has one constructor that refuses what is not valid; nothing here knows what the names are for.
+//! Ids: spaces, threads, names of submodules and tools, event ids, and positions in the log (`seq`).
+//! Each type has one constructor, which refuses a text that is not valid.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ impl InvalidId {
     }
 }
 
-/// What the threads of pipelines' runs are below. No thread itself.
+/// The prefix of the thread ids of pipeline runs. It is no thread itself.
 const RUNS: &str = "runs";
 
 const NAME_RULE: &str = "use 1 to 32 of a-z, 0-9, _ and -";
@@ -58,7 +58,7 @@ impl Name {
     }
 }
 
-/// One mind: one log, its threads and voices. The unit of tenancy.
+/// A space is one tenant: one log with its threads and submodules.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Space(String);
@@ -81,7 +81,7 @@ impl Default for Space {
     }
 }
 
-/// A thread's address: names joined by dots; `main.research` is a subthread of `main`.
+/// The id of a thread: names joined by dots; `main.research` is a subthread of `main`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ThreadId(String);
@@ -121,23 +121,23 @@ impl ThreadId {
         self.0.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
-    /// The thread of a pipeline's run: `runs.<32 hex digits>`.
+    /// The thread of a pipeline run: `runs.<32 hex digits>`.
     pub fn of_run(run: Uuid) -> Self {
         Self(format!("{RUNS}.{}", run.simple()))
     }
 
-    /// The run that has this thread, if it is one's.
+    /// The pipeline run that has this thread, if any.
     pub fn run(&self) -> Option<Uuid> {
         let (runs, run) = self.0.split_once('.')?;
         (runs == RUNS && run.len() == 32).then(|| Uuid::try_parse(run).ok()).flatten()
     }
 
-    /// Whether it is where a message goes that names no thread.
+    /// Whether it is `main`, where messages go that name no thread.
     pub fn is_main(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it is where runs of pipelines are, and nothing else.
+    /// Whether it is reserved for pipeline runs.
     pub fn is_of_runs(&self) -> bool {
         self.0.strip_prefix(RUNS).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
@@ -180,13 +180,13 @@ macro_rules! text_id {
 }
 text_id!(Name, Space, ThreadId);
 
-/// A positive number that nobody else has drawn (59 random bits).
+/// Draws a random positive number of 59 bits.
 #[expect(clippy::disallowed_methods, reason = "the one place where numbers are drawn")]
 pub fn drawn() -> i64 {
     (Uuid::new_v4().as_u64_pair().0 >> 1).cast_signed()
 }
 
-/// A fresh, time-ordered event id. For drivers and the store only: pure code is handed its ids.
+/// Makes a fresh, time-ordered event id. Only drivers and the store call this: pure code gets its ids as arguments.
 #[expect(clippy::disallowed_methods, reason = "the one place where ids are drawn")]
 pub fn fresh() -> Uuid {
     Uuid::now_v7()
@@ -195,12 +195,12 @@ pub fn fresh() -> Uuid {
 /// The last bytes of the ids that this server keeps for itself; they are of version 8 (RFC 9562: of one's own making).
 const OWN: [u8; 4] = *b"thkd";
 
-/// An id for an event that is known to clients before it is stored. No client can take it meanwhile (`Key`).
+/// Makes an id for an event that clients learn of before it is stored. No client can take it meanwhile (`Key`).
 pub fn announced() -> Uuid {
     own(*fresh().as_bytes())
 }
 
-/// The id of an event that says something about a place of the log, once.
+/// The id of an event about a place of the log: the same place gives the same id, so that the event is stored once.
 pub fn about(what: &str) -> Uuid {
     own(*Uuid::new_v5(&Uuid::nil(), what.as_bytes()).as_bytes())
 }
@@ -211,7 +211,7 @@ fn own(mut bytes: [u8; 16]) -> Uuid {
     Uuid::from_bytes(bytes)
 }
 
-/// A client's idempotency key: the id it gives an event. Any, but those that this server keeps for itself.
+/// A client's idempotency key: the id that it gives an event. Ids that the server reserves for itself are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key(Uuid);
 

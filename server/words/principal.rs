@@ -1,10 +1,10 @@
-//! Who speaks, and in what role.
+//! A principal is a client after authentication: its space, its name, its role.
 
 use serde::{Deserialize, Serialize};
 
 use super::id::Space;
 
-/// What a key's holder is. What that lets them do is one table, `session/right.rs`.
+/// The role of a credential. `session/right.rs` is the table of what each role may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -13,28 +13,28 @@ pub enum Role {
     Operator,
     /// Talk, but not change what the mind is made of.
     Member,
-    /// Look.
+    /// Read.
     Viewer,
     /// Everything, and see what concerns all spaces of the server.
     Admin,
 }
 
 impl Role {
-    /// Whether its holder can do no more than it says. Others cannot be configured.
+    /// Whether the server enforces the limits of this role. Roles without enforcement cannot be configured.
     pub fn is_enforced(self) -> bool {
         matches!(self, Self::Operator | Self::Admin)
     }
 }
 
-/// Who is speaking, and in which space.
+/// Who speaks, and in which space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     /// The space, from the credential alone.
     pub space: Space,
     /// The name they go by, when they said one.
     pub user: Option<String>,
-    /// Which key let them in; `None` where none is needed.
+    /// The number of the key that let them in; `None` where none is needed.
     pub key: Option<u32>,
-    /// What they are.
+    /// Their role.
     pub role: Role,
 }

@@ -1,5 +1,5 @@
-//! What must not be told: a URL is shown without its credentials, and secrets are kept out of the words of others, also where
-//! they stand shortened or encoded. Pure.
+//! Secrets: URLs are shown without credentials, and texts of others are masked, also where a secret stands shortened or
+//! encoded. Pure.
 
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{Engine as _, alphabet};
@@ -22,7 +22,7 @@ const PIECE: usize = 6;
 const HARMLESS: [&str; 10] =
     ["sslmode", "ssl-mode", "host", "port", "dbname", "application_name", "mode", "cache", "immutable", "api-version"];
 
-/// A URL taken apart by its text alone: a mistyped one has the same secrets, and no parser takes it.
+/// A URL split by its text alone: a mistyped URL has the same secrets, and no parser accepts it.
 struct Parts<'a> {
     scheme: &'a str,
     /// What stands before the last `@`: a password may have any character when nobody encoded it.
@@ -60,7 +60,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A URL for people: without passwords, keys and the values of its parameters; of a text that is no URL, nothing.
+/// Returns a URL without passwords, keys and the values of its parameters, to be shown; empty of a text that is no URL.
 pub fn shown_url(url: &str) -> String {
     let Some(parts) = Parts::of(url) else { return format!("{REDACTED}, since it is no URL like scheme://host") };
     let mut shown = format!("{}://", parts.scheme);
@@ -81,7 +81,7 @@ pub fn shown_url(url: &str) -> String {
     shown
 }
 
-/// The secrets in a URL, as they stand there and decoded.
+/// Returns the secrets in a URL, as written and decoded.
 pub fn in_url(url: &str) -> Vec<SecretString> {
     let mut found: Vec<&str> = Vec::new();
     match Parts::of(url) {
@@ -111,21 +111,21 @@ fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name)
 }
 
-/// Writes a URL without its secrets: for printing a configuration.
+/// Serializes a URL without its secrets, for printing a configuration.
 pub fn redacted_url<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&shown_url(url))
 }
 
-/// Keeps secrets out of words that somebody else chose.
+/// A veil removes known secrets from texts that somebody else wrote.
 pub struct Veil(Vec<SecretString>);
 
 impl Veil {
-    /// Over these secrets.
+    /// A veil over these secrets.
     pub fn new(secrets: impl IntoIterator<Item = SecretString>) -> Self {
         Self(secrets.into_iter().filter(|secret| !secret.expose_secret().is_empty()).collect())
     }
 
-    /// The words, without the secrets and what betrays a part of one.
+    /// Returns the words without the secrets, and without what betrays a part of one.
     pub fn over(&self, words: &str) -> String {
         let mut words = words.to_owned();
         for secret in &self.0 {
@@ -234,8 +234,8 @@ fn unescaped(text: &str) -> String {
     .collect()
 }
 
-/// A line without the secrets, however they are escaped in it: what is written as JSON or in quotes, and was once or twice before, has
-/// backslashes before some characters and others in digits.
+/// Returns a line without the secrets, however often they are escaped in it: text that is written as JSON or in quotes, once or
+/// several times, has backslashes before some characters and writes others in digits.
 pub fn masked(line: &str, secrets: &[SecretString]) -> String {
     let mut masked = String::with_capacity(line.len());
     let mut rest = line;

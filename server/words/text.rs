@@ -1,4 +1,4 @@
-//! Texts that stay as they are, made once: with the hash they are kept under, or as JSON that is written already.
+//! Immutable texts, shared cheaply: a text with its hash, and a value that is serialized as JSON once.
 
 use std::sync::Arc;
 
@@ -32,12 +32,12 @@ impl Text {
     }
 }
 
-/// A value as JSON, written already. Cheap to clone; where it is part of something larger, it is copied as it is.
+/// A value serialized as JSON once. Cheap to clone; a larger value copies its bytes as they are.
 #[derive(Debug, Clone)]
 pub struct Json(Arc<RawValue>);
 
 impl Json {
-    /// Writes a value; `null` if it has something that JSON cannot say.
+    /// Serializes a value; `null` if JSON cannot express it.
     pub fn of(value: &impl Serialize) -> Self {
         Self(to_raw_value(value).unwrap_or_default().into())
     }
@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// Whether some reader or other begins a new line here: Unicode's mandatory breaks, and the separators of ASCII.
+/// Whether some reader takes the character for a line break: Unicode's mandatory breaks, and the separators of ASCII.
 pub fn breaks(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }

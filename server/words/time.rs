@@ -1,4 +1,4 @@
-//! Moments, as the log writes them. Nothing is ordered by them; order is `seq`.
+//! Timestamps as the log writes them. They order nothing; order is `seq`.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use time::format_description::well_known::{Rfc2822, Rfc3339};
 use time::macros::format_description;
 use time::{Duration, OffsetDateTime, UtcOffset};
 
-/// Microseconds since 1970-01-01T00:00:00Z.
+/// A timestamp in microseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -67,7 +67,7 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// The wall clock. For drivers and the store only: pure code is handed its moments.
+/// Reads the wall clock. Only drivers and the store call this: pure code gets the time as an argument.
 #[expect(clippy::disallowed_methods, reason = "the one place where the wall clock is read")]
 pub fn now() -> Timestamp {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The attributes of the crate `pipeline`. This crate reads and writes Rust; what it writes is explained there.
+//! The attributes of the crate `unhurried`, which explains what they expand to. This crate reads and writes Rust.
 
 mod naming;
 mod node;

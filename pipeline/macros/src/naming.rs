@@ -1,4 +1,4 @@
-//! The library under the name that its user gave it: `crate = path`.
+//! The path of the library in the user's program: `crate = path`.
 
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};

@@ -1,4 +1,4 @@
-//! `#[node]`: from a function over values to one over contexts.
+//! `#[node]` turns a function over values into one over contexts.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};

@@ -1,5 +1,5 @@
-//! Values of nodes are plain: what a signature must not have is refused here, by the name of the parameter and with the
-//! cure; what only the compiler can see is asked of it, with our words if it finds something.
+//! Checks that values of nodes are plain: refuses what a signature must not have, with the parameter's name and the cure; leaves
+//! to the compiler what only it can see, with our words for what it finds.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};

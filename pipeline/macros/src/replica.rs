@@ -1,4 +1,4 @@
-//! `#[replica]`: from an impl block to a declaration, a proxy and a table of methods.
+//! `#[replica]` turns an impl block into a declaration, a proxy and a table of methods.
 
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};

@@ -1,4 +1,4 @@
-//! What a function returns: a value, or a `Result` around one. The type decides, for its name may be an alias.
+//! Tells whether a function returns a value or a `Result` around one. The type decides, because its name may be an alias.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::quote;

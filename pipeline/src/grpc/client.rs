@@ -1,4 +1,4 @@
-//! The backend `grpc`: asks a server for instances and stands in for them here.
+//! The backend `grpc`: asks a server for instances and is their proxy here.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeSet, HashMap};

@@ -1,4 +1,4 @@
-//! The server: holds instances for its clients, each client's apart from the others'.
+//! The server of the backend `grpc`: it holds instances for its clients, separate for each client.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;

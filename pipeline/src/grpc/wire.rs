@@ -1,4 +1,4 @@
-//! What client and server say to each other, and how it becomes bytes.
+//! The messages between client and server, and their encoding.
 
 use std::ops::Range;
 

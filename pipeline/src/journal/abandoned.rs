@@ -1,5 +1,5 @@
-//! Calls that ended without a value: they failed, or nobody waited for them. They have no record of their own, yet they had their
-//! places; without a trace of them a flow without a name, called in another order the next time, would find its place free.
+//! Abandoned calls ended without a value: they failed, or nobody waited for them. They have no record, yet they had places;
+//! without a trace of them an unnamed flow that is called in another order the next time would find its place free.
 
 use crate::journal::Record;
 use crate::run::{Birth, Scope};

@@ -1,4 +1,4 @@
-//! Records of a journal in a file: appended, forgotten by a line that says so, and written anew once most of it is dead.
+//! A journal's records in a file: appended, forgotten by a line that says so, and compacted once most of it is dead.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -1,4 +1,4 @@
-//! Where instances live: the seam between pools and places.
+//! A backend is where instances live; pools reach instances through it.
 
 use std::any::Any;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Arguments and answers as data: how they are written, and read again.
+//! The encoding of arguments and answers as data.
 
 use std::fmt;
 

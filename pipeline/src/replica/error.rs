@@ -1,4 +1,4 @@
-//! What can go wrong with a replica. Data itself, for it travels.
+//! The errors of a replica. They are data, because they travel.
 
 use std::error::Error;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The replicas that belong together, the backend they use, and the block in which all of them are there.
+//! A manager is a registry of replicas with one backend, and the scope in which all of them are deployed.
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! The instances of one replica: deployed at most once at a time, handed out in turn.
+//! The pool of one replica's instances: deployed at most once at a time, handed out in turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! Reads MessagePack. Bytes are a list of numbers here to everyone who does not ask for bytes, as serde's buffered enums and
-//! `Vec<u8>` expect it: what a reader hands them as bytes, an untagged enum may take for a text.
+//! A reader of MessagePack. It gives bytes as a list of numbers unless bytes are asked for, as serde's buffered enums and
+//! `Vec<u8>` expect: an untagged enum may take bytes for a text.
 
 use serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
 use serde::de::{DeserializeSeed, EnumAccess, Error as _, MapAccess, SeqAccess, VariantAccess, Visitor};

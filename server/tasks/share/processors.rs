@@ -1,5 +1,5 @@
-//! Processors that spaces share: so many of a space's tasks are polled at a time, and the others wait outside of the runtime's queue, space
-//! by space. In that queue every task has the same right: the thousand of one tenant stood before the one of another.
+//! Processors that spaces share: a space polls only so many of its tasks at a time; its other tasks wait outside of the async runtime's
+//! queue, space by space. That queue treats all tasks alike, so a thousand tasks of one tenant would stand before one of another.
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -52,7 +52,7 @@ thread_local! {
 }
 
 impl Processors {
-    /// The threads of a runtime, of which a space may hold `share` (rounded down, but one at least); 1: they are not shared out.
+    /// Shares the threads of a runtime: a space may hold the fraction `share` of them (rounded down, at least one); 1: no limit.
     pub fn new(threads: usize, share: f64) -> Self {
         if share >= 1.0 {
             return Self(None);
@@ -64,7 +64,7 @@ impl Processors {
         Self(Some(Arc::new(Inner { most, state })))
     }
 
-    /// Work of a space: it is polled when the space may have a processor.
+    /// Wraps work of a space, so that it is polled when the space may have a processor.
     pub fn of<F: Future>(&self, space: &Space, work: F) -> Work<F> {
         let gate =
             self.0.as_ref().map(|inner| Gate { inner: inner.clone(), space: space.clone(), ticket: Arc::default() });
@@ -72,7 +72,7 @@ impl Processors {
     }
 }
 
-/// See [`Processors::of`].
+/// A future that [`Processors::of`] wrapped.
 pub struct Work<F> {
     gate: Option<Gate>,
     work: Pin<Box<F>>,

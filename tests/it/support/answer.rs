@@ -1,4 +1,4 @@
-//! What the stub answers: words, tool calls, errors, faults; at once, late, bit by bit, or never.
+//! Answers of the stub model: words, tool calls, errors, faults; at once, late, in pieces, or never.
 
 use std::collections::VecDeque;
 use std::time::Duration;

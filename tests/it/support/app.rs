@@ -1,4 +1,4 @@
-//! The real program as a process: started, asked, killed, started again on the same data.
+//! The real program as a process: tests start it, ask it, kill it, and start it again on the same data.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};

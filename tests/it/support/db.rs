@@ -1,6 +1,6 @@
-//! A database of its own for every test: a SQLite file always; on Postgres when one can be had: `TEST_DATABASE_URL` (a server where
-//! databases may be created), or server binaries in `THINKD_TEST_PG_BIN`, `/usr/lib/postgresql/*/bin` or the path, from which one
-//! cluster is made for the run and thrown away after it. It has `fsync` off: what the tests kill is the server before it.
+//! A fresh database for every test: a SQLite file always, and a Postgres database where there is a Postgres: `TEST_DATABASE_URL` (a
+//! server where databases may be created), or server binaries in `THINKD_TEST_PG_BIN`, `/usr/lib/postgresql/*/bin` or the path. From
+//! these the run makes one cluster and deletes it at its end. Its `fsync` is off: the tests kill thinkd, not the database.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What is true of every event, wherever it comes from.
+//! Checks of the envelope that every event must pass, wherever it comes from.
 
 use std::collections::HashSet;
 

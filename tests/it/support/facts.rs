@@ -1,4 +1,4 @@
-//! What is true of what every event says: this build knows its kind, it is as the documents say, and it is written as it was read.
+//! Checks of the fact in every event: this build knows its kind, it is as documented, and decoding and encoding return the same.
 
 use serde_json::Value;
 use thinkd::event::envelope::Event;

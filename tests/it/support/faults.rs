@@ -1,5 +1,4 @@
-//! Faults of the store under a running server: commits that are made and answered too late, statements that hang, a process that
-//! is paused.
+//! Injects faults into the store of a running server: commits that are answered too late, statements that hang, a paused process.
 
 use std::path::PathBuf;
 use std::process::Command;

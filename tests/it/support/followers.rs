@@ -1,4 +1,4 @@
-//! Those who follow a log live, each in a way of its own: they are the ones who suffer when the log goes on and nobody is told.
+//! Live followers of a log, one for each way to follow: they suffer when the log grows and nobody is told.
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;

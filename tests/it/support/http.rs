@@ -1,4 +1,4 @@
-//! A small HTTP client that keeps what it got as values.
+//! A small HTTP client that returns replies as JSON values.
 
 use std::sync::LazyLock;
 

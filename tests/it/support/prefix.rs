@@ -1,4 +1,4 @@
-//! What a provider's prompt cache can serve of texts that are sent one after the other. The bench measures with it, too.
+//! A model of a provider's prompt cache: how much of a sequence of prompts it can serve. The bench uses it, too.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! The two contract documents as judges: what a test sends and is told must be as they describe, and have nothing beside. The documents
-//! are the ones that are served; only here they are closed, so that a member nobody described is found (clients are to ignore it).
+//! Validates what tests send and receive against the two contract documents. They are the documents that the server serves, closed for
+//! this purpose, so that an undocumented member is found (clients are told to ignore such members).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

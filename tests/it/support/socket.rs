@@ -1,4 +1,4 @@
-//! A client of the WebSocket: sends frames, waits for frames. Frames that were not waited for are kept, in order.
+//! A WebSocket client that sends frames and waits for frames. It keeps frames that no test waited for, in order.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;

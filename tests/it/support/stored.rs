@@ -1,4 +1,4 @@
-//! A store without a server before it: opened, written to and asked by hand; and statements behind a server's back.
+//! A store without a server: tests open it and call it directly. Also statements in the database of a running server.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! A model server with a script: speaks the OpenAI chat completions protocol on loopback, records every request, answers by rules.
-//! The first rule that matches and is not used up answers; without one, voices say
-//! `<name>: noted.` and pass at follow-ups, and the decision replies `ok: <what the user said last>`.
+//! A scripted model server: it speaks the OpenAI chat completions protocol on loopback, records every request and answers by rules.
+//! The first rule that matches and is not used up answers. Without one, voices say `<name>: noted.` and pass at follow-ups, and the
+//! decision replies `ok: <what the user said last>`.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Processes that must not outlive the tests, however those end: a shell holds the reading end of a pipe, and when the pipe
-//! closes (the tests ended, or were killed) it ends what is on its list.
+//! A watchdog kills processes that must not outlive the tests: a shell reads from a pipe, and when the pipe closes (the tests
+//! ended, or were killed) it kills the processes on its list.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
