@@ -3,24 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The floors, from the ground up: the folders of `server/` in the order of `lib.rs`.
+use crate::support::imports::{Module, code, files, floors, module_of, paths, sources};
+
+/// The names of the floors, from the ground up.
 type Floors = Vec<String>;
 
 #[test]
 fn floors_look_down_only() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("server");
-    let floors = floors(&std::fs::read_to_string(root.join("lib.rs")).unwrap());
-    let mut wrong = Vec::new();
-    for file in files(&root, "rs") {
-        let name = file.strip_prefix(&root).unwrap().to_str().unwrap();
-        wrong.extend(offences(&floors, name, &std::fs::read_to_string(&file).unwrap()));
-    }
+    let sources = sources();
+    let floors = names(&sources["lib.rs"]);
+    let wrong: Vec<_> = sources.iter().flat_map(|(file, text)| offences(&floors, file, text)).collect();
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
 #[test]
 fn floors_can_be_broken() {
-    let floors = floors(
+    let floors = names(
         "pub mod words {\n    pub mod time;\n}\npub mod event {\n    pub mod envelope;\n}\npub mod log {\n    mod sql;\n}\npub mod model {\n}\n\
          pub mod thread {\n}\npub mod tools {\n}\npub mod mind {\n}\npub mod runtime {\n}\npub mod session {\n}\npub mod edge {\n}",
     );
@@ -70,11 +68,7 @@ const UNCUT: [(&str, &str); 2] = [
 
 #[test]
 fn files_of_a_folder_do_not_use_one_another_in_a_circle() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("server");
-    let read = |file: &std::path::PathBuf| {
-        (file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned(), std::fs::read_to_string(file).unwrap())
-    };
-    let found = circles(&files(&root, "rs").iter().map(read).collect::<Vec<_>>());
+    let found = circles(&sources().into_iter().collect::<Vec<_>>());
     let is_uncut = |folder: &str| UNCUT.iter().any(|(uncut, _)| *uncut == folder);
     let wrong = found.iter().filter(|(folder, _)| !is_uncut(folder));
     let wrong: Vec<_> = wrong.map(|(folder, all)| format!("server/{folder}: {all:?} use one another")).collect();
@@ -124,6 +118,10 @@ fn both_databases_have_the_same_migrations() {
     };
     assert!(!names("sqlite").is_empty());
     assert_eq!(names("sqlite"), names("postgres"));
+}
+
+fn names(lib: &str) -> Floors {
+    floors(lib).into_iter().map(|floor| floor.name).collect()
 }
 
 /// Every offence in a file, as a line for the person who made it.
@@ -189,13 +187,6 @@ const SHOWN: [&str; 13] = [
     "runtime::runs::Run",
 ];
 
-/// A module by its path from the crate's root.
-type Module = Vec<String>;
-
-fn module_of(file: &str) -> Module {
-    file.trim_end_matches(".rs").split('/').map(str::to_owned).collect()
-}
-
 /// Files that use one another in a circle, by the folder they lie in. A file and the folder of its name are one.
 fn circles(files: &[(String, String)]) -> Vec<(String, Vec<String>)> {
     let is_code = |file: &str| !["lib.rs", "main.rs"].contains(&file);
@@ -245,52 +236,6 @@ fn reaches(uses: &BTreeMap<String, BTreeSet<String>>, from: &str, to: &str) -> b
     false
 }
 
-/// The paths that a module's text names, from the crate's root: `crate::a::{b, c::d}`, `super::b`, `self::b`.
-fn paths(module: &[String], code: &str) -> Vec<Module> {
-    let mut found = Vec::new();
-    for (word, base) in [("crate::", &[][..]), ("super::", &module[..module.len() - 1]), ("self::", module)] {
-        for (at, _) in code.match_indices(word) {
-            if !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_' || before == ':') {
-                read_path(&code[at + word.len()..], base.to_vec(), &mut found);
-            }
-        }
-    }
-    found
-}
-
-/// Reads a path, or the group it ends with, and returns what is left of the text.
-fn read_path<'a>(mut text: &'a str, mut path: Module, found: &mut Vec<Module>) -> &'a str {
-    loop {
-        text = text.trim_start();
-        if let Some(group) = text.strip_prefix('{') {
-            text = group;
-            loop {
-                text = text.trim_start_matches(|it: char| it.is_whitespace() || it == ',' || it == '*');
-                let begins = text.starts_with(|it: char| it.is_alphabetic() || it == '_');
-                if !begins {
-                    return text.strip_prefix('}').unwrap_or("");
-                }
-                text = read_path(text, path.clone(), found);
-            }
-        }
-        let word = text.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(text.len());
-        match &text[..word] {
-            "" => {}
-            "super" => drop(path.pop()),
-            name => path.push(name.to_owned()),
-        }
-        text = &text[word..];
-        match text.strip_prefix("::") {
-            Some(more) if word > 0 => text = more,
-            _ => break,
-        }
-    }
-    found.push(path);
-    // Another name for it is no path.
-    let Some(name) = text.trim_start().strip_prefix("as ") else { return text };
-    name.trim_start().trim_start_matches(|it: char| it.is_alphanumeric() || it == '_')
-}
-
 fn speaks_sql(code: &str) -> bool {
     code.lines().map(str::to_lowercase).any(|line| {
         let both = |a: &str, b: &str| line.find(a).is_some_and(|at| line[at..].contains(b));
@@ -299,33 +244,4 @@ fn speaks_sql(code: &str) -> bool {
             || line.contains("insert into ")
             || line.contains("delete from ")
     })
-}
-
-/// A text without its comments (a `//` inside an address is none).
-fn code(text: &str) -> String {
-    let bare = |line: &str| {
-        if line.trim_start().starts_with("//") { String::new() } else { line.split(" // ").next().unwrap().to_owned() }
-    };
-    text.lines().map(bare).collect::<Vec<_>>().join("\n")
-}
-
-/// Reads `pub mod name {`, a line each.
-fn floors(lib: &str) -> Floors {
-    let name = |line: &str| Some(line.strip_prefix("pub mod ")?.strip_suffix(" {")?.to_owned());
-    lib.lines().map(|line| line.trim_end_matches('}')).filter_map(name).collect()
-}
-
-/// All files below a folder with this ending, sorted.
-fn files(folder: &Path, ending: &str) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files(&path, ending));
-        } else if path.extension().is_some_and(|it| it == ending) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
 }

@@ -1,5 +1,5 @@
-//! What the tests share: a scripted model server, the real binary on a database of its own, clients for its socket and its HTTP.
-//! Everything waits for events, never for time to pass, and gives up after `PATIENCE` with a sentence that says what was awaited.
+//! The test kit: a scripted model server, the real binary on a database of its own, clients for its socket and its HTTP.
+//! Helpers wait for events, never for time to pass, and give up after `PATIENCE` with a sentence that says what was awaited.
 #![allow(dead_code, unused_imports, unused_macros, reason = "a tool box: not every tool is in use at every time")]
 
 use std::future::Future;
@@ -15,6 +15,7 @@ pub mod facts;
 pub mod faults;
 pub mod followers;
 pub mod http;
+pub mod imports;
 pub mod prefix;
 pub mod schema;
 pub mod socket;

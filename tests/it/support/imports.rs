@@ -1,0 +1,115 @@
+//! Reads what the code imports: the paths that a file names, the floors of `lib.rs`, the files of a folder.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A module by its path from the crate's root.
+pub type Module = Vec<String>;
+
+pub fn module_of(file: &str) -> Module {
+    file.trim_end_matches(".rs").split('/').map(str::to_owned).collect()
+}
+
+/// The paths that a module's text names, from the crate's root: `crate::a::{b, c::d}`, `super::b`, `self::b`.
+pub fn paths(module: &[String], code: &str) -> Vec<Module> {
+    let mut found = Vec::new();
+    for (word, base) in [("crate::", &[][..]), ("super::", &module[..module.len() - 1]), ("self::", module)] {
+        for (at, _) in code.match_indices(word) {
+            if !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_' || before == ':') {
+                read_path(&code[at + word.len()..], base.to_vec(), &mut found);
+            }
+        }
+    }
+    found
+}
+
+/// Reads a path, or the group it ends with, and returns what is left of the text.
+fn read_path<'a>(mut text: &'a str, mut path: Module, found: &mut Vec<Module>) -> &'a str {
+    loop {
+        text = text.trim_start();
+        if let Some(group) = text.strip_prefix('{') {
+            text = group;
+            loop {
+                text = text.trim_start_matches(|it: char| it.is_whitespace() || it == ',' || it == '*');
+                let begins = text.starts_with(|it: char| it.is_alphabetic() || it == '_');
+                if !begins {
+                    return text.strip_prefix('}').unwrap_or("");
+                }
+                text = read_path(text, path.clone(), found);
+            }
+        }
+        let word = text.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(text.len());
+        match &text[..word] {
+            "" => {}
+            "super" => drop(path.pop()),
+            name => path.push(name.to_owned()),
+        }
+        text = &text[word..];
+        match text.strip_prefix("::") {
+            Some(more) if word > 0 => text = more,
+            _ => break,
+        }
+    }
+    found.push(path);
+    // Another name for it is no path.
+    let Some(name) = text.trim_start().strip_prefix("as ") else { return text };
+    name.trim_start().trim_start_matches(|it: char| it.is_alphanumeric() || it == '_')
+}
+
+/// A text without its comments (a `//` inside an address is none).
+pub fn code(text: &str) -> String {
+    let bare = |line: &str| {
+        if line.trim_start().starts_with("//") { String::new() } else { line.split(" // ").next().unwrap().to_owned() }
+    };
+    text.lines().map(bare).collect::<Vec<_>>().join("\n")
+}
+
+/// A floor: a folder of `server/`.
+pub struct Floor {
+    pub name: String,
+    /// What its docstring in `lib.rs` says.
+    pub says: String,
+}
+
+/// Reads the floors from the ground up: each `pub mod name {` of `lib.rs`, a line, and the docstring before it.
+pub fn floors(lib: &str) -> Vec<Floor> {
+    let (mut found, mut says) = (Vec::new(), Vec::new());
+    for line in lib.lines() {
+        if let Some(words) = line.strip_prefix("/// ") {
+            says.push(words);
+        } else if let Some(name) = line.strip_prefix("pub mod ") {
+            let says = std::mem::take(&mut says).join(" ");
+            if let Some(name) = name.trim_end_matches('}').strip_suffix(" {") {
+                found.push(Floor { name: name.to_owned(), says });
+            }
+        } else {
+            says.clear();
+        }
+    }
+    found
+}
+
+/// The files of the server by their names below `server/`, with their texts.
+pub fn sources() -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("server");
+    let read = |file: &PathBuf| {
+        let name = file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        (name, std::fs::read_to_string(file).unwrap())
+    };
+    files(&root, "rs").iter().map(read).collect()
+}
+
+/// All files below a folder with this ending, sorted.
+pub fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path, ending));
+        } else if path.extension().is_some_and(|it| it == ending) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
