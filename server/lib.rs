@@ -1,8 +1,8 @@
-//! thinkd: a server for minds that think in the open.
+//! thinkd is a self-hosted server for agents: an append-only event log, parallel voices, one deciding model with tools.
 //!
-//! Floors are folders, from the ground up; each may use those before it, never one after it (`tests/it/floors.rs` checks it).
+//! Each module here is a floor, from the ground up: it may use the floors before it and none after it (`tests/it/floors.rs`).
 
-/// Words: values without a life of their own.
+/// Values: ids, time, text, failures, budgets, secrets.
 pub mod words {
     pub mod budget;
     pub mod decode;
@@ -13,7 +13,7 @@ pub mod words {
     pub mod text;
     pub mod time;
 }
-/// What happened, in one envelope.
+/// Events: what happened, in one closed envelope.
 pub mod event {
     pub mod calls;
     pub mod catalogue;
@@ -35,12 +35,12 @@ pub mod event {
     pub mod told;
     pub mod turn;
 }
-/// What runs in the background, and who may take how much of the machine.
+/// Fair shares of the machine; supervision of background tasks.
 pub mod tasks {
     pub mod share;
     pub mod supervisor;
 }
-/// The append-only log, rows derived from it, and its two databases.
+/// The append-only log, the rows derived from it, its databases.
 pub mod log {
     mod append;
     pub mod backup;
@@ -65,7 +65,7 @@ pub mod log {
     pub mod unserved;
     pub mod words;
 }
-/// Asking language models, and the sentences they are asked with.
+/// Language models: which there are, asking them, the prompts.
 pub mod model {
     mod answer;
     pub mod endpoint;
@@ -79,14 +79,14 @@ pub mod model {
     pub mod scripted;
     mod wire;
 }
-/// What the events of a thread add up to, and what a model reads of them.
+/// Threads: settings, derived state, quotas, what a model reads.
 pub mod thread {
     pub mod history;
     pub mod projection;
     pub mod quota;
     pub mod settings;
 }
-/// What a decision or a submodule can do: the list of tools, the tools, and what stands around them.
+/// Tools: what one is, which there are, the layers around a call.
 pub mod tools {
     pub mod catalogue;
     pub mod contacts;
@@ -97,7 +97,7 @@ pub mod tools {
     pub mod tool;
     pub mod toolbox;
 }
-/// One turn: submodules, decision, calls.
+/// One turn: submodules, the decision, calls of models and tools.
 pub mod mind {
     pub mod action;
     pub mod call;
@@ -114,7 +114,7 @@ pub mod pipelines {
     pub mod registry;
     mod summary;
 }
-/// Who runs which thread and which run, and when.
+/// The lease loop: which thread is worked on, and when.
 pub mod runtime {
     mod ends;
     pub mod handle;
@@ -133,7 +133,7 @@ pub mod runtime {
     mod waits;
     mod work;
 }
-/// What a client can do once it is known who it is.
+/// Sessions: what a principal may do in its space.
 pub mod session {
     pub mod follow;
     pub mod handle;
@@ -144,7 +144,7 @@ pub mod session {
     pub mod space;
     pub mod threads;
 }
-/// The outside: HTTP, WebSocket, and their documents; translation only.
+/// The outside: HTTP and WebSocket. Translation only.
 pub mod edge {
     pub mod ack;
     mod allowed_hosts;
@@ -167,7 +167,7 @@ pub mod edge {
     pub mod websocket;
     mod write_timeout;
 }
-/// The program: settings, the command line, and the place where the parts meet.
+/// Settings, telemetry, the command line, the composition root.
 pub mod program {
     pub mod app;
     pub mod command;

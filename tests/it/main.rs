@@ -32,6 +32,7 @@ mod limits;
 mod live;
 mod logging;
 mod machine;
+mod map;
 mod media;
 mod model;
 mod more_tools;
