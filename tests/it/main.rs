@@ -6,6 +6,7 @@
     reason = "tests say what is wrong by panicking, helpers included, and print what helps"
 )]
 
+mod architecture;
 mod auth;
 mod backup;
 mod bad_frames;
