@@ -20,6 +20,7 @@ mod damage;
 mod dead_tasks;
 mod decision;
 mod doctor;
+mod documents;
 mod facts;
 mod failures;
 mod floors;
