@@ -44,8 +44,7 @@ pub fn decode<T: DeserializeOwned>(value: Value) -> Result<T, Vec<Wrong>> {
     decoded.filter(|_| wrongs.is_empty()).ok_or(wrongs)
 }
 
-/// Decodes as `decode` does, and still returns a value where something is wrong, if there can be one: with nothing, empty or
-/// false in the wrong places. The caller looks in it for what else is wrong.
+/// Decodes as `decode` does, and returns a value where something is wrong, too, if it can: empty or false in the wrong places.
 pub fn decode_on<T: DeserializeOwned>(mut value: Value, wrongs: &mut Vec<Wrong>) -> Option<T> {
     loop {
         let wrong = match T::deserialize(Node { value: &value, repairing: !wrongs.is_empty() }) {
