@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::support::generated::is_fresh;
 use crate::support::imports::{code, files, floors, module_of, paths, sources};
 
 /// A box of the map: a floor of the server, or a crate below it.
@@ -26,12 +27,7 @@ fn the_map_is_drawn_from_the_imports() {
     let sources = sources();
     let storeys = storeys(root, &sources);
     let fresh = draw(&storeys, &uses(&storeys, &sources));
-    let shown = std::fs::read_to_string(root.join("docs/pictures/map.svg")).unwrap_or_default();
-    if shown != fresh {
-        let drawn = Path::new(env!("CARGO_TARGET_TMPDIR")).join("map.svg");
-        std::fs::write(&drawn, fresh).unwrap();
-        panic!("docs/pictures/map.svg does not show today's imports: cp {} docs/pictures/map.svg", drawn.display());
-    }
+    is_fresh("docs/pictures/map.svg", &fresh);
 }
 
 #[test]

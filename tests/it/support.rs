@@ -14,6 +14,7 @@ pub mod envelope;
 pub mod facts;
 pub mod faults;
 pub mod followers;
+pub mod generated;
 pub mod http;
 pub mod imports;
 pub mod prefix;
