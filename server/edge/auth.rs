@@ -18,10 +18,11 @@ pub struct Key {
     /// The secret.
     #[serde(serialize_with = "redacted")]
     pub key: SecretString,
-    /// The space it opens.
+    /// The space that it opens.
     #[serde(default)]
     pub space: Space,
-    /// What its holder may do there.
+    /// What its holder may do there: `operator` (everything in the space) or `admin` (that, and see what concerns all spaces:
+    /// `/metrics`, all of `/metadata`).
     #[serde(default)]
     pub role: Role,
 }

@@ -11,65 +11,68 @@ use crate::tasks::share::SPACE_SHARE;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// A WebSocket frame or message of an authenticated client.
+    /// Most bytes of a WebSocket message.
     pub frame_bytes: usize,
-    /// All that a client may send before it is authenticated.
+    /// Most bytes that a client may send before it is authenticated.
     pub unauthenticated_frame_bytes: usize,
-    /// A text (any string of a frame or body that is not media).
+    /// Most bytes of a text: any string of a frame or body that is not media, or a prompt that a model writes for a subthread.
     pub text_bytes: usize,
     /// How deep JSON may be nested.
     pub json_depth: usize,
-    /// Tags of one filter: of a list, a stream, a subscription, a tool's question.
+    /// Tags that a list, a stream, a subscription or `query_events` may ask for at a time; at most 100.
     pub filter_tags: usize,
-    /// Items of a JSON array.
+    /// Most items of a JSON array.
     pub array_items: usize,
-    /// The header block of an HTTP request.
+    /// Most bytes of the header block of an HTTP request.
     pub header_bytes: usize,
-    /// The address of an HTTP request: path and query.
+    /// Most bytes of the address of an HTTP request, path and query; a longer one is 414.
     pub url_bytes: usize,
-    /// The body of an HTTP request.
+    /// Most bytes of the body of an HTTP request.
     pub body_bytes: usize,
-    /// A blob, uploaded or in a frame.
+    /// Most bytes of a blob, uploaded or in a frame.
     pub blob_bytes: usize,
-    /// Pixels of an image, as its header says: what a few bytes claim, a reader may have to make room for.
+    /// Most pixels of an image, as its header says: a few bytes can claim a size that a reader has to make room for. An image
+    /// whose header states no size is refused.
     pub image_pixels: u64,
-    /// Frames a second of one socket; above it the socket is read more slowly.
+    /// Frame rate of one socket; above it the socket is read more slowly.
     pub frames_per_second: u32,
-    /// Requests a second of one key (where keys are configured); above it they are slowed, then refused.
+    /// Request rate of one key over HTTP (where keys are configured); above it requests wait up to a second, then they are
+    /// refused.
     pub requests_per_second: u32,
-    /// Sockets and streams of one key at a time (where keys are configured).
+    /// Most sockets and streams of one key at a time (where keys are configured).
     pub sockets_per_key: usize,
-    /// Sockets and streams of the whole server at a time.
+    /// Most sockets and streams of the server at a time.
     pub sockets: usize,
-    /// Connections of the whole server at a time that are neither: with requests, or between two.
+    /// Most connections of the server at a time that are no sockets or streams: with requests, or between two.
     pub connections: usize,
-    /// Connections at a time whose client has not shown credentials; when there are more, the oldest is closed.
+    /// Most connections at a time whose client has not shown a key; when there are more, the oldest is closed.
     pub unauthenticated: usize,
-    /// How much of what all share (places of turns, readers, streams, pages for catching up) one space may hold: above 0, at most 1.
+    /// The share of processors, turns, runs, reads, appends, sockets, connections, uploads and the like that one space may hold:
+    /// above 0, at most 1. Where there is one space only, it may hold all.
     pub space_share: f64,
-    /// How long one read of a space's log may take. The store's.
+    /// How long one read of the log may take; a search that takes longer is refused.
     pub read_ms: u64,
-    /// Inputs that may wait for a thread. The runtime's.
+    /// Most inputs that wait for a thread.
     pub waiting_inputs: u32,
-    /// Threads of a space that have not ended. The runtime's.
+    /// Most threads of a space that have not ended.
     pub threads: u64,
-    /// Submodules of a space. The runtime's.
+    /// Most submodules of a space.
     pub submodules: u32,
-    /// Tool output kept in the event itself. The turn's.
+    /// Most bytes of a tool's result that its event keeps; the rest is a blob.
     pub tool_output_bytes: usize,
-    /// Between two pings to a socket.
+    /// Interval of pings to a socket.
     pub ping_ms: u64,
-    /// Pings without an answer before a socket is given up.
+    /// Pings without an answer after which a silent socket is closed.
     pub unanswered_pings: u32,
     /// How long a socket may take to authenticate.
     pub auth_ms: u64,
-    /// How long a request's headers may take.
+    /// How long the headers of a request may take.
     pub header_ms: u64,
-    /// How long a request's body may take; blobs may take ten times as long.
+    /// How long the body of a request may take; a blob ten times as long, if something of it arrives within each `body_ms`.
     pub body_ms: u64,
     /// How long a client may take nothing of what is sent to it.
     pub stall_ms: u64,
-    /// Between two comments on an idle stream of server-sent events.
+    /// Interval of comments on an idle stream of server-sent events.
     pub sse_comment_ms: u64,
     /// The longest `?wait=` of a posted message.
     pub wait_ms: u64,

@@ -37,22 +37,23 @@ pub use ends::{Below, PARENT_ENDED, dismissed, ending, rest_of_end, taken};
 pub struct Options {
     /// How long the decision waits for the voices.
     pub submodule_timeout_ms: u64,
-    /// How long a voice may take in all; what comes after the first limit is appended as late.
+    /// How long the server waits for a late voice; what it says after `submodule_timeout_ms` is appended as late.
     pub late_timeout_ms: u64,
     /// How long one answer of the decision may take.
     pub decision_timeout_ms: u64,
-    /// Most answers of the decision in one turn; also most answers of one voice. A step in sub-steps, where each answer decides
-    /// one thing, has as many as its budget of calls allows.
+    /// Most answers of the decision in one turn, and of a voice each time it is asked. In sub-steps `budget.model_calls` limits
+    /// them instead.
     pub max_rounds: u64,
-    /// Most tool calls of the decision in one turn; in sub-steps at least as many as calls to the model. Also most tool calls of a
-    /// voice each time it is asked.
+    /// Most tool calls of the decision in one turn, and of a voice each time it is asked. Of an answer with more the first call
+    /// beyond is refused and the rest left out; one `failure`, `budget`, `core` says how many.
     pub max_tool_calls: u64,
-    /// What new client input does to a running turn.
+    /// What new input does while a turn runs: `enqueue`, `interrupt`, `reject`.
     pub policy: Policy,
-    /// Whether the voices hear what was decided.
+    /// Whether the voices are shown the decision and may follow up.
     pub follow_up: bool,
-    /// How decisions say what they want done, where their threads leave it open; absent: conversations by tool calls, processes
-    /// either way.
+    /// How decisions act where their threads do not say: by `tools`, by elements in their text (`xml`, no tools are offered), or
+    /// `auto` (by tools; a conversation that called none is taught the elements in one more call); absent: conversations `tools`,
+    /// processes `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
 }

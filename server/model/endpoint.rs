@@ -12,52 +12,52 @@ use crate::words::secret::redacted_url;
 pub struct Options {
     /// The model's name at the provider.
     pub model: String,
-    /// The endpoint, up to and without `/chat/completions`.
+    /// The model's own endpoint, up to and without `/chat/completions`; absent: the shared one.
     #[serde(default = "default::base_url", serialize_with = "redacted_url")]
     pub base_url: String,
-    /// The key, if the endpoint wants one.
+    /// The key of its own endpoint; absent: the shared one, if the endpoint is shared, too.
     #[serde(default, serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
     pub api_key: Option<SecretString>,
-    /// How it is spoken to.
+    /// How the endpoint is spoken to: `chat`, chat completions, is the only way so far.
     #[serde(default)]
     pub api: Api,
-    /// Whether answers come in pieces.
+    /// Whether answers are asked for piece by piece.
     #[serde(default = "default::yes")]
     pub stream: bool,
-    /// Sampling temperature; the provider's default if not given.
+    /// Sampling temperature; absent: the provider's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
-    /// Most tokens of an answer; the provider's default if not given.
+    /// Most tokens of an answer; absent: the provider's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// Whether tools are sent as strict ones; off for servers that refuse that.
+    /// Whether tools are sent as strict ones; switch off for servers that refuse that.
     #[serde(default = "default::yes")]
     pub strict_tools: bool,
-    /// Whether the decision may answer without calling a tool.
+    /// Whether the decision may answer without a tool call: `auto`, or `required`.
     #[serde(default)]
     pub tool_choice: Calling,
-    /// Whether streamed answers are asked for their usage; off for servers that refuse that.
+    /// Whether streamed answers are asked for their usage; switch off for servers that refuse that.
     #[serde(default = "default::yes")]
     pub usage_in_stream: bool,
-    /// Further members of the request body, as the provider names them (`reasoning_effort`, `max_completion_tokens`, …).
+    /// Further members of the request, a table as the provider names them (`reasoning_effort`, `max_completion_tokens`, …).
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub parameters: Map<String, Value>,
-    /// How often a call is tried again while nothing of its answer has come.
+    /// Retries after 429, 5xx or a broken connection, while nothing of the answer has come.
     #[serde(default = "default::retries")]
     pub retries: u32,
-    /// The first pause before trying again; it doubles each time. A provider's `Retry-After` comes first.
+    /// The pause before the first retry; it doubles each time. A provider's `Retry-After` comes first.
     #[serde(default = "default::backoff_ms")]
     pub backoff_ms: u64,
-    /// Limit for reaching the endpoint.
+    /// How long reaching the endpoint may take.
     #[serde(default = "default::connect_timeout_ms")]
     pub connect_timeout_ms: u64,
-    /// Limit from the request to the first piece of a streamed answer.
+    /// How long the first piece of a streamed answer may take, from the request on.
     #[serde(default = "default::first_piece_timeout_ms")]
     pub first_piece_timeout_ms: u64,
-    /// Limit between two pieces of a streamed answer.
+    /// How long a streamed answer may pause between two pieces.
     #[serde(default = "default::between_pieces_timeout_ms")]
     pub between_pieces_timeout_ms: u64,
-    /// Limit of a whole call, tries and pauses included.
+    /// How long a whole call may take, retries and pauses included.
     #[serde(default = "default::timeout_ms")]
     pub timeout_ms: u64,
 }

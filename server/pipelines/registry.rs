@@ -23,9 +23,9 @@ use crate::words::id::Name;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Runs that one server works on at a time.
+    /// Runs of pipelines that one server works on at a time.
     pub at_once: u32,
-    /// Nodes that one run may start.
+    /// Most nodes that one run may start.
     pub nodes: u64,
     /// How long one run may be worked on.
     pub time_ms: u64,

@@ -34,41 +34,43 @@ pub use sources::{Environment, Flags, Loaded, environment};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Where the server listens. Beyond loopback only with a token or keys.
+    /// Address and port of the server. Beyond loopback it starts only with a token or keys.
     #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
-    /// `sqlite://FILE` or `postgres://…`.
+    /// `sqlite://FILE` or `postgres://USER:PASSWORD@HOST/NAME`.
     #[serde(serialize_with = "without_password")]
     pub database: SecretString,
-    /// One secret that opens the space `default`.
+    /// A secret that opens the space `default` as its `operator`, and as `admin` while there are no `[[keys]]`; without both
+    /// nobody needs a secret.
     #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
     pub token: Option<SecretString>,
-    /// Names this server answers to, besides loopback and the address it listens on; and whole origins whose pages may speak to it.
+    /// Names the server answers to besides loopback and its own address; pages in browsers must come from one of them. A whole
+    /// origin of any scheme (`tauri://localhost`, `https://mind.example`) allows exactly its pages.
     #[serde(deserialize_with = "list")]
     pub hosts: Vec<String>,
-    /// A folder of prompts that replace the embedded ones of the same name.
+    /// A folder whose files replace the built-in prompts of the same name; absent: only built-in prompts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts: Option<PathBuf>,
     /// Secrets that open the spaces they name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<Key>,
-    /// Which models answer.
+    /// Which models answer. Without any, the built-in offline model does.
     pub models: Models,
-    /// What a turn may take.
+    /// How turns go.
     pub turn: turn::Options,
-    /// How much of the log a prompt view holds.
+    /// How much of the log a prompt holds.
     pub history: history::Options,
-    /// What tools may take.
+    /// Which tools there are, and how long they may take.
     pub tools: Tools,
     /// What ends a mind that does not end by itself.
     pub budget: Budget,
     /// What a run of a pipeline may use up.
     pub pipelines: registry::Limits,
-    /// How threads are given to servers.
+    /// How threads are given to servers, and given up.
     pub runtime: Running,
-    /// How much, how many, how long.
+    /// Bytes, counts and milliseconds that protect the server and its tenants.
     pub limits: limits::Limits,
-    /// What is written to standard error.
+    /// What the server writes to standard error.
     pub log: Log,
 }
 
@@ -98,34 +100,35 @@ impl Default for Settings {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Models {
-    /// The endpoint of every model that names none itself.
+    /// The endpoint of every model that names none itself; absent: `https://api.openai.com/v1`.
     #[serde(serialize_with = "address_shown", skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// The key of that endpoint. Never sent to any other.
+    /// The key of that endpoint; never sent to another endpoint.
     #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
     pub api_key: Option<SecretString>,
-    /// The ordinary model.
+    /// The model of the lower tier, which is the ordinary one; absent: the high one, or the offline model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<endpoint::Options>,
-    /// The better one.
+    /// The model of the higher tier; absent: the low one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<endpoint::Options>,
-    /// The one that turns text into vectors.
+    /// The model for vectors; not used yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<endpoint::Options>,
-    /// Models of single modules: `decision`, `submodule:<name>`, `pipeline:<name>`.
+    /// Models of single modules: `decision`, `submodule:<name>`, `pipeline:<name>`; absent: the model of the tier.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub modules: BTreeMap<String, endpoint::Options>,
 }
 
-/// `[tools]`.
+/// The tools that are chosen by name, and their time limit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tools {
-    /// The tools of a conversation's decision; absent: all there are but `terminate`.
+    /// The tools of a conversation's decision, a list of names, all of which its model is told of; `reply` must be among them;
+    /// absent: all but `terminate`, the rarer ones by `more_tools`.
     #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Vec<Name>>,
-    /// The tools of a process; absent: all there are.
+    /// The tools of a process, likewise; absent: all, the rarer ones by `more_tools`.
     #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
     pub process: Option<Vec<Name>>,
     /// How long one tool call may take.
@@ -142,21 +145,21 @@ impl Default for Tools {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Running {
-    /// How long a thread stays with a server that says nothing more.
+    /// How long a thread stays with a server that says nothing more; then another server takes it up.
     pub lease_ms: u64,
-    /// How often to look for threads that wait and nobody runs.
+    /// How often a server looks for threads that wait and that nobody runs.
     pub scan_ms: u64,
-    /// How long a commit may take. After that nobody waits for it any more, and the log is asked whether it was made.
+    /// How long a commit may take before it counts as failed, and the log is asked whether it was made.
     pub commit_ms: u64,
-    /// How long turns that run may take to end when the server is told to stop.
+    /// How long running turns may take to end at shutdown.
     pub grace_ms: u64,
     /// Whether a new space begins with the built-in voices (`prompts/submodules`).
     pub default_submodules: bool,
-    /// Most connections to Postgres, in all.
+    /// Most connections to Postgres that one server has, at least 6.
     pub connections: u32,
     /// Most turns that run at a time.
     pub workers: u32,
-    /// Who goes before whom when more are to run: `breadth-first` or `depth-first`.
+    /// Order of threads when more are to run: `breadth-first` or `depth-first`.
     pub scheduling: schedule::Order,
 }
 
@@ -179,9 +182,9 @@ impl Default for Running {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
-    /// Lines for people or JSON for machines.
+    /// Lines for people (`pretty`) or JSON objects (`json`).
     pub format: LogFormat,
-    /// What is worth a line: `info`, `debug`, `thinkd=debug,warn`, …
+    /// Which lines are written: `info`, `debug`, `thinkd=debug,warn`, …
     pub level: String,
 }
 

@@ -29,21 +29,23 @@ pub const RENDERER: u64 = 3;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Visible events in the decision's view (at least; at most `block` − 1 more).
+    /// Fewest visible events in a prompt of the decision; it holds at most `block` − 1 more.
     pub decision: u64,
-    /// Visible events in a submodule's view (at least; at most `submodule_block` − 1 more).
+    /// Fewest visible events in a prompt of a voice; it holds at most `submodule_block` − 1 more.
     pub submodule: u64,
-    /// The decision's views begin at multiples of so many visible events of their thread; 1 cuts exactly.
+    /// Prompts of the decision begin at multiples of so many events of their thread, so that their beginnings repeat and
+    /// providers' prompt caches serve them; 1 is exact.
     pub block: u64,
-    /// The same of a submodule's views, which have fewer events of a turn; no more than `block` counts.
+    /// The same for prompts of voices; no more than `block` counts.
     pub submodule_block: u64,
-    /// Most bytes of the log in a view, at least `BYTES_MIN`. What the turn is about is shortened rather than left out.
+    /// Most bytes of the log in a prompt, at least 4096. The batch of the turn is shortened, never left out, and what has no room
+    /// waits for the next turn. Set it to what the model takes.
     pub bytes: usize,
-    /// Instead of counts: only events of the last so many seconds, and what the turn is about, however old it is.
+    /// Prompts hold only events of the last so many seconds, and the turn's batch, however old it is; absent: the counts decide.
     pub window_s: Option<u64>,
-    /// The newest so many images and sounds of a view are shown to the model; older ones are only mentioned.
+    /// How many images and sounds the model is sent, the newest; older ones are only mentioned.
     pub media: usize,
-    /// Longer tool arguments and results are shortened to so many characters.
+    /// Length in characters above which prompts shorten tool arguments and results.
     pub event_chars: usize,
 }
 

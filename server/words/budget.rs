@@ -2,47 +2,47 @@
 
 use serde::{Deserialize, Serialize};
 
-/// `[budget]`.
+/// The budgets: `[budget]` in thinkd.toml.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// Model calls a turn, besides the one with which each voice comments and follows up.
+    /// Most model calls of one turn, besides the one with which each voice comments and follows up.
     pub model_calls: u64,
-    /// Tokens a turn, in and out, as far as providers say how many; absent: as many as it takes.
+    /// Most tokens of one turn, in and out, as far as providers report them; absent: any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Messages in a row that a thread may send itself, before something comes from outside or from another thread.
     pub self_messages: u64,
     /// Messages that a thread may send to others, and subthreads it may make, before something comes from outside.
     pub sends: u64,
-    /// Most names in a thread id: `main.research` has two.
+    /// Most names in a thread's id: `main.research` has two.
     pub depth: u64,
-    /// Subthreads of one thread that have not ended.
+    /// Most subthreads of one thread that have not ended; for one more, an idle one is archived.
     pub subthreads: u64,
-    /// Timers of one thread that are set.
+    /// Most timers of one thread that are set.
     pub timers: u64,
     /// The shortest timer, or limit of a wait, in milliseconds: a thread that wakes itself by the clock does so no faster.
     pub timer_ms: u64,
-    /// Watches of one thread that are open.
+    /// Most watches of one thread that are open.
     pub watches: u64,
-    /// Contacts of one thread.
+    /// Most contacts of one thread.
     pub contacts: u64,
-    /// Unreadable answers in a row after which the turn fails, and with it a process.
+    /// Unreadable answers in a row after which the turn fails, and a process with it.
     pub unreadable: u64,
-    /// Seconds that a thread waits for another one, if it does not say how long.
+    /// How many seconds a thread waits for another one, if it does not say.
     pub wait_s: u64,
-    /// What one event from outside may use: in its thread, in the threads made because of it and in those they wrote to.
+    /// Limits of what follows from one message, trigger or answer from outside, in however many threads.
     pub root: Root,
-    /// Model calls of a thread in all its life; absent: any number.
+    /// Most model calls of one thread in its whole life; absent: any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_model_calls: Option<u64>,
-    /// Tokens of a thread in all its life; absent: any number.
+    /// Most tokens of one thread in its whole life; absent: any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_tokens: Option<u64>,
-    /// Model calls of all threads of a space; absent: any number.
+    /// Most model calls of all threads of a space; absent: any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub space_model_calls: Option<u64>,
-    /// Tokens of all threads of a space; absent: any number.
+    /// Most tokens of all threads of a space; absent: any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub space_tokens: Option<u64>,
 }
@@ -51,11 +51,11 @@ pub struct Budget {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Root {
-    /// Model calls.
+    /// Most model calls.
     pub model_calls: u64,
-    /// Tokens, in and out, as far as providers say how many.
+    /// Most tokens, in and out, as far as providers report them.
     pub tokens: u64,
-    /// Subthreads that are made.
+    /// Most subthreads that are made.
     pub threads: u64,
 }
 

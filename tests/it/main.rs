@@ -14,6 +14,7 @@ mod bad_http;
 mod batches;
 mod boundary;
 mod command;
+mod configuration;
 mod contracts;
 mod crash;
 mod damage;

@@ -318,26 +318,6 @@ fn exit_codes_tell_usage_from_failure() {
 }
 
 #[test]
-fn the_list_of_settings_names_every_key() {
-    let listed = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/configuration.md")).unwrap();
-    let models =
-        [("THINKD_MODEL", "m"), ("THINKD_MODELS__LOW__TEMPERATURE", "0.5"), ("THINKD_MODELS__LOW__MAX_TOKENS", "9")];
-    let mut section = String::new();
-    for line in config(&[], &models, &[]).lines().filter(|line| !line.starts_with('#')) {
-        if let Some(name) = line.strip_prefix('[') {
-            section = name.trim_end_matches(']').to_owned();
-        } else if let Some((key, _)) = line.split_once(" = ") {
-            let name = match section.as_str() {
-                "" => format!("`{key}`"),
-                "models.low" if key != "model" => format!("`.{key}`"),
-                section => format!("`{section}.{key}`"),
-            };
-            assert!(listed.contains(&name), "docs/configuration.md says nothing of {name}");
-        }
-    }
-}
-
-#[test]
 fn an_origin_that_would_let_anybody_in_refuses_to_start_with_the_reason() {
     for (hosts, says) in [
         ("*", "any page"),
