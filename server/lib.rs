@@ -53,15 +53,18 @@ pub mod log {
     mod known;
     mod leases;
     mod marks;
+    pub mod migrations;
     mod postgres;
+    pub mod projections;
     pub mod query;
-    mod rank;
     mod rebuild;
     mod rows;
+    pub mod select;
     mod sql;
     mod sqlite;
     pub mod standing;
     pub mod store;
+    pub mod table;
     pub mod unserved;
     pub mod words;
 }

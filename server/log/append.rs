@@ -26,7 +26,7 @@ mod plan;
 mod queue;
 mod soundness;
 
-pub(super) use condition::{Asked, Before};
+pub(super) use condition::{Asked, Before, Seen};
 use plan::{Item, drafts};
 pub(super) use plan::{Parts, Plan, Position, json, shown};
 use queue::{Probe, Queue};

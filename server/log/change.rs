@@ -1,11 +1,11 @@
-//! What one event does to the rows that are derived from the log. Which event does what is said in `thread/projection.rs`.
+//! What one event does to its thread's row, and what it adds to the sums of what is used. Which event does what is said in
+//! `thread/projection.rs`; what it does to other tables, in `projections/`.
 
 use serde_json::Value;
 
 use super::standing::StandingChange;
 use super::store::Status;
-use crate::words::id::{Name, Seq, ThreadId};
-use crate::words::time::Timestamp;
+use crate::words::id::Seq;
 
 /// What one event does to a thread's row.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -36,53 +36,10 @@ pub struct ThreadChange {
     pub tokens: u64,
     /// What becomes of the rest of the row.
     pub standing: StandingChange,
-}
-
-/// What one event does to rows other than its thread's.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// A submodule has this prompt now, or (`None`) is gone.
-    Submodule {
-        /// Its name.
-        name: Name,
-        /// Its prompt.
-        prompt: Option<String>,
-    },
-    /// A state entry is as said, or (`None`) is gone. Its `updated` is the event's time.
-    Entry {
-        /// Its key.
-        key: String,
-        /// Content, related keys, owner.
-        value: Option<(String, Vec<String>, String)>,
-    },
-    /// The event's thread has this contact, or (`None`) has it no longer.
-    Contact {
-        /// What it calls it.
-        name: Name,
-        /// The thread, and its description.
-        value: Option<(ThreadId, String)>,
-    },
-    /// The event's thread has set this timer, or (`None`) it is over.
-    Timer {
-        /// Its name.
-        name: String,
-        /// When, what for, and the event from outside that it goes back to.
-        value: Option<(Timestamp, String, Option<Seq>)>,
-    },
-    /// Something was used.
-    Spent {
-        /// By what goes back to this event.
-        root: Option<Seq>,
-        /// How much.
-        spent: Spent,
-    },
-    /// A change in a form that this build does not know: the row stays as it is.
-    Unreadable {
-        /// Of what: `contact`, `submodule`, …
-        kind: String,
-        /// Which.
-        key: String,
-    },
+    /// What was used, and by what goes back to which event.
+    pub spent: Option<(Option<Seq>, Spent)>,
+    /// The event is a change in a form that this build does not know: what it would change stays as it is.
+    pub unreadable: bool,
 }
 
 /// What is used up: a sum over the log.

@@ -9,8 +9,8 @@ use uuid::Uuid;
 use super::append::{Parts, Position, json};
 use super::change::Spent;
 use super::index::Gap;
-use super::standing::{ContactRow, Standing, TimerRow};
-use super::store::{Entry, Error, Status, SubmoduleRow, ThreadRow, Wait, Written};
+use super::standing::Standing;
+use super::store::{Error, Status, ThreadRow, Wait, Written};
 use super::{marks, words};
 use crate::event::envelope::{Event, Meta, Modality, Source};
 use crate::words::id::{Name, Seq, Space, ThreadId};
@@ -27,33 +27,68 @@ macro_rules! thread_columns {
          standing, created, updated"
     };
 }
-macro_rules! entry_columns {
-    () => {
-        "e.key, e.content, e.related_keys, e.owner, e.updated"
-    };
-}
 macro_rules! index_columns {
     () => {
         "e.seq, e.thread, e.source, e.modality, e.tags, e.visibility, e.payload"
     };
 }
-pub(super) use {entry_columns, event_columns, index_columns, thread_columns};
+pub(super) use {event_columns, index_columns, thread_columns};
 
 pub(super) type EventColumns = (i64, Uuid, i64, String, String, String, String, String);
-pub(super) type ThreadColumns = (String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, String, i64, i64);
 /// An event's columns after its space.
 pub(super) type PlacedColumns = (String, i64, Uuid, i64, String, String, String, String, String);
-/// A thread's columns after its space.
-pub(super) type PlacedThreadColumns =
-    (String, String, String, String, i64, i64, i64, i64, i64, i64, i64, i64, i64, String, i64, i64);
-/// A contact's columns after its space and thread.
-pub(super) type ContactColumns = (String, String, String);
-pub(super) type TimerColumns = (String, String, String, i64, String, Option<i64>);
 pub(super) type SpentColumns = (i64, i64, i64);
-pub(super) type EntryColumns = (String, String, String, String, i64);
-pub(super) type SubmoduleColumns = (String, String, i64);
 
-fn unreadable(what: impl std::fmt::Display) -> Error {
+/// A thread's columns. They are read by name (a row of a database), or by their order (an array that Postgres made of them).
+#[derive(Debug, serde::Deserialize)]
+pub(super) struct ThreadColumns {
+    pub space: String,
+    pub thread: String,
+    settings: String,
+    status: String,
+    head: i64,
+    woken: i64,
+    handled: i64,
+    turn: i64,
+    visible: i64,
+    heard: i64,
+    self_messages: i64,
+    model_calls: i64,
+    tokens: i64,
+    standing: String,
+    created: i64,
+    updated: i64,
+}
+
+impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for ThreadColumns
+where
+    &'static str: sqlx::ColumnIndex<R>,
+    String: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+{
+    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            space: row.try_get("space")?,
+            thread: row.try_get("thread")?,
+            settings: row.try_get("settings")?,
+            status: row.try_get("status")?,
+            head: row.try_get("head")?,
+            woken: row.try_get("woken")?,
+            handled: row.try_get("handled")?,
+            turn: row.try_get("turn")?,
+            visible: row.try_get("visible")?,
+            heard: row.try_get("heard")?,
+            self_messages: row.try_get("self_messages")?,
+            model_calls: row.try_get("model_calls")?,
+            tokens: row.try_get("tokens")?,
+            standing: row.try_get("standing")?,
+            created: row.try_get("created")?,
+            updated: row.try_get("updated")?,
+        })
+    }
+}
+
+pub(super) fn unreadable(what: impl std::fmt::Display) -> Error {
     Error::Broken(format!("what is stored cannot be read: {what}"))
 }
 
@@ -63,7 +98,7 @@ pub(super) fn readable<T>(rows: impl Iterator<Item = Result<T, Error>>) -> Vec<T
     rows.filter_map(|row| row.inspect_err(|error| tracing::warn!(%error, "a row is left out")).ok()).collect()
 }
 
-fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Error> {
+pub(super) fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Error> {
     parsed(json)
 }
 
@@ -85,8 +120,12 @@ pub(super) fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-pub(super) fn space(text: String) -> Result<Space, Error> {
-    Space::parse(&text).map_err(unreadable)
+pub(super) fn space(text: impl AsRef<str>) -> Result<Space, Error> {
+    Space::parse(text.as_ref()).map_err(unreadable)
+}
+
+pub(super) fn name(text: impl AsRef<str>) -> Result<Name, Error> {
+    Name::parse(text.as_ref()).map_err(unreadable)
 }
 
 /// Spaces with how far their index is and where their log ends.
@@ -94,8 +133,8 @@ pub(super) fn gaps(rows: Vec<(String, i64, i64)>) -> Vec<(Space, Gap)> {
     readable(rows.into_iter().map(|(name, indexed, head)| Ok((space(name)?, Gap { indexed, head }))))
 }
 
-pub(super) fn thread_id(text: String) -> Result<ThreadId, Error> {
-    ThreadId::parse(&text).map_err(unreadable)
+pub(super) fn thread_id(text: impl AsRef<str>) -> Result<ThreadId, Error> {
+    ThreadId::parse(text.as_ref()).map_err(unreadable)
 }
 
 pub(super) fn event(columns: EventColumns) -> Result<Event, Error> {
@@ -155,69 +194,34 @@ struct Tags<'a> {
 }
 
 pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, Error> {
-    let (
-        thread,
-        settings,
-        status,
-        head,
-        woken,
-        handled,
-        turn,
-        visible,
-        heard,
-        own,
-        calls,
-        tokens,
-        rest,
-        created,
-        updated,
-    ) = columns;
+    let standing = &columns.standing;
     Ok(ThreadRow {
-        thread: thread_id(thread)?,
-        settings: parse::<Value>(&settings)?,
-        status: Status::parse(&status).ok_or_else(|| unreadable(status))?,
-        head,
-        woken,
-        handled,
-        turn: count(turn)?,
-        visible: count(visible)?,
-        heard: count(heard)?,
-        self_messages: count(own)?,
-        model_calls: count(calls)?,
-        tokens: count(tokens)?,
-        standing: if rest.is_empty() { Standing::default() } else { parse(&rest)? },
-        created: Timestamp::from_micros(created),
-        updated: Timestamp::from_micros(updated),
+        thread: thread_id(&columns.thread)?,
+        settings: parse::<Value>(&columns.settings)?,
+        status: Status::parse(&columns.status).ok_or_else(|| unreadable(&columns.status))?,
+        head: columns.head,
+        woken: columns.woken,
+        handled: columns.handled,
+        turn: count(columns.turn)?,
+        visible: count(columns.visible)?,
+        heard: count(columns.heard)?,
+        self_messages: count(columns.self_messages)?,
+        model_calls: count(columns.model_calls)?,
+        tokens: count(columns.tokens)?,
+        standing: if standing.is_empty() { Standing::default() } else { parse(standing)? },
+        created: Timestamp::from_micros(columns.created),
+        updated: Timestamp::from_micros(columns.updated),
     })
+}
+
+/// A thread with its space.
+pub(super) fn placed_thread(columns: ThreadColumns) -> Result<(Space, ThreadRow), Error> {
+    Ok((space(&columns.space)?, thread(columns)?))
 }
 
 pub(super) fn placed_event(columns: PlacedColumns) -> Result<(Space, Event), Error> {
     let (space, seq, id, ts, thread, source, modality, payload, tags) = columns;
     Ok((self::space(space)?, event((seq, id, ts, thread, source, modality, payload, tags))?))
-}
-
-pub(super) fn placed_thread(columns: PlacedThreadColumns) -> Result<(Space, ThreadRow), Error> {
-    let (
-        space,
-        id,
-        settings,
-        status,
-        head,
-        woken,
-        handled,
-        turn,
-        visible,
-        heard,
-        own,
-        calls,
-        tokens,
-        rest,
-        created,
-        updated,
-    ) = columns;
-    let columns =
-        (id, settings, status, head, woken, handled, turn, visible, heard, own, calls, tokens, rest, created, updated);
-    Ok((self::space(space)?, thread(columns)?))
 }
 
 /// `payload.text` of an event's payload column. Read here: Postgres cannot take a NUL out of JSON.
@@ -232,34 +236,12 @@ fn payload_text(payload: &str) -> Result<String, Error> {
     Ok(text.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default())
 }
 
-pub(super) fn entry(columns: EntryColumns) -> Result<Entry, Error> {
-    let (key, content, related_keys, owner, updated) = columns;
-    let related_keys = parse(&related_keys)?;
-    Ok(Entry { key, content, related_keys, owner, updated: Timestamp::from_micros(updated) })
-}
-
-pub(super) fn submodule(columns: SubmoduleColumns) -> Result<SubmoduleRow, Error> {
-    let (name, prompt, updated) = columns;
-    let name = Name::parse(&name).map_err(unreadable)?;
-    Ok(SubmoduleRow { name, prompt, updated: Timestamp::from_micros(updated) })
-}
-
-pub(super) fn contact((name, target, description): ContactColumns) -> Result<ContactRow, Error> {
-    let name = Name::parse(&name).map_err(unreadable)?;
-    Ok(ContactRow { name, target: thread_id(target)?, description })
-}
-
 pub(super) fn wait((space, target, thread): (String, String, String)) -> Result<Wait, Error> {
     Ok(Wait { space: self::space(space)?, target: thread_id(target)?, thread: thread_id(thread)? })
 }
 
 pub(super) fn two_threads((one, other): (String, String)) -> Result<(ThreadId, ThreadId), Error> {
     Ok((thread_id(one)?, thread_id(other)?))
-}
-
-pub(super) fn timer((space, thread, name, due, note, root): TimerColumns) -> Result<TimerRow, Error> {
-    let (space, thread) = (self::space(space)?, thread_id(thread)?);
-    Ok(TimerRow { space, thread, name, due: Timestamp::from_micros(due), note, root })
 }
 
 pub(super) fn spent((calls, tokens, threads): SpentColumns) -> Result<Spent, Error> {

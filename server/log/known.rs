@@ -1,5 +1,5 @@
 //! Cache of what the one connection that writes wrote last: where the logs end, the rows of the threads that something was
-//! appended to lately, and what of it a model may see; and the voices that were asked for. On SQLite nobody else writes, so none
+//! appended to lately, and what of it a model may see; and the rows of projections that were asked for by space. On SQLite nobody else writes, so none
 //! of it need be read again. On Postgres others do: there it is asked whether the log, or the thread, still ends where it did.
 //! What is not here is in the database.
 
@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::append::{Plan, Position};
 use super::query::{Order, Query};
-use super::store::{Shown, SubmoduleRow, ThreadRow};
+use super::store::{Shown, ThreadRow};
+use super::table::{Cell, Row, Table};
 use crate::event::envelope::{Event, Visibility};
 use crate::words::id::{Seq, Space, ThreadId};
 
-/// Most heads, and most spaces whose voices are kept: more, and they are begun anew.
+/// Most heads, and most spaces whose rows of a table are kept: more, and they are begun anew.
 const SPACES: usize = 256;
 /// Most threads of a generation.
 const THREADS: usize = 512;
@@ -45,8 +46,9 @@ struct Rows {
     young: Generation,
     /// Those before them; when the young ones are too many, they become the old ones, and these are forgotten.
     old: Generation,
-    voices: HashMap<Space, Vec<SubmoduleRow>>,
-    /// How often voices changed.
+    /// All rows of a space, by the table's name and the space's.
+    tables: HashMap<&'static str, HashMap<String, Arc<[Row]>>>,
+    /// How often rows of projections changed.
     changes: u64,
 }
 
@@ -127,20 +129,22 @@ impl Known {
         Some((found.into_iter().map(|shown| shown.event.clone()).collect(), head))
     }
 
-    /// A space's voices, or else how often voices have changed until now.
-    pub fn voices(&self, space: &Space) -> Result<Vec<SubmoduleRow>, u64> {
+    /// All rows that a table has of a space, or else how often rows have changed until now.
+    pub fn rows(&self, table: &Table, space: &Space) -> Result<Arc<[Row]>, u64> {
         let known = self.lock();
-        known.voices.get(space).cloned().ok_or(known.changes)
+        let rows = known.tables.get(table.name).and_then(|spaces| spaces.get(space.as_str()));
+        rows.cloned().ok_or(known.changes)
     }
 
-    /// Keeps a space's voices as they were read, unless any have changed since `changes` was said.
-    pub fn keep_voices(&self, space: &Space, changes: u64, voices: &[SubmoduleRow]) {
+    /// Keeps all rows that a table has of a space as they were read, unless any have changed since `changes` was said.
+    pub fn keep_rows(&self, table: &Table, space: &Space, changes: u64, rows: &Arc<[Row]>) {
         let mut known = self.lock();
         if known.changes == changes {
-            if known.voices.len() >= SPACES {
-                known.voices.clear();
+            let spaces = known.tables.entry(table.name).or_default();
+            if spaces.len() >= SPACES {
+                spaces.clear();
             }
-            known.voices.insert(space.clone(), voices.to_vec());
+            spaces.insert(space.to_string(), rows.clone());
         }
     }
 
@@ -156,8 +160,10 @@ impl Known {
                 None => known.begin_age(space, *position),
             }
         }
-        for (space, _) in plan.rows.submodules.keys() {
-            known.voices.remove(space);
+        for (table, key) in plan.rows.single.keys() {
+            if let (Some(spaces), Some(Cell::Text(space))) = (known.tables.get_mut(table.name), key.first()) {
+                spaces.remove(space);
+            }
             known.changes += 1;
         }
         let mut events: HashMap<(&Space, &ThreadId), Vec<&Arc<Shown>>> = HashMap::new();

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::append::{Position, Writer, json};
+use super::append::{Position, Writer};
 use super::batch::Batch;
 use super::catch_up;
 use super::feed::Feed;
@@ -21,7 +21,8 @@ use super::index::Index;
 use super::known::Known;
 use super::query::Query;
 use super::sql::{self, stored};
-use super::store::{Blob, Checked, Error, Fence, Leased, Options, Project, SubmoduleRow, ThreadRow};
+use super::store::{Blob, Checked, Error, Fence, Leased, Options, Project, ThreadRow};
+use super::table::{Row, Table};
 use crate::event::envelope::Event;
 use crate::tasks::share::Places;
 use crate::words::id::{Seq, Space, ThreadId};
@@ -74,14 +75,8 @@ impl Sizes {
 
 /// See `sql::store!`.
 const MERGES_RUNS: bool = false;
-/// See `sql::store!`.
-const ENTRIES_WITH: &str =
-    concat!("select ", sql::entry_columns!(), " from entries e where e.words @@ $1::tsquery and e.space = $2 limit $3");
 /// More events than these with a word make it a common one.
 const RARE: i64 = 1000;
-/// The tables that are missing, if any. No lock is waited for.
-const MISSING: &str = "select string_agg(name, ', ') from unnest('{log, spaces, events, threads, mailboxes, submodules, entries, \
-     contacts, timers, roots, blobs, leases, marks, event_words, indexed}'::text[]) name where to_regclass(name) is null";
 /// See `rebuild!`.
 const HEADS: &str = "select space, head, ts from spaces";
 
@@ -104,28 +99,13 @@ pub(super) struct Postgres {
     project: Project,
     known: Known,
     threads: Batch<(Space, ThreadId), Option<ThreadRow>>,
-    voices: Batch<Space, Vec<SubmoduleRow>>,
+    rows: Batch<(&'static Table, Space), Arc<[Row]>>,
     // A plain mutex: held to stop the tasks, never across an await.
     watch: Mutex<JoinSet<()>>,
 }
 
 fn migrations() -> Migrator {
-    sql::migrations(&[
-        ("first light", include_str!("../../migrations/postgres/0001_first_light.sql")),
-        ("search at once", include_str!("../../migrations/postgres/0002_search_at_once.sql")),
-        ("threads are processes", include_str!("../../migrations/postgres/0003_threads_are_processes.sql")),
-        ("fewer pages a commit", include_str!("../../migrations/postgres/0004_fewer_pages_a_commit.sql")),
-        ("an index of its own", include_str!("../../migrations/postgres/0005_an_index_of_its_own.sql")),
-        ("who waits for whom", include_str!("../../migrations/postgres/0006_who_waits_for_whom.sql")),
-        ("events by id first", include_str!("../../migrations/postgres/0007_events_by_id_first.sql")),
-        (
-            "a probe as large as a message",
-            include_str!("../../migrations/postgres/0008_a_probe_as_large_as_a_message.sql"),
-        ),
-        ("who draws on what", include_str!("../../migrations/postgres/0009_who_draws_on_what.sql")),
-        ("no space slows another", include_str!("../../migrations/postgres/0010_no_space_slows_another.sql")),
-        ("fewer trips", include_str!("../../migrations/postgres/0011_fewer_trips.sql")),
-    ])
+    sql::migrations(|migration| migration.postgres)
 }
 
 /// Every statement and every lock has its limit. And every plan is the one that its statement was written for: joins go row by row
@@ -311,7 +291,7 @@ impl Postgres {
         let tables = Tables::new(options.clone(), life.clone());
         let index = Index::start(tables, supervisor);
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
-        let (threads, voices, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));
+        let (threads, rows, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));
         // One of each kind, before others take what there is.
         let (first, pools) = ((pool.clone(), own.clone(), blobs.clone()), life.pools.clone());
         watch.lock().unwrap_or_else(PoisonError::into_inner).spawn(async move {
@@ -333,7 +313,7 @@ impl Postgres {
             project,
             known,
             threads,
-            voices,
+            rows,
             watch,
         })
     }
@@ -510,7 +490,7 @@ impl Postgres {
             reader.done();
             let mut found: HashMap<(String, String), Result<ThreadRow, Error>> = HashMap::new();
             for row in rows? {
-                let key = (row.0.clone(), row.1.clone());
+                let key = (row.space.clone(), row.thread.clone());
                 let row = sql::placed_thread(row);
                 row.iter().for_each(|(space, row)| self.known.met_thread(space, row));
                 found.insert(key, row.map(|(_, row)| row));
@@ -534,20 +514,25 @@ impl Postgres {
         Ok(row.filter(|row| row.head == head).map(|_| events))
     }
 
-    async fn known_submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Error> {
-        let read = async |keys: Vec<Space>| {
-            let names: BTreeSet<&str> = keys.iter().map(Space::as_str).collect();
-            let text = "select space, name, prompt, updated from submodules where space = any($1) order by space, name";
-            let query = sqlx::query_as(text).bind(Vec::from_iter(names));
-            let rows: Vec<(String, String, String, i64)> = sql::read!(self, None, query, fetch_all)?;
-            let mut voices: HashMap<String, Vec<sql::SubmoduleColumns>> = HashMap::new();
-            for (space, name, prompt, updated) in rows {
-                voices.entry(space).or_default().push((name, prompt, updated));
+    async fn known_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, Error> {
+        let read = async |keys: Vec<(&'static Table, Space)>| {
+            let mut found: HashMap<(&str, String), Vec<Row>> = HashMap::new();
+            let tables: BTreeSet<&'static Table> = keys.iter().map(|(table, _)| *table).collect();
+            for table in tables {
+                let its = keys.iter().filter(|(of, _)| *of == table);
+                let spaces: BTreeSet<&str> = its.map(|(_, space)| space.as_str()).collect();
+                let (columns, order) = (table.list(""), table.key_list());
+                let text = format!("select {columns} from {} where space = any($1) order by {order}", table.name);
+                let query = sqlx::query(sqlx::AssertSqlSafe(text)).bind(Vec::from_iter(spaces));
+                let rows = sql::read!(self, None, query, fetch_all)?;
+                for row in read_rows(&rows, &table.columns().collect::<Vec<_>>())? {
+                    found.entry((table.name, row.text("space")?.to_owned())).or_default().push(row);
+                }
             }
-            let of = |space: &Space| voices.get(space.as_str()).cloned().unwrap_or_default();
-            Ok(keys.iter().map(|space| of(space).into_iter().map(sql::submodule).collect()).collect())
+            let of = |(table, space): &(&'static Table, Space)| found.get(&(table.name, space.to_string())).cloned();
+            Ok(keys.iter().map(|key| Ok(of(key).unwrap_or_default().into())).collect())
         };
-        self.voices.load(space.clone(), read).await
+        self.rows.load((table, space.clone()), read).await
     }
 
     fn renewed(&self) {
@@ -564,6 +549,20 @@ impl Postgres {
     }
 }
 
+/// Finds the rows of a space that have words, if a table is searched by words.
+fn with_words(table: &Table) -> Option<String> {
+    table.words.as_ref()?;
+    let (columns, rows) = (table.list("e."), table.name);
+    Some(format!("select {columns} from {rows} e where e.words @@ $1::tsquery and e.space = $2 limit $3"))
+}
+
+/// The tables that are missing, if any. No lock is waited for.
+fn missing() -> String {
+    let tables: Vec<&str> = sql::tables().chain(["leases"]).collect();
+    let tables = tables.join(", ");
+    format!("select string_agg(name, ', ') from unnest('{{{tables}}}'::text[]) name where to_regclass(name) is null")
+}
+
 sql::store!(Postgres, sqlx::Postgres);
 sql::renew_epoch!(PgConnection);
 super::rebuild::rebuild!(Postgres, PgConnection);
@@ -576,7 +575,7 @@ fn micros(ttl: Duration) -> i64 {
 async fn read_threads(
     connection: &mut PgConnection,
     ids: &[(Space, ThreadId)],
-) -> Result<Vec<sql::PlacedThreadColumns>, Error> {
+) -> Result<Vec<sql::ThreadColumns>, Error> {
     let spaces: Vec<&str> = ids.iter().map(|(space, _)| space.as_str()).collect();
     let threads: Vec<&str> = ids.iter().map(|(_, thread)| thread.as_str()).collect();
     let text = concat!(

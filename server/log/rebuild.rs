@@ -5,10 +5,12 @@ use std::fmt::Display;
 
 use super::append::Position;
 use super::marks;
+use super::projections;
 use super::rows::Rows;
 use super::store::{Project, Rebuilt};
+use super::table::{Key, Row};
 use crate::event::envelope::Event;
-use crate::words::id::{Name, Seq, Space, ThreadId};
+use crate::words::id::{Seq, Space};
 
 /// Events read at a time.
 pub(super) const PAGE: i64 = 1000;
@@ -46,14 +48,12 @@ impl Derived {
         differ(&mut differences, "spaces", &self.heads, &log.heads, |space| space.to_string());
         let pair = |(space, id): &(Space, _)| format!("{space}/{id}");
         differ(&mut differences, "threads", &self.rows.threads, &log.rows.threads, pair);
-        let pair = |(space, name): &(Space, _)| format!("{space}/{name}");
-        differ(&mut differences, "submodules", &there(self.rows.submodules), &there(log.rows.submodules), pair);
-        let pair = |(space, key): &(Space, String)| format!("{space}/{key}");
-        differ(&mut differences, "entries", &there(self.rows.entries), &there(log.rows.entries), pair);
-        let triple = |(space, thread, name): &(Space, ThreadId, Name)| format!("{space}/{thread}/{name}");
-        differ(&mut differences, "contacts", &there(self.rows.contacts), &there(log.rows.contacts), triple);
-        let triple = |(space, thread, name): &(Space, ThreadId, String)| format!("{space}/{thread}/{name}");
-        differ(&mut differences, "timers", &there(self.rows.timers), &there(log.rows.timers), triple);
+        for projection in projections::ALL {
+            let is_its = |key: &Key| key.0 == projection.table;
+            let name = |(_, cells): &Key| cells.iter().map(ToString::to_string).collect::<Vec<_>>().join("/");
+            let (tables, log) = (there(&self.rows.single, is_its), there(&log.rows.single, is_its));
+            differ(&mut differences, projection.table.name, &tables, &log, name);
+        }
         let root = |(space, root): &(Space, Seq)| format!("{space}/{root}");
         differ(&mut differences, "roots", &self.rows.roots, &log.rows.roots, root);
         for (table, rows, expected) in [("mailboxes", self.mail, log.mail), ("marks", self.marks, log.marks)] {
@@ -65,8 +65,9 @@ impl Derived {
     }
 }
 
-fn there<K: Ord, V>(rows: BTreeMap<K, Option<V>>) -> BTreeMap<K, V> {
-    rows.into_iter().filter_map(|(key, row)| Some((key, row?))).collect()
+fn there(rows: &BTreeMap<Key, Option<Row>>, is_its: impl Fn(&Key) -> bool) -> BTreeMap<Key, Row> {
+    let its = rows.iter().filter(|(key, _)| is_its(key));
+    its.filter_map(|(key, row)| Some((key.clone(), row.clone()?))).collect()
 }
 
 fn differ<K: Ord, V: PartialEq, N: Display>(
@@ -89,7 +90,7 @@ fn differ<K: Ord, V: PartialEq, N: Display>(
     }
 }
 
-/// Stamps, for a connection (that has `put`, `put_rest`, `put_index`, `clear`, and `HEADS`, which selects where the logs of the
+/// Stamps, for a connection (that has `select_rows`, `put`, `put_rest`, `put_index`, `clear`, and `HEADS`, which selects where the logs of the
 /// spaces that have rows end): `read_events`, `remake`, and the store's `rebuild_rows`, which needs `alone` (a
 /// connection inside a transaction that sees one state, and, to change it, shares it with nobody).
 macro_rules! rebuild {
@@ -194,48 +195,17 @@ macro_rules! rebuild {
                 derived.heads.insert(sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) });
             }
             let text = concat!("select space, ", sql::thread_columns!(), " from threads");
-            let rows: Vec<sql::PlacedThreadColumns> =
+            let rows: Vec<sql::ThreadColumns> =
                 sqlx::query_as(text).fetch_all(&mut *connection).await.map_err(sql::error)?;
             for row in rows {
                 let (space, row) = sql::placed_thread(row)?;
                 derived.rows.threads.insert((space, row.thread.clone()), row);
             }
-            let rows: Vec<(String, String, String, i64)> =
-                sqlx::query_as("select space, name, prompt, updated from submodules")
-                    .fetch_all(&mut *connection)
-                    .await
-                    .map_err(sql::error)?;
-            for (space, name, prompt, updated) in rows {
-                let row = sql::submodule((name, prompt, updated))?;
-                derived.rows.submodules.insert((sql::space(space)?, row.name.clone()), Some(row));
-            }
-            let rows: Vec<(String, String, String, String, String, i64)> =
-                sqlx::query_as("select space, key, content, related_keys, owner, updated from entries")
-                    .fetch_all(&mut *connection)
-                    .await
-                    .map_err(sql::error)?;
-            for (space, key, content, related_keys, owner, updated) in rows {
-                let row = sql::entry((key, content, related_keys, owner, updated))?;
-                derived.rows.entries.insert((sql::space(space)?, row.key.clone()), Some(row));
-            }
-            let rows: Vec<(String, String, String, String, String)> =
-                sqlx::query_as("select space, thread, name, target, description from contacts")
-                    .fetch_all(&mut *connection)
-                    .await
-                    .map_err(sql::error)?;
-            for (space, thread, name, target, description) in rows {
-                let row = sql::contact((name, target, description))?;
-                let key = (sql::space(space)?, sql::thread_id(thread)?, row.name.clone());
-                derived.rows.contacts.insert(key, Some(row));
-            }
-            let rows: Vec<sql::TimerColumns> =
-                sqlx::query_as("select space, thread, name, due, note, root from timers")
-                    .fetch_all(&mut *connection)
-                    .await
-                    .map_err(sql::error)?;
-            for row in rows {
-                let row = sql::timer(row)?;
-                derived.rows.timers.insert((row.space.clone(), row.thread.clone(), row.name.clone()), Some(row));
+            for projection in super::projections::ALL {
+                let all = super::select::Select::of_all_spaces(projection.table);
+                let rows = select_rows(connection, &all).await?;
+                let rows = rows.into_iter().map(|row| (projection.table.key_of(&row), Some(row)));
+                derived.rows.single.extend(rows);
             }
             let rows: Vec<(String, i64, i64, i64, i64)> =
                 sqlx::query_as("select space, root, calls, tokens, threads from roots")

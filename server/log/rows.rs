@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::change::{Change, Spent, ThreadChange};
-use super::standing::{ContactRow, Standing, TimerRow};
-use super::store::{Entry, Project, Status, SubmoduleRow, ThreadRow, Unread};
+use super::change::{Spent, ThreadChange};
+use super::projections::{self, Change};
+use super::standing::Standing;
+use super::store::{Project, Status, ThreadRow, Unread};
+use super::table::{Key, Row};
 use crate::event::envelope::Event;
-use crate::words::id::{Name, Seq, Space, ThreadId};
+use crate::event::fact::Fact;
+use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
 /// Rows as they are to be; `None`: the row is to go.
@@ -16,30 +19,13 @@ use crate::words::time::Timestamp;
 pub struct Rows {
     /// Threads.
     pub threads: BTreeMap<(Space, ThreadId), ThreadRow>,
-    /// Submodules.
-    pub submodules: BTreeMap<(Space, Name), Option<SubmoduleRow>>,
-    /// State entries.
-    pub entries: BTreeMap<(Space, String), Option<Entry>>,
-    /// Contacts, by space, thread and name.
-    pub contacts: BTreeMap<(Space, ThreadId, Name), Option<ContactRow>>,
-    /// Timers, by space, thread and name.
-    pub timers: BTreeMap<(Space, ThreadId, String), Option<TimerRow>>,
+    /// Rows of projections, which are written one by one.
+    pub single: BTreeMap<Key, Option<Row>>,
     /// What is used up, by space and root; by `SPACE` what the whole space has used. What these events add to it: it need not
     /// be read to be written.
     pub roots: BTreeMap<(Space, Seq), Spent>,
     /// Changes that cannot be read and were not followed by one that can.
     pub unreadable: Vec<Unread>,
-}
-
-/// A log may have been written by a server that took NUL; the columns of a row cannot hold it everywhere.
-fn clean(text: String) -> String {
-    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
-}
-
-fn copy<K: Ord, V: Clone>(to: &mut BTreeMap<K, V>, from: &BTreeMap<K, V>, key: K) {
-    if let Some(row) = from.get(&key) {
-        to.insert(key, row.clone());
-    }
 }
 
 /// In the place of a root: no event has these seqs. What a space has used and how many threads have begun in it; how many have ended.
@@ -50,69 +36,55 @@ const ONE: Spent = Spent { calls: 0, tokens: 0, threads: 1 };
 impl Rows {
     /// The rows after one more event.
     pub fn apply(&mut self, space: &Space, event: &Event, project: Project) {
-        let (thread, other) = project(event);
+        let fact = event.fact();
+        let mut thread = project(event, &fact);
+        let (spent, mut unreadable) = (thread.spent.take(), thread.unreadable);
         self.apply_to_thread(space, event, thread);
-        if let Some(change) = &other {
-            self.supersede(space, &event.thread, change);
+        if let Some((root, spent)) = spent {
+            let all = Spent { threads: 0, ..spent };
+            self.add(space, SPACE, all);
+            root.into_iter().for_each(|root| self.add(space, root, spent));
         }
-        match other {
-            Some(Change::Unreadable { kind, key }) => {
-                self.unreadable.push(Unread {
-                    space: space.clone(),
-                    thread: event.thread.clone(),
-                    seq: event.seq,
-                    kind,
-                    key,
-                });
-            }
-            Some(Change::Submodule { name, prompt }) => {
-                let row =
-                    prompt.map(clean).map(|prompt| SubmoduleRow { name: name.clone(), prompt, updated: event.ts });
-                self.submodules.insert((space.clone(), name), row);
-            }
-            Some(Change::Entry { key, value }) => {
-                let key = clean(key);
-                let row = value.map(|(content, related_keys, owner)| Entry {
-                    key: key.clone(),
-                    content: clean(content),
-                    related_keys: related_keys.into_iter().map(clean).collect(),
-                    owner: clean(owner),
-                    updated: event.ts,
-                });
-                self.entries.insert((space.clone(), key), row);
-            }
-            Some(Change::Contact { name, value }) => {
-                let row = value.map(|(target, description)| ContactRow {
-                    name: name.clone(),
-                    target,
-                    description: clean(description),
-                });
-                self.contacts.insert((space.clone(), event.thread.clone(), name), row);
-            }
-            Some(Change::Timer { name, value }) => {
-                let name = clean(name);
-                let (space, thread) = (space.clone(), event.thread.clone());
-                let row = value.map(|(due, note, root)| TimerRow {
-                    space: space.clone(),
-                    thread: thread.clone(),
-                    name: name.clone(),
-                    due,
-                    note: clean(note),
-                    root,
-                });
-                self.timers.insert((space, thread, name), row);
-            }
-            Some(Change::Spent { root, spent }) => {
-                let all = Spent { threads: 0, ..spent };
-                let sums = [(Some(SPACE), all), (root, spent)].into_iter();
-                for (root, spent) in sums.filter_map(|(root, spent)| Some((root?, spent))) {
-                    if spent != Spent::default() {
-                        self.add(space, root, spent);
-                    }
+        for projection in projections::ALL {
+            let (key, row) = match (projection.fold)(space, event, &fact) {
+                None => continue,
+                Some(Change::Unreadable) => {
+                    unreadable = true;
+                    continue;
                 }
-            }
-            None => {}
+                Some(Change::Put(row)) => {
+                    let row = row.clean();
+                    (projection.table.key_of(&row), Some(row))
+                }
+                Some(Change::Remove(key)) => (projection.table.key_of(&key.clean()), None),
+            };
+            // What could not be read before does not matter any more.
+            self.unreadable.retain(|it| changed(it) != Some(key.clone()));
+            self.single.insert(key, row);
         }
+        if let (true, Fact::Set(set)) = (unreadable, &fact) {
+            let (kind, key) = (set.change.kind().as_str().to_owned(), set.key.to_owned());
+            let (space, thread) = (space.clone(), event.thread.clone());
+            let unread = Unread { space, thread, seq: event.seq, kind, key };
+            self.unreadable.retain(|it| !is_about_the_same(it, &unread));
+            self.unreadable.push(unread);
+        }
+    }
+}
+
+/// The row that a change would have changed, if it has one of its own.
+fn changed(unread: &Unread) -> Option<Key> {
+    let projection = projections::of_kind(&unread.kind)?;
+    Some(projection.table.changed(&unread.space, &unread.thread, &unread.key))
+}
+
+fn is_about_the_same(one: &Unread, other: &Unread) -> bool {
+    match (changed(one), changed(other)) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => {
+            one.space == other.space && one.thread == other.thread && one.kind == other.kind && one.key == other.key
+        }
+        _ => false,
     }
 }
 
@@ -135,6 +107,9 @@ impl Rows {
     }
 
     fn add(&mut self, space: &Space, root: Seq, spent: Spent) {
+        if spent == Spent::default() {
+            return;
+        }
         let sum = self.roots.entry((space.clone(), root)).or_default();
         *sum = sum.with(spent, u64::saturating_add);
     }
@@ -149,40 +124,18 @@ impl Rows {
         self.roots.get(&(space.clone(), ENDED)).map_or(0, |spent| spent.threads)
     }
 
-    /// What could not be read before does not matter any more.
-    fn supersede(&mut self, space: &Space, thread: &ThreadId, change: &Change) {
-        let (kind, key, of_thread) = match change {
-            Change::Submodule { name, .. } => ("submodule", name.as_str(), false),
-            Change::Entry { key, .. } => ("entry", key.as_str(), false),
-            Change::Contact { name, .. } => ("contact", name.as_str(), true),
-            Change::Timer { name, .. } => ("timer", name.as_str(), true),
-            Change::Unreadable { kind, key } => {
-                (kind.as_str(), key.as_str(), !matches!(kind.as_str(), "submodule" | "entry"))
-            }
-            // A sum: it has no form that could be unknown.
-            Change::Spent { .. } => return,
-        };
-        self.unreadable
-            .retain(|it| it.space != *space || it.kind != kind || it.key != key || (of_thread && it.thread != *thread));
-    }
-
     /// Where the last change cannot be read, the row is what it is there.
     pub fn keep(&mut self, there: &Self) {
-        for Unread { space, thread, kind, key, .. } in &self.unreadable {
-            let (space, thread) = (space.clone(), thread.clone());
-            match (kind.as_str(), Name::parse(key)) {
-                ("submodule", Ok(name)) => copy(&mut self.submodules, &there.submodules, (space, name)),
-                ("contact", Ok(name)) => copy(&mut self.contacts, &there.contacts, (space, thread, name)),
-                ("entry", _) => copy(&mut self.entries, &there.entries, (space, key.clone())),
-                ("timer", _) => copy(&mut self.timers, &there.timers, (space, thread, key.clone())),
-                _ => {}
+        for key in self.unreadable.iter().filter_map(changed) {
+            if let Some(row) = there.single.get(&key) {
+                self.single.insert(key, row.clone());
             }
         }
     }
 
     /// Whether there are rows that are written one by one.
     pub fn has_single(&self) -> bool {
-        !(self.submodules.is_empty() && self.entries.is_empty() && self.contacts.is_empty() && self.timers.is_empty())
+        !self.single.is_empty()
     }
 }
 

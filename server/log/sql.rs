@@ -6,6 +6,7 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 
 use super::query::Query;
 use super::store::Error;
+use super::{migrations, projections};
 use crate::words::id::Seq;
 use crate::words::text::sha256;
 
@@ -14,14 +15,30 @@ pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_sec
 
 pub(super) use super::columns::*;
 pub(super) use advice::{missing, words};
+pub(super) use epoch::renew_epoch;
 pub(super) use pages::pages;
+pub(super) use rows::rows;
 pub(super) use stamp::store;
-pub(super) use writes::{put_own, put_submodule, read_asked, renew_epoch};
 
 mod advice;
+mod epoch;
 mod pages;
+mod rows;
 mod stamp;
-mod writes;
+
+/// The tables of both databases that are no projections with a file of their own.
+const KERNEL: [&str; 10] =
+    ["log", "spaces", "events", "threads", "mailboxes", "roots", "blobs", "marks", "event_words", "indexed"];
+
+/// The tables of both databases.
+pub(super) fn tables() -> impl Iterator<Item = &'static str> {
+    KERNEL.into_iter().chain(projected())
+}
+
+/// Those of the projections.
+pub(super) fn projected() -> impl Iterator<Item = &'static str> {
+    projections::ALL.into_iter().map(|projection| projection.table.name)
+}
 
 /// How many threads of a space have begun and not ended.
 pub(super) const THREADS: &str = "select coalesce((select threads from roots where space = $1 and root = 0), 0) \
@@ -129,12 +146,15 @@ pub(super) fn no_answer() -> Error {
     Error::Unavailable("the database does not answer".into())
 }
 
-/// The migrations of a database, in order: name and text.
-pub(super) fn migrations(texts: &[(&'static str, &'static str)]) -> Migrator {
-    let migration = |(number, (name, text)): (i64, &(&'static str, &'static str))| {
-        Migration::new(number, (*name).into(), MigrationType::Simple, text.into_sql_str(), false)
+/// The migrations of a database, in order, of the kernel and of projections.
+pub(super) fn migrations(text: fn(&migrations::Migration) -> &'static str) -> Migrator {
+    let projected = projections::ALL.into_iter().flat_map(|projection| projection.migrations);
+    let mut all: Vec<&migrations::Migration> = migrations::KERNEL.iter().chain(projected).collect();
+    all.sort_by_key(|migration| migration.number());
+    let made = |it: &migrations::Migration| {
+        Migration::new(it.number(), it.name().into(), MigrationType::Simple, text(it).into_sql_str(), false)
     };
-    Migrator::with_migrations((1..).zip(texts).map(migration).collect())
+    Migrator::with_migrations(all.into_iter().map(made).collect())
 }
 
 /// Who can act on a failed migration.

@@ -16,8 +16,10 @@ use super::index::Index;
 use super::known::Known;
 use super::leases::Leases;
 use super::query::Query;
+use super::select::Select;
 use super::sql::{self, stored};
-use super::store::{Blob, Checked, Error, Fence, Leased, Options, Project, SubmoduleRow, ThreadRow};
+use super::store::{Blob, Checked, Error, Fence, Leased, Options, Project, ThreadRow};
+use super::table::{Row, Table};
 use crate::event::envelope::Event;
 use crate::words::id::{Space, ThreadId};
 use crate::words::time::Timestamp;
@@ -46,19 +48,6 @@ const SEQ_BITS: u32 = 40;
 
 /// See `sql::store!`.
 const MERGES_RUNS: bool = true;
-/// See `sql::store!`.
-const ENTRIES_WITH: &str = concat!(
-    "select ",
-    sql::entry_columns!(),
-    " from entry_words w cross join entries e where w.entry_words match $1 and e.number = w.rowid and e.space = $2",
-    " order by w.rowid desc limit $3"
-);
-/// Nothing, or an error that names the first table that is missing.
-const MISSING: &str = "select cast(nullif(exists (select 1 from log) or exists (select 1 from spaces) \
-     or exists (select 1 from events) or exists (select 1 from threads) or exists (select 1 from mailboxes) \
-     or exists (select 1 from submodules) or exists (select 1 from entries) or exists (select 1 from contacts) \
-     or exists (select 1 from timers) or exists (select 1 from roots) or exists (select 1 from blobs) \
-     or exists (select 1 from marks) or exists (select 1 from event_words) or exists (select 1 from indexed), 1) as text)";
 /// See `rebuild!`.
 const HEADS: &str = "select s.space, e.seq, e.ts from spaces s join events e on e.space = s.space \
      where e.seq = (select max(seq) from events where space = s.space)";
@@ -236,7 +225,7 @@ impl Sqlite {
         if let Some(row) = self.known.thread(&(space.clone(), thread.clone())) {
             return Ok(Some(row));
         }
-        let text = concat!("select ", sql::thread_columns!(), " from threads where space = $1 and thread = $2");
+        let text = concat!("select space, ", sql::thread_columns!(), " from threads where space = $1 and thread = $2");
         let query = sqlx::query_as(text).bind(space.as_str()).bind(thread.as_str());
         let row: Option<sql::ThreadColumns> = sql::read!(self, Some(space), query, fetch_optional)?;
         row.map(sql::thread).transpose()
@@ -246,16 +235,16 @@ impl Sqlite {
         Ok(self.known.events(space, query).map(|(events, _)| events))
     }
 
-    async fn known_submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Error> {
-        let changes = match self.known.voices(space) {
+    async fn known_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, Error> {
+        let changes = match self.known.rows(table, space) {
             Ok(known) => return Ok(known),
             Err(changes) => changes,
         };
-        let text = "select name, prompt, updated from submodules where space = $1 order by name";
-        let rows: Vec<sql::SubmoduleColumns> =
-            sql::read!(self, Some(space), sqlx::query_as(text).bind(space.as_str()), fetch_all)?;
-        let rows = rows.into_iter().map(sql::submodule).collect::<Result<Vec<_>, _>>()?;
-        self.known.keep_voices(space, changes, &rows);
+        let select = Select::all(table, space);
+        let query = sqlx::query_with(sqlx::AssertSqlSafe(select.sql()), bound(select.arguments())?);
+        let rows = sql::read!(self, Some(space), query, fetch_all)?;
+        let rows = read_rows(&rows, &select.columns())?.into();
+        self.known.keep_rows(table, space, changes, &rows);
         Ok(rows)
     }
 
@@ -280,6 +269,22 @@ impl Sqlite {
 /// The events whose seqs are `m.seq`, in the same order.
 fn by_key(page: &mut Page, space: &Space) {
     page.push(" cross join events e on e.space = ").push_bind(space.as_str().to_owned()).push(" and e.seq = m.seq");
+}
+
+/// Finds the rows of a space that have words, newest first, if a table is searched by words.
+fn with_words(table: &Table) -> Option<String> {
+    let words = table.words.as_ref()?.table;
+    let (columns, rows) = (table.list("e."), table.name);
+    Some(format!(
+        "select {columns} from {words} w cross join {rows} e where w.{words} match $1 and e.number = w.rowid and e.space = $2 \
+         order by w.rowid desc limit $3"
+    ))
+}
+
+/// Nothing, or an error that names the first table that is missing.
+fn missing() -> String {
+    let looks: Vec<String> = sql::tables().map(|table| format!("exists (select 1 from {table})")).collect();
+    format!("select cast(nullif({}, 1) as text)", looks.join(" or "))
 }
 
 sql::store!(Sqlite, sqlx::Sqlite);

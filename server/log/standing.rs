@@ -1,5 +1,5 @@
 //! What a thread's row keeps besides counters: for whom it waits, its plan, what it no longer sees. Most threads have none of it,
-//! so it is one column, empty then. And the rows that a thread has of its own: contacts and timers.
+//! so it is one column, empty then.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,7 @@ use super::change::ThreadChange;
 use super::store::{Status, ThreadRow};
 use crate::event::gather::{Gather, Part as GatherPart};
 use crate::event::process::{Waiting, Waking, Watch};
-use crate::words::id::{Name, Seq, Space, ThreadId};
-use crate::words::time::Timestamp;
+use crate::words::id::{Seq, ThreadId};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -273,32 +272,4 @@ fn set<T: Clone>(members: &mut BTreeMap<String, T>, change: Option<&Member<T>>) 
         Some((id, None)) => drop(members.remove(id)),
         None => {}
     }
-}
-
-/// A contact: whom a thread can send to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContactRow {
-    /// What the thread calls it.
-    pub name: Name,
-    /// The thread.
-    pub target: ThreadId,
-    /// What it does, wants and offers.
-    pub description: String,
-}
-
-/// A timer that is set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TimerRow {
-    /// The space.
-    pub space: Space,
-    /// The thread that it wakes.
-    pub thread: ThreadId,
-    /// Its name in that thread.
-    pub name: String,
-    /// When.
-    pub due: Timestamp,
-    /// What for.
-    pub note: String,
-    /// The event from outside that whoever set it went back to.
-    pub root: Option<Seq>,
 }

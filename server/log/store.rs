@@ -1,6 +1,6 @@
 //! What a store promises: an append-only log for each space, gap-free and idempotent; rows derived from it; leases; blobs.
-//! The two databases stand in `store/{sqlite,postgres}.rs`. Nothing here knows what an event means: how events change
-//! rows is a function handed in when a store is opened (`Project`).
+//! The two databases stand in `sqlite.rs` and `postgres.rs`. Nothing here knows what an event means: how events change
+//! the rows of threads is a function handed in when a store is opened (`Project`), and how they change other rows is in `projections/`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,17 +11,22 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::change::{Change, Spent, ThreadChange};
+use super::change::{Spent, ThreadChange};
+pub use super::projections::entries::Entry;
+pub use super::projections::submodules::SubmoduleRow;
 use super::query::Query;
-use super::standing::{ContactRow, Standing, TimerRow};
+use super::select::Select;
+use super::standing::Standing;
+use super::table::{Row, Table};
 use super::unserved::Unserved;
 use super::{feed, postgres, sqlite};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
+use crate::event::fact::Fact;
 use crate::tasks::share::SPACE_SHARE;
 use crate::tasks::supervisor::Supervisor;
-use crate::words::id::{Name, Seq, Space, ThreadId};
+use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
 /// Why a store did not do what it was asked.
@@ -242,32 +247,6 @@ pub struct Wait {
     pub thread: ThreadId,
 }
 
-/// A submodule's row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SubmoduleRow {
-    /// Its name.
-    pub name: Name,
-    /// Its prompt.
-    pub prompt: String,
-    /// When it was last set.
-    pub updated: Timestamp,
-}
-
-/// One entry of the internal state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// Its key.
-    pub key: String,
-    /// What it says.
-    pub content: String,
-    /// Keys it is related to.
-    pub related_keys: Vec<String>,
-    /// The module that wrote it last (`decision`, `submodule:<name>`).
-    pub owner: String,
-    /// When it was last written.
-    pub updated: Timestamp,
-}
-
 /// A change in the log that this build cannot read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unread {
@@ -283,9 +262,9 @@ pub struct Unread {
     pub key: String,
 }
 
-/// How events change rows: a pure function, handed to a store when it is opened; the same one rebuilds the rows.
-/// The thread's row always takes the event's seq and time besides.
-pub type Project = fn(&Event) -> (ThreadChange, Option<Change>);
+/// How an event, which says this fact, changes its thread's row: a pure function, handed to a store when it is opened; the same one
+/// rebuilds the rows. The row always takes the event's seq and time besides.
+pub type Project = fn(&Event, &Fact<'_>) -> ThreadChange;
 
 /// Connections to Postgres that a server has at most, if nothing else is said: more do not make one Postgres faster.
 pub const CONNECTIONS: u32 = 21;
@@ -427,48 +406,28 @@ pub trait Store: Send + Sync + 'static {
     /// any, at most `limit` of one.
     async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error>;
 
-    /// A thread's contacts by name.
-    async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<ContactRow>, Error>;
-
-    /// The threads that have one of these among their contacts, each behind that one, by id; of each those behind this id, at most
-    /// `limit`.
-    async fn holders(
-        &self,
-        space: &Space,
-        of: Span<'_>,
-        after: &str,
-        limit: u32,
-    ) -> Result<Vec<(ThreadId, ThreadId)>, Error>;
-
     /// The threads that wait for one of these and nobody else, each behind that one, by id; at most `limit`.
     async fn awaiting(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, Error>;
 
     /// All threads of all spaces that wait for one thread alone, a page at a time: those after `after`, at most `limit`.
     async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, Error>;
 
-    /// The timers of these threads, by id and name.
-    async fn timers(&self, space: &Space, of: Span<'_>) -> Result<Vec<TimerRow>, Error>;
+    /// Rows of a projection's table. What the rows mean, and what is asked of them, is in `projections/`.
+    async fn select(&self, select: Select) -> Result<Vec<Row>, Error>;
 
-    /// The spaces that have timers which are due until then.
-    async fn spaces_due(&self, until: Timestamp) -> Result<Vec<Space>, Error>;
+    /// All rows that a table has of a space, by key. For what every turn asks: they come from a cache (SQLite), or are read together
+    /// with those that others ask for at the same time (Postgres).
+    async fn all_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, Error>;
 
-    /// Timers of a space that are due until then, the first ones first; at most `limit`.
-    async fn due(&self, space: &Space, until: Timestamp, limit: u32) -> Result<Vec<TimerRow>, Error>;
-
-    /// When the first timer of all spaces is due after that.
-    async fn next_due(&self, after: Timestamp) -> Result<Option<Timestamp>, Error>;
-
-    /// The space's submodules by name.
-    async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Error>;
-
-    /// One state entry.
-    async fn entry(&self, space: &Space, key: &str) -> Result<Option<Entry>, Error>;
-
-    /// State entries by key, those after `after`, at most `limit`.
-    async fn entries(&self, space: &Space, after: Option<&str>, limit: u32) -> Result<Vec<Entry>, Error>;
-
-    /// State entries that have any of the words (in key, content or related keys), best first, at most `limit`.
-    async fn search_entries(&self, space: &Space, words: &str, limit: u32) -> Result<Vec<Entry>, Error>;
+    /// At most `limit` rows of a space that have all these words (`Table::words`; as `words::asked` makes them); which of more is not said.
+    /// `Error::TooDear` where it takes longer than it may.
+    async fn rows_with(
+        &self,
+        table: &'static Table,
+        space: &Space,
+        words: &[String],
+        limit: u32,
+    ) -> Result<Vec<Row>, Error>;
 
     /// Takes the lease on a thread for `ttl`, and reads the thread under it; `None` when another holder has it.
     async fn lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, Error>;

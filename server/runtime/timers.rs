@@ -14,7 +14,7 @@ use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::process::{GATHER, WAIT};
 use crate::event::rest::{ENDING, Rest};
-use crate::log::standing::TimerRow;
+use crate::log::projections::timers::TimerRow;
 use crate::log::store::{self, Append, Appended, Store};
 use crate::log::unserved::Work;
 use crate::mind::turn::driver::OnStored;

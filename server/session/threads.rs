@@ -2,7 +2,8 @@
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::log::standing::{ContactRow, TimerRow};
+use crate::log::projections::contacts::ContactRow;
+use crate::log::projections::timers::TimerRow;
 use crate::log::store::{Placed, SubmoduleRow, ThreadRow};
 use crate::mind::submodule::Heard;
 use crate::runtime::handle::NewThread;

@@ -9,7 +9,7 @@ use super::tool::CallSite;
 use crate::event::draft::Draft;
 use crate::event::intent::Intent;
 use crate::event::process::ErrorCode;
-use crate::log::standing::ContactRow;
+use crate::log::projections::contacts::ContactRow;
 use crate::log::store::{self, Store};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Name, Space, ThreadId};

@@ -7,53 +7,37 @@ mod query;
 mod safety;
 mod search;
 mod servers;
+mod tables;
 
 use std::sync::Arc;
 
 use serde_json::json;
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::{Event, Source, Visibility, tag};
-use thinkd::log::change::{Change, Spent, ThreadChange};
+use thinkd::event::fact::Fact;
+use thinkd::log::change::{Spent, ThreadChange};
 use thinkd::log::query::{Order, Query, Show};
 use thinkd::log::store::{self, Append, Appended, Options, Placed, Store};
-use thinkd::words::id::{Name, Space, ThreadId};
+use thinkd::words::id::{Space, ThreadId};
 use uuid::Uuid;
 
 use crate::support::Medium;
 use crate::support::stored::draft;
 
-/// How these tests' events change rows: enough to see every kind of change.
-fn project(event: &Event) -> (ThreadChange, Option<Change>) {
-    let change = ThreadChange {
+/// How these tests' events change the rows of threads: enough to see every kind of change.
+fn project(event: &Event, _: &Fact<'_>) -> ThreadChange {
+    // As if each input had led to one model call.
+    let spent = Spent { calls: 1, tokens: 10, threads: 0 };
+    ThreadChange {
         woken: event.wakes().then_some(event.seq),
         handled: event.payload.get("handled").and_then(serde_json::Value::as_i64),
         visible: u64::from(event.visibility() >= Visibility::Voice),
         heard: u64::from(event.visibility() == Visibility::Heard),
         from_outside: event.is_from_outside(),
         self_messages: u32::from(event.has(tag::THOUGHT)),
+        spent: event.is_from_outside().then_some((Some(event.seq), spent)),
         ..ThreadChange::default()
-    };
-    (change, other(event))
-}
-
-fn other(event: &Event) -> Option<Change> {
-    if event.is_from_outside() {
-        // As if it had led to one model call.
-        let spent = Spent { calls: 1, tokens: 10, threads: 0 };
-        return Some(Change::Spent { root: Some(event.seq), spent });
     }
-    let key = event.payload.get("key")?.as_str()?.to_owned();
-    let change = event.payload.get("change")?;
-    if event.has("set:submodule") {
-        let prompt = change.as_str().map(str::to_owned);
-        return Some(Change::Submodule { name: Name::parse(&key).ok()?, prompt });
-    }
-    let value = change.as_object().map(|it| {
-        let related = it["related_keys"].as_array().into_iter().flatten().filter_map(|k| k.as_str());
-        let text = |name: &str| it[name].as_str().unwrap_or_default().to_owned();
-        (text("content"), related.map(str::to_owned).collect(), text("owner"))
-    });
-    Some(Change::Entry { key, value })
 }
 
 async fn open(medium: &Medium) -> Arc<dyn Store> {

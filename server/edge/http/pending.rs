@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::event::gather::Gather;
 use crate::event::process::{GATHER, WAIT, Watch};
 use crate::event::rest::ENDING;
-use crate::log::standing::TimerRow;
+use crate::log::projections::timers::TimerRow;
 use crate::words::id::ThreadId;
 
 /// A timer that is set.

@@ -5,7 +5,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::pending::{self, Gathering, OpenWatch, Timer};
-use crate::log::standing::{ContactRow, TimerRow};
+use crate::log::projections::contacts::ContactRow;
+use crate::log::projections::timers::TimerRow;
 use crate::log::store::{Status, ThreadRow};
 use crate::thread::settings::{self, Settings};
 use crate::words::id::{Seq, ThreadId};

@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
+use crate::log::projections::{submodules, timers};
 use crate::log::rows::Rows;
-use crate::words::id::{Space, ThreadId};
+use crate::log::select::Select;
+use crate::log::table::{Cell, Key, Row, Table};
+use crate::words::id::Space;
 use crate::words::time::Timestamp;
 
 /// What is to be read: nothing, nearly always. Threads' rows are read anyway.
 #[derive(Debug, Default)]
 pub(in crate::log) struct Asked {
-    /// The timers of these spaces that are due until then.
-    pub timers: BTreeMap<Space, Timestamp>,
-    /// The submodules of these spaces.
-    pub submodules: BTreeSet<Space>,
+    /// Rows of projections.
+    pub rows: Vec<Select>,
     /// How many threads these spaces have.
     pub threads: BTreeSet<Space>,
 }
@@ -23,10 +24,8 @@ pub(in crate::log) struct Asked {
 /// What was read.
 #[derive(Debug, Default)]
 pub(in crate::log) struct Before {
-    /// By space, thread and name: when each is due.
-    pub timers: BTreeMap<(Space, ThreadId, String), Timestamp>,
-    /// Their names, by space.
-    pub submodules: BTreeMap<Space, BTreeSet<String>>,
+    /// Rows of projections.
+    pub rows: BTreeMap<Key, Row>,
     /// How many threads have not ended, by space.
     pub threads: BTreeMap<Space, u64>,
 }
@@ -34,15 +33,17 @@ pub(in crate::log) struct Before {
 impl Asked {
     pub(super) fn of<'a>(drafts: impl Iterator<Item = (&'a Space, &'a Draft)>) -> Self {
         let mut asked = Self::default();
+        let mut due: BTreeMap<&Space, Timestamp> = BTreeMap::new();
+        let mut with_submodules = BTreeSet::new();
         let conditions = drafts.flat_map(|(space, draft)| draft.conditions.iter().map(move |it| (space, it)));
         for (space, condition) in conditions {
             match condition {
-                Condition::TimerStands { due, .. } => {
-                    let last = asked.timers.entry(space.clone()).or_insert(*due);
-                    *last = (*last).max(*due);
+                Condition::TimerStands { due: when, .. } => {
+                    let last = due.entry(space).or_insert(*when);
+                    *last = (*last).max(*when);
                 }
                 Condition::NewSubmodule { .. } | Condition::HasSubmodule(_) => {
-                    asked.submodules.insert(space.clone());
+                    with_submodules.insert(space);
                 }
                 Condition::FewerThreads(_) => {
                     asked.threads.insert(space.clone());
@@ -51,11 +52,38 @@ impl Asked {
                 }
             }
         }
+        let due = due.into_iter().map(|(space, due)| timers::due_until(space, due));
+        asked.rows = due.chain(with_submodules.into_iter().map(submodules::all)).collect();
         asked
     }
 
     pub fn is_empty(&self) -> bool {
-        self.timers.is_empty() && self.submodules.is_empty() && self.threads.is_empty()
+        self.rows.is_empty() && self.threads.is_empty()
+    }
+}
+
+/// Rows of projections as the transaction has made them so far.
+#[derive(Clone, Copy)]
+pub(in crate::log) struct Seen<'a> {
+    before: &'a BTreeMap<Key, Row>,
+    now: &'a BTreeMap<Key, Option<Row>>,
+}
+
+impl<'a> Seen<'a> {
+    /// A row, if it is there.
+    pub fn row(self, key: &Key) -> Option<&'a Row> {
+        match self.now.get(key) {
+            Some(row) => row.as_ref(),
+            None => self.before.get(key),
+        }
+    }
+
+    /// The rows of a space.
+    pub fn rows(self, table: &'static Table, space: &Space) -> impl Iterator<Item = &'a Row> {
+        let space = Some(Cell::from(space));
+        let keys: BTreeSet<&Key> = self.before.keys().chain(self.now.keys()).collect();
+        let of_space = move |key: &&Key| key.0 == table && key.1.first() == space.as_ref();
+        keys.into_iter().filter(of_space).filter_map(move |key| self.row(key))
     }
 }
 
@@ -66,6 +94,7 @@ impl Before {
     }
 
     fn is_met(&self, rows: &Rows, space: &Space, draft: &Draft, condition: &Condition) -> bool {
+        let seen = Seen { before: &self.rows, now: &rows.single };
         let row = || rows.threads.get(&(space.clone(), draft.thread.clone()));
         match condition {
             Condition::NewThread => row().is_none(),
@@ -76,30 +105,12 @@ impl Before {
                 let before = self.threads.get(space).copied().unwrap_or_default();
                 row().is_some() || before + rows.begun(space) < *most + rows.ended(space)
             }
-            Condition::TimerStands { name, due } => {
-                let key = (space.clone(), draft.thread.clone(), name.clone());
-                let now = match rows.timers.get(&key) {
-                    Some(row) => row.as_ref().map(|row| row.due),
-                    None => self.timers.get(&key).copied(),
-                };
-                now == Some(*due)
-            }
+            Condition::TimerStands { name, due } => timers::stands(seen, space, &draft.thread, name, *due),
             Condition::NewSubmodule { name, most } => {
-                let names = self.submodules(rows, space);
+                let names = submodules::names(seen, space);
                 !names.contains(name.as_str()) && names.len() < *most
             }
-            Condition::HasSubmodule(name) => self.submodules(rows, space).contains(name.as_str()),
+            Condition::HasSubmodule(name) => submodules::names(seen, space).contains(name.as_str()),
         }
-    }
-
-    fn submodules<'a>(&'a self, rows: &'a Rows, space: &Space) -> BTreeSet<&'a str> {
-        let mut names: BTreeSet<&str> = self.submodules.get(space).into_iter().flatten().map(String::as_str).collect();
-        for ((_, name), row) in rows.submodules.iter().filter(|((of, _), _)| of == space) {
-            match row {
-                Some(_) => names.insert(name.as_str()),
-                None => names.remove(name.as_str()),
-            };
-        }
-        names
     }
 }

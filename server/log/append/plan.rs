@@ -163,7 +163,7 @@ impl Plan {
         })
     }
 
-    /// The rows of all that has bulk: everything but submodules and entries.
+    /// The rows of all that has bulk: everything but the rows of projections.
     pub fn writes(&self) -> Result<Writes<'_>, Error> {
         let mut writes = Writes {
             heads: self.heads.iter().map(|(space, head)| (space, *head)).collect(),

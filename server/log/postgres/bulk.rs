@@ -6,12 +6,11 @@ use sqlx::Arguments;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgConnection};
 
-use super::{columns, json, sql, stored, vector};
+use super::{columns, execute, sql, stored, vector};
 use crate::log::append::Position;
-use crate::log::rank;
 use crate::log::rows::Rows;
 use crate::log::sql::{Indexed, Writes, mark_rows};
-use crate::log::store::{Entry, Error, Fence, ThreadRow};
+use crate::log::store::{Error, Fence, ThreadRow};
 use crate::words::id::{Space, ThreadId};
 
 /// Everything in one statement, one trip: each part is as it would be alone. What comes first, and on what all of it depends.
@@ -211,49 +210,30 @@ pub(in crate::log) async fn put_index(
         .map_err(sql::error)
 }
 
+/// Writes the rows of projections, or removes them, one by one.
 pub(in crate::log) async fn put_rest(connection: &mut PgConnection, rows: &Rows) -> Result<(), Error> {
-    for ((space, name), row) in &rows.submodules {
-        sql::put_submodule!(connection, space, name, row);
-    }
-    for ((space, key), row) in &rows.entries {
-        match row {
-            Some(entry) => put_entry(connection, space, entry).await?,
-            None => {
-                let delete = sqlx::query("delete from entries where space = $1 and key = $2");
-                delete.bind(space.as_str()).bind(key).execute(&mut *connection).await.map_err(sql::error)?;
+    for ((table, key), row) in &rows.single {
+        let Some(row) = row else {
+            execute(connection, table.remove_text(), key.clone()).await?;
+            continue;
+        };
+        let mut cells = table.cells(row);
+        let text = match &table.words {
+            None => table.put_text(None),
+            Some(words) => {
+                cells.push(vector(&(words.of)(row)).into());
+                table.put_text(Some(("words", &format!("${}::tsvector", cells.len()))))
             }
-        }
+        };
+        execute(connection, text, cells).await?;
     }
-    sql::put_own!(connection, rows);
     Ok(())
-}
-
-async fn put_entry(connection: &mut PgConnection, space: &Space, entry: &Entry) -> Result<(), Error> {
-    let text = "insert into entries (space, key, content, related_keys, owner, updated, words) \
-         values ($1, $2, $3, $4, $5, $6, $7::tsvector) on conflict (space, key) do update set content = excluded.content, \
-         related_keys = excluded.related_keys, owner = excluded.owner, updated = excluded.updated, words = excluded.words";
-    sqlx::query(text)
-        .bind(space.as_str())
-        .bind(&entry.key)
-        .bind(&entry.content)
-        .bind(json(&entry.related_keys)?)
-        .bind(&entry.owner)
-        .bind(entry.updated.micros())
-        .bind(vector(&rank::entry_words(&entry.key, &entry.content, &entry.related_keys)))
-        .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
 }
 
 /// Removes everything that is derived from the log.
 pub(in crate::log) async fn clear(connection: &mut PgConnection) -> Result<(), Error> {
     // `indexed` first, as whoever indexes takes them: both wait for each other otherwise.
-    sqlx::query(
-        "truncate indexed, event_words, marks, mailboxes, threads, submodules, entries, contacts, timers, roots",
-    )
-    .execute(connection)
-    .await
-    .map(|_| ())
-    .map_err(sql::error)
+    let projected: Vec<&str> = sql::projected().collect();
+    let text = format!("truncate indexed, event_words, marks, mailboxes, threads, {}, roots", projected.join(", "));
+    execute(connection, text, Vec::new()).await
 }

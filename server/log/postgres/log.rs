@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::life::Life;
 use super::watch::Watch;
-use super::{ROLLBACK, bulk, columns, micros, put_rest, read_threads, sql};
+use super::{ROLLBACK, bulk, columns, micros, put_rest, read_asked, read_threads, sql};
 use crate::log::append::{Asked, Backend, Before, Found, Plan, Position, Wanted};
 use crate::log::known::Known;
 use crate::log::store::{Error, Fence, ThreadRow};
@@ -124,7 +124,7 @@ struct Locked {
     /// What was known of the threads when it was asked.
     known: Vec<Option<ThreadRow>>,
     /// The threads of which something else, or nothing, was known.
-    changed: Vec<sql::PlacedThreadColumns>,
+    changed: Vec<sql::ThreadColumns>,
 }
 
 impl Backend for Log {
@@ -171,8 +171,7 @@ impl Backend for Log {
     }
 
     async fn asked(&mut self, asked: &Asked) -> Result<Before, Error> {
-        let connection = self.connection()?;
-        Ok(sql::read_asked!(connection, asked))
+        read_asked(self.connection()?, asked).await
     }
 
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {

@@ -2,8 +2,8 @@
 
 /// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`, `project`, and for what differs: `reader`,
 /// `keep_blob`, `kept_blob`, `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `known_thread`,
-/// `known_events`, `known_submodules`, `renewed`, `sound`, `shut`; functions `by_key` and `all_of`; and constants `MERGES_RUNS`,
-/// `ENTRIES_WITH` and `MISSING`.
+/// `known_events`, `known_rows`, `renewed`, `sound`, `shut`; functions `by_key`, `all_of`, `with_words` and `missing`; and the
+/// constant `MERGES_RUNS`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
@@ -82,7 +82,7 @@ macro_rules! store {
                 limit: u32,
             ) -> Result<Vec<crate::log::store::ThreadRow>, Error> {
                 let text = concat!(
-                    "select ",
+                    "select space, ",
                     sql::thread_columns!(),
                     " from threads where space = $1 and thread > $2 order by thread limit $3 + 0"
                 );
@@ -102,7 +102,7 @@ macro_rules! store {
             ) -> Result<Vec<crate::log::store::ThreadRow>, Error> {
                 // Bytewise, everything that begins with "x." lies between "x." and "x/".
                 let text = concat!(
-                    "select ",
+                    "select space, ",
                     sql::thread_columns!(),
                     " from threads where space = $1 and thread > $2 and thread < $3 \
                      and status not in ('done', 'failed', 'stopped') order by thread limit $4 + 0"
@@ -150,36 +150,6 @@ macro_rules! store {
                 self.waiting_threads(limit).await
             }
 
-            async fn submodules(&self, space: &Space) -> Result<Vec<crate::log::store::SubmoduleRow>, Error> {
-                self.known_submodules(space).await
-            }
-
-            async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<crate::log::standing::ContactRow>, Error> {
-                let text = "select name, target, description from contacts where space = $1 and thread = $2 order by name";
-                let rows: Vec<sql::ContactColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
-                    .bind(space.as_str())
-                    .bind(thread.as_str()), fetch_all)?;
-                rows.into_iter().map(sql::contact).collect()
-            }
-
-            async fn holders(
-                &self,
-                space: &Space,
-                of: crate::log::store::Span<'_>,
-                after: &str,
-                limit: u32,
-            ) -> Result<Vec<(ThreadId, ThreadId)>, Error> {
-                let text = "select distinct target, thread from contacts where space = $1 and target >= $2 and target <= $3 \
-                     and thread > $4 order by target, thread limit $5 + 0";
-                let rows: Vec<(String, String)> = sql::read!(self, Some(space), sqlx::query_as(text)
-                    .bind(space.as_str())
-                    .bind(of.start().as_str())
-                    .bind(of.end().as_str())
-                    .bind(after)
-                    .bind(i64::from(limit)), fetch_all)?;
-                rows.into_iter().map(sql::two_threads).collect()
-            }
-
             async fn awaiting(
                 &self,
                 space: &Space,
@@ -207,96 +177,33 @@ macro_rules! store {
                 rows.into_iter().map(sql::wait).collect()
             }
 
-            async fn timers(&self, space: &Space, of: crate::log::store::Span<'_>) -> Result<Vec<crate::log::standing::TimerRow>, Error> {
-                let text = "select space, thread, name, due, note, root from timers where space = $1 and thread >= $2 \
-                     and thread <= $3 order by thread, name";
-                let rows: Vec<sql::TimerColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
-                    .bind(space.as_str())
-                    .bind(of.start().as_str())
-                    .bind(of.end().as_str()), fetch_all)?;
-                rows.into_iter().map(sql::timer).collect()
+            async fn select(&self, select: crate::log::select::Select) -> Result<Vec<crate::log::table::Row>, Error> {
+                let query = sqlx::query_with(sqlx::AssertSqlSafe(select.sql()), bound(select.arguments())?);
+                let rows = sql::read!(self, select.space(), query, fetch_all)?;
+                read_rows(&rows, &select.columns())
             }
 
-            async fn spaces_due(&self, until: crate::words::time::Timestamp) -> Result<Vec<Space>, Error> {
-                let spaces: Vec<String> = sql::read!(self, None, sqlx::query_scalar("select distinct space from timers where due <= $1")
-                    .bind(until.micros()), fetch_all)?;
-                Ok(sql::readable(spaces.into_iter().map(sql::space)))
-            }
-
-            async fn due(
+            async fn all_rows(
                 &self,
+                table: &'static crate::log::table::Table,
                 space: &Space,
-                until: crate::words::time::Timestamp,
-                limit: u32,
-            ) -> Result<Vec<crate::log::standing::TimerRow>, Error> {
-                let text = "select space, thread, name, due, note, root from timers where space = $1 and due <= $2 \
-                     order by due limit $3 + 0";
-                let rows: Vec<sql::TimerColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
-                    .bind(space.as_str())
-                    .bind(until.micros())
-                    .bind(i64::from(limit)), fetch_all)?;
-                Ok(sql::readable(rows.into_iter().map(sql::timer)))
+            ) -> Result<std::sync::Arc<[crate::log::table::Row]>, Error> {
+                self.known_rows(table, space).await
             }
 
-            async fn next_due(
+            async fn rows_with(
                 &self,
-                after: crate::words::time::Timestamp,
-            ) -> Result<Option<crate::words::time::Timestamp>, Error> {
-                let due: Option<i64> = sql::read!(self, None, sqlx::query_scalar("select min(due) from timers where due > $1")
-                    .bind(after.micros()), fetch_one)?;
-                Ok(due.map(crate::words::time::Timestamp::from_micros))
-            }
-
-            async fn entry(&self, space: &Space, key: &str) -> Result<Option<crate::log::store::Entry>, Error> {
-                let text = concat!("select ", sql::entry_columns!(), " from entries e where space = $1 and key = $2");
-                let row: Option<sql::EntryColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
-                    .bind(space.as_str())
-                    .bind(key), fetch_optional)?;
-                row.map(sql::entry).transpose()
-            }
-
-            async fn entries(
-                &self,
+                table: &'static crate::log::table::Table,
                 space: &Space,
-                after: Option<&str>,
+                words: &[String],
                 limit: u32,
-            ) -> Result<Vec<crate::log::store::Entry>, Error> {
-                // The empty text is a key, too: it comes first, but not after itself.
-                let text = match after {
-                    Some(_) => concat!(
-                        "select ",
-                        sql::entry_columns!(),
-                        " from entries e where space = $1 and key > $2 order by key limit $3 + 0"
-                    ),
-                    None => concat!(
-                        "select ",
-                        sql::entry_columns!(),
-                        " from entries e where space = $1 and key >= $2 order by key limit $3 + 0"
-                    ),
-                };
-                let rows: Vec<sql::EntryColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
+            ) -> Result<Vec<crate::log::table::Row>, Error> {
+                let Some(text) = with_words(table) else { return Ok(Vec::new()) };
+                let rows = sql::search!(self, space, sqlx::query(sqlx::AssertSqlSafe(text))
+                    .bind(all_of(words))
                     .bind(space.as_str())
-                    .bind(after.unwrap_or(""))
                     .bind(i64::from(limit)), fetch_all)?;
-                rows.into_iter().map(sql::entry).collect()
-            }
-
-            async fn search_entries(&self, space: &Space, words: &str, limit: u32) -> Result<Vec<crate::log::store::Entry>, Error> {
-                let mut words = crate::log::words::asked(words);
-                words.truncate(crate::log::rank::ENTRY_WORDS);
-                let mut found = std::collections::BTreeMap::new();
-                let mut asked = Vec::new();
-                if words.len() > 1 {
-                    // Those with all the words are among the candidates, however common each word is.
-                    let all = self.entries_with(space, &words).await?;
-                    found.extend(all.into_iter().map(|entry| (entry.key.clone(), entry)));
-                }
-                for word in words {
-                    let entries = self.entries_with(space, std::slice::from_ref(&word)).await?;
-                    asked.push((word, entries.len()));
-                    found.extend(entries.into_iter().map(|entry| (entry.key.clone(), entry)));
-                }
-                Ok(crate::log::rank::ranked(found.into_values().collect(), &asked, limit))
+                read_rows(&rows, &table.columns().collect::<Vec<_>>())
             }
 
             async fn lease(
@@ -348,7 +255,7 @@ macro_rules! store {
 
             async fn ping(&self) -> Result<(), Error> {
                 self.sound().await?;
-                let missing: Option<String> = sql::read!(self, None, sqlx::query_scalar(MISSING), fetch_one)?;
+                let missing: Option<String> = sql::read!(self, None, sqlx::query_scalar(sqlx::AssertSqlSafe(missing())), fetch_one)?;
                 match missing {
                     Some(missing) => Err(super::store::Error::Broken(sql::missing(&missing))),
                     None => self.writer.sound().await,
@@ -370,15 +277,6 @@ macro_rules! store {
                      from w where w.space is not null) select space from w where space is not null";
                 let spaces: Vec<String> = sql::read!(self, None, sqlx::query_scalar(text), fetch_all)?;
                 Ok(sql::readable(spaces.into_iter().map(sql::space)))
-            }
-
-            /// The entries with all the words, as many as are compared.
-            async fn entries_with(&self, space: &Space, words: &[String]) -> Result<Vec<crate::log::store::Entry>, Error> {
-                let rows: Vec<sql::EntryColumns> = sql::search!(self, space, sqlx::query_as(ENTRIES_WITH)
-                    .bind(all_of(words))
-                    .bind(space.as_str())
-                    .bind(crate::log::rank::CANDIDATES), fetch_all)?;
-                rows.into_iter().map(sql::entry).collect()
             }
 
             /// The rows of a page.
@@ -471,6 +369,7 @@ macro_rules! store {
         type Page = sqlx::QueryBuilder<$Db>;
 
         sql::pages!();
+        sql::rows!($Db);
     };
 }
 pub(in crate::log) use store;

@@ -5,11 +5,12 @@ use sqlx::error::BoxDynError;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 use sqlx::{Arguments, AssertSqlSafe};
 
-use super::{Broken, SEQ_BITS, joined, json, sql, stored};
-use crate::log::rank;
+use super::{Broken, SEQ_BITS, bound, execute, joined, sql, stored};
+use crate::log::projections;
 use crate::log::rows::Rows;
 use crate::log::sql::{EventRow, Indexed, MarkRow, Writes, mark_rows};
-use crate::log::store::{Entry, Error};
+use crate::log::store::Error;
+use crate::log::table::{Cell, Row, Table};
 use crate::words::id::{Space, ThreadId};
 
 /// Most rows of one insert.
@@ -23,16 +24,18 @@ pub(in crate::log) async fn clear(connection: &mut SqliteConnection) -> Result<(
         "delete from marks",
         "delete from mailboxes",
         "delete from threads",
-        "delete from submodules",
-        "delete from entries",
-        "delete from contacts",
-        "delete from timers",
         "delete from roots",
-        "insert into entry_words (entry_words) values ('delete-all')",
         "insert into event_words (event_words) values ('delete-all')",
         "delete from indexed",
     ] {
         sqlx::query(text).execute(&mut *connection).await.map_err(sql::error)?;
+    }
+    for projection in projections::ALL {
+        execute(connection, format!("delete from {}", projection.table.name), Vec::new()).await?;
+        if let Some(words) = &projection.table.words {
+            let words = words.table;
+            execute(connection, format!("insert into {words} ({words}) values ('delete-all')"), Vec::new()).await?;
+        }
     }
     Ok(())
 }
@@ -270,47 +273,38 @@ pub(in crate::log) async fn put_index(
     sqlx::query(text).bind(space.as_str()).bind(last.seq).execute(connection).await.map(|_| ()).map_err(sql::error)
 }
 
+/// Writes the rows of projections, or removes them, one by one.
 pub(in crate::log) async fn put_rest(connection: &mut SqliteConnection, rows: &Rows) -> Result<(), Error> {
-    for ((space, name), row) in &rows.submodules {
-        sql::put_submodule!(connection, space, name, row);
+    for ((table, key), row) in &rows.single {
+        match row {
+            _ if table.words.is_some() => put_searched(connection, table, key, row.as_ref()).await?,
+            Some(row) => execute(connection, table.put_text(None), table.cells(row)).await?,
+            None => execute(connection, table.remove_text(), key.clone()).await?,
+        }
     }
-    for ((space, key), row) in &rows.entries {
-        put_entry(connection, space, key, row.as_ref()).await?;
-    }
-    sql::put_own!(connection, rows);
     Ok(())
 }
 
-async fn put_entry(
+/// Writes a row with its words, or removes both: a row that is written anew has another number.
+async fn put_searched(
     connection: &mut SqliteConnection,
-    space: &Space,
-    key: &str,
-    entry: Option<&Entry>,
+    table: &Table,
+    key: &[Cell],
+    row: Option<&Row>,
 ) -> Result<(), Error> {
-    let number: Option<i64> = sqlx::query_scalar("delete from entries where space = $1 and key = $2 returning number")
-        .bind(space.as_str())
-        .bind(key)
-        .fetch_optional(&mut *connection)
-        .await
-        .map_err(sql::error)?;
-    if let Some(number) = number {
-        let gone = sqlx::query("delete from entry_words where rowid = $1").bind(number);
-        gone.execute(&mut *connection).await.map_err(sql::error)?;
+    let Some(words) = &table.words else { return Ok(()) };
+    if let Some(number) = number(connection, table.remove_text(), key.to_vec()).await? {
+        execute(connection, format!("delete from {} where rowid = $1", words.table), vec![number.into()]).await?;
     }
-    let Some(entry) = entry else { return Ok(()) };
-    let text = "insert into entries (space, key, content, related_keys, owner, updated) \
-         values ($1, $2, $3, $4, $5, $6) returning number";
-    let number: i64 = sqlx::query_scalar(text)
-        .bind(space.as_str())
-        .bind(key)
-        .bind(&entry.content)
-        .bind(json(&entry.related_keys)?)
-        .bind(&entry.owner)
-        .bind(entry.updated.micros())
-        .fetch_one(&mut *connection)
-        .await
-        .map_err(sql::error)?;
-    let words = joined(rank::entry_words(key, &entry.content, &entry.related_keys).iter());
-    let insert = sqlx::query("insert into entry_words (rowid, words) values ($1, $2)").bind(number).bind(words);
-    insert.execute(connection).await.map(|_| ()).map_err(sql::error)
+    let Some(row) = row else { return Ok(()) };
+    let Some(number) = number(connection, table.put_text(None), table.cells(row)).await? else { return Ok(()) };
+    let text = format!("insert into {} (rowid, words) values ($1, $2)", words.table);
+    execute(connection, text, vec![number.into(), joined((words.of)(row).iter()).into()]).await
+}
+
+/// Runs a statement that writes one row; the row's number, if there is one.
+async fn number(connection: &mut SqliteConnection, text: String, cells: Vec<Cell>) -> Result<Option<i64>, Error> {
+    let text = sqlx::AssertSqlSafe(format!("{text} returning number"));
+    let query = sqlx::query_scalar_with(text, bound(cells)?);
+    query.fetch_optional(connection).await.map_err(sql::error)
 }

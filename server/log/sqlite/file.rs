@@ -16,29 +16,14 @@ use crate::log::backup::{NotCopied, seal};
 use crate::log::store::Error;
 use crate::words::secret::shown_url;
 
-/// The tables of a new file.
-const TABLES: &str = include_str!("log.sql");
+/// The tables of a new file, as this migration left them: later ones run on it.
+const TABLES: (&str, i64) = (include_str!("log.sql"), 11);
 
 /// How long one connection waits for another one's lock on the file.
 const BUSY: Duration = Duration::from_secs(5);
 
 fn migrations() -> Migrator {
-    sql::migrations(&[
-        ("first light", include_str!("../../../migrations/sqlite/0001_first_light.sql")),
-        ("search at once", include_str!("../../../migrations/sqlite/0002_search_at_once.sql")),
-        ("threads are processes", include_str!("../../../migrations/sqlite/0003_threads_are_processes.sql")),
-        ("fewer pages a commit", include_str!("../../../migrations/sqlite/0004_fewer_pages_a_commit.sql")),
-        ("an index of its own", include_str!("../../../migrations/sqlite/0005_an_index_of_its_own.sql")),
-        ("who waits for whom", include_str!("../../../migrations/sqlite/0006_who_waits_for_whom.sql")),
-        ("events by id first", include_str!("../../../migrations/sqlite/0007_events_by_id_first.sql")),
-        (
-            "a probe as large as a message",
-            include_str!("../../../migrations/sqlite/0008_a_probe_as_large_as_a_message.sql"),
-        ),
-        ("who draws on what", include_str!("../../../migrations/sqlite/0009_who_draws_on_what.sql")),
-        ("no space slows another", include_str!("../../../migrations/sqlite/0010_no_space_slows_another.sql")),
-        ("fewer trips", include_str!("../../../migrations/sqlite/0011_fewer_trips.sql")),
-    ])
+    sql::migrations(|migration| migration.sqlite)
 }
 
 /// The options every connection to a file has in common.
@@ -192,9 +177,14 @@ async fn new_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteC
     private(path).map_err(|error| failed(error.into()))?;
     let mut connection = making.connect().await.map_err(failed)?;
     let mut all = connection.begin().await.map_err(failed)?;
-    sqlx::raw_sql(TABLES).execute(&mut *all).await.map_err(failed)?;
-    migrations().skip(&mut *all, None).await.map_err(|error| named(path, sql::migration_error(error)))?;
+    let (tables, last) = TABLES;
+    sqlx::raw_sql(tables).execute(&mut *all).await.map_err(failed)?;
+    let refused = |error| named(path, sql::migration_error(error));
+    migrations().skip(&mut *all, Some(last)).await.map_err(refused)?;
     all.commit().await.map_err(failed)?;
+    if migrations().iter().any(|migration| migration.version > last) {
+        migrations().run(&mut connection).await.map_err(refused)?;
+    }
     flush_every_commit(&mut connection).await.map_err(failed)?;
     Ok(connection)
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::file::Names;
 use super::uploads::{self, Upload, Uploads};
-use super::{bulk, json, sql, stored};
+use super::{bulk, json, read_asked, sql, stored};
 use crate::event::envelope::Event;
 use crate::log::append::{Asked, Backend, Before, Found, Plan, Position, Wanted};
 use crate::log::known::Known;
@@ -137,7 +137,7 @@ impl Log {
             sql::thread_columns!(),
             " from json_each($1) k cross join threads t where t.space = k.value ->> 0 and t.thread = k.value ->> 1"
         );
-        let rows: Vec<sql::PlacedThreadColumns> =
+        let rows: Vec<sql::ThreadColumns> =
             sqlx::query_as(text).bind(json(&unknown)?).fetch_all(&mut self.connection).await.map_err(sql::error)?;
         for row in rows {
             threads.push(sql::placed_thread(row)?);
@@ -159,8 +159,7 @@ impl Backend for Log {
     }
 
     async fn asked(&mut self, asked: &Asked) -> Result<Before, Error> {
-        let connection = &mut self.connection;
-        Ok(sql::read_asked!(connection, asked))
+        read_asked(&mut self.connection, asked).await
     }
 
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {

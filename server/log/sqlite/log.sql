@@ -1,4 +1,4 @@
--- The tables of a new file, as the migrations (migrations/sqlite) leave them: made at once, which takes a fraction of the time.
+-- The tables of a new file, as migration 11 (migrations/sqlite) left them: made at once, which takes a fraction of the time. Later ones run on it.
 -- A test compares the two. The twin in Postgres has the same tables under the same names.
 
 -- One row: which incarnation of the log this is, how often it was opened (fence numbers begin there).

@@ -13,7 +13,7 @@ use crate::event::fact::Fact;
 use crate::event::process::Ending;
 use crate::event::rest::{ENDING, Rest};
 use crate::event::told::{News, Told};
-use crate::log::standing::TimerRow;
+use crate::log::projections::timers::TimerRow;
 use crate::log::store::{self, Status, Store, ThreadRow};
 use crate::thread::settings::Settings;
 use crate::words::id::{Space, ThreadId};

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::event::intent::Intent;
 use crate::event::process::described;
-use crate::log::standing::ContactRow;
+use crate::log::projections::contacts::ContactRow;
 use crate::log::store::Store;
 use crate::tools::contacts::{Contacts, PARENT, SELF, nobody, unreadable};
 use crate::tools::supplies::Supplies;

@@ -2,6 +2,7 @@
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use thinkd::event::fact::Fact;
 use thinkd::log::store::{self, Blob, Error, Options};
 use thinkd::log::{backup, change, query};
 
@@ -92,9 +93,9 @@ async fn a_second_store_on_one_file_is_refused_under_any_name() {
 /// A defect met while one append is written refuses that one, and is not the end of all writing.
 #[tokio::test]
 async fn the_writer_survives_a_defect() {
-    fn poisoned(event: &thinkd::event::envelope::Event) -> (change::ThreadChange, Option<change::Change>) {
+    fn poisoned(event: &thinkd::event::envelope::Event, fact: &Fact<'_>) -> change::ThreadChange {
         assert!(event.text() != "poison", "this event cannot be projected");
-        project(event)
+        project(event, fact)
     }
     for medium in media().await {
         let supervisor = thinkd::tasks::supervisor::Supervisor::default();
@@ -167,7 +168,12 @@ async fn blobs_that_come_at_once_are_all_kept() {
 async fn fill(store: &std::sync::Arc<dyn store::Store>) {
     append(store, vec![input("main", "hi"), draft("main.a", "voice", &["submodule:x"]), note("tea", "green", &[])])
         .await;
-    let set = thinkd::event::draft::Draft::changed(&Default::default(), "submodule", "critic", "Doubt.".into());
+    let set = thinkd::event::draft::Draft::changed(
+        &Default::default(),
+        "submodule",
+        "critic",
+        serde_json::json!({ "prompt": "Doubt." }),
+    );
     append(store, vec![set, note("gone", "x", &[]), draft("main", "Grüße", &["decision", "thought"])]).await;
     append(
         store,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::Event;
 use thinkd::log::query::Query;
@@ -162,7 +162,8 @@ async fn rows_follow_the_log() {
         assert_eq!(store.threads(&space(), Some(&thread("main")), 10).await.unwrap().len(), 1);
 
         let set = |prompt: Value| Draft::changed(&ThreadId::default(), "submodule", "critic", prompt);
-        append(&store, vec![set("Doubt.".into()), set("Doubt everything.".into())]).await;
+        let prompt = |prompt: &str| set(json!({ "prompt": prompt }));
+        append(&store, vec![prompt("Doubt."), prompt("Doubt everything.")]).await;
         let voices = store.submodules(&space()).await.unwrap();
         assert_eq!(
             (voices.len(), voices[0].name.as_str(), voices[0].prompt.as_str()),

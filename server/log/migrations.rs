@@ -1,0 +1,53 @@
+//! Migrations: SQL that brings a database up to date, in pairs of the same number and name (`migrations/sqlite`,
+//! `migrations/postgres`). Those of the kernel are listed here; a projection that came later brings its own.
+
+/// One step, for each database.
+#[derive(Debug, Clone, Copy)]
+pub struct Migration {
+    /// Its number and name, as its files are called.
+    pub file: &'static str,
+    /// Its SQL for SQLite.
+    pub sqlite: &'static str,
+    /// Its SQL for Postgres.
+    pub postgres: &'static str,
+}
+
+impl Migration {
+    /// Its place in the order.
+    pub(super) fn number(&self) -> i64 {
+        self.file.split('_').next().and_then(|number| number.parse().ok()).unwrap_or_default()
+    }
+
+    /// What it does, for people.
+    pub(super) fn name(&self) -> String {
+        self.file.split('_').skip(1).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The pair of files with a name.
+macro_rules! migration {
+    ($file:literal) => {
+        $crate::log::migrations::Migration {
+            file: $file,
+            sqlite: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/", $file, ".sql")),
+            postgres: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/", $file, ".sql")),
+        }
+    };
+}
+#[expect(unused_imports, reason = "for the next projection that brings a table")]
+pub(super) use migration;
+
+/// Those of the kernel, and of the projections that were there before projections brought theirs.
+pub(super) const KERNEL: [Migration; 11] = [
+    migration!("0001_first_light"),
+    migration!("0002_search_at_once"),
+    migration!("0003_threads_are_processes"),
+    migration!("0004_fewer_pages_a_commit"),
+    migration!("0005_an_index_of_its_own"),
+    migration!("0006_who_waits_for_whom"),
+    migration!("0007_events_by_id_first"),
+    migration!("0008_a_probe_as_large_as_a_message"),
+    migration!("0009_who_draws_on_what"),
+    migration!("0010_no_space_slows_another"),
+    migration!("0011_fewer_trips"),
+];

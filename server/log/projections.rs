@@ -1,0 +1,56 @@
+//! Projections with a table of their own, a file each: what its rows are, what an event does to them, and what is asked of them.
+//! Appends, rebuild, restore, the look for missing tables and the cache go over the list here, and name none of them. A new one is a
+//! file, which names its migrations, a line here, and a migration for each database. What an event does to its thread's row is said in `thread/projection.rs`.
+
+use super::migrations::Migration;
+use super::table::{Row, Table};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::set;
+use crate::words::id::Space;
+
+pub mod contacts;
+pub mod entries;
+pub mod submodules;
+pub mod timers;
+
+/// Every one of them.
+pub static ALL: [&Projection; 4] =
+    [&contacts::PROJECTION, &entries::PROJECTION, &submodules::PROJECTION, &timers::PROJECTION];
+
+/// A table, and how events change it.
+#[derive(Debug)]
+pub struct Projection {
+    /// The table.
+    pub table: &'static Table,
+    /// The kind of change (`set:<kind>`) that sets its rows: where one cannot be read, the row stays as it is.
+    pub kind: set::Kind,
+    /// What makes its table, and changes it; none where the kernel's migrations did.
+    pub migrations: &'static [Migration],
+    /// What an event does to its rows. Pure. Which facts do nothing to any table is decided in `thread/projection.rs`, whose match is
+    /// exhaustive.
+    pub fold: fn(&Space, &Event, &Fact<'_>) -> Option<Change>,
+}
+
+/// What an event does to a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// It is this now, whether it was there or not.
+    Put(Row),
+    /// The row with this key is gone, if it was there.
+    Remove(Row),
+    /// Something that this build cannot read: the row stays as it is.
+    Unreadable,
+}
+
+impl Change {
+    /// The row, or else that the one with this key is gone.
+    pub fn to(row: Option<Row>, key: Row) -> Self {
+        row.map_or(Self::Remove(key), Self::Put)
+    }
+}
+
+/// The projection whose rows a kind of change sets.
+pub fn of_kind(kind: &str) -> Option<&'static Projection> {
+    ALL.into_iter().find(|projection| projection.kind.as_str() == kind)
+}

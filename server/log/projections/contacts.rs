@@ -1,0 +1,74 @@
+//! Contacts: whom a thread can send to, and who has to hear of a thread's end.
+
+use super::{Change, Projection};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::set::{self, Set};
+use crate::log::select::Select;
+use crate::log::store::{Error, Span, Store};
+use crate::log::table::{Cell, Row, Table, text};
+use crate::words::id::{Name, Space, ThreadId};
+
+/// A contact: whom a thread can send to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContactRow {
+    /// What the thread calls it.
+    pub name: Name,
+    /// The thread.
+    pub target: ThreadId,
+    /// What it does, wants and offers.
+    pub description: String,
+}
+
+pub(super) static PROJECTION: Projection =
+    Projection { table: &TABLE, kind: set::Kind::Contact, migrations: &[], fold };
+
+static TABLE: Table = Table {
+    name: "contacts",
+    key: &[text("space"), text("thread"), text("name")],
+    rest: &[text("target"), text("description")],
+    words: None,
+};
+
+fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
+    let Fact::Set(Set { key, change: set::Change::Contact(contact), .. }) = fact else { return None };
+    if Name::parse(key).is_err() {
+        return Some(Change::Unreadable);
+    }
+    let cells = || -> [(&'static str, Cell); 3] {
+        [("space", space.into()), ("thread", (&event.thread).into()), ("name", (*key).into())]
+    };
+    let row = contact.as_ref().map(|contact| {
+        let rest = [("target", (&contact.thread).into()), ("description", contact.description.clone().into())];
+        cells().into_iter().chain(rest).collect()
+    });
+    Some(Change::to(row, cells().into()))
+}
+
+fn read(row: &Row) -> Result<ContactRow, Error> {
+    let description = row.text("description")?.to_owned();
+    Ok(ContactRow { name: row.name("name")?, target: row.thread("target")?, description })
+}
+
+impl dyn Store + '_ {
+    /// A thread's contacts by name.
+    pub async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<ContactRow>, Error> {
+        let select = Select::of(&TABLE, space).equal("thread", thread).order_by(&["name"]);
+        self.select(select).await?.iter().map(read).collect()
+    }
+
+    /// The threads that have one of these among their contacts, each behind that one, by id; of each those behind this id, at most
+    /// `limit`.
+    pub async fn holders(
+        &self,
+        space: &Space,
+        of: Span<'_>,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<(ThreadId, ThreadId)>, Error> {
+        let targets = Select::of(&TABLE, space).at_least("target", *of.start()).at_most("target", *of.end());
+        let select = targets.after("thread", after).distinct(&["target", "thread"]).order_by(&["target", "thread"]);
+        let rows = self.select(select.first(limit)).await?;
+        rows.iter().map(|row| Ok((row.thread("target")?, row.thread("thread")?))).collect()
+    }
+}

@@ -1,0 +1,144 @@
+//! Entries of the internal state: notes that a module keeps for itself, found by key or by words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Change, Projection};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::set::{self, Set};
+use crate::log::append::json;
+use crate::log::select::Select;
+use crate::log::store::{Error, Store};
+use crate::log::table::{Cell, Row, Table, Words, integer, text};
+use crate::log::words;
+use crate::words::id::Space;
+use crate::words::time::Timestamp;
+
+/// One entry of the internal state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its key.
+    pub key: String,
+    /// What it says.
+    pub content: String,
+    /// Keys it is related to.
+    pub related_keys: Vec<String>,
+    /// The module that wrote it last (`decision`, `submodule:<name>`).
+    pub owner: String,
+    /// When it was last written.
+    pub updated: Timestamp,
+}
+
+/// Most entries that are looked at for one word of a search.
+const CANDIDATES: u32 = 200;
+/// Words of a search that count.
+const WORDS: usize = 8;
+
+pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: set::Kind::Entry, migrations: &[], fold };
+
+static TABLE: Table = Table {
+    name: "entries",
+    key: &[text("space"), text("key")],
+    rest: &[text("content"), text("related_keys"), text("owner"), integer("updated")],
+    words: Some(Words { table: "entry_words", of: words_of_row }),
+};
+
+fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
+    let Fact::Set(Set { key, change: set::Change::Entry(note), .. }) = fact else { return None };
+    let cells = || -> [(&'static str, Cell); 2] { [("space", space.into()), ("key", (*key).into())] };
+    let Some(note) = note else { return Some(Change::Remove(cells().into())) };
+    let clean = |key: &String| key.replace('\0', "\u{fffd}");
+    let Ok(related_keys) = json(&note.related_keys.iter().map(clean).collect::<Vec<_>>()) else {
+        return Some(Change::Unreadable);
+    };
+    let rest = [
+        ("content", note.content.clone().into()),
+        ("related_keys", related_keys.into()),
+        ("owner", note.owner.clone().into()),
+        ("updated", event.ts.into()),
+    ];
+    Some(Change::Put(cells().into_iter().chain(rest).collect()))
+}
+
+fn read(row: &Row) -> Result<Entry, Error> {
+    Ok(Entry {
+        key: row.text("key")?.to_owned(),
+        content: row.text("content")?.to_owned(),
+        related_keys: row.json("related_keys")?,
+        owner: row.text("owner")?.to_owned(),
+        updated: row.time("updated")?,
+    })
+}
+
+fn words_of_row(row: &Row) -> BTreeSet<String> {
+    read(row).map(|entry| words_of(&entry)).unwrap_or_default()
+}
+
+/// The words under which an entry is found.
+fn words_of(Entry { key, content, related_keys, .. }: &Entry) -> BTreeSet<String> {
+    words::of(&format!("{key}\n{content}\n{}", related_keys.join("\n")))
+}
+
+impl dyn Store + '_ {
+    /// One state entry.
+    pub async fn entry(&self, space: &Space, key: &str) -> Result<Option<Entry>, Error> {
+        self.select(Select::of(&TABLE, space).equal("key", key)).await?.first().map(read).transpose()
+    }
+
+    /// State entries by key, those after `after`, at most `limit`.
+    pub async fn entries(&self, space: &Space, after: Option<&str>, limit: u32) -> Result<Vec<Entry>, Error> {
+        let all = Select::of(&TABLE, space);
+        // The empty text is a key, too: it comes first, but not after itself.
+        let asked = match after {
+            Some(after) => all.after("key", after),
+            None => all,
+        };
+        self.select(asked.order_by(&["key"]).first(limit)).await?.iter().map(read).collect()
+    }
+
+    /// State entries that have any of the words (in key, content or related keys), best first, at most `limit`.
+    pub async fn search_entries(&self, space: &Space, words: &str, limit: u32) -> Result<Vec<Entry>, Error> {
+        let mut words = words::asked(words);
+        words.truncate(WORDS);
+        let with = async |words: &[String]| {
+            let rows = self.rows_with(&TABLE, space, words, CANDIDATES).await?;
+            rows.iter().map(|row| read(row).map(|entry| (entry.key.clone(), entry))).collect::<Result<Vec<_>, Error>>()
+        };
+        let (mut found, mut asked) = (BTreeMap::new(), Vec::new());
+        if words.len() > 1 {
+            // Those with all the words are among the candidates, however common each word is.
+            found.extend(with(&words).await?);
+        }
+        for word in words {
+            let entries = with(std::slice::from_ref(&word)).await?;
+            asked.push((word, entries.len()));
+            found.extend(entries);
+        }
+        Ok(ranked(found.into_values().collect(), &asked, limit))
+    }
+}
+
+/// The entries by how many of the words they have, rare words counting more; newest first among equals.
+/// `frequencies`: how many candidates each word brought.
+fn ranked(candidates: Vec<Entry>, frequencies: &[(String, usize)], limit: u32) -> Vec<Entry> {
+    let mut scored: Vec<(f64, Entry)> =
+        candidates.into_iter().map(|entry| (score(&entry, frequencies), entry)).collect();
+    scored.sort_by(|(a, left), (b, right)| {
+        b.total_cmp(a).then(right.updated.cmp(&left.updated)).then(left.key.cmp(&right.key))
+    });
+    scored.into_iter().take(limit as usize).map(|(_, entry)| entry).collect()
+}
+
+fn score(entry: &Entry, frequencies: &[(String, usize)]) -> f64 {
+    let (names, all) = (words::of(&entry.key), words_of(entry));
+    let weight = |(word, found): &(String, usize)| match (names.contains(word), all.contains(word)) {
+        (true, _) => 2.0 * rarity(*found),
+        (false, true) => rarity(*found),
+        (false, false) => 0.0,
+    };
+    frequencies.iter().map(weight).sum()
+}
+
+fn rarity(found: usize) -> f64 {
+    1.0 + (1.0 + f64::from(CANDIDATES) / found.max(1) as f64).ln()
+}

@@ -1,0 +1,70 @@
+//! Submodules of a space: the prompts that comment on its turns.
+
+use std::collections::BTreeSet;
+
+use super::{Change, Projection};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::set::{self, Set};
+use crate::log::append::Seen;
+use crate::log::select::Select;
+use crate::log::store::{Error, Store};
+use crate::log::table::{Cell, Row, Table, integer, text};
+use crate::words::id::{Name, Space};
+use crate::words::time::Timestamp;
+
+/// A submodule's row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubmoduleRow {
+    /// Its name.
+    pub name: Name,
+    /// Its prompt.
+    pub prompt: String,
+    /// When it was last set.
+    pub updated: Timestamp,
+}
+
+pub(super) static PROJECTION: Projection =
+    Projection { table: &TABLE, kind: set::Kind::Submodule, migrations: &[], fold };
+
+static TABLE: Table = Table {
+    name: "submodules",
+    key: &[text("space"), text("name")],
+    rest: &[text("prompt"), integer("updated")],
+    words: None,
+};
+
+fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
+    let Fact::Set(Set { key, change: set::Change::Submodule(submodule), .. }) = fact else { return None };
+    if Name::parse(key).is_err() {
+        return Some(Change::Unreadable);
+    }
+    let cells = || -> [(&'static str, Cell); 2] { [("space", space.into()), ("name", (*key).into())] };
+    let row = submodule.as_ref().map(|submodule| {
+        let rest = [("prompt", submodule.prompt.clone().into()), ("updated", event.ts.into())];
+        cells().into_iter().chain(rest).collect()
+    });
+    Some(Change::to(row, cells().into()))
+}
+
+fn read(row: &Row) -> Result<SubmoduleRow, Error> {
+    let (name, prompt) = (row.name("name")?, row.text("prompt")?.to_owned());
+    Ok(SubmoduleRow { name, prompt, updated: row.time("updated")? })
+}
+
+/// What an append has to read to know which submodules a space has.
+pub(in crate::log) fn all(space: &Space) -> Select {
+    Select::of(&TABLE, space)
+}
+
+/// The names of a space's submodules.
+pub(in crate::log) fn names<'a>(seen: Seen<'a>, space: &Space) -> BTreeSet<&'a str> {
+    seen.rows(&TABLE, space).filter_map(|row| row.text("name").ok()).collect()
+}
+
+impl dyn Store + '_ {
+    /// The space's submodules by name. Every turn asks for them, so they come from the cache.
+    pub async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Error> {
+        self.all_rows(&TABLE, space).await?.iter().map(read).collect()
+    }
+}

@@ -1,0 +1,107 @@
+//! Timers that are set: those that threads set, and those that end a wait.
+
+use super::{Change, Projection};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::set::{self, Set};
+use crate::event::told::{News, Told};
+use crate::log::append::Seen;
+use crate::log::columns::readable;
+use crate::log::select::Select;
+use crate::log::store::{Error, Span, Store};
+use crate::log::table::{Cell, Row, Table, integer, integer_or_null, text};
+use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::time::Timestamp;
+
+/// A timer that is set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimerRow {
+    /// The space.
+    pub space: Space,
+    /// The thread that it wakes.
+    pub thread: ThreadId,
+    /// Its name in that thread.
+    pub name: String,
+    /// When.
+    pub due: Timestamp,
+    /// What for.
+    pub note: String,
+    /// The event from outside that whoever set it went back to.
+    pub root: Option<Seq>,
+}
+
+pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: set::Kind::Timer, migrations: &[], fold };
+
+static TABLE: Table = Table {
+    name: "timers",
+    key: &[text("space"), text("thread"), text("name")],
+    rest: &[integer("due"), text("note"), integer_or_null("root")],
+    words: None,
+};
+
+fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
+    let key = |name: &str| -> [(&'static str, Cell); 3] {
+        [("space", space.into()), ("thread", (&event.thread).into()), ("name", name.into())]
+    };
+    match fact {
+        // A turn that ends a wait ends its time limit, too.
+        Fact::TurnStarted(started) => Some(Change::Remove(key(started.waited?).into())),
+        Fact::Told(Told { news: News::Timer { timer, .. }, .. }) => Some(Change::Remove(key(timer).into())),
+        Fact::Set(Set { key: name, change: set::Change::Timer(timer), root, .. }) => {
+            let row = timer.as_ref().map(|timer| {
+                let rest = [("due", timer.due.into()), ("note", timer.note.clone().into()), ("root", (*root).into())];
+                key(name).into_iter().chain(rest).collect()
+            });
+            Some(Change::to(row, key(name).into()))
+        }
+        _ => None,
+    }
+}
+
+fn read(row: &Row) -> Result<TimerRow, Error> {
+    Ok(TimerRow {
+        space: row.space("space")?,
+        thread: row.thread("thread")?,
+        name: row.text("name")?.to_owned(),
+        due: row.time("due")?,
+        note: row.text("note")?.to_owned(),
+        root: row.integer_or_null("root")?,
+    })
+}
+
+/// What an append has to read to know whether timers stand that are due until then.
+pub(in crate::log) fn due_until(space: &Space, until: Timestamp) -> Select {
+    Select::of(&TABLE, space).at_most("due", until)
+}
+
+/// Whether a thread has set this timer, and for then.
+pub(in crate::log) fn stands(seen: Seen<'_>, space: &Space, thread: &ThreadId, name: &str, due: Timestamp) -> bool {
+    let row = seen.row(&TABLE.changed(space, thread, name));
+    row.is_some_and(|row| *row.cell("due") == Cell::from(due))
+}
+
+impl dyn Store + '_ {
+    /// The timers of these threads, by id and name.
+    pub async fn timers(&self, space: &Space, of: Span<'_>) -> Result<Vec<TimerRow>, Error> {
+        let select = Select::of(&TABLE, space).at_least("thread", *of.start()).at_most("thread", *of.end());
+        self.select(select.order_by(&["thread", "name"])).await?.iter().map(read).collect()
+    }
+
+    /// The spaces that have timers which are due until then.
+    pub async fn spaces_due(&self, until: Timestamp) -> Result<Vec<Space>, Error> {
+        let select = Select::of_all_spaces(&TABLE).at_most("due", until).distinct(&["space"]);
+        Ok(readable(self.select(select).await?.iter().map(|row| row.space("space"))))
+    }
+
+    /// Timers of a space that are due until then, the first ones first; at most `limit`.
+    pub async fn due(&self, space: &Space, until: Timestamp, limit: u32) -> Result<Vec<TimerRow>, Error> {
+        let select = Select::of(&TABLE, space).at_most("due", until).order_by(&["due"]).first(limit);
+        Ok(readable(self.select(select).await?.iter().map(read)))
+    }
+
+    /// When the first timer of all spaces is due after that.
+    pub async fn next_due(&self, after: Timestamp) -> Result<Option<Timestamp>, Error> {
+        let select = Select::of_all_spaces(&TABLE).after("due", after).order_by(&["due"]).first(1);
+        self.select(select).await?.first().map(|row| row.time("due")).transpose()
+    }
+}

@@ -1,0 +1,181 @@
+//! A question to the table of a projection, as a value: conditions on columns, an order, a limit. One SQL text is made of it for
+//! both databases; a store in memory answers it by looking at its rows.
+
+use std::collections::BTreeSet;
+
+use super::table::{Cell, Column, Row, Table};
+use crate::words::id::Space;
+
+/// How a cell compares to a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Is {
+    /// The same.
+    Equal,
+    /// The same or greater.
+    AtLeast,
+    /// The same or less.
+    AtMost,
+    /// Greater.
+    After,
+}
+
+impl Is {
+    const fn sign(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::AtLeast => ">=",
+            Self::AtMost => "<=",
+            Self::After => ">",
+        }
+    }
+
+    fn holds(self, cell: &Cell, value: &Cell) -> bool {
+        // As in SQL: what is compared with nothing is not so.
+        if *cell == Cell::Null || *value == Cell::Null {
+            return false;
+        }
+        match self {
+            Self::Equal => cell == value,
+            Self::AtLeast => cell >= value,
+            Self::AtMost => cell <= value,
+            Self::After => cell > value,
+        }
+    }
+}
+
+/// See the module. All conditions are to be met.
+#[derive(Debug, Clone)]
+pub struct Select {
+    table: &'static Table,
+    space: Option<Space>,
+    /// What is read; none: all columns.
+    distinct: &'static [&'static str],
+    conditions: Vec<(&'static str, Is, Cell)>,
+    order: &'static [&'static str],
+    by_key: bool,
+    limit: Option<u32>,
+}
+
+impl Select {
+    /// The rows of a space.
+    pub fn of(table: &'static Table, space: &Space) -> Self {
+        let all = Self { space: Some(space.clone()), ..Self::of_all_spaces(table) };
+        all.equal("space", space)
+    }
+
+    /// All rows of a space, by key.
+    pub fn all(table: &'static Table, space: &Space) -> Self {
+        Self { by_key: true, ..Self::of(table, space) }
+    }
+
+    /// The rows of all spaces together.
+    pub fn of_all_spaces(table: &'static Table) -> Self {
+        Self { table, space: None, distinct: &[], conditions: Vec::new(), order: &[], by_key: false, limit: None }
+    }
+
+    /// Those where a column is this.
+    #[must_use]
+    pub fn equal(self, column: &'static str, value: impl Into<Cell>) -> Self {
+        self.with(column, Is::Equal, value.into())
+    }
+
+    /// Those where a column is this or more.
+    #[must_use]
+    pub fn at_least(self, column: &'static str, value: impl Into<Cell>) -> Self {
+        self.with(column, Is::AtLeast, value.into())
+    }
+
+    /// Those where a column is this or less.
+    #[must_use]
+    pub fn at_most(self, column: &'static str, value: impl Into<Cell>) -> Self {
+        self.with(column, Is::AtMost, value.into())
+    }
+
+    /// Those where a column is more than this.
+    #[must_use]
+    pub fn after(self, column: &'static str, value: impl Into<Cell>) -> Self {
+        self.with(column, Is::After, value.into())
+    }
+
+    fn with(mut self, column: &'static str, is: Is, value: Cell) -> Self {
+        self.conditions.push((column, is, value));
+        self
+    }
+
+    /// Sorted by these columns.
+    #[must_use]
+    pub fn order_by(self, order: &'static [&'static str]) -> Self {
+        Self { order, ..self }
+    }
+
+    /// Only these columns, and every combination once.
+    #[must_use]
+    pub fn distinct(self, distinct: &'static [&'static str]) -> Self {
+        Self { distinct, ..self }
+    }
+
+    /// At most so many rows.
+    #[must_use]
+    pub fn first(self, limit: u32) -> Self {
+        Self { limit: Some(limit), ..self }
+    }
+
+    /// The table.
+    pub fn table(&self) -> &'static Table {
+        self.table
+    }
+
+    /// The space whose rows are asked for; none: all of them.
+    pub fn space(&self) -> Option<&Space> {
+        self.space.as_ref()
+    }
+
+    /// The columns that are read, in order.
+    pub fn columns(&self) -> Vec<&'static Column> {
+        if self.distinct.is_empty() {
+            return self.table.columns().collect();
+        }
+        self.distinct.iter().filter_map(|name| self.table.columns().find(|column| column.name == *name)).collect()
+    }
+
+    /// The question in SQL. Whatever it asks for, there are few texts, so that a database prepares few statements.
+    pub fn sql(&self) -> String {
+        let names: Vec<&str> = self.columns().iter().map(|column| column.name).collect();
+        let distinct = if self.distinct.is_empty() { "" } else { "distinct " };
+        let mut text = format!("select {distinct}{} from {}", names.join(", "), self.table.name);
+        for (at, (column, is, _)) in self.conditions.iter().enumerate() {
+            let word = if at == 0 { "where" } else { "and" };
+            text.push_str(&format!(" {word} {column} {} ${}", is.sign(), at + 1));
+        }
+        if self.by_key {
+            text.push_str(&format!(" order by {}", self.table.key_list()));
+        } else if !self.order.is_empty() {
+            text.push_str(&format!(" order by {}", self.order.join(", ")));
+        }
+        if self.limit.is_some() {
+            // `+ 0`: SQLite prepares a statement whose limit is a bare parameter anew every time.
+            text.push_str(&format!(" limit ${} + 0", self.conditions.len() + 1));
+        }
+        text
+    }
+
+    /// Its arguments, in order.
+    pub fn arguments(&self) -> Vec<Cell> {
+        let limit = self.limit.map(|limit| Cell::Integer(limit.into()));
+        self.conditions.iter().map(|(_, _, value)| value.clone()).chain(limit).collect()
+    }
+
+    /// What it asks for among all rows of its table, which are sorted by their key.
+    pub fn among<'a>(&self, rows: impl Iterator<Item = &'a Row>) -> Vec<Row> {
+        let meets = |row: &&Row| self.conditions.iter().all(|(column, is, value)| is.holds(row.cell(column), value));
+        let mut found: Vec<&Row> = rows.filter(meets).collect();
+        let cells = |row: &Row| self.order.iter().map(|column| row.cell(column).clone()).collect::<Vec<_>>();
+        found.sort_by_cached_key(|row| cells(row));
+        let columns = self.columns();
+        let read = |row: &Row| columns.iter().map(|it| (it.name, row.cell(it.name).clone())).collect::<Row>();
+        let mut seen = BTreeSet::new();
+        let is_new = |row: &Row| self.distinct.is_empty() || seen.insert(row.clone());
+        let limit = self.limit.map_or(usize::MAX, |limit| limit as usize);
+        found.into_iter().map(read).filter(is_new).take(limit).collect()
+    }
+}

@@ -1,0 +1,84 @@
+//! Rows of projections: how they are read and written, by texts that are made of a table or a question. Stamped for a database.
+
+/// Stamps `bound` (arguments of a statement), `read_rows`, `select_rows`, `execute` and `read_asked`.
+macro_rules! rows {
+    ($Db:ty) => {
+        /// Cells as the arguments of a statement.
+        fn bound(cells: Vec<crate::log::table::Cell>) -> Result<<$Db as sqlx::Database>::Arguments, Error> {
+            use crate::log::table::Cell;
+            let mut arguments = <$Db as sqlx::Database>::Arguments::default();
+            for cell in cells {
+                let added = match cell {
+                    Cell::Null => sqlx::Arguments::add(&mut arguments, None::<i64>),
+                    Cell::Integer(number) => sqlx::Arguments::add(&mut arguments, number),
+                    Cell::Text(text) => sqlx::Arguments::add(&mut arguments, text),
+                };
+                added.map_err(|error| Error::Broken(error.to_string()))?;
+            }
+            Ok(arguments)
+        }
+
+        /// Rows that have these columns, in this order.
+        fn read_rows(
+            rows: &[<$Db as sqlx::Database>::Row],
+            columns: &[&'static crate::log::table::Column],
+        ) -> Result<Vec<crate::log::table::Row>, Error> {
+            use crate::log::table::{Cell, Kind};
+            use sqlx::Row as _;
+            let read = |row: &<$Db as sqlx::Database>::Row| {
+                let cell = |(at, column): (usize, &&'static crate::log::table::Column)| {
+                    let cell = match column.kind {
+                        Kind::Text => Cell::Text(row.try_get(at)?),
+                        Kind::Integer => Cell::Integer(row.try_get(at)?),
+                        Kind::IntegerOrNull => row.try_get::<Option<i64>, _>(at)?.into(),
+                    };
+                    Ok((column.name, cell))
+                };
+                columns.iter().enumerate().map(cell).collect::<Result<_, sqlx::Error>>().map_err(sql::error)
+            };
+            rows.iter().map(read).collect()
+        }
+
+        /// What a question finds.
+        pub(super) async fn select_rows(
+            connection: &mut <$Db as sqlx::Database>::Connection,
+            select: &crate::log::select::Select,
+        ) -> Result<Vec<crate::log::table::Row>, Error> {
+            let query = sqlx::query_with(sqlx::AssertSqlSafe(select.sql()), bound(select.arguments())?);
+            let rows = query.fetch_all(connection).await.map_err(sql::error)?;
+            read_rows(&rows, &select.columns())
+        }
+
+        /// Runs a statement that writes.
+        pub(super) async fn execute(
+            connection: &mut <$Db as sqlx::Database>::Connection,
+            text: String,
+            cells: Vec<crate::log::table::Cell>,
+        ) -> Result<(), Error> {
+            let query = sqlx::query_with(sqlx::AssertSqlSafe(text), bound(cells)?);
+            query.execute(connection).await.map(|_| ()).map_err(sql::error)
+        }
+
+        /// Reads what the conditions of an append ask about.
+        async fn read_asked(
+            connection: &mut <$Db as sqlx::Database>::Connection,
+            asked: &crate::log::append::Asked,
+        ) -> Result<crate::log::append::Before, Error> {
+            let mut before = crate::log::append::Before::default();
+            for select in &asked.rows {
+                let rows = select_rows(connection, select).await?;
+                before.rows.extend(rows.into_iter().map(|row| (select.table().key_of(&row), row)));
+            }
+            for space in &asked.threads {
+                let threads: i64 = sqlx::query_scalar(sql::THREADS)
+                    .bind(space.as_str())
+                    .fetch_one(&mut *connection)
+                    .await
+                    .map_err(sql::error)?;
+                before.threads.insert(space.clone(), u64::try_from(threads).unwrap_or_default());
+            }
+            Ok(before)
+        }
+    };
+}
+pub(in crate::log) use rows;

@@ -1,0 +1,315 @@
+//! Tables of projections: which columns they have, and their rows as values by column name. What a row means is known only to the
+//! file in `projections/` that it belongs to; databases, rebuild and cache pass rows on without reading them.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::columns::{name, parse, space, thread_id, unreadable};
+use super::store::Error;
+use crate::words::id::{Name, Seq, Space, ThreadId};
+use crate::words::time::Timestamp;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A text.
+    Text,
+    /// A number.
+    Integer,
+    /// A number, or nothing.
+    IntegerOrNull,
+}
+
+/// A column, as both databases have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+}
+
+/// A column of texts.
+pub const fn text(name: &'static str) -> Column {
+    Column { name, kind: Kind::Text }
+}
+
+/// A column of numbers; times are in microseconds since 1970.
+pub const fn integer(name: &'static str) -> Column {
+    Column { name, kind: Kind::Integer }
+}
+
+/// A column of numbers that may be null.
+pub const fn integer_or_null(name: &'static str) -> Column {
+    Column { name, kind: Kind::IntegerOrNull }
+}
+
+/// How the rows of a table are searched by words.
+#[derive(Debug)]
+pub struct Words {
+    /// SQLite: the full-text table, whose row ids are the column `number`. Postgres: a `tsvector` in the column `words`.
+    pub table: &'static str,
+    /// The words under which a row is found.
+    pub of: fn(&Row) -> BTreeSet<String>,
+}
+
+/// A table of rows that are derived from the log, by the name that it has in both databases. Tables are compared by name.
+#[derive(Debug)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// The columns of its key, in order. The first is `space`.
+    pub key: &'static [Column],
+    /// Its other columns.
+    pub rest: &'static [Column],
+    /// How it is searched by words, if it is.
+    pub words: Option<Words>,
+}
+
+/// The key of a row: its table, and the cells of the key's columns in order.
+pub type Key = (&'static Table, Vec<Cell>);
+
+impl Table {
+    /// All columns, those of the key first.
+    pub fn columns(&self) -> impl Iterator<Item = &'static Column> + use<> {
+        self.key.iter().chain(self.rest)
+    }
+
+    /// Whether each thread has rows of its own.
+    pub fn is_by_thread(&self) -> bool {
+        self.key.iter().any(|column| column.name == "thread")
+    }
+
+    /// The key of a row.
+    pub fn key_of(&'static self, row: &Row) -> Key {
+        (self, self.key.iter().map(|column| row.cell(column.name).clone()).collect())
+    }
+
+    /// The key of the row that a change in the log is about: what the change calls its key is the last column.
+    pub fn changed(&'static self, space: &Space, thread: &ThreadId, key: &str) -> Key {
+        let cell = |column: &Column| match column.name {
+            "space" => Cell::from(space),
+            "thread" => Cell::from(thread),
+            _ => Cell::from(key).clean(),
+        };
+        (self, self.key.iter().map(cell).collect())
+    }
+
+    /// The cells of a row in the order of the columns.
+    pub(super) fn cells(&self, row: &Row) -> Vec<Cell> {
+        self.columns().map(|column| row.cell(column.name).clone()).collect()
+    }
+
+    fn names(columns: impl Iterator<Item = &'static Column>) -> Vec<&'static str> {
+        columns.map(|column| column.name).collect()
+    }
+
+    /// All columns, as a `select` names them.
+    pub(super) fn list(&self, prefix: &str) -> String {
+        let names: Vec<String> = self.columns().map(|column| format!("{prefix}{}", column.name)).collect();
+        names.join(", ")
+    }
+
+    /// `space, name`: the key's columns.
+    pub(super) fn key_list(&self) -> String {
+        Self::names(self.key.iter()).join(", ")
+    }
+
+    /// Writes a row, whether it is there or not: the arguments are its cells in the order of the columns. `more`: another
+    /// column, and the expression of its value.
+    pub(super) fn put_text(&self, more: Option<(&str, &str)>) -> String {
+        let mut names = Self::names(self.columns());
+        let mut values: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
+        let mut rest = Self::names(self.rest.iter());
+        if let Some((column, value)) = more {
+            names.push(column);
+            values.push(value.to_owned());
+            rest.push(column);
+        }
+        let set: Vec<String> = rest.iter().map(|column| format!("{column} = excluded.{column}")).collect();
+        format!(
+            "insert into {} ({}) values ({}) on conflict ({}) do update set {}",
+            self.name,
+            names.join(", "),
+            values.join(", "),
+            self.key_list(),
+            set.join(", ")
+        )
+    }
+
+    /// Removes a row: the arguments are its key.
+    pub(super) fn remove_text(&self) -> String {
+        let is = self.key.iter().zip(1..).map(|(column, at)| format!("{} = ${at}", column.name));
+        format!("delete from {} where {}", self.name, is.collect::<Vec<_>>().join(" and "))
+    }
+}
+
+impl PartialEq for Table {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Table {}
+
+impl PartialOrd for Table {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Table {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name.cmp(other.name)
+    }
+}
+
+/// A value in a table. Texts are ordered bytewise, as in both databases.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cell {
+    /// Nothing.
+    Null,
+    /// A number.
+    Integer(i64),
+    /// A text.
+    Text(String),
+}
+
+impl Cell {
+    /// A log may have been written by a server that took NUL; the columns of a row cannot hold it everywhere.
+    #[must_use]
+    pub fn clean(self) -> Self {
+        match self {
+            Self::Text(text) if text.contains('\0') => Self::Text(text.replace('\0', "\u{fffd}")),
+            cell => cell,
+        }
+    }
+}
+
+impl std::fmt::Display for Cell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Null => Ok(()),
+            Self::Integer(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&Space> for Cell {
+    fn from(space: &Space) -> Self {
+        space.as_str().into()
+    }
+}
+
+impl From<&ThreadId> for Cell {
+    fn from(thread: &ThreadId) -> Self {
+        thread.as_str().into()
+    }
+}
+
+impl From<i64> for Cell {
+    fn from(number: i64) -> Self {
+        Self::Integer(number)
+    }
+}
+
+impl From<Option<i64>> for Cell {
+    fn from(number: Option<i64>) -> Self {
+        number.map_or(Self::Null, Self::Integer)
+    }
+}
+
+/// A time is stored in microseconds since 1970.
+impl From<Timestamp> for Cell {
+    fn from(time: Timestamp) -> Self {
+        Self::Integer(time.micros())
+    }
+}
+
+/// A row, or some columns of it, by column name. Reading a cell fails with `Error::Broken` where something else is stored.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Row(BTreeMap<&'static str, Cell>);
+
+impl<const N: usize> From<[(&'static str, Cell); N]> for Row {
+    fn from(cells: [(&'static str, Cell); N]) -> Self {
+        Self(cells.into())
+    }
+}
+
+impl FromIterator<(&'static str, Cell)> for Row {
+    fn from_iter<I: IntoIterator<Item = (&'static str, Cell)>>(cells: I) -> Self {
+        Self(cells.into_iter().collect())
+    }
+}
+
+impl Row {
+    /// What the column holds; `Null` where the row does not have it.
+    pub fn cell(&self, column: &str) -> &Cell {
+        self.0.get(column).unwrap_or(&Cell::Null)
+    }
+
+    /// The row without NUL in its texts.
+    #[must_use]
+    pub fn clean(self) -> Self {
+        self.0.into_iter().map(|(column, cell)| (column, cell.clean())).collect()
+    }
+
+    /// A text.
+    pub fn text(&self, column: &str) -> Result<&str, Error> {
+        match self.cell(column) {
+            Cell::Text(text) => Ok(text),
+            other => Err(unreadable(format_args!("{other:?} in the column {column}"))),
+        }
+    }
+
+    /// A number.
+    pub fn integer(&self, column: &str) -> Result<i64, Error> {
+        match self.cell(column) {
+            Cell::Integer(number) => Ok(*number),
+            other => Err(unreadable(format_args!("{other:?} in the column {column}"))),
+        }
+    }
+
+    /// A number, or null.
+    pub fn integer_or_null(&self, column: &str) -> Result<Option<Seq>, Error> {
+        if *self.cell(column) == Cell::Null { Ok(None) } else { self.integer(column).map(Some) }
+    }
+
+    /// A time.
+    pub fn time(&self, column: &str) -> Result<Timestamp, Error> {
+        self.integer(column).map(Timestamp::from_micros)
+    }
+
+    /// A name.
+    pub fn name(&self, column: &str) -> Result<Name, Error> {
+        self.text(column).and_then(name)
+    }
+
+    /// A space.
+    pub fn space(&self, column: &str) -> Result<Space, Error> {
+        self.text(column).and_then(space)
+    }
+
+    /// A thread's id.
+    pub fn thread(&self, column: &str) -> Result<ThreadId, Error> {
+        self.text(column).and_then(thread_id)
+    }
+
+    /// A text that is JSON.
+    pub fn json<T: serde::de::DeserializeOwned>(&self, column: &str) -> Result<T, Error> {
+        self.text(column).and_then(parse)
+    }
+}
