@@ -100,15 +100,13 @@ fn faults(stops: &[Stop], sources: &BTreeMap<String, String>) -> Vec<String> {
             Some(name) if imported => {
                 wrong.push(format!("server/{file} is imported: it need not stand behind `{name}`"))
             }
-            Some(name) => {
-                if !names(&code(text), name) || !before.iter().any(|(_, code)| names(code, name)) {
-                    wrong.push(format!("server/{file}, or every file before it, does not name `{name}`"));
-                }
+            Some(name) if !names(&code(text), name) || !before.iter().any(|(_, code)| names(code, name)) => {
+                wrong.push(format!("server/{file}, or every file before it, does not name `{name}`"));
             }
             None if at > 0 && !imported => {
                 wrong.push(format!("server/{file} is imported by none of the files named before it"));
             }
-            None => {}
+            _ => {}
         }
     }
     wrong
