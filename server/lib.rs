@@ -85,6 +85,7 @@ pub mod model {
 /// Threads: settings, derived state, quotas, what a model reads.
 pub mod thread {
     pub mod history;
+    pub mod new_thread;
     pub mod projection;
     pub mod quota;
     pub mod settings;

@@ -37,35 +37,10 @@ use crate::pipelines::registry::Pipeline;
 use crate::tasks::share::Processors;
 use crate::thread::history;
 use crate::thread::quota::Quotas;
-use crate::thread::settings::Settings;
 use crate::tools::spawning::Spawner;
 use crate::tools::supplies::Supplies;
 use crate::tools::toolbox::Tools;
 use crate::words::id::{Name, Seq, Space, ThreadId};
-
-/// A contact that a new thread has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewContact {
-    /// What it calls it.
-    pub name: Name,
-    /// The thread.
-    pub thread: ThreadId,
-    /// What it does, wants and offers.
-    pub description: String,
-}
-
-/// What a new thread should be like.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct NewThread {
-    /// A suggestion for the last part of its id.
-    pub label: Option<Name>,
-    /// The thread it is created below.
-    pub parent: Option<ThreadId>,
-    /// Whom it can send to, besides its parent.
-    pub contacts: Vec<NewContact>,
-    /// Everything else.
-    pub settings: Settings,
-}
 
 /// A handle on the running minds; cheap to clone.
 #[derive(Clone)]

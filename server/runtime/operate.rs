@@ -2,100 +2,58 @@
 
 use serde_json::{Value, json};
 
-use super::handle::{NewContact, NewThread, Runtime};
+use super::handle::Runtime;
 use super::mailbox::PAGE;
-use super::refused::{Refused, too_many_threads};
+use super::refused::Refused;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::log::store::{self, Append, SubmoduleRow, ThreadRow};
 use crate::mind::submodule::Heard;
 use crate::mind::turn::{Below, PARENT_ENDED};
-use crate::tools::spawning::labels;
-use crate::words::id::{MAIN, Name, Space, ThreadId};
+use crate::thread::new_thread::{Ahead, Denied, Limits, NewThread, ids};
+use crate::words::id::{self, Name, Space, ThreadId};
 
 impl Runtime {
     /// Creates a thread. The server assigns the id: the label, with a number where that is taken. Its parent is told.
     pub async fn create_thread(&self, space: &Space, new: NewThread) -> Result<ThreadRow, Refused> {
         self.open(space).await?;
-        self.check_new(space, &new).await?;
-        let settings = serde_json::to_value(&new.settings).unwrap_or_default();
-        for label in labels(new.label.as_ref()) {
-            let thread = match &new.parent {
-                Some(parent) => parent.child(&label),
-                None => ThreadId::parse(label.as_str()),
-            };
-            let thread = thread.map_err(|error| Refused::Unprocessable(error.to_string()))?;
-            if thread.is_of_runs() || self.0.store.thread(space, &thread).await?.is_some() {
+        let limits = Limits::new(&self.0.options.budget, self.0.options.tool_limits.threads);
+        self.check_new(space, &new, &limits).await?;
+        for (_, thread) in ids(new.parent.as_ref(), new.label.as_ref(), id::fresh())? {
+            if self.0.store.thread(space, &thread).await?.is_some() {
                 continue;
             }
-            let contact = |it: &NewContact| Draft::contact(&thread, &it.name, &it.thread, &it.description);
-            let room = Condition::FewerSubthreads(self.0.options.budget.subthreads);
-            let told = |parent: &ThreadId| Draft::spawned(parent, None, &thread, None).only_if(room);
-            let mut drafts = vec![Draft::created(&thread, &settings).only_if(self.0.options.room_in_space())];
-            drafts.extend(new.contacts.iter().map(contact));
-            drafts.extend(new.parent.as_ref().map(told));
+            let drafts = limits.drafts(&new, &thread, None, Ahead::default());
             match self.0.store.append(Append::free(space, drafts)).await {
                 Ok(_) => return self.known_thread(space, &thread).await,
-                Err(store::Error::Unmet(Condition::FewerSubthreads(_))) => return Err(self.too_many_subthreads()),
-                Err(store::Error::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
-                Err(store::Error::Unmet(Condition::NotEnded)) => {
-                    return Err(new.parent.map_or_else(|| Refused::Ended(thread), Refused::Ended));
+                Err(store::Error::Unmet(unmet)) => {
+                    if let Some(denied) = Denied::by_append(&unmet, &new, &thread, &limits) {
+                        return Err(denied.into());
+                    }
                 }
-                // Somebody else has just taken the id.
-                Err(store::Error::Unmet(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(Refused::Unprocessable("no free id was found for the label; choose another".into()))
+        Err(Denied::NoFreeId.into())
     }
 
     /// Whether everything that a new thread names is there, and there is room for it.
-    async fn check_new(&self, space: &Space, new: &NewThread) -> Result<(), Refused> {
-        let budget = &self.0.options.budget;
-        let is_main = new.parent.is_none() && new.label.as_ref().is_some_and(|label| label.as_str() == MAIN);
-        if is_main && new.settings.is_process() {
-            return Err(Refused::Unprocessable(format!(
-                "{MAIN} is kept for the conversation that a message without a thread goes to; choose another label for a process"
-            )));
-        }
-        if let Some(parent) = &new.parent {
-            let row = self.known_thread(space, parent).await?;
-            if parent.is_of_runs() {
-                let text = format!("{parent} is kept for runs of pipelines, which have no subthreads");
-                return Err(Refused::Unprocessable(text));
-            }
-            if row.status.is_final() {
-                return Err(Refused::Ended(parent.clone()));
-            }
-            if u64::from(row.standing.subthreads) >= budget.subthreads {
-                return Err(self.too_many_subthreads());
-            }
-            let depth = parent.as_str().split('.').count() as u64 + 1;
-            if depth > budget.depth {
-                let text = format!("threads may be nested {} deep (budget.depth)", budget.depth);
-                return Err(Refused::Unprocessable(text));
-            }
-        }
+    async fn check_new(&self, space: &Space, new: &NewThread, limits: &Limits) -> Result<(), Refused> {
+        let parent = match &new.parent {
+            Some(parent) => Some(self.known_thread(space, parent).await?),
+            None => None,
+        };
+        limits.check(new, parent.as_ref(), Ahead::default())?;
         if let Some(voices) = &new.settings.submodules {
             let known = self.0.store.submodules(space).await?;
             if let Some(name) = voices.iter().find(|name| !known.iter().any(|row| row.name == **name)) {
                 return Err(Refused::NotFound(format!("submodule {name}")));
             }
         }
-        // A new thread has these contacts and no others.
-        if new.contacts.len() as u64 > budget.contacts {
-            let limit = u32::try_from(budget.contacts).unwrap_or(u32::MAX);
-            return Err(Refused::TooMany { what: "contacts of a thread (budget.contacts)", limit });
-        }
         for contact in &new.contacts {
             self.known_thread(space, &contact.thread).await?;
         }
         Ok(())
-    }
-
-    fn too_many_subthreads(&self) -> Refused {
-        let limit = u32::try_from(self.0.options.budget.subthreads).unwrap_or(u32::MAX);
-        Refused::TooMany { what: "subthreads of a thread that have not ended (budget.subthreads)", limit }
     }
 
     /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages. With `subtree` all threads below it end,

@@ -6,8 +6,8 @@ use crate::log::projections::contacts::ContactRow;
 use crate::log::projections::timers::TimerRow;
 use crate::log::store::{Placed, SubmoduleRow, ThreadRow};
 use crate::mind::submodule::Heard;
-use crate::runtime::handle::NewThread;
 use crate::runtime::input::{Input, InputContent, Received};
+use crate::thread::new_thread::NewThread;
 use crate::words::id::{Key, Name, ThreadId};
 
 /// Most waiting messages that are counted.

@@ -8,13 +8,12 @@ use serde_json::{Value, json};
 use super::contacts::{Contacts, PARENT, SELF, unreadable};
 use super::supplies::Supplies;
 use super::tool::{CallSite, Output};
-use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::gather::Gather;
 use crate::event::process::{ErrorCode, Feedback};
 use crate::log::store::{Store, ThreadRow};
+use crate::thread::new_thread::{Ahead, Denied, Limits, Maker, NewThread, ids};
 use crate::thread::settings::{Gathered, Kind, Settings};
-use crate::words::budget::Budget;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{self, Name, ThreadId};
 
@@ -23,9 +22,9 @@ use crate::words::id::{self, Name, ThreadId};
 pub struct Spawner {
     store: Arc<dyn Store>,
     contacts: Contacts,
-    budget: Arc<Budget>,
-    /// Most threads of a space that have not ended.
-    threads: u64,
+    limits: Limits,
+    /// `budget.sends`.
+    sends: u64,
     /// Most bytes of a prompt.
     text_bytes: usize,
 }
@@ -33,9 +32,10 @@ pub struct Spawner {
 impl Spawner {
     /// Within these limits.
     pub fn new(supplies: &Supplies) -> Self {
-        let Supplies { store, budget, limits, .. } = supplies.clone();
+        let Supplies { store, budget, limits: call, .. } = supplies;
+        let limits = Limits::new(budget, call.threads);
         let contacts = Contacts::new(supplies);
-        Self { store, contacts, budget, threads: limits.threads, text_bytes: limits.text_bytes }
+        Self { store: store.clone(), contacts, limits, sends: budget.sends, text_bytes: call.text_bytes }
     }
 
     /// Refuses a prompt for a subthread that is longer than a client's text may be: it stands in every request of that thread.
@@ -54,10 +54,8 @@ impl Spawner {
     pub async fn begin(&self, site: &CallSite) -> Result<Spawning, Failure> {
         let row = self.store.thread(&site.space, &site.thread).await.map_err(unreadable)?;
         let contacts = self.contacts.known(site).await?.into_keys().collect();
-        let used = row.as_ref().map_or(0, |row| u64::from(row.standing.subthreads));
-        let room = self.budget.subthreads.saturating_sub(used);
-        let space_room = self.threads.saturating_sub(self.store.living(&site.space).await.map_err(unreadable)?);
-        Ok(Spawning { spawner: self.clone(), row, contacts, made: Vec::new(), put_aside: Vec::new(), room, space_room })
+        let living = self.store.living(&site.space).await.map_err(unreadable)?;
+        Ok(Spawning { spawner: self.clone(), row, contacts, living, made: Vec::new(), put_aside: Vec::new() })
     }
 }
 
@@ -77,12 +75,12 @@ pub struct Child<'a> {
 pub struct Spawning {
     spawner: Spawner,
     row: Option<ThreadRow>,
+    /// What the thread calls those it knows, the new ones included.
     contacts: Vec<Name>,
+    /// Threads of the space that have not ended, without the new ones.
+    living: u64,
     made: Vec<ThreadId>,
     put_aside: Vec<ThreadId>,
-    room: u64,
-    /// Room in the space.
-    space_room: u64,
 }
 
 impl Spawning {
@@ -93,75 +91,98 @@ impl Spawning {
         child: Child<'_>,
     ) -> Result<Result<(ThreadId, Vec<Draft>), Output>, Failure> {
         let given = child.label.unwrap_or("");
-        let label = match child.label.map(Name::parse).transpose() {
-            Ok(label) => label,
-            Err(error) => return Ok(Err(refusal(site, given, ErrorCode::InvalidLabel, &error.to_string()))),
+        let made = match child.label.map(Name::parse).transpose() {
+            Ok(label) => self.make(site, label, &child).await?,
+            Err(error) => Err((ErrorCode::InvalidLabel, error.to_string())),
         };
-        if self.row.as_ref().is_some_and(|row| row.status.is_final()) {
-            let text = "not made: this thread has ended";
-            return Ok(Err(refusal(site, given, ErrorCode::UnknownThread, text)));
+        Ok(made.map_err(|(code, text)| refusal(site, given, code, &text)))
+    }
+
+    async fn make(
+        &mut self,
+        site: &CallSite,
+        label: Option<Name>,
+        child: &Child<'_>,
+    ) -> Result<Result<(ThreadId, Vec<Draft>), (ErrorCode, String)>, Failure> {
+        let settings = self.settings(site, child);
+        let new = NewThread { label, parent: Some(site.thread.clone()), contacts: Vec::new(), settings };
+        let (mut drafts, mut aside) = (Vec::new(), None);
+        let mut checked = self.check(&new);
+        if let Err(Denied::Subthreads(_)) = checked {
+            aside = self.idle(site).await?;
+            if let Some(idle) = &aside {
+                drafts.extend(archive(site, idle));
+                self.put_aside.push(idle.thread.clone());
+                checked = self.check(&new);
+            }
         }
-        let depth = site.thread.as_str().split('.').count() as u64 + 1;
-        if depth > self.spawner.budget.depth {
-            let text = format!(
-                "threads may be nested {} deep (budget.depth); do it here, or in a thread further up",
-                self.spawner.budget.depth
-            );
-            return Ok(Err(refusal(site, given, ErrorCode::DepthLimit, &text)));
-        }
+        let found = match checked {
+            Ok(()) => self.free_id(site, new.label.as_ref()).await?,
+            Err(denied) => Err(said(denied)),
+        };
+        let taken = found.and_then(|found| {
+            let no_room = |failure: Failure| (ErrorCode::SubthreadLimit, failure.text);
+            site.so_far.purse.take_thread().map_err(no_room).map(|()| found)
+        });
+        let (name, thread) = match taken {
+            Ok(found) => found,
+            Err(why) => {
+                aside.iter().for_each(|_| drop(self.put_aside.pop()));
+                return Ok(Err(why));
+            }
+        };
+        let maker = Maker { turn: site.turn, call_id: &site.call_id, name: &name };
+        drafts.extend(self.spawner.limits.drafts(&new, &thread, Some(maker), self.ahead()));
+        let payload = child.payload.as_deref().filter(|payload| !payload.trim().is_empty());
+        drafts.extend(payload.map(|payload| Draft::message(&thread, &site.thread, payload)));
+        self.made.push(thread.clone());
+        self.contacts.push(name);
+        Ok(Ok((thread, drafts)))
+    }
+
+    /// What the append of this call does before it makes one more.
+    fn ahead(&self) -> Ahead {
+        Ahead { made: self.made.len() as u64, put_aside: self.put_aside.len() as u64 }
+    }
+
+    /// Checks what every door checks, and that the space has room: a turn's append is not refused for what can be seen before.
+    fn check(&self, new: &NewThread) -> Result<(), Denied> {
+        let (limits, ahead) = (self.spawner.limits, self.ahead());
+        limits.check(new, self.row.as_ref(), ahead)?;
+        // The thread knows the new one, too.
+        limits.check_contacts(self.contacts.len() as u64 + 1)?;
+        if self.living + ahead.made >= limits.threads { Err(Denied::Threads(limits.threads)) } else { Ok(()) }
+    }
+
+    /// An id that nobody has, whose last part means nobody to the thread: that is what it calls the new one.
+    async fn free_id(
+        &self,
+        site: &CallSite,
+        label: Option<&Name>,
+    ) -> Result<Result<(Name, ThreadId), (ErrorCode, String)>, Failure> {
+        let most = self.spawner.sends;
         let sends = self.row.as_ref().map_or(0, |row| u64::from(row.standing.sends)) + self.made.len() as u64;
-        if sends >= self.spawner.budget.sends {
+        if sends >= most {
             let text = format!(
-                "not made: the thread has made subthreads and sent messages {} times, and may do so no more before something \
-                 comes from outside (budget.sends)",
-                self.spawner.budget.sends
+                "not made: the thread has made subthreads and sent messages {most} times, and may do so no more before something \
+                 comes from outside (budget.sends)"
             );
-            return Ok(Err(refusal(site, given, ErrorCode::SendLimit, &text)));
+            return Ok(Err((ErrorCode::SendLimit, text)));
         }
-        if self.made.len() as u64 >= self.space_room {
-            let text = format!(
-                "not made: there are {} threads at work in the whole mind (limits.threads); end some that are not needed",
-                self.spawner.threads
-            );
-            return Ok(Err(refusal(site, given, ErrorCode::SubthreadLimit, &text)));
-        }
-        let mut drafts = Vec::new();
-        if self.room == 0 {
-            match self.idle(site).await? {
-                Some(idle) => {
-                    drafts.extend(archive(site, &idle));
-                    self.put_aside.push(idle.thread);
-                }
-                None => {
-                    let limit = self.spawner.budget.subthreads;
-                    let text = format!(
-                        "there are {limit} subthreads at work already (budget.subthreads); wait until one ends"
-                    );
-                    return Ok(Err(refusal(site, given, ErrorCode::SubthreadLimit, &text)));
-                }
-            }
-        } else {
-            self.room -= 1;
-        }
-        for label in labels(label.as_ref()) {
-            let Ok(thread) = site.thread.child(&label) else {
-                let text = "the id would be too long; use a shorter label";
-                return Ok(Err(refusal(site, given, ErrorCode::InvalidLabel, text)));
-            };
-            let taken = self.made.contains(&thread)
-                || self.contacts.contains(&label)
+        let ids = match ids(Some(&site.thread), label, id::fresh()) {
+            Ok(ids) => ids,
+            Err(denied) => return Ok(Err(said(denied))),
+        };
+        for (name, thread) in ids {
+            let means_somebody = self.contacts.contains(&name) || [PARENT, SELF].contains(&name.as_str());
+            let is_taken = means_somebody
+                || self.made.contains(&thread)
                 || self.spawner.store.thread(&site.space, &thread).await.map_err(unreadable)?.is_some();
-            if !taken && ![PARENT, SELF].contains(&label.as_str()) && !thread.is_of_runs() {
-                if let Err(failure) = site.so_far.purse.take_thread() {
-                    return Ok(Err(refusal(site, given, ErrorCode::SubthreadLimit, &failure.text)));
-                }
-                drafts.extend(self.events(site, &thread, &label, child));
-                self.made.push(thread.clone());
-                self.contacts.push(label);
-                return Ok(Ok((thread, drafts)));
+            if !is_taken {
+                return Ok(Ok((name, thread)));
             }
         }
-        Ok(Err(refusal(site, given, ErrorCode::InvalidLabel, "no free id was found for the label; choose another")))
+        Ok(Err(said(Denied::NoFreeId)))
     }
 
     /// Those that were to be made are not made after all.
@@ -179,8 +200,8 @@ impl Spawning {
         let Some((index, text)) = gather.next() else { return Ok(Ok(Vec::new())) };
         let label = format!("{id}-{index}");
         let begun = Gathered { id: id.to_owned(), index };
-        for label in labels(Name::parse(&label).ok().as_ref()) {
-            let Ok(child) = site.thread.child(&label) else { break };
+        let tried = Name::parse(&label).ok().and_then(|label| ids(Some(&site.thread), Some(&label), id::fresh()).ok());
+        for (_, child) in tried.into_iter().flatten() {
             // A thread of that name may be anybody's: then the step has another one.
             let Some(row) = self.spawner.store.thread(&site.space, &child).await.map_err(unreadable)? else { break };
             if Settings::of(&row.settings).gathered.as_ref() == Some(&begun) {
@@ -198,23 +219,14 @@ impl Spawning {
         Ok(self.spawn(site, child).await?.map(|(_, drafts)| drafts))
     }
 
-    fn events(&self, site: &CallSite, thread: &ThreadId, label: &Name, child: Child<'_>) -> Vec<Draft> {
-        let settings = Settings {
+    fn settings(&self, site: &CallSite, child: &Child<'_>) -> Settings {
+        Settings {
             kind: Kind::Process,
             spawned_by: Some(site.thread.clone()),
-            gathered: child.gathered,
-            prompt: child.prompt,
+            gathered: child.gathered.clone(),
+            prompt: child.prompt.clone(),
             ..self.row.as_ref().map(|row| Settings::of(&row.settings).for_child()).unwrap_or_default()
-        };
-        let about = settings.prompt.as_deref().unwrap_or("a subthread of yours").chars().take(200).collect::<String>();
-        let mut drafts = vec![
-            Draft::created(thread, &json!(settings)).only_if(Condition::FewerThreads(self.spawner.threads)),
-            Draft::contact(&site.thread, label, thread, &about),
-            Draft::spawned(&site.thread, Some(site.turn), thread, Some(label)).of_call(&site.call_id),
-        ];
-        let payload = child.payload.filter(|payload| !payload.trim().is_empty());
-        drafts.extend(payload.map(|payload| Draft::message(thread, &site.thread, &payload)));
-        drafts
+        }
     }
 
     /// The subthread that has had nothing to do for longest.
@@ -244,11 +256,34 @@ fn refusal(site: &CallSite, given: &str, code: ErrorCode, text: &str) -> Output 
     Output::failed(vec![error], Failure::new(kind, text).with(json!({ "reason": code.as_str() })))
 }
 
-/// Ids to try for a label: itself, then with numbers.
-pub fn labels(label: Option<&Name>) -> Vec<Name> {
-    let drawn = || format!("t-{}", &id::fresh().simple().to_string()[20..]);
-    let stem = label.map_or_else(drawn, |label| label.as_str().to_owned());
-    let short = &stem[..stem.len().min(28)];
-    let numbered = (2..100).map(|number| format!("{short}-{number}"));
-    std::iter::once(stem.clone()).chain(numbered).filter_map(|label| Name::parse(&label).ok()).collect()
+/// Why a subthread is not made, as the model that wanted it is told.
+fn said(denied: Denied) -> (ErrorCode, String) {
+    match denied {
+        Denied::Ended(_) => (ErrorCode::UnknownThread, "not made: this thread has ended".to_owned()),
+        Denied::Depth(most) => {
+            let text =
+                format!("threads may be nested {most} deep (budget.depth); do it here, or in a thread further up");
+            (ErrorCode::DepthLimit, text)
+        }
+        Denied::Subthreads(most) => {
+            let text = format!("there are {most} subthreads at work already (budget.subthreads); wait until one ends");
+            (ErrorCode::SubthreadLimit, text)
+        }
+        Denied::Contacts(most) => {
+            let text = format!(
+                "not made: a subthread is a contact, and there are {most} contacts already (budget.contacts); disconnect some"
+            );
+            (ErrorCode::SubthreadLimit, text)
+        }
+        Denied::Threads(most) => {
+            let text = format!(
+                "not made: there are {most} threads at work in the whole mind (limits.threads); end some that are not needed"
+            );
+            (ErrorCode::SubthreadLimit, text)
+        }
+        Denied::Id(_) => (ErrorCode::InvalidLabel, "the id would be too long; use a shorter label".to_owned()),
+        Denied::Main | Denied::OfRuns(_) | Denied::NoFreeId => {
+            (ErrorCode::InvalidLabel, "no free id was found for the label; choose another".to_owned())
+        }
+    }
 }

@@ -171,7 +171,7 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
 }
 
 /// What the edge may name of the store and the runtime: rows and words that it shows, and what it hands to a session.
-const SHOWN: [&str; 13] = [
+const SHOWN: [&str; 11] = [
     "log::store::Blob",
     "log::store::Entry",
     "log::store::Error",
@@ -179,8 +179,6 @@ const SHOWN: [&str; 13] = [
     "log::store::Status",
     "log::store::SubmoduleRow",
     "log::store::ThreadRow",
-    "runtime::handle::NewContact",
-    "runtime::handle::NewThread",
     "runtime::refused::Refused",
     "runtime::input::InputContent",
     "runtime::input::Received",

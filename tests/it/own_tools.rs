@@ -32,7 +32,7 @@ fn a_server_with_tools_of_its_own() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let settings = Settings::load(&Flags::default(), &environment()).unwrap().settings;
     // Not in the order of their names; and one that has the name of a tool of the server.
-    let tools = ["radio", "lamp", "drill", "reply"].map(Plugged::tool);
+    let tools = ["radio", "lamp", "drill", "reply", "door"].map(Plugged::tool);
     let plugged =
         move || tools.iter().filter(|tool| socket_of(Path::new("."), tool.spec().name()).exists()).cloned().collect();
     app::serve(&settings, registry::built_in(), &own_tool::tools().with_source(DECISIONS, plugged)).unwrap();
@@ -46,7 +46,8 @@ impl Plugged {
         let parameters = json!({ "type": "object", "properties": {}, "required": [], "additionalProperties": false });
         let description = format!("Use the {name}.");
         let told = ToolSpec { name: name.to_owned(), description, parameters: Json::of(&parameters) };
-        Arc::new(Self(Spec::new(told, Effect::Outside)))
+        // What the door leads to is written with what was called before it.
+        Arc::new(Self(Spec::new(told, if name == "door" { Effect::Events } else { Effect::Outside })))
     }
 }
 
@@ -59,6 +60,12 @@ impl Tool for Plugged {
     async fn call(&self, _: Value, _: &CallSite) -> Result<Output, Failure> {
         if self.0.name() == "drill" {
             std::future::pending::<()>().await;
+        }
+        if self.0.name() == "door" {
+            // Meanwhile somebody makes a subthread of the same parent over HTTP.
+            let url = std::fs::read_to_string(socket_of(Path::new("."), "door")).unwrap();
+            let body = json!({ "label": "b", "parent": "p", "kind": "process" });
+            reqwest::Client::new().post(url).json(&body).send().await.unwrap();
         }
         Ok(Output::value(json!("it is on")))
     }
@@ -171,4 +178,27 @@ on_both!(a_call_that_a_crash_cut_off_is_not_forgotten_with_its_tool, |medium| {
     let result = one(&log, &["result", "tool:drill"]);
     assert_eq!(result["payload"]["problem"]["kind"], "outcome_unknown", "{}", story(&log));
     assert_eq!(said(one(&log, &["response"])), "I cannot tell.");
+});
+
+// The limit is checked where nobody overtakes: what a turn makes and what is made over HTTP meanwhile are counted together.
+on_both!(the_limit_of_subthreads_holds_for_a_turn_that_http_overtakes, |medium| {
+    let stub = Stub::start().await;
+    let spawn = json!({ "label": "a", "prompt": null, "payload": null });
+    let wait = json!({ "from": null, "timeout_s": null });
+    let refused = |request: &Request| request.thread == "p" && request.says("budget.subthreads");
+    stub.on(refused, call("wait", wait.clone()));
+    stub.script(at("p"), [call("spawn_thread", spawn).and("door", json!({})), call("wait", wait)]);
+    let app = setup(medium, &stub).env("THINKD_BUDGET__SUBTHREADS", 1).start().await;
+    std::fs::write(socket_of(&app.folder(), "door"), app.url("/threads")).unwrap();
+    let mut socket = app.socket().await;
+    app.process("p", json!({})).await;
+    app.say_in("p", "make one").await;
+    socket.event("the end of the turn", |e| e["thread"] == "p" && has(e, "turn") && has(e, "ended")).await;
+    let log = app.public_log().await;
+    let made: Vec<&str> =
+        with(&log, &["thread-spawned"]).iter().filter_map(|e| e["payload"]["assigned_id"].as_str()).collect();
+    assert_eq!(made, ["p.b"], "{}", story(&log));
+    assert_eq!(app.get("/threads/p").await.expect(200)["budget"]["subthreads"], 1);
+    app.get("/threads/p.a").await.expect_problem(404, "not-found");
+    assert_eq!(one(&log, &["system-thread-error"])["payload"]["code"], "subthread_limit", "the model is told");
 });

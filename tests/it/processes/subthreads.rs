@@ -67,6 +67,99 @@ on_both!(t3_06_labels_are_wishes_and_ids_never_collide, |medium| {
     rows_are_what_the_log_says(&mut app).await;
 });
 
+// What a subthread is called, how deep it may lie and how many there may be does not depend on who makes it.
+on_both!(a_subthread_is_made_by_the_same_rules_over_http_and_by_a_tool, |medium| {
+    let stub = Stub::start().await;
+    let long = "l".repeat(32);
+    let labels = ["main", "runs", "worker", "worker", "gone", &long, &long, "last", "one-too-many"];
+    for label in labels {
+        stub.script(at("by-tool"), [spawn(label)]);
+    }
+    stub.script(at("by-tool.main"), [spawn("deeper"), asleep()]);
+    stub.on(Request::is_decision, asleep());
+    let settings = [("THINKD_BUDGET__DEPTH", 2), ("THINKD_BUDGET__SUBTHREADS", 8)];
+    let setup = settings.iter().fold(Setup::new(medium, &stub), |setup, (name, value)| setup.env(name, value));
+    let mut app = setup.start().await;
+    let mut socket = app.socket().await;
+    processes(&app, &["over-http", "by-tool"]).await;
+    // An id that was used up by somebody who has ended.
+    for parent in ["over-http", "by-tool"] {
+        let gone = json!({ "label": "gone", "parent": parent, "kind": "process" });
+        app.post("/threads", gone).await.expect(201);
+        app.post(&format!("/threads/{parent}.gone/end"), json!({})).await.expect(200);
+    }
+    let mut over_http = Vec::new();
+    for label in labels {
+        let body = json!({ "label": label, "parent": "over-http", "kind": "process" });
+        let reply = app.post("/threads", body).await;
+        over_http.extend(reply.body["id"].as_str().map(str::to_owned));
+        if label == "one-too-many" {
+            assert!(reply.expect_problem(422, "unprocessable").to_string().contains("budget.subthreads"));
+        }
+    }
+    app.say_in("by-tool", "make them").await;
+    let refused = socket.event("the refusal", |e| has(e, "system-thread-error")).await;
+    assert_eq!(refused["payload"]["code"], "subthread_limit");
+    let log = app.public_log().await;
+    let by_tool: Vec<String> = assigned(&log, "by-tool").into_iter().map(str::to_owned).collect();
+    let made = |ids: &[String], parent: &str| -> Vec<String> {
+        ids.iter().map(|id| id.strip_prefix(&format!("{parent}.")).unwrap().to_owned()).collect()
+    };
+    let expected = ["main", "runs", "worker", "worker-2", "gone-2", &long, &format!("{}-2", &long[..28]), "last"];
+    assert_eq!(made(&over_http, "over-http"), expected);
+    // The first that it was told of was made over HTTP.
+    assert_eq!(made(&by_tool[1..], "by-tool"), expected, "{}", story(&log));
+    // Deeper than is configured.
+    let deeper = json!({ "label": "deeper", "parent": "over-http.main", "kind": "process" });
+    let problem = app.post("/threads", deeper).await.expect_problem(422, "unprocessable");
+    assert!(problem["detail"].as_str().unwrap().contains("budget.depth"), "{problem}");
+    app.say_in("by-tool.main", "go deeper").await;
+    let refused = socket.event("the refusal", |e| e["thread"] == "by-tool.main" && has(e, "system-thread-error")).await;
+    assert_eq!(refused["payload"]["code"], "depth_limit");
+    // A thread that has ended makes none.
+    app.post("/threads/over-http/end", json!({})).await.expect(200);
+    let late = json!({ "label": "late", "parent": "over-http", "kind": "process" });
+    app.post("/threads", late).await.expect_problem(409, "thread-ended");
+    rows_are_what_the_log_says(&mut app).await;
+});
+
+// A thread has at most so many contacts, whoever adds them: over HTTP, by connect, or with a subthread, which is a contact.
+on_both!(a_subthread_by_a_tool_takes_the_room_of_a_contact, |medium| {
+    let stub = Stub::start().await;
+    stub.script(at("p"), [spawn("a"), spawn("b"), spawn("c"), asleep()]);
+    stub.script(
+        at("q"),
+        [
+            call("fan_out", json!({ "items": ["1", "2", "3"], "prompt": null, "gather": false, "timeout_s": null })),
+            asleep(),
+        ],
+    );
+    stub.on(Request::is_decision, asleep());
+    let mut app = Setup::new(medium, &stub).env("THINKD_BUDGET__CONTACTS", 2).start().await;
+    let mut socket = app.socket().await;
+    processes(&app, &["p", "q"]).await;
+    for thread in ["p", "q"] {
+        app.say_in(thread, "make them").await;
+        turn_over(&mut socket, thread, 1).await;
+    }
+    let log = app.public_log().await;
+    assert_eq!(assigned(&log, "p"), ["p.a", "p.b"], "control: as many as there may be");
+    assert_eq!(assigned(&log, "q"), [""; 0], "all of them or none: {}", story(&log));
+    for thread in ["p", "q"] {
+        let refused = told(&log, thread, &["system-thread-error"]);
+        assert_eq!((refused.len(), &refused[0]["payload"]["code"]), (1, &json!("subthread_limit")));
+        assert!(refused[0]["payload"]["message"].as_str().unwrap().contains("budget.contacts"), "{}", refused[0]);
+    }
+    // One that ends is a contact no more.
+    app.post("/threads/p.a/end", json!({})).await.expect(200);
+    stub.clear();
+    stub.script(at("p"), [spawn("d"), asleep()]);
+    stub.on(Request::is_decision, asleep());
+    app.say_in("p", "one more").await;
+    socket.event("one more", |e| e["thread"] == "p" && e["payload"]["assigned_id"] == "p.d").await;
+    rows_are_what_the_log_says(&mut app).await;
+});
+
 // T3.09: without a first message it is there, confirmed, and sleeps; nobody asks a model for it.
 on_both!(t3_09_a_subthread_without_a_first_message_sleeps, |medium| {
     let stub = Stub::start().await;

@@ -1,0 +1,193 @@
+//! How a thread is made, whoever makes it: which ids it may have, the limits that are checked before, the events that make it, and the
+//! conditions under which the append stores them. A door looks up in the store what is asked for here, and appends.
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::settings::Settings;
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::log::store::ThreadRow;
+use crate::words::budget::Budget;
+use crate::words::id::{MAIN, Name, ThreadId};
+
+/// Characters of a subthread's prompt that its parent has as the contact's description.
+const ABOUT_CHARS: usize = 200;
+
+/// A contact that a new thread has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewContact {
+    /// What it calls it.
+    pub name: Name,
+    /// The thread.
+    pub thread: ThreadId,
+    /// What it does, wants and offers.
+    pub description: String,
+}
+
+/// What a new thread should be like.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NewThread {
+    /// A suggestion for the last part of its id.
+    pub label: Option<Name>,
+    /// The thread it is created below.
+    pub parent: Option<ThreadId>,
+    /// Whom it can send to, besides its parent.
+    pub contacts: Vec<NewContact>,
+    /// Everything else.
+    pub settings: Settings,
+}
+
+/// The turn that makes a subthread by a tool call. Its thread gets the new one as a contact; over HTTP nobody does.
+#[derive(Debug, Clone, Copy)]
+pub struct Maker<'a> {
+    /// The turn.
+    pub turn: u64,
+    /// The call.
+    pub call_id: &'a str,
+    /// What the parent calls it.
+    pub name: &'a Name,
+}
+
+/// What the append that makes a thread does before that: rows do not say it yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ahead {
+    /// Threads that it makes.
+    pub made: u64,
+    /// Idle subthreads of the same parent that it puts aside.
+    pub put_aside: u64,
+}
+
+/// How many threads there may be, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// `budget.depth`: names in an id.
+    pub depth: u64,
+    /// `budget.subthreads`: those of one thread that have not ended.
+    pub subthreads: u64,
+    /// `budget.contacts`: those of one thread.
+    pub contacts: u64,
+    /// `limits.threads`: those of a space that have not ended.
+    pub threads: u64,
+}
+
+/// Why a thread is not made. Each door says it in its own words: to a client, or to a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Denied {
+    /// A process cannot have the id `main`.
+    Main,
+    /// Runs of pipelines have no subthreads.
+    OfRuns(ThreadId),
+    /// The parent has ended.
+    Ended(ThreadId),
+    /// So deep threads may be nested.
+    Depth(u64),
+    /// So many subthreads a thread may have that have not ended.
+    Subthreads(u64),
+    /// So many contacts a thread may have.
+    Contacts(u64),
+    /// So many threads a space may have that have not ended.
+    Threads(u64),
+    /// The label makes no id, and why.
+    Id(String),
+    /// All ids that go with the label are taken.
+    NoFreeId,
+}
+
+impl Limits {
+    /// By the budget, and `limits.threads`.
+    pub fn new(budget: &Budget, threads: u64) -> Self {
+        Self { depth: budget.depth, subthreads: budget.subthreads, contacts: budget.contacts, threads }
+    }
+
+    /// Checks everything that the parent's row and the wish itself say. The append checks again what may change until then.
+    pub fn check(&self, new: &NewThread, parent: Option<&ThreadRow>, ahead: Ahead) -> Result<(), Denied> {
+        if new.parent.is_none() && new.settings.is_process() && new.label.as_ref().is_some_and(|it| it.as_str() == MAIN)
+        {
+            return Err(Denied::Main);
+        }
+        if let Some(row) = parent {
+            if row.thread.is_of_runs() {
+                return Err(Denied::OfRuns(row.thread.clone()));
+            }
+            if row.status.is_final() {
+                return Err(Denied::Ended(row.thread.clone()));
+            }
+            if u64::from(row.standing.subthreads) >= self.room_for_subthreads(ahead) {
+                return Err(Denied::Subthreads(self.subthreads));
+            }
+            if row.thread.as_str().split('.').count() as u64 >= self.depth {
+                return Err(Denied::Depth(self.depth));
+            }
+        }
+        self.check_contacts(new.contacts.len() as u64)
+    }
+
+    /// Checks that a thread may have so many contacts.
+    pub fn check_contacts(&self, contacts: u64) -> Result<(), Denied> {
+        if contacts > self.contacts { Err(Denied::Contacts(self.contacts)) } else { Ok(()) }
+    }
+
+    /// The events that make the thread under this id, and tell its parent.
+    pub fn drafts(&self, new: &NewThread, thread: &ThreadId, maker: Option<Maker<'_>>, ahead: Ahead) -> Vec<Draft> {
+        let room = Condition::FewerThreads(self.threads.saturating_sub(ahead.made));
+        let mut drafts = vec![Draft::created(thread, &json!(new.settings)).only_if(room)];
+        drafts.extend(new.contacts.iter().map(|it| Draft::contact(thread, &it.name, &it.thread, &it.description)));
+        let Some(parent) = &new.parent else { return drafts };
+        if let Some(maker) = maker {
+            let about = new.settings.prompt.as_deref().unwrap_or("a subthread of yours");
+            drafts.push(Draft::contact(
+                parent,
+                maker.name,
+                thread,
+                &about.chars().take(ABOUT_CHARS).collect::<String>(),
+            ));
+        }
+        let told = Draft::spawned(parent, maker.map(|it| it.turn), thread, maker.map(|it| it.name));
+        let told = told.only_if(Condition::FewerSubthreads(self.room_for_subthreads(ahead)));
+        drafts.push(maker.iter().fold(told, |told, maker| told.of_call(maker.call_id)));
+        drafts
+    }
+
+    /// How many subthreads the row may count at most, and one more be made: what the same append does is not in it.
+    fn room_for_subthreads(&self, ahead: Ahead) -> u64 {
+        self.subthreads.saturating_add(ahead.put_aside).saturating_sub(ahead.made)
+    }
+}
+
+impl Denied {
+    /// Why the append did not store a new thread. None: somebody else took its id, and another one may do.
+    pub fn by_append(unmet: &Condition, new: &NewThread, thread: &ThreadId, limits: &Limits) -> Option<Self> {
+        match unmet {
+            Condition::FewerSubthreads(_) => Some(Self::Subthreads(limits.subthreads)),
+            Condition::FewerThreads(_) => Some(Self::Threads(limits.threads)),
+            Condition::NotEnded => Some(Self::Ended(new.parent.as_ref().unwrap_or(thread).clone())),
+            _ => None,
+        }
+    }
+}
+
+/// The ids to try for a new thread, with the last part of each: its label, then the label with numbers. One without a label has a
+/// short one that is made of `drawn`. Where runs of pipelines are is nobody else's.
+pub fn ids(parent: Option<&ThreadId>, label: Option<&Name>, drawn: Uuid) -> Result<Vec<(Name, ThreadId)>, Denied> {
+    let short = || format!("t-{}", &drawn.simple().to_string()[20..]);
+    let stem = label.map_or_else(short, |label| label.as_str().to_owned());
+    let head = &stem[..stem.len().min(28)];
+    let numbered = (2..100).map(|number| format!("{head}-{number}"));
+    let labels = std::iter::once(stem.clone()).chain(numbered).filter_map(|label| Name::parse(&label).ok());
+    let mut ids = Vec::new();
+    for label in labels {
+        let thread = match parent {
+            Some(parent) => parent.child(&label),
+            None => ThreadId::parse(label.as_str()),
+        };
+        match thread {
+            Ok(thread) if thread.is_of_runs() => {}
+            Ok(thread) => ids.push((label, thread)),
+            Err(error) if ids.is_empty() => return Err(Denied::Id(error.to_string())),
+            // Only with a number it is too long.
+            Err(_) => break,
+        }
+    }
+    Ok(ids)
+}
