@@ -121,21 +121,22 @@ pub mod pipelines {
 /// The lease loop: which thread is worked on, and when.
 pub mod runtime {
     mod ends;
+    pub mod ground;
     pub mod handle;
-    pub mod input;
+    pub mod kinds;
     mod lease_loop;
     mod mailbox;
+    mod opening;
     mod operate;
     pub mod options;
+    mod prompt_view;
     pub mod refused;
     mod remote_cancel;
     mod running;
-    pub mod runs;
     pub mod schedule;
     mod timers;
-    mod turns;
     mod waits;
-    mod work;
+    pub mod work;
 }
 /// Sessions: what a principal may do in its space.
 pub mod session {

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::log::store::Placed;
-use crate::runtime::input::Received;
+use crate::runtime::kinds::turns::input::Received;
 use crate::words::id::{Seq, ThreadId};
 
 /// A frame was taken.

@@ -8,7 +8,7 @@ use super::problem::{Problem, Wrongs};
 use super::{ids, media};
 use crate::event::draft::{InputKind, Part};
 use crate::event::envelope::Modality;
-use crate::runtime::input::InputContent;
+use crate::runtime::kinds::turns::input::InputContent;
 use crate::session::handle::Session;
 use crate::words::id::{Key, Name, ThreadId};
 

@@ -24,7 +24,9 @@ use crate::log::store::Store;
 use crate::model::prompt::Prompts;
 use crate::model::provider::Model;
 use crate::pipelines::registry::Pipelines;
+use crate::runtime::ground::Ground;
 use crate::runtime::handle::Runtime;
+use crate::runtime::kinds::Kinds;
 use crate::session::handle::Sessions;
 use crate::tasks::supervisor::Supervisor;
 use crate::tools::catalogue::Catalogue;
@@ -77,14 +79,16 @@ async fn run(
         limits: settings.tool_limits(),
     };
     let tools = Arc::new(tools.tools(&supplies, &settings.chosen_tools())?);
-    let runtime = Runtime::start(supplies, tools, model, settings.history.clone(), options);
+    let ground = Ground::new(supplies, tools, model, settings.history.clone(), options);
+    let kinds = Kinds::new(&ground);
+    let runtime = Runtime::start(ground, kinds.all());
     // Whoever should read it may be gone: that is no reason not to serve.
     let _ = greet(settings, listener.local_addr()?, &about);
     let checking = tokio::spawn(supervisor.watch("looking through the log for damage", keep_checking(store.clone())));
 
     let shutdown = CancellationToken::new();
     let options = settings.edge();
-    let sessions = Sessions::new(runtime.clone(), options.space_share());
+    let sessions = Sessions::new(runtime.clone(), kinds, options.space_share());
     let parts = Parts { sessions, metrics, about: about.lines() };
     let mut edge = tokio::spawn(server::serve(listener, options, parts, shutdown.clone()));
     let died = tokio::select! {

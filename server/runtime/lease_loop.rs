@@ -24,6 +24,7 @@ use crate::mind::turn::stop::{Stop, Why};
 use crate::tasks::share::{Place, Processors};
 use crate::tasks::supervisor;
 use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id::ThreadId;
 
 /// How long a runner rests when the store failed: at first, and at most.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -110,6 +111,11 @@ impl LeaseLoop {
         }
     }
 
+    /// The kind of work that a thread is for.
+    pub fn kind_of(&self, thread: &ThreadId) -> Option<&Arc<dyn Work>> {
+        self.0.kinds.iter().find(|kind| kind.owns(thread))
+    }
+
     fn is_draining(&self) -> bool {
         self.0.draining.load(Ordering::Acquire)
     }
@@ -126,7 +132,7 @@ impl LeaseLoop {
     /// Does a thread's work until it has nothing to do.
     async fn look_after(self, key: ThreadKey) {
         let Parts { store, running, all, .. } = &self.0.parts;
-        let Some(kind) = self.0.kinds.iter().find(|kind| kind.owns(&key.1)) else {
+        let Some(kind) = self.kind_of(&key.1) else {
             tracing::error!(space = %key.0, thread = %key.1, "no kind of work of this server is the thread's: it is left alone");
             running.leave(&key, true, true);
             return;

@@ -8,7 +8,6 @@ use super::refused::Refused;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::log::store::{self, Append, SubmoduleRow, ThreadRow};
-use crate::mind::submodule::Heard;
 use crate::mind::turn::{Below, PARENT_ENDED};
 use crate::thread::new_thread::{Ahead, Denied, Limits, NewThread, ids};
 use crate::words::id::{self, Name, Space, ThreadId};
@@ -17,15 +16,15 @@ impl Runtime {
     /// Creates a thread. The server assigns the id: the label, with a number where that is taken. Its parent is told.
     pub async fn create_thread(&self, space: &Space, new: NewThread) -> Result<ThreadRow, Refused> {
         self.open(space).await?;
-        let limits = Limits::new(&self.0.options.budget, self.0.options.tool_limits.threads);
+        let limits = Limits::new(&self.0.ground.options.budget, self.0.ground.options.tool_limits.threads);
         self.check_new(space, &new, &limits).await?;
         for (_, thread) in ids(new.parent.as_ref(), new.label.as_ref(), id::fresh())? {
-            if self.0.store.thread(space, &thread).await?.is_some() {
+            if self.0.ground.store.thread(space, &thread).await?.is_some() {
                 continue;
             }
             let drafts = limits.drafts(&new, &thread, None, Ahead::default());
-            match self.0.store.append(Append::free(space, drafts)).await {
-                Ok(_) => return self.known_thread(space, &thread).await,
+            match self.0.ground.store.append(Append::free(space, drafts)).await {
+                Ok(_) => return self.0.ground.known_thread(space, &thread).await,
                 Err(store::Error::Unmet(unmet)) => {
                     if let Some(denied) = Denied::by_append(&unmet, &new, &thread, &limits) {
                         return Err(denied.into());
@@ -40,18 +39,18 @@ impl Runtime {
     /// Whether everything that a new thread names is there, and there is room for it.
     async fn check_new(&self, space: &Space, new: &NewThread, limits: &Limits) -> Result<(), Refused> {
         let parent = match &new.parent {
-            Some(parent) => Some(self.known_thread(space, parent).await?),
+            Some(parent) => Some(self.0.ground.known_thread(space, parent).await?),
             None => None,
         };
         limits.check(new, parent.as_ref(), Ahead::default())?;
         if let Some(voices) = &new.settings.submodules {
-            let known = self.0.store.submodules(space).await?;
+            let known = self.0.ground.store.submodules(space).await?;
             if let Some(name) = voices.iter().find(|name| !known.iter().any(|row| row.name == **name)) {
                 return Err(Refused::NotFound(format!("submodule {name}")));
             }
         }
         for contact in &new.contacts {
-            self.known_thread(space, &contact.thread).await?;
+            self.0.ground.known_thread(space, &contact.thread).await?;
         }
         Ok(())
     }
@@ -60,7 +59,7 @@ impl Runtime {
     /// too; without, they get the nearest living thread above as their parent. Those who know it are told after the answer where they
     /// are very many, and so are those who get another parent.
     pub async fn end(&self, space: &Space, thread: &ThreadId, subtree: bool) -> Result<ThreadRow, Refused> {
-        let row = self.known_thread(space, thread).await?;
+        let row = self.0.ground.known_thread(space, thread).await?;
         if thread.is_main() && !row.status.is_final() {
             return Err(Refused::Unprocessable(format!(
                 "the thread {thread} does not end: who names no thread speaks to it. POST /threads/{thread}/cancel stops the turn that \
@@ -71,19 +70,19 @@ impl Runtime {
             self.0.ends.end_the_rest(space, thread).await?;
             return Err(Refused::Ended(thread.clone()));
         }
-        if thread.is_of_runs() {
-            self.cancel_run(space, thread, None).await?;
-            return self.known_thread(space, thread).await;
+        if let Some(kind) = self.0.lease_loop.kind_of(thread).filter(|kind| kind.is_whole_thread()) {
+            kind.cancel(space, &row, None).await?;
+            return self.0.ground.known_thread(space, thread).await;
         }
         let below = if subtree { Below::End } else { Below::Stay };
         self.0.ends.end(space, thread, "ended from outside", below).await?;
         if subtree {
             // What a turn below made meanwhile ends with it.
-            for row in self.0.store.below(space, thread, None, PAGE).await? {
+            for row in self.0.ground.store.below(space, thread, None, PAGE).await? {
                 self.0.ends.end(space, &row.thread, PARENT_ENDED, below).await?;
             }
         }
-        self.known_thread(space, thread).await
+        self.0.ground.known_thread(space, thread).await
     }
 
     /// Creates a submodule (`create`) or gives one another prompt.
@@ -95,15 +94,15 @@ impl Runtime {
         create: bool,
     ) -> Result<SubmoduleRow, Refused> {
         self.open(space).await?;
-        let limit = self.0.options.submodules_max;
+        let limit = self.0.ground.options.submodules_max;
         let condition = match create {
             true => Condition::NewSubmodule { name: name.clone(), most: limit as usize },
             false => Condition::HasSubmodule(name.clone()),
         };
         let change = json!({ "prompt": prompt });
         let draft = Draft::changed(&ThreadId::default(), "submodule", name.as_str(), change).only_if(condition);
-        let stored = self.0.store.append(Append::free(space, vec![draft])).await;
-        let rows = self.0.store.submodules(space).await?;
+        let stored = self.0.ground.store.append(Append::free(space, vec![draft])).await;
+        let rows = self.0.ground.store.submodules(space).await?;
         let known = rows.iter().any(|row| row.name == *name);
         match stored {
             Ok(_) => {}
@@ -122,12 +121,7 @@ impl Runtime {
     /// The space's voices by name; a space that nobody has used yet gets its first ones now.
     pub async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Refused> {
         self.open(space).await?;
-        Ok(self.0.store.submodules(space).await?)
-    }
-
-    /// What became of the times that this server asked a voice.
-    pub fn heard(&self, space: &Space, name: &Name) -> Heard {
-        self.0.tally.of(space, name)
+        Ok(self.0.ground.store.submodules(space).await?)
     }
 
     /// Removes a submodule.
@@ -135,7 +129,7 @@ impl Runtime {
         self.open(space).await?;
         let draft = Draft::changed(&ThreadId::default(), "submodule", name.as_str(), Value::Null);
         let draft = draft.only_if(Condition::HasSubmodule(name.clone()));
-        match self.0.store.append(Append::free(space, vec![draft])).await {
+        match self.0.ground.store.append(Append::free(space, vec![draft])).await {
             Ok(_) => Ok(()),
             Err(store::Error::Unmet(_)) => Err(Refused::NotFound(format!("submodule {name}"))),
             Err(error) => Err(error.into()),

@@ -1,9 +1,10 @@
-//! A kind of work: what a thread's lease is taken for. Turns are one, runs of pipelines another; the lease loop knows none of them.
+//! A kind of work: what a thread's lease is taken for. Which kinds there are is in `kinds.rs`; the lease loop knows none of them.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::refused::Refused;
 use crate::log::store::{self, Fence, Status, SubmoduleRow, ThreadRow};
 use crate::mind::scribe::Lost;
 use crate::mind::turn::stop::Stop;
@@ -31,6 +32,15 @@ pub trait Work: Send + Sync + 'static {
     /// Whether the thread is better left alone as it is now. `Some`: the lease was given back, and the thread came to this.
     async fn postpone(&self, _row: &ThreadRow, _fence: &Fence) -> Result<Option<Looked>, store::Error> {
         Ok(None)
+    }
+
+    /// Cancels the work on a thread that is under way, or is about to be; where another server may do it, that one is told through
+    /// the log. False: there is none.
+    async fn cancel(&self, space: &Space, row: &ThreadRow, user: Option<&str>) -> Result<bool, Refused>;
+
+    /// Whether a thread is nothing but its work: then to end it is to cancel that.
+    fn is_whole_thread(&self) -> bool {
+        false
     }
 
     /// Works on a thread, to the end of its turn or until stopped.

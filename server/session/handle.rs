@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::right::{Right, may};
 use crate::log::store::{self, Store};
 use crate::runtime::handle::Runtime;
+use crate::runtime::kinds::Kinds;
 use crate::runtime::refused::Refused;
 use crate::tasks::share::{Places, Work};
 use crate::words::id::Space;
@@ -32,6 +33,7 @@ impl From<store::Error> for Error {
 #[derive(Clone)]
 pub struct Sessions {
     runtime: Runtime,
+    kinds: Kinds,
     /// Places for those who follow the log and read pages of it, which spaces share.
     pages: Places,
 }
@@ -50,9 +52,9 @@ fn cores() -> u32 {
 }
 
 impl Sessions {
-    /// Sessions on these running minds; a space has at most `share` of the places for reading pages.
-    pub fn new(runtime: Runtime, share: f64) -> Self {
-        Self { runtime, pages: Places::new("pages", cores(), share) }
+    /// Sessions on a runtime and its kinds of work; a space has at most `share` of the places for reading pages.
+    pub fn new(runtime: Runtime, kinds: Kinds, share: f64) -> Self {
+        Self { runtime, kinds, pages: Places::new("pages", cores(), share) }
     }
 
     /// Opens the session of a principal.
@@ -116,6 +118,12 @@ impl Session {
     pub(super) fn runtime(&self, right: Right) -> Result<&Runtime, Error> {
         self.require(right)?;
         Ok(&self.sessions.runtime)
+    }
+
+    /// What each kind of work can do, for who has the right: there is no other way to it.
+    pub(super) fn kinds(&self, right: Right) -> Result<&Kinds, Error> {
+        self.require(right)?;
+        Ok(&self.sessions.kinds)
     }
 
     /// Places for reading pages.

@@ -8,7 +8,7 @@ use crate::event::envelope::{Event, Modality, TurnOutcome, Visibility, tag};
 use crate::event::fact::Fact;
 use crate::log::query::{Order, Query, Show};
 use crate::log::store::ThreadRow;
-use crate::runtime::runs::Run;
+use crate::runtime::kinds::runs::Run;
 use crate::words::id::{Seq, ThreadId};
 
 /// What came of an input that was waited for.

@@ -8,31 +8,30 @@ use uuid::Uuid;
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::pipelines::registry::Pipeline;
-use crate::runtime::refused::Refused;
-use crate::runtime::runs::{NewRun, Run};
+use crate::runtime::kinds::runs::{NewRun, Run};
 use crate::words::id::{Key, Name, Seq};
 
 impl Session {
     /// All pipelines, by name.
     pub fn pipelines(&self) -> Result<impl Iterator<Item = &Arc<Pipeline>>, Error> {
-        Ok(self.runtime(Right::Read)?.pipelines())
+        Ok(self.kinds(Right::Read)?.runs.pipelines())
     }
 
     /// The pipeline of that name.
     pub fn pipeline(&self, name: &Name) -> Result<&Arc<Pipeline>, Error> {
-        Ok(self.runtime(Right::Read)?.pipeline(name)?)
+        Ok(self.kinds(Right::Read)?.runs.pipeline(name)?)
     }
 
     /// Starts a run; `id` is the client's idempotency key. Returns after the commit.
     pub async fn start_run(&self, pipeline: Name, input: Value, id: Option<Key>) -> Result<Run, Error> {
-        let runtime = self.runtime(Right::Speak)?;
+        let runs = &self.kinds(Right::Speak)?.runs;
         let (space, user) = (self.space().clone(), self.user().map(str::to_owned));
-        Ok(runtime.start_run(NewRun { space, pipeline, input, id, user }).await?)
+        Ok(runs.start(NewRun { space, pipeline, input, id, user }).await?)
     }
 
     /// A run of this pipeline.
     pub async fn run(&self, pipeline: &Name, id: Uuid) -> Result<Run, Error> {
-        Ok(self.runtime(Right::Read)?.run(self.space(), pipeline, id).await?)
+        Ok(self.kinds(Right::Read)?.runs.run(self.space(), pipeline, id).await?)
     }
 
     /// Runs of this pipeline, the newest first, from before a position; and where the next ones would begin, if there are any.
@@ -42,16 +41,11 @@ impl Session {
         before: Option<Seq>,
         limit: usize,
     ) -> Result<(Vec<Run>, Option<Seq>), Error> {
-        Ok(self.runtime(Right::Read)?.runs(self.space(), pipeline, before, limit).await?)
+        Ok(self.kinds(Right::Read)?.runs.page(self.space(), pipeline, before, limit).await?)
     }
 
     /// Cancels a run, wherever it runs. False: it has ended already, and stays as it is.
     pub async fn cancel_run(&self, run: &Run) -> Result<bool, Error> {
-        let runtime = self.runtime(Right::Speak)?;
-        match runtime.cancel_run(self.space(), &run.key.thread(), self.user()).await {
-            Ok(()) => Ok(true),
-            Err(Refused::Ended(_)) => Ok(false),
-            Err(refused) => Err(refused.into()),
-        }
+        Ok(self.runtime(Right::Speak)?.cancel(self.space(), &run.key.thread(), self.user()).await?)
     }
 }

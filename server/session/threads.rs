@@ -6,7 +6,7 @@ use crate::log::projections::contacts::ContactRow;
 use crate::log::projections::timers::TimerRow;
 use crate::log::store::{Placed, SubmoduleRow, ThreadRow};
 use crate::mind::submodule::Heard;
-use crate::runtime::input::{Input, InputContent, Received};
+use crate::runtime::kinds::turns::input::{Input, InputContent, Received};
 use crate::thread::new_thread::NewThread;
 use crate::words::id::{Key, Name, ThreadId};
 
@@ -31,14 +31,14 @@ impl Session {
         event_id: Option<Key>,
         content: InputContent,
     ) -> Result<(Received, Vec<Placed>), Error> {
-        let runtime = self.runtime(Right::Speak)?;
+        let turns = &self.kinds(Right::Speak)?.turns;
         let (space, user) = (self.space().clone(), self.user().map(str::to_owned));
-        Ok(runtime.submit(Input { space, thread, user, event_id, content }).await?)
+        Ok(turns.submit(Input { space, thread, user, event_id, content }).await?)
     }
 
     /// Cancels the turn that runs in a thread, or is about to. False: there is none.
     pub async fn cancel(&self, thread: &ThreadId) -> Result<bool, Error> {
-        Ok(self.runtime(Right::Speak)?.cancel(self.space(), thread).await?)
+        Ok(self.runtime(Right::Speak)?.cancel(self.space(), thread, None).await?)
     }
 
     /// One thread.
@@ -53,11 +53,11 @@ impl Session {
 
     /// What takes a look of its own about a thread.
     pub async fn thread_details(&self, row: &ThreadRow) -> Result<ThreadDetails, Error> {
-        let (runtime, store) = (self.runtime(Right::Read)?, self.store(Right::Read)?);
+        let (turns, store) = (&self.kinds(Right::Read)?.turns, self.store(Right::Read)?);
         Ok(ThreadDetails {
             contacts: store.contacts(self.space(), &row.thread).await?,
             timers: store.timers(self.space(), &row.thread..=&row.thread).await?,
-            queued: runtime.queued(self.space(), row, QUEUED_MAX).await?,
+            queued: turns.queued(self.space(), row, QUEUED_MAX).await?,
         })
     }
 
@@ -78,7 +78,7 @@ impl Session {
 
     /// What became of the times that this server asked a submodule.
     pub fn heard(&self, name: &Name) -> Result<Heard, Error> {
-        Ok(self.runtime(Right::Read)?.heard(self.space(), name))
+        Ok(self.kinds(Right::Read)?.turns.heard(self.space(), name))
     }
 
     /// Creates a submodule (`create`) or gives one another prompt.

@@ -180,9 +180,9 @@ const SHOWN: [&str; 11] = [
     "log::store::SubmoduleRow",
     "log::store::ThreadRow",
     "runtime::refused::Refused",
-    "runtime::input::InputContent",
-    "runtime::input::Received",
-    "runtime::runs::Run",
+    "runtime::kinds::turns::input::InputContent",
+    "runtime::kinds::turns::input::Received",
+    "runtime::kinds::runs::Run",
 ];
 
 /// Files that use one another in a circle, by the folder they lie in. A file and the folder of its name are one.

@@ -8,8 +8,10 @@ use thinkd::log::query::Query;
 use thinkd::log::store::{self, Blob, Options};
 use thinkd::model::offline::Offline;
 use thinkd::model::prompt::Prompts;
+use thinkd::runtime::ground::Ground;
 use thinkd::runtime::handle::Runtime;
-use thinkd::runtime::input::InputContent;
+use thinkd::runtime::kinds::Kinds;
+use thinkd::runtime::kinds::turns::input::InputContent;
 use thinkd::session::handle::{Error, Session, Sessions};
 use thinkd::session::right::{Right, may};
 use thinkd::thread::history;
@@ -70,8 +72,10 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let budget = Arc::new(options.budget.clone());
     let supplies = Supplies { store: store.clone(), prompts, budget, limits: options.tool_limits };
     let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
-    let runtime = Runtime::start(supplies, tools, Arc::new(Offline::new()), history, options);
-    let sessions = Sessions::new(runtime.clone(), 1.0);
+    let ground = Ground::new(supplies, tools, Arc::new(Offline::new()), history, options);
+    let kinds = Kinds::new(&ground);
+    let runtime = Runtime::start(ground, kinds.all());
+    let sessions = Sessions::new(runtime.clone(), kinds, 1.0);
     let space = Space::default();
     // The first two can be configured for no key yet; the others are the control.
     for (role, acts_allowed) in [(Role::Viewer, 0), (Role::Member, 0), (Role::Operator, 27), (Role::Admin, 29)] {

@@ -20,7 +20,7 @@ use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::run::{RunFact, RunNews};
-use crate::runtime::runs::Run as Stored;
+use crate::runtime::kinds::runs::Run as Stored;
 use crate::session::handle::Session;
 use crate::words::id::{Name, ThreadId};
 use crate::words::time::Timestamp;

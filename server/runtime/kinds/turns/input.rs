@@ -1,12 +1,12 @@
 //! Input: what comes from outside for a thread is checked, appended, and wakes it.
 
-use super::handle::Runtime;
-use super::refused::{Refused, too_many_threads};
+use super::Turns;
 use crate::event::condition::Condition;
 use crate::event::draft::{Draft, InputKind, Part};
 use crate::event::envelope::Payload;
 use crate::log::store::{self, Append, Appended, Placed, ThreadRow};
 use crate::mind::turn::stop::Why;
+use crate::runtime::refused::{Refused, too_many_threads};
 use crate::thread::settings::{Policy, Settings};
 use crate::words::id::{self, Key, Name, Space, ThreadId};
 
@@ -45,11 +45,11 @@ pub enum Received {
     Duplicate,
 }
 
-impl Runtime {
+impl Turns {
     /// Appends an input and wakes its thread. Returns after the commit; never waits for a model.
     pub async fn submit(&self, input: Input) -> Result<(Received, Vec<Placed>), Refused> {
-        self.open(&input.space).await?;
-        let row = match self.0.store.thread_lately(&input.space, &input.thread).await? {
+        self.opening.open(&input.space).await?;
+        let row = match self.store.thread_lately(&input.space, &input.thread).await? {
             None => None,
             Some(row) => {
                 // An idle thread need not be read: whether it is as it is known, the append sees.
@@ -59,7 +59,7 @@ impl Runtime {
                         received => return received,
                     }
                 }
-                self.0.store.thread(&input.space, &input.thread).await?
+                self.store.thread(&input.space, &input.thread).await?
             }
         };
         self.receive(&input, row.as_ref(), None).await
@@ -77,11 +77,11 @@ impl Runtime {
         // As the log says: who has seen a turn end is not told that it still runs.
         let busy = row.is_some_and(is_busy);
         let settings = row.map(|row| Settings::of(&row.settings)).unwrap_or_default();
-        let policy = settings.policy.unwrap_or(self.0.options.turn.policy);
+        let policy = settings.policy.unwrap_or(self.options.turn.policy);
         if let Err(refused) = self.admit(space, thread, row, busy, policy).await {
             // A repeated input is answered as the first time, whatever the thread has come to since.
             let known = match event_id {
-                Some(id) => self.0.store.event(space, id).await?.is_some(),
+                Some(id) => self.store.event(space, id).await?.is_some(),
                 None => false,
             };
             if !known {
@@ -100,9 +100,9 @@ impl Runtime {
             drafts.iter_mut().for_each(|draft| draft.event_id = None);
         }
         // It begins with this, perhaps; or it may end before this is stored.
-        let begins = row.is_none().then(|| self.0.options.room_in_space());
+        let begins = row.is_none().then(|| self.options.room_in_space());
         drafts[0].conditions.extend(only_if.into_iter().chain([Condition::NotEnded]).chain(begins));
-        let placed = match self.0.store.append(Append::free(space, drafts)).await {
+        let placed = match self.store.append(Append::free(space, drafts)).await {
             Ok(Appended::Stored(placed)) => placed,
             Ok(Appended::Stale) => return Err(Refused::Unprocessable("the input was dropped by the store".into())),
             Err(store::Error::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
@@ -113,14 +113,14 @@ impl Runtime {
             // Stored by a commit whose outcome nobody heard, perhaps: then nobody woke the thread.
             let handled = row.map_or(0, |row| row.handled);
             if placed.iter().any(|placed| placed.shown.event.seq > handled) {
-                self.wake(space, thread);
+                self.waker.wake(space, thread, None);
             }
             return Ok((Received::Duplicate, placed));
         }
         if busy && policy == Policy::Interrupt {
-            self.0.running.stop(&(space.clone(), thread.clone()), Why::Interrupt);
+            self.running.stop(&(space.clone(), thread.clone()), Why::Interrupt);
         }
-        self.wake(space, thread);
+        self.waker.wake(space, thread, None);
         Ok((if busy { Received::Queued } else { Received::Started }, placed))
     }
 
@@ -140,7 +140,7 @@ impl Runtime {
         let Some(row) = row else {
             // A conversation of its own is created by its first message; below another thread, that one must exist.
             return match thread.parent() {
-                Some(parent) if self.0.store.thread(space, &parent).await?.is_none() => {
+                Some(parent) if self.store.thread(space, &parent).await?.is_none() => {
                     Err(Refused::NotFound(format!("thread {parent}")))
                 }
                 _ => Ok(()),
@@ -152,7 +152,7 @@ impl Runtime {
         if busy && policy == Policy::Reject {
             return Err(Refused::Busy(thread.clone()));
         }
-        let max = self.0.options.queue_max;
+        let max = self.options.queue_max;
         if self.queued(space, row, max).await? >= max {
             return Err(Refused::QueueFull(max));
         }
@@ -161,7 +161,7 @@ impl Runtime {
 
     /// How many messages wait for a thread's next turn, counted up to `limit`.
     pub async fn queued(&self, space: &Space, row: &ThreadRow, limit: u32) -> Result<u32, store::Error> {
-        self.0.running.queued(space, row, limit).await
+        self.running.queued(space, row, limit).await
     }
 }
 

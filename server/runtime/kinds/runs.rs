@@ -11,11 +11,6 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::mailbox::each_after;
-use super::options::Options;
-use super::refused::{Refused, too_many_threads};
-use super::running::Running;
-use super::work::{Claim, Looked, Work, looked};
 use crate::event::condition::Condition;
 use crate::event::envelope::{Event, tag};
 use crate::event::fact::Fact;
@@ -29,6 +24,12 @@ use crate::pipelines::host::Host;
 use crate::pipelines::ledger::{self, Ledger, NotKept, Values};
 use crate::pipelines::past::Past;
 use crate::pipelines::registry::{Pipeline, Worked};
+use crate::runtime::ground::{Ground, Waker};
+use crate::runtime::mailbox::each_after;
+use crate::runtime::options::Options;
+use crate::runtime::refused::{Refused, too_many_threads};
+use crate::runtime::running::Running;
+use crate::runtime::work::{Claim, Looked, Work, looked};
 use crate::tasks::share::{Place, Places};
 use crate::thread::quota::Quotas;
 use crate::words::failure::{Failure, FailureKind};
@@ -66,14 +67,6 @@ pub struct Run {
     pub ended: Option<Event>,
 }
 
-/// A run that was asked for.
-pub struct Begun {
-    /// The run.
-    pub run: Run,
-    /// The place to work at that is kept for it; none: it was started before.
-    pub place: Option<Place>,
-}
-
 /// Runs of these pipelines.
 pub struct Runs {
     store: Arc<dyn Store>,
@@ -81,6 +74,7 @@ pub struct Runs {
     options: Arc<Options>,
     quotas: Arc<Quotas>,
     running: Running,
+    waker: Waker,
     places: Places,
 }
 
@@ -95,6 +89,28 @@ impl Work for Runs {
         None
     }
 
+    /// A run is cancelled by an event, which the server heeds that runs it. One that has ended stays as it is.
+    async fn cancel(&self, space: &Space, row: &ThreadRow, user: Option<&str>) -> Result<bool, Refused> {
+        let thread = &row.thread;
+        if row.status.is_final() {
+            return Ok(false);
+        }
+        let begun = match thread.run() {
+            Some(id) => self.store.event(space, id).await?,
+            None => None,
+        };
+        let key = begun.and_then(|event| event.begins_run());
+        let key = key.ok_or_else(|| Refused::NotFound(format!("run {thread}")))?;
+        self.store.append(Append::free(space, vec![key.cancel(user)])).await?;
+        self.running.stop(&(space.clone(), thread.clone()), Why::Cancel);
+        self.waker.wake(space, thread, None);
+        Ok(true)
+    }
+
+    fn is_whole_thread(&self) -> bool {
+        true
+    }
+
     async fn work(&self, claim: Claim) -> Result<Looked, store::Error> {
         self.take_run(claim).await
     }
@@ -102,19 +118,19 @@ impl Work for Runs {
 
 impl Runs {
     /// Runs of the configured pipelines.
-    pub fn new(
-        store: Arc<dyn Store>,
-        mind: Mind,
-        options: Arc<Options>,
-        quotas: Arc<Quotas>,
-        running: Running,
-    ) -> Self {
+    pub fn new(ground: &Ground) -> Self {
+        let Ground { store, mind, options, quotas, running, waker, .. } = ground.clone();
         let places = Places::new("pipelines.at_once", options.pipeline_limits.at_once, options.space_share);
-        Self { store, mind, options, quotas, running, places }
+        Self { store, mind, options, quotas, running, waker, places }
+    }
+
+    /// All pipelines, by name.
+    pub fn pipelines(&self) -> impl Iterator<Item = &Arc<Pipeline>> {
+        self.options.pipelines.all()
     }
 
     /// Starts a run. Returns after the commit.
-    pub async fn start(&self, new: NewRun) -> Result<Begun, Refused> {
+    pub async fn start(&self, new: NewRun) -> Result<Run, Refused> {
         let NewRun { space, pipeline, input, id, user } = new;
         let id = id.map(Key::id);
         self.pipeline(&pipeline)?;
@@ -137,10 +153,12 @@ impl Runs {
             Err(error) => return Err(error.into()),
         };
         let Some(placed) = placed.into_iter().find(|placed| !placed.duplicate) else {
-            let run = self.run(&space, &key.pipeline, key.id).await?;
-            return Ok(Begun { run, place: None });
+            return self.run(&space, &key.pipeline, key.id).await;
         };
-        Ok(Begun { run: Run { key, started: placed.shown.event.clone(), ended: None }, place })
+        if place.is_some() {
+            self.waker.wake(&space, &key.thread(), place);
+        }
+        Ok(Run { key, started: placed.shown.event.clone(), ended: None })
     }
 
     /// A run of this pipeline.
@@ -192,22 +210,6 @@ impl Runs {
             run.ended = self.last(space, &run.key.thread(), tag::ENDED).await?;
         }
         Ok(runs)
-    }
-
-    /// Stores the wish that a run be cancelled: an event, which the server heeds that runs it.
-    pub async fn cancel(&self, space: &Space, row: &ThreadRow, user: Option<&str>) -> Result<(), Refused> {
-        let thread = &row.thread;
-        if row.status.is_final() {
-            return Err(Refused::Ended(thread.clone()));
-        }
-        let begun = match thread.run() {
-            Some(id) => self.store.event(space, id).await?,
-            None => None,
-        };
-        let key = begun.and_then(|event| event.begins_run());
-        let key = key.ok_or_else(|| Refused::NotFound(format!("run {thread}")))?;
-        self.store.append(Append::free(space, vec![key.cancel(user)])).await?;
-        Ok(())
     }
 
     /// The pipeline of that name.

@@ -1,15 +1,11 @@
 //! Turns as a kind of work: from a thread's row to its turn, begun or taken up, and what it comes to. What a turn is about is in
-//! `turns/batch.rs`, what its beginning brings with it in `turns/settling.rs`, how it fails in `turns/failing.rs`.
+//! `turns/batch.rs`, what its beginning brings with it in `turns/settling.rs`, how it fails in `turns/failing.rs`, what comes in
+//! from outside in `turns/input.rs`.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::mailbox::each_after;
-use super::options::Options;
-use super::running::Running;
-use super::schedule::Schedule;
-use super::work::{Claim, Looked, Prepared, Work, looked};
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::fact::Fact;
@@ -17,11 +13,21 @@ use crate::event::gather::Gather;
 use crate::event::set::{self, Change};
 use crate::event::turn::Ended;
 use crate::log::query::Show;
-use crate::log::store::{self, Fence, Status, Store, ThreadRow};
+use crate::log::store::{self, Append, Fence, Status, Store, ThreadRow};
 use crate::mind::call::Place as Where;
 use crate::mind::scribe::{Lost, Scribe};
+use crate::mind::submodule::Heard;
 use crate::mind::turn::Turn;
 use crate::mind::turn::driver::{Driver, Mind};
+use crate::mind::turn::stop::Why;
+use crate::runtime::ground::{Ground, Waker};
+use crate::runtime::mailbox::each_after;
+use crate::runtime::opening::Opening;
+use crate::runtime::options::Options;
+use crate::runtime::refused::Refused;
+use crate::runtime::running::Running;
+use crate::runtime::schedule::Schedule;
+use crate::runtime::work::{Claim, Looked, Prepared, Work, looked};
 use crate::tasks::share::Place;
 use crate::thread::quota::Quotas;
 use crate::thread::settings::Settings;
@@ -32,6 +38,7 @@ use settling::Settled;
 
 mod batch;
 mod failing;
+pub mod input;
 mod settling;
 
 /// Turns of conversations and processes.
@@ -43,6 +50,8 @@ pub struct Turns {
     /// Makes the next subthread of a sequence.
     spawner: Spawner,
     running: Running,
+    opening: Arc<Opening>,
+    waker: Waker,
     schedule: Schedule,
 }
 
@@ -68,6 +77,21 @@ impl Work for Turns {
         }
     }
 
+    async fn cancel(&self, space: &Space, row: &ThreadRow, _: Option<&str>) -> Result<bool, Refused> {
+        let key = (space.clone(), row.thread.clone());
+        if self.running.stop(&key, Why::Cancel) {
+            return Ok(true);
+        }
+        if row.woken <= row.handled || row.status.is_final() {
+            return Ok(false);
+        }
+        if !self.store.is_shared() {
+            return Ok(self.running.cancel(&key));
+        }
+        self.store.append(Append::free(space, vec![Draft::cancel(&row.thread, row.turn_at_hand())])).await?;
+        Ok(true)
+    }
+
     async fn work(&self, claim: Claim) -> Result<Looked, store::Error> {
         self.take_turn(claim).await
     }
@@ -75,16 +99,15 @@ impl Work for Turns {
 
 impl Turns {
     /// Turns of these minds.
-    pub fn new(
-        store: Arc<dyn Store>,
-        mind: Mind,
-        options: Arc<Options>,
-        quotas: Arc<Quotas>,
-        spawner: Spawner,
-        running: Running,
-    ) -> Self {
+    pub fn new(ground: &Ground) -> Self {
+        let Ground { store, mind, options, quotas, spawner, running, opening, waker } = ground.clone();
         let schedule = Schedule::new(options.workers, options.space_share, options.scheduling);
-        Self { store, mind, options, quotas, spawner, running, schedule }
+        Self { store, mind, options, quotas, spawner, running, opening, waker, schedule }
+    }
+
+    /// What became of the times that this server asked a submodule.
+    pub fn heard(&self, space: &Space, name: &Name) -> Heard {
+        self.mind.tally.of(space, name)
     }
 
     /// Whether something in the mailbox ends the thread's wait, if it waits at all.

@@ -1,0 +1,126 @@
+//! What every kind of work stands on: the store, the mind, what is run here, what may be used up; and the way back to the runtime that
+//! runs the work, which is there as soon as that has started.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use tokio_util::task::TaskTracker;
+
+use super::opening::Opening;
+use super::options::Options;
+use super::refused::Refused;
+use super::running::{Running, ThreadKey};
+use crate::event::envelope::Event;
+use crate::log::store::{Store, ThreadRow};
+use crate::mind::call::Caller;
+use crate::mind::turn::driver::{Mind, OnStored};
+use crate::model::provider::Model;
+use crate::tasks::share::{Place, Processors};
+use crate::thread::history;
+use crate::thread::quota::Quotas;
+use crate::tools::spawning::Spawner;
+use crate::tools::supplies::Supplies;
+use crate::tools::toolbox::Tools;
+use crate::words::id::{Space, ThreadId};
+
+/// See the module; cheap to clone.
+#[derive(Clone)]
+pub struct Ground {
+    /// The log and its rows.
+    pub store: Arc<dyn Store>,
+    /// What asks models.
+    pub mind: Mind,
+    /// How threads are run.
+    pub options: Arc<Options>,
+    /// What may be used up.
+    pub quotas: Arc<Quotas>,
+    /// Makes subthreads.
+    pub spawner: Spawner,
+    /// What is run here.
+    pub running: Running,
+    /// Opens spaces.
+    pub opening: Arc<Opening>,
+    /// The way to the runtime.
+    pub waker: Waker,
+}
+
+impl Ground {
+    /// From what the composition root has. To be called inside of a tokio runtime, whose threads spaces share.
+    pub fn new(
+        supplies: Supplies,
+        tools: Arc<Tools>,
+        model: Arc<dyn Model>,
+        history: history::Options,
+        options: Options,
+    ) -> Self {
+        let spawner = Spawner::new(&supplies);
+        let Supplies { store, prompts, budget, .. } = supplies;
+        let (waker, options) = (Waker::default(), Arc::new(options));
+        let threads = tokio::runtime::Handle::current().metrics().num_workers();
+        let mind = Mind {
+            tools,
+            caller: Arc::new(Caller::new(store.clone(), model, prompts.clone(), history)),
+            options: options.turn.clone(),
+            budget: budget.clone(),
+            on_stored: waker.on_stored(),
+            processors: Processors::new(threads, options.space_share),
+            tally: Arc::default(),
+            beside: TaskTracker::new(),
+        };
+        let voices = if options.default_submodules { prompts.submodules.clone() } else { Vec::new() };
+        Self {
+            quotas: Arc::new(Quotas::new(store.clone(), budget)),
+            running: Running::new(store.clone()),
+            opening: Arc::new(Opening::new(store.clone(), voices)),
+            store,
+            mind,
+            options,
+            spawner,
+            waker,
+        }
+    }
+
+    /// The row of a thread that must be there.
+    pub async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<ThreadRow, Refused> {
+        let row = self.store.thread(space, thread).await?;
+        row.ok_or_else(|| Refused::NotFound(format!("thread {thread}")))
+    }
+}
+
+/// What a runtime does when it is asked to.
+pub trait Wakes: Send + Sync {
+    /// Sees to it that somebody looks after a thread, at this place if it has one already.
+    fn wake(&self, key: ThreadKey, place: Option<Place>);
+    /// Sees to it that what a stored event asks for happens.
+    fn on_stored(&self, space: &Space, event: &Event);
+}
+
+/// The way to the runtime; cheap to clone. Where none has started, or none lives any more, nothing is done: a start looks for
+/// everything that waits.
+#[derive(Clone, Default)]
+pub struct Waker(Arc<OnceLock<Weak<dyn Wakes>>>);
+
+impl Waker {
+    /// The runtime has started. Only the first is known.
+    pub fn leads_to(&self, runtime: Weak<dyn Wakes>) {
+        let _ = self.0.set(runtime);
+    }
+
+    /// See `Wakes`.
+    pub fn wake(&self, space: &Space, thread: &ThreadId, place: Option<Place>) {
+        if let Some(runtime) = self.runtime() {
+            runtime.wake((space.clone(), thread.clone()), place);
+        }
+    }
+
+    /// What is told of every event that is stored.
+    pub fn on_stored(&self) -> OnStored {
+        let waker = self.clone();
+        Arc::new(move |space: &Space, event: &Event| {
+            waker.runtime().into_iter().for_each(|runtime| runtime.on_stored(space, event));
+        })
+    }
+
+    fn runtime(&self) -> Option<Arc<dyn Wakes>> {
+        self.0.get().and_then(Weak::upgrade)
+    }
+}

@@ -1,0 +1,33 @@
+//! The kinds of work of this server: a file and a line in each of the three lists for every kind. The composition root hands them to the
+//! runtime, whose lease loop knows a kind as `Work` only, and to sessions, which know what else each of them can do.
+
+use std::sync::Arc;
+
+use super::ground::Ground;
+use super::work::Work;
+use runs::Runs;
+use turns::Turns;
+
+pub mod runs;
+pub mod turns;
+
+/// One of each kind; cheap to clone.
+#[derive(Clone)]
+pub struct Kinds {
+    /// Runs of pipelines.
+    pub runs: Arc<Runs>,
+    /// Turns of conversations and processes.
+    pub turns: Arc<Turns>,
+}
+
+impl Kinds {
+    /// All kinds, on this ground.
+    pub fn new(ground: &Ground) -> Self {
+        Self { runs: Arc::new(Runs::new(ground)), turns: Arc::new(Turns::new(ground)) }
+    }
+
+    /// All kinds, in the order in which they are asked whose a thread is.
+    pub fn all(&self) -> Vec<Arc<dyn Work>> {
+        vec![self.runs.clone(), self.turns.clone()]
+    }
+}

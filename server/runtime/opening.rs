@@ -1,0 +1,63 @@
+//! Opens spaces: one that nobody has used yet gets its first submodules, once, before anything else is stored in it.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::json;
+
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::log::store::{self, Append, Store};
+use crate::log::unserved::Work;
+use crate::words::id::{Name, Space, ThreadId};
+
+/// See the module.
+pub struct Opening {
+    store: Arc<dyn Store>,
+    /// The first submodules and their prompts.
+    submodules: Vec<(Name, String)>,
+    // A plain mutex: held for look-ups, never across an await.
+    opened: Mutex<HashSet<Space>>,
+}
+
+impl Opening {
+    /// With these submodules in a new space.
+    pub fn new(store: Arc<dyn Store>, submodules: Vec<(Name, String)>) -> Self {
+        Self { store, submodules, opened: Mutex::default() }
+    }
+
+    /// Gives a new space its first submodules, once. To be called before anything else is done for a space: what is appended
+    /// before makes it look old.
+    pub async fn open(&self, space: &Space) -> Result<(), store::Error> {
+        if self.opened().contains(space) {
+            return Ok(());
+        }
+        let opened = self.create_first(space).await;
+        self.store.unserved().note(space, Work::Opening, &opened);
+        opened?;
+        self.opened().insert(space.clone());
+        Ok(())
+    }
+
+    async fn create_first(&self, space: &Space) -> Result<(), store::Error> {
+        // Not "an empty log": a refused frame may have been noted in it before.
+        if self.submodules.is_empty() || self.store.ever(space, "set:submodule").await? {
+            return Ok(());
+        }
+        let thread = ThreadId::default();
+        let create = |(name, prompt): &(Name, String)| {
+            let draft = Draft::changed(&thread, "submodule", name.as_str(), json!({ "prompt": prompt }));
+            draft.only_if(Condition::NewSubmodule { name: name.clone(), most: usize::MAX })
+        };
+        match self.store.append(Append::free(space, self.submodules.iter().map(create).collect())).await {
+            // Unmet: another server opened the space at the same time.
+            Ok(_) | Err(store::Error::Unmet(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn opened(&self) -> MutexGuard<'_, HashSet<Space>> {
+        // A panic while this short lock was held left nothing half done.
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

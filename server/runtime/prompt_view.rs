@@ -1,0 +1,48 @@
+//! Makes the prompt view of a model call anew from the log.
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::refused::Refused;
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::log::query::{Query, Show};
+use crate::log::store::{self, Store};
+use crate::mind::call::Caller;
+use crate::words::id::Space;
+
+/// The view of the call behind an event (the call's own record, or anything that the call produced), with `exact` saying whether it
+/// is, byte for byte, what was sent.
+pub(super) async fn prompt_view(
+    store: &dyn Store,
+    caller: &Caller,
+    space: &Space,
+    event_id: Uuid,
+) -> Result<Value, Refused> {
+    let none = || Refused::NotFound(format!("model call behind event {event_id}"));
+    let event = store.event(space, event_id).await?.ok_or_else(none)?;
+    let record =
+        if matches!(event.fact(), Fact::Call(_)) { Some(event) } else { record_behind(store, space, &event).await? };
+    Ok(caller.rebuild(space, &record.ok_or_else(none)?).await?)
+}
+
+/// The last call of the event's own module before it.
+async fn record_behind(store: &dyn Store, space: &Space, event: &Event) -> Result<Option<Event>, store::Error> {
+    let fact = event.fact();
+    let is_frame = matches!(fact, Fact::TurnStarted(_) | Fact::TurnEnded(_));
+    let Some(turn) = event.turn().filter(|_| !is_frame) else { return Ok(None) };
+    let module = match fact.voice() {
+        Some(name) => format!("call:submodule:{name}"),
+        None => "call:decision".to_owned(),
+    };
+    let query = Query {
+        thread: Some(event.thread.clone()),
+        tags: vec![module],
+        before: Some(event.seq),
+        show: Show::All,
+        limit: 1,
+        ..Query::default()
+    };
+    let record = store.events(space, &query).await?.into_iter().next();
+    Ok(record.filter(|record| record.turn() == Some(turn)))
+}
