@@ -1,5 +1,5 @@
-//! Requests: which address is which resource, and what all of them share (who asks, parameters, bodies, pages).
-//! Each resource's own translation is in the file named like it.
+//! Requests: which resources there are, and what all of them share (who asks, parameters, bodies, pages). Each resource has a file:
+//! its addresses, its handlers, and what the contract says of them.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::{HeaderMap, HeaderName, header, request};
-use axum::routing::{get, post};
 use futures_util::StreamExt;
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::openapi::OpenApi;
 
 use super::context::Edge;
 use super::json::{self, Body};
@@ -19,6 +19,7 @@ use super::problem::{Problem, Slug, Wrongs};
 use crate::session::handle::Session;
 
 pub mod blobs;
+pub mod bounds;
 pub mod cursor;
 pub mod events;
 pub mod lingering_close;
@@ -38,37 +39,40 @@ pub mod threads;
 /// The header with which a stream of server-sent events is taken up again.
 pub const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What needs credentials where any are configured.
-pub(super) fn router() -> Router<Arc<Edge>> {
-    Router::new()
-        .route("/events", get(events::list))
-        .route("/events/stream", get(stream::stream))
-        .route("/events/{event_id}", get(events::one))
-        .route("/messages", get(messages::list))
-        .route("/threads", get(threads::list).post(threads::create))
-        .route("/threads/{thread}", get(threads::one))
-        .route("/threads/{thread}/messages", post(messages::post))
-        .route("/threads/{thread}/cancel", post(threads::cancel))
-        .route("/threads/{thread}/end", post(threads::end))
-        .route("/submodules", get(submodules::list).post(submodules::create))
-        .route("/submodules/{name}", axum::routing::patch(submodules::change).delete(submodules::remove))
-        .route("/state", get(state::list))
-        .route("/state/{*key}", get(state::one))
-        .route("/pipelines", get(pipelines::list))
-        .route("/pipelines/{name}", post(pipelines::start))
-        .route("/pipelines/{name}/runs", get(pipelines::runs))
-        .route("/pipelines/{name}/runs/{run}", get(pipelines::one))
-        .route("/pipelines/{name}/runs/{run}/cancel", post(pipelines::cancel))
-        .route("/blobs", post(blobs::upload))
-        .route("/blobs/{sha256}", get(blobs::one))
-        .route("/prompt-views/{event_id}", get(events::prompt_view))
-        .route("/metadata", get(server::metadata))
-        .route("/metrics", get(server::metrics))
+/// A resource: the addresses of its handlers, and what the contract says of them.
+pub struct Resource {
+    /// The handlers by address.
+    pub routes: fn() -> Router<Arc<Edge>>,
+    /// The same operations with their types; asked for when somebody reads the contract.
+    pub document: fn() -> OpenApi,
+    /// Writes into the contract what types do not say: limits and forms.
+    pub bounds: fn(&mut Value),
 }
 
+/// What needs credentials where any are configured: a line for each resource, in the order of the document.
+const RESOURCES: [Resource; 9] = [
+    events::RESOURCE,
+    stream::RESOURCE,
+    messages::RESOURCE,
+    threads::RESOURCE,
+    submodules::RESOURCE,
+    state::RESOURCE,
+    pipelines::RESOURCE,
+    blobs::RESOURCE,
+    server::RESOURCE,
+];
+
 /// What anybody may see: whether the server lives, and whether it is ready.
+const OPEN: Resource = server::OPEN;
+
+/// What needs credentials where any are configured.
+pub(super) fn router() -> Router<Arc<Edge>> {
+    RESOURCES.iter().fold(Router::new(), |router, resource| router.merge((resource.routes)()))
+}
+
+/// What anybody may see.
 pub(super) fn open_router() -> Router<Arc<Edge>> {
-    Router::new().route("/livez", get(server::livez)).route("/readyz", get(server::readyz))
+    (OPEN.routes)()
 }
 
 /// What the client can do, as `authenticate` put it into the request.

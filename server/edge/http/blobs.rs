@@ -2,20 +2,34 @@
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{OpenApi, ToSchema};
 
 use super::params::Params;
-use super::{body, plain_encoding};
+use super::{Resource, body, plain_encoding};
 use crate::edge::context::Edge;
 use crate::edge::media;
 use crate::edge::problem::{Problem, Slug};
 use crate::log::store::Blob;
 use crate::session::handle::Session;
+
+#[derive(OpenApi)]
+#[openapi(paths(upload, one),
+    tags((name = "blobs", description = "Media")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || Router::new().route("/blobs", post(upload)).route("/blobs/{sha256}", get(one)),
+    document: Document::openapi,
+    bounds: |_| {},
+};
 
 /// A stored blob.
 #[derive(Debug, Serialize, ToSchema)]

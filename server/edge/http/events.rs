@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Path, State};
+use axum::routing::get;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use utoipa::{OpenApi, ToSchema};
 
-use super::cursor;
 use super::params::Params;
+use super::{Resource, cursor};
 use crate::edge::context::Edge;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
@@ -18,6 +20,23 @@ use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::{Order, Query};
 use crate::session::handle::Session;
 use crate::words::id::{Seq, Space};
+
+#[derive(OpenApi)]
+#[openapi(paths(list, one, prompt_view),
+    tags((name = "log", description = "Everything that happened, in order")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || {
+        Router::new()
+            .route("/events", get(list))
+            .route("/events/{event_id}", get(one))
+            .route("/prompt-views/{event_id}", get(prompt_view))
+    },
+    document: Document::openapi,
+    bounds: |_| {},
+};
 
 /// The conditions that history and stream have in common.
 pub fn filter(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {

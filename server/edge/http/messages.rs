@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
 use serde::Serialize;
-use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use serde_json::{Map, Value, json};
+use utoipa::{OpenApi, ToSchema};
 
-use super::json_body;
 use super::params::Params;
+use super::{Resource, bounds, json_body};
 use crate::edge::ack::{Ack, AckStatus};
 use crate::edge::context::Edge;
 use crate::edge::frame::{self, ClientFrame, Framed};
@@ -25,8 +27,22 @@ use crate::session::outcome::Outcome;
 use crate::words::id::{INTEGER_MAX, ThreadId};
 use crate::words::time::Timestamp;
 
+#[derive(OpenApi)]
+#[openapi(paths(list, post_message),
+    tags((name = "chat", description = "What was said, and saying something")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || Router::new().route("/messages", get(list)).route("/threads/{thread}/messages", post(post_message)),
+    document: Document::openapi,
+    bounds: draw_bounds,
+};
+
+/// The form of bytes in a frame.
+const BASE64: &str = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
 /// The latest second that `before` can name.
-pub const BEFORE_MAX: i64 = INTEGER_MAX / 1_000_000;
+const BEFORE_MAX: i64 = INTEGER_MAX / 1_000_000;
 
 /// One line of a chat.
 #[derive(Debug, Serialize, ToSchema)]
@@ -123,7 +139,7 @@ pub struct Posted {
         (status = 200, body = Posted, description = "handled, and the thread is idle"),
         (status = 202, body = Posted, description = "stored"),
     ))]
-pub async fn post(
+pub async fn post_message(
     State(edge): State<Arc<Edge>>,
     session: Session,
     Path(thread): Path<String>,
@@ -196,4 +212,53 @@ fn said(thread: &ThreadId, members: Map<String, Value>, wrongs: Wrongs) -> Resul
         ClientFrame::Input(..) => Err(Problem::at(Slug::InvalidFrame, "/thread", "the address names another thread")),
         _ => Err(Problem::at(Slug::UnknownType, "/type", "only message and sensory can be posted here")),
     }
+}
+
+fn draw_bounds(document: &mut Value) {
+    let text = || bounds::text(bounds::TEXT);
+    let members =
+        [("thread", bounds::thread()), ("text", text()), ("images", bounds::list()), ("audio", bounds::list())];
+    bounds::of_body(document, "Said", members);
+    let data = json!({ "pattern": BASE64, "contentEncoding": "base64" });
+    let members = [("data", data), ("mimeType", json!({ "pattern": "^(image|audio)/" })), ("blob", bounds::sha256())];
+    bounds::of_body(document, "Media", members);
+    for parameter in document["paths"]["/messages"]["get"]["parameters"].as_array_mut().into_iter().flatten() {
+        if parameter["name"] == "before" {
+            bounds::put(&mut parameter["schema"], json!({ "maximum": BEFORE_MAX }));
+        }
+    }
+    draw_post_message(document);
+}
+
+/// The body of a posted message: as a frame, but the address names the thread, and something has to be said.
+fn draw_post_message(value: &mut Value) {
+    let schemas = &mut value["components"]["schemas"];
+    for one in ["data", "blob"] {
+        let other = if one == "data" { "blob" } else { "data" };
+        let alone =
+            json!({ "required": [one], "properties": { one: { "type": "string" }, other: { "type": "null" } } });
+        if let Some(media) = schemas["Media"].as_object_mut() {
+            let forms = media.entry("oneOf").or_insert_with(|| json!([]));
+            forms.as_array_mut().into_iter().for_each(|forms| forms.push(alone.clone()));
+        }
+    }
+    let mut message = schemas["Said"].clone();
+    if let Some(properties) = message["properties"].as_object_mut() {
+        properties.remove("thread");
+        let kind = json!({ "type": "string", "enum": ["message", "sensory"], "description": "`message` when absent." });
+        properties.insert("type".into(), kind);
+        let id = json!({ "type": ["string", "null"], "maxLength": 255, "pattern": bounds::TEXT, "description": "Comes back in the answer." });
+        properties.insert("id".into(), id);
+    }
+    bounds::put(
+        &mut message,
+        json!({ "description": "Something said or perceived.", "anyOf": [
+            { "required": ["text"], "properties": { "text": { "type": "string", "pattern": bounds::WORDS } } },
+            { "required": ["images"], "properties": { "images": { "type": "array", "minItems": 1 } } },
+            { "required": ["audio"], "properties": { "audio": { "type": "array", "minItems": 1 } } },
+        ] }),
+    );
+    schemas["PostMessage"] = message;
+    let content = &mut value["paths"]["/threads/{thread}/messages"]["post"]["requestBody"]["content"];
+    content["application/json"]["schema"] = json!({ "$ref": "#/components/schemas/PostMessage" });
 }

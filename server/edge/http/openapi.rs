@@ -1,43 +1,28 @@
-//! The HTTP contract as an OpenAPI document, made from the handlers and types that the server uses.
+//! The HTTP contract as an OpenAPI document: what the resources say of themselves, and what is the same for all of them.
 
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, Header, ObjectBuilder, PathItem, Ref, RefOr, Response, ResponseBuilder, Type};
 
-use super::{blobs, events, messages, pipelines, server, state, stream, submodules, threads};
+use super::{OPEN, RESOURCES, bounds};
 use crate::edge::problem::{Pointed, Problem};
-
-mod bounds;
 
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "thinkd", description = "A server for minds that think in the open. The log, over HTTP; the WebSocket is in /asyncapi.yaml."),
-    paths(
-        events::list, events::one, stream::stream, events::prompt_view,
-        messages::list, messages::post,
-        threads::list, threads::create, threads::one, threads::cancel, threads::end,
-        submodules::list, submodules::create, submodules::change, submodules::remove,
-        state::list, state::one, pipelines::list, pipelines::start, pipelines::runs, pipelines::one, pipelines::cancel, blobs::upload, blobs::one,
-        server::livez, server::readyz, server::metrics, server::metadata,
+    info(
+        title = "thinkd",
+        description = "A server for minds that think in the open. The log, over HTTP; the WebSocket is in /asyncapi.yaml."
     ),
-    components(schemas(Problem, Pointed, stream::Sent)),
-    tags(
-        (name = "log", description = "Everything that happened, in order"),
-        (name = "chat", description = "What was said, and saying something"),
-        (name = "threads", description = "What thinks"),
-        (name = "submodules", description = "The voices"),
-        (name = "state", description = "The notes that modules keep"),
-        (name = "pipelines", description = "Functions that run on a JSON input"),
-        (name = "blobs", description = "Media"),
-        (name = "server", description = "The server itself"),
-    )
+    components(schemas(Problem, Pointed))
 )]
 struct Document;
 
 /// The document.
 pub fn value() -> serde_json::Value {
+    let resources = || RESOURCES.iter().chain([&OPEN]);
     let mut document = Document::openapi();
+    resources().for_each(|resource| document.merge((resource.document)()));
     if let Some(components) = &mut document.components {
         let key = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
         components.security_schemes.insert("key".into(), key.into());
@@ -46,7 +31,11 @@ pub fn value() -> serde_json::Value {
     for item in document.paths.paths.values_mut() {
         operations(item).for_each(add_problem);
     }
-    bounds::draw(&document)
+    // Made of maps with string keys: this cannot fail.
+    let mut value = serde_json::to_value(document).unwrap_or_default();
+    bounds::of_parameters(&mut value);
+    resources().for_each(|resource| (resource.bounds)(&mut value));
+    value
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {

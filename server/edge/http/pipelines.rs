@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use utoipa::ToSchema;
+use serde_json::{Value, json};
+use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
 use super::params::Params;
-use super::{Json, Page, cursor, messages};
+use super::{Json, Page, Resource, bounds, cursor, messages};
 use crate::edge::context::Edge;
 use crate::edge::ids;
 use crate::edge::json::Body;
@@ -24,6 +26,27 @@ use crate::runtime::kinds::runs::Run as Stored;
 use crate::session::handle::Session;
 use crate::words::id::{Name, ThreadId};
 use crate::words::time::Timestamp;
+
+#[derive(OpenApi)]
+#[openapi(paths(list, start, runs, one, cancel),
+    tags((name = "pipelines", description = "Functions that run on a JSON input")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || {
+        Router::new()
+            .route("/pipelines", get(list))
+            .route("/pipelines/{name}", post(start))
+            .route("/pipelines/{name}/runs", get(runs))
+            .route("/pipelines/{name}/runs/{run}", get(one))
+            .route("/pipelines/{name}/runs/{run}/cancel", post(cancel))
+    },
+    document: Document::openapi,
+    bounds: |document| {
+        bounds::of_body(document, "StartRun", [("event_id", json!({ "format": "uuid" }))]);
+    },
+};
 
 /// A pipeline.
 #[derive(Debug, Serialize, ToSchema)]

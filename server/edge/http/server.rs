@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
+use super::Resource;
 use super::params::Params;
 use crate::edge::auth::Shown;
 use crate::edge::context::Edge;
@@ -22,6 +25,29 @@ use crate::session::right::Right;
 use crate::session::space::Unserved;
 use crate::words::id::{Seq, Space};
 use crate::words::time::Timestamp;
+
+#[derive(OpenApi)]
+#[openapi(paths(metrics, metadata),
+    tags((name = "server", description = "The server itself")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || Router::new().route("/metrics", get(metrics)).route("/metadata", get(metadata)),
+    document: Document::openapi,
+    bounds: |_| {},
+};
+
+#[derive(OpenApi)]
+#[openapi(paths(livez, readyz))]
+struct OpenDocument;
+
+/// What anybody may see: whether the server lives, and whether it is ready.
+pub const OPEN: Resource = Resource {
+    routes: || Router::new().route("/livez", get(livez)).route("/readyz", get(readyz)),
+    document: OpenDocument::openapi,
+    bounds: |_| {},
+};
 
 /// Most faults of a file that are shown.
 const FAULTS_SHOWN: usize = 20;

@@ -1,15 +1,29 @@
 //! `/state`: the notes that modules keep. To be read only.
 
+use axum::Router;
 use axum::extract::Path;
+use axum::routing::get;
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{OpenApi, ToSchema};
 
 use super::params::Params;
-use super::{Page, cursor};
+use super::{Page, Resource, cursor};
 use crate::edge::problem::{Problem, Slug};
 use crate::log::store::Entry as Row;
 use crate::session::handle::Session;
 use crate::words::time::Timestamp;
+
+#[derive(OpenApi)]
+#[openapi(paths(list, one),
+    tags((name = "state", description = "The notes that modules keep")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || Router::new().route("/state", get(list)).route("/state/{*key}", get(one)),
+    document: Document::openapi,
+    bounds: |_| {},
+};
 
 /// A note.
 #[derive(Debug, Serialize, ToSchema)]

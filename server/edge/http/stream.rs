@@ -4,15 +4,18 @@ use std::convert::Infallible;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use tokio::time::timeout;
+use utoipa::OpenApi;
 use uuid::Uuid;
 
-use super::LAST_EVENT_ID;
 use super::params::Params;
+use super::{LAST_EVENT_ID, Resource};
 use crate::edge::context::Edge;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug};
@@ -22,6 +25,17 @@ use crate::log::query::Query;
 use crate::session::follow::{Follow, FollowedEvent, Seen};
 use crate::session::handle::Session;
 use crate::words::id::{INTEGER_MAX, Seq};
+
+#[derive(OpenApi)]
+#[openapi(paths(stream), components(schemas(Sent)))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || Router::new().route("/events/stream", get(stream)),
+    document: Document::openapi,
+    bounds: |_| {},
+};
 
 /// A server-sent event of the stream, field by field.
 #[derive(Debug, utoipa::ToSchema)]

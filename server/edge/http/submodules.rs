@@ -1,13 +1,15 @@
 //! `/submodules`: the voices of a space.
 
+use axum::Router;
 use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, patch};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{OpenApi, ToSchema};
 
 use super::params::Params;
-use super::{Json, Page, cursor};
+use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
@@ -16,6 +18,26 @@ use crate::mind::submodule;
 use crate::session::handle::Session;
 use crate::words::id::Name;
 use crate::words::time::Timestamp;
+
+#[derive(OpenApi)]
+#[openapi(paths(list, create, change, remove),
+    tags((name = "submodules", description = "The voices")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || {
+        Router::new()
+            .route("/submodules", get(list).post(create))
+            .route("/submodules/{name}", patch(change).delete(remove))
+    },
+    document: Document::openapi,
+    bounds: |document| {
+        let prompt = || ("prompt", bounds::text(bounds::WORDS));
+        bounds::of_body(document, "NewSubmodule", [("name", bounds::name()), prompt()]);
+        bounds::of_body(document, "SubmoduleChange", [prompt()]);
+    },
+};
 
 /// A voice.
 #[derive(Debug, Serialize, ToSchema)]

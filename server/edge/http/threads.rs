@@ -1,16 +1,20 @@
 //! `/threads`: what there is, what it does, starting and stopping it.
 
+use axum::Router;
 use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use serde_json::json;
+use utoipa::{OpenApi, ToSchema};
 
 use super::params::Params;
 use super::thread::{Kind, Thread};
 use super::thread_filter::{Filter, listed};
-use super::{Json, Page, cursor};
+use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::json::Body;
+use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::log::store::ThreadRow;
 use crate::session::handle::Session;
@@ -19,6 +23,40 @@ use crate::thread::new_thread::{NewContact, NewThread};
 use crate::thread::settings::{self, Commit, Language, Policy, Settings};
 use crate::tools::contacts::{PARENT, SELF};
 use crate::words::id::{Name, ThreadId};
+
+#[derive(OpenApi)]
+#[openapi(paths(list, create, one, cancel, end),
+    tags((name = "threads", description = "What thinks")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || {
+        Router::new()
+            .route("/threads", get(list).post(create))
+            .route("/threads/{thread}", get(one))
+            .route("/threads/{thread}/cancel", post(cancel))
+            .route("/threads/{thread}/end", post(end))
+    },
+    document: Document::openapi,
+    bounds: |document| {
+        let policy = json!({ "enum": ["enqueue", "interrupt", "reject", null] });
+        let submodules = json!({ "maxItems": Limits::default().array_items, "items": { "type": "string", "pattern": bounds::NAME } });
+        let members = [
+            ("label", bounds::name()),
+            ("parent", bounds::thread()),
+            ("title", bounds::text(bounds::TEXT)),
+            ("prompt", bounds::text(bounds::TEXT)),
+            ("policy", policy),
+            ("submodules", submodules),
+            ("contacts", bounds::list()),
+        ];
+        bounds::of_body(document, "CreateThread", members);
+        let members =
+            [("name", bounds::name()), ("thread", bounds::thread()), ("description", bounds::text(bounds::TEXT))];
+        bounds::of_body(document, "CreateContact", members);
+    },
+};
 
 /// What kind of process is created here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]

@@ -1,0 +1,98 @@
+//! The limits and forms that the server enforces, written into the OpenAPI document: what a schema lets through is not refused for
+//! its form. Types say which members there are. What a parameter of some name may be is said here, once for every place that has it;
+//! what a member of a body may be is said beside its type, in the words of this file.
+
+use serde_json::{Value, json};
+
+use super::params;
+use crate::edge::limits::Limits;
+use crate::words::id::{INTEGER_MAX, THREAD_ID_MAX};
+
+/// A text that may be empty. NUL is refused everywhere.
+pub const TEXT: &str = r"^[^\u0000]*$";
+/// A text with something in it.
+pub const WORDS: &str = r"^[^\u0000]*[^\u0000\s\u0085][^\u0000]*$";
+/// The form of a name.
+pub const NAME: &str = "^[a-z0-9_-]{1,32}$";
+const THREAD: &str = r"^[a-z0-9_-]{1,32}(\.[a-z0-9_-]{1,32})*$";
+const SHA256: &str = "^[0-9a-f]{64}$";
+
+/// Writes into a document what parameters may be.
+pub fn of_parameters(document: &mut Value) {
+    for (_, item) in document["paths"].as_object_mut().into_iter().flatten() {
+        for (_, operation) in item.as_object_mut().into_iter().flatten() {
+            // Asking by index would put a null where there are none.
+            let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+            for parameter in parameters.into_iter().flatten() {
+                let bound = parameter["name"]
+                    .as_str()
+                    .and_then(|name| bound_of(name, parameter["in"].as_str().unwrap_or_default()));
+                if let Some(bound) = bound {
+                    put(&mut parameter["schema"], bound);
+                }
+            }
+        }
+    }
+}
+
+/// Writes into a document what the members of a body may be.
+pub fn of_body<const N: usize>(document: &mut Value, schema: &str, members: [(&str, Value); N]) {
+    for (member, bound) in members {
+        put(&mut document["components"]["schemas"][schema]["properties"][member], bound);
+    }
+}
+
+/// Adds the members of `bound` to a schema.
+pub fn put(schema: &mut Value, bound: Value) {
+    if let (Some(schema), Value::Object(bound)) = (schema.as_object_mut(), bound) {
+        schema.extend(bound);
+    }
+}
+
+/// A text of this form.
+pub fn text(pattern: &str) -> Value {
+    json!({ "pattern": pattern, "maxLength": Limits::default().text_bytes })
+}
+
+/// The id of a thread.
+pub fn thread() -> Value {
+    json!({ "pattern": THREAD, "maxLength": THREAD_ID_MAX })
+}
+
+/// A name: of a thread's last part, of a contact, of a submodule.
+pub fn name() -> Value {
+    json!({ "pattern": NAME })
+}
+
+/// A list.
+pub fn list() -> Value {
+    json!({ "maxItems": Limits::default().array_items })
+}
+
+/// The hash of a blob.
+pub fn sha256() -> Value {
+    json!({ "pattern": SHA256 })
+}
+
+/// What parameters of a name may be, wherever they stand.
+fn bound_of(parameter: &str, place: &str) -> Option<Value> {
+    Some(match (parameter, place) {
+        // Where `subtree` is true or false, a pattern says nothing.
+        ("thread" | "parent" | "subtree", _) => thread(),
+        ("status", _) => json!({ "enum": ["idle", "thinking", "waiting", "done", "failed", "stopped"] }),
+        ("name", "path") => name(),
+        ("run", "path") => json!({ "format": "uuid" }),
+        ("sha256", "path") => sha256(),
+        ("key", "path") => json!({ "pattern": r"^[^\u0000]+$" }),
+        ("after" | "before", _) => json!({ "maximum": INTEGER_MAX }),
+        ("Last-Event-ID", _) => json!({ "pattern": "^[0-9]{1,16}(@[0-9a-fA-F-]{36})?$" }),
+        ("q", _) => json!({ "pattern": WORDS, "minLength": 1, "maxLength": params::WORDS_MAX }),
+        ("tags", _) => {
+            json!({ "maxItems": Limits::default().filter_tags, "items": { "type": "string", "pattern": TEXT } })
+        }
+        ("cursor", _) => json!({ "pattern": "^[A-Za-z0-9_-]{16,}$" }),
+        ("order", _) => json!({ "enum": ["desc", "asc"] }),
+        ("wait", _) => json!({ "maximum": Limits::default().wait_ms / 1000 }),
+        _ => return None,
+    })
+}
