@@ -116,7 +116,6 @@ pub mod pipelines {
     pub mod ledger;
     pub mod past;
     pub mod registry;
-    mod summary;
 }
 /// The lease loop: which thread is worked on, and when.
 pub mod runtime {

@@ -15,9 +15,10 @@ use serde_json::Value;
 use unhurried::Context;
 
 use super::host::Host;
-use super::summary;
 use crate::words::decode::{Wrong, decode};
 use crate::words::id::Name;
+
+mod summary;
 
 /// What a run may use up. `[pipelines]` in thinkd.toml.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::host::Host;
 use crate::event::envelope::Event;
 use crate::log::query::{Order, Query, Show};
 use crate::model::provider::Tier;
+use crate::pipelines::host::Host;
 use crate::thread::history::{Block, Entry, Lengths, Omitted, joined};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Seq, ThreadId};
