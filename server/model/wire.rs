@@ -9,51 +9,30 @@ use std::time::Duration;
 
 use async_openai::Client;
 use async_openai::config::Config;
-use async_openai::error::OpenAIError;
 use async_openai::middleware::HttpRequestFactory;
 use async_openai::traits::RequestOptionsBuilder as _;
 use async_openai::types::stream::StreamResponse;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::answer::{ANSWER_MAX, Reported, Unreadable, reported};
+use super::answer::{ANSWER_MAX, Unreadable};
 use super::endpoint::{Options, address};
 use super::guard::{Seen, guarded, lock, root_cause};
 use super::provider::Prepared;
-use crate::words::failure::{Failure, FailureKind, TOO_LONG};
+use crate::words::failure::{Failure, FailureKind};
 use crate::words::secret::{self, Veil};
-use crate::words::time::Timestamp;
 
-/// How much of a refusal is read, and for how long.
-const REFUSAL_MAX: usize = 64 << 10;
-const REFUSAL_WAIT: Duration = Duration::from_secs(5);
+pub(super) use trouble::Trouble;
+use trouble::refused;
 
-/// How much of a provider's words is repeated in a failure, and read for that.
-const QUOTE_MAX: usize = 300;
-const QUOTE_FROM: usize = 4096;
+mod trouble;
 
 /// Idle connections kept: one for each call that may run at the same time.
 const IDLE_MAX: usize = 512;
-
-/// A failed exchange, and how long the provider asks to be left alone.
-#[derive(Debug, thiserror::Error)]
-#[error("{failure}")]
-pub(super) struct Trouble {
-    /// What is told if it stays at that.
-    pub failure: Failure,
-    /// The provider's `Retry-After`.
-    pub pause: Option<Duration>,
-}
-
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
-        Self { failure, pause: None }
-    }
-}
 
 /// The way to one model.
 pub(super) struct Wire {
@@ -203,68 +182,6 @@ impl Endpoint {
     fn failure(&self, what: std::fmt::Arguments<'_>) -> Failure {
         Failure::new(FailureKind::Model, format!("{} {what}", self.name))
     }
-
-    /// What async-openai says went wrong, in our words.
-    fn trouble(&self, error: OpenAIError, seen: &Mutex<Seen>) -> Trouble {
-        if let Some((broke, passing)) = &lock(seen).broke {
-            let failure = self.failure(format_args!("{broke}"));
-            return if *passing { failure.retryable().into() } else { failure.into() };
-        }
-        match error {
-            OpenAIError::Boxed(error) => match error.downcast::<Trouble>() {
-                Ok(trouble) => *trouble,
-                Err(error) => {
-                    self.failure(format_args!("could not be asked: {}", self.quote(&error.to_string()))).into()
-                }
-            },
-            OpenAIError::JSONDeserialize(error, text) => {
-                let quote = self.quote(&text);
-                let failure = self.failure(format_args!("answered what is no JSON: {quote}"));
-                if error.is_eof() { failure.retryable().into() } else { failure.into() }
-            }
-            other => self.failure(format_args!("gave no readable answer: {}", self.quote(&other.to_string()))).into(),
-        }
-    }
-
-    fn unreachable(&self, error: &reqwest::Error) -> Trouble {
-        let cause = root_cause(error);
-        if error.is_timeout() {
-            let text = format!("{} could not be reached in time: {cause}", self.name);
-            return Failure::new(FailureKind::Timeout, text).retryable().into();
-        }
-        self.failure(format_args!("could not be reached: {cause}")).retryable().into()
-    }
-
-    /// An answer that is an error, by its status or by what it says.
-    fn refusal(&self, status: StatusCode, reported: &Reported, pause: Option<Duration>) -> Trouble {
-        let meant = reported.status.and_then(|code| StatusCode::from_u16(code).ok());
-        let status = if status.is_success() { meant.unwrap_or(status) } else { status };
-        let hint = hint(status, &reported.message);
-        let quote = self.quote(&reported.message);
-        let failure = match status.is_success() {
-            true => self.failure(format_args!("answered with an error: {quote}{hint}")),
-            false => self.failure(format_args!("answered {status}: {quote}{hint}")),
-        };
-        let detail = if is_too_long(status, reported) {
-            json!({ "status": status.as_u16(), "reason": TOO_LONG })
-        } else {
-            json!({ "status": status.as_u16() })
-        };
-        let failure = failure.with(detail);
-        let failure = if is_passing(status, &reported.message) { failure.retryable() } else { failure };
-        Trouble { failure, pause }
-    }
-
-    /// The beginning of a provider's words on one line, without our key, should they repeat it or a part of it.
-    fn quote(&self, words: &str) -> String {
-        let words = self.veil.over(&words[..words.floor_char_boundary(QUOTE_FROM)]);
-        let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        match line.char_indices().nth(QUOTE_MAX) {
-            Some((end, _)) => format!("{}…", &line[..end]),
-            None if line.is_empty() => "(nothing)".to_owned(),
-            None => line,
-        }
-    }
 }
 
 impl Config for Endpoint {
@@ -286,43 +203,6 @@ impl Config for Endpoint {
 
     fn api_key(&self) -> &SecretString {
         &self.key
-    }
-}
-
-/// Whether the same request may succeed later.
-fn is_passing(status: StatusCode, message: &str) -> bool {
-    let passing = matches!(status.as_u16(), 408 | 409 | 425 | 429) || status.is_server_error();
-    passing && !message.contains("insufficient_quota")
-}
-
-/// Whether it was refused for its length. Every provider says that in words of its own.
-fn is_too_long(status: StatusCode, reported: &Reported) -> bool {
-    const WORDS: [&str; 11] = [
-        "context length",
-        "context_length",
-        "context window",
-        "context size",
-        "maximum context",
-        "prompt is too long",
-        "input is too long",
-        "too many tokens",
-        "too many input tokens",
-        "input token count",
-        "reduce the length",
-    ];
-    let said = format!("{} {}", reported.code, reported.message).to_lowercase();
-    let says = || WORDS.iter().any(|words| said.contains(words));
-    status == StatusCode::PAYLOAD_TOO_LARGE || (matches!(status.as_u16(), 400 | 422) && says())
-}
-
-/// What the operator can do about it, where that is known.
-fn hint(status: StatusCode, message: &str) -> &'static str {
-    match status.as_u16() {
-        401 | 403 => " (check api_key)",
-        404 => " (check base_url and model)",
-        400 | 422 if message.contains("stream_options") => " (set usage_in_stream = false for this model)",
-        400 | 422 if message.contains("strict") => " (set strict_tools = false for this model)",
-        _ => "",
     }
 }
 
@@ -369,44 +249,4 @@ async fn framed(response: Response, seen: Arc<Mutex<Seen>>) -> reqwest::Result<R
     let line: Vec<u8> = body.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect();
     lock(&seen).done = true;
     Ok(Response::from(http::Response::new([b"data: ", line.as_slice(), b"\n\n"].concat())))
-}
-
-async fn refused(endpoint: &Endpoint, response: Response) -> Trouble {
-    let (status, pause) = (response.status(), retry_after(response.headers()));
-    let location =
-        response.headers().get(LOCATION).map(|to| format!("moved to {}", String::from_utf8_lossy(to.as_bytes())));
-    let body = read_some(response).await;
-    let said = serde_json::from_slice(&body).ok().and_then(|body| reported(&body));
-    let (said, code) = said.map(|said| (said.message, said.code)).unzip();
-    let code = code.unwrap_or_default();
-    let message = location.or(said).unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
-    endpoint.refusal(status, &Reported { message, code, status: None }, pause)
-}
-
-/// The beginning of a refusal's body, as far as it comes.
-async fn read_some(mut response: Response) -> Vec<u8> {
-    let mut body = Vec::new();
-    let read = async {
-        while let Ok(Some(chunk)) = response.chunk().await {
-            body.extend_from_slice(&chunk);
-            if body.len() >= REFUSAL_MAX {
-                break;
-            }
-        }
-    };
-    // What came in time is quoted; a refusal without words is one too.
-    let _in_time = tokio::time::timeout(REFUSAL_WAIT, read).await.is_ok();
-    body
-}
-
-/// `Retry-After` in seconds or as a date; `retry-after-ms` where a provider is that exact.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let millis = text("retry-after-ms").and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
-    let seconds = || text(RETRY_AFTER.as_str()).and_then(|s| Duration::try_from_secs_f64(s.parse().ok()?).ok());
-    let date = || {
-        let until = Timestamp::parse_http(text(RETRY_AFTER.as_str())?)?.seconds() - crate::words::time::now().seconds();
-        Some(Duration::from_secs(u64::try_from(until).unwrap_or(0)))
-    };
-    millis.or_else(seconds).or_else(date)
 }
