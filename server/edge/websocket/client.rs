@@ -2,22 +2,20 @@
 //! Frames are acted on one after the other, so that what is said first is stored first; events flow meanwhile.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
 use super::order::Order;
-use super::outgoing::{self, CaughtUp, Hello, HelloLimits, Pong, ProblemFrame, ServerFrame};
+use super::outgoing::{CaughtUp, Pong, ServerFrame};
 use super::socket::{Came, End, Socket};
 use crate::edge::ack::Ack;
 use crate::edge::auth::{Shown, user_name};
 use crate::edge::context::Edge;
-use crate::edge::frame::{self, ClientFrame, Framed, PROTOCOL, Subscribe};
+use crate::edge::frame::{self, ClientFrame, Framed, Subscribe};
 use crate::edge::limits::{Limits, ms};
 use crate::edge::problem::{Problem, Slug};
 use crate::edge::rate_limit::RateLimit;
@@ -27,10 +25,10 @@ use crate::session::follow::{Follow, Seen};
 use crate::session::handle::Session;
 use crate::words::id::{Seq, ThreadId};
 
+mod telling;
+
 /// Answers that may wait to be written before no more frames are read. Until then a client may send on without reading.
 const ANSWERS_WAITING: u32 = 64;
-/// Between two events about one socket's refused frames.
-const FAILURE_EVERY: Duration = Duration::from_secs(1);
 
 /// What work on a frame came to.
 enum Done {
@@ -144,28 +142,6 @@ impl Client {
         }
     }
 
-    /// Says hello; from then on the whole space is followed.
-    async fn greet(&mut self) -> Result<(), End> {
-        self.session.open_space().await.map_err(lost_log)?;
-        let (follow, head) = self.session.follow(Query::default(), None).await.map_err(lost_log)?;
-        self.follow = Some(Box::new(follow));
-        if let Some(id) = self.acknowledge.take() {
-            self.say(&ServerFrame::Ack(Ack::ok(Some(id))))?;
-        }
-        self.say(&ServerFrame::Hello(Hello {
-            protocol: PROTOCOL.into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            space: self.session.space().to_string(),
-            epoch: head.epoch,
-            head: head.seq,
-            limits: HelloLimits { frame_bytes: self.edge.limits.frame_bytes },
-        }))
-    }
-
-    fn say(&mut self, frame: &ServerFrame) -> Result<(), End> {
-        self.socket.answer(frame.to_text())
-    }
-
     /// When to wake up without anything happening.
     fn wake(&self) -> Instant {
         let stalled = self.socket.unflushed().map(|since| since + ms(self.edge.limits.stall_ms));
@@ -216,16 +192,6 @@ impl Client {
             }
             Message::Frame(_) => Ok(()),
         }
-    }
-
-    /// Says, once, why answers come later from now on: without a word it looks as if the server were slow.
-    fn tell_of_pace(&mut self) -> Result<(), End> {
-        let limit = self.edge.limits.frames_per_second;
-        let detail = format!(
-            "limits.frames_per_second = {limit}: what comes faster on this connection is read later, and none of it is lost; \
-             this is said once a connection"
-        );
-        self.notify(None, Problem::new(Slug::TooManyRequests, detail))
     }
 
     fn text(&mut self, text: &str) -> Result<(), End> {
@@ -348,75 +314,8 @@ impl Client {
         }
     }
 
-    fn acknowledge(&mut self, id: Option<String>) -> Result<(), End> {
-        if id.is_some() { self.say(&ServerFrame::Ack(Ack::ok(id))) } else { Ok(()) }
-    }
-
-    fn user(&self) -> &str {
-        self.session.user().unwrap_or_default()
-    }
-
     fn reached(&self) -> Seq {
         self.follow.as_ref().map_or(self.cursor, |follow| follow.cursor())
-    }
-
-    fn show(&mut self, seen: Seen) -> Result<(), End> {
-        match seen {
-            Seen::Events { events, replay } => {
-                for told in events {
-                    self.socket.put(outgoing::event_text(told.json(), replay))?;
-                    if self.older
-                        && let Some(older) = ServerFrame::older(&*told.event().map_err(lost_log)?, self.user())
-                    {
-                        self.socket.put(older.to_text())?;
-                    }
-                }
-                Ok(())
-            }
-            Seen::CaughtUp => {
-                let caught_up = CaughtUp { id: self.replaying.take(), after: self.reached() };
-                self.say(&ServerFrame::CaughtUp(caught_up))
-            }
-            Seen::Hint(hint) => {
-                let frame = ServerFrame::hint(&hint);
-                if self.older
-                    && let ServerFrame::Problem(trouble) = &frame
-                {
-                    self.socket.put(ServerFrame::older_problem(&trouble.problem, self.user()).to_text())?;
-                }
-                self.socket.put(frame.to_text())
-            }
-        }
-    }
-
-    /// Says what is wrong with a frame, to the client and (at most once a second) in the log.
-    fn refuse(&mut self, id: Option<String>, problem: Problem) -> Result<(), End> {
-        let now = Instant::now();
-        if self.next_failure <= now && self.work.is_none() {
-            self.next_failure = now + FAILURE_EVERY;
-            self.work = Some(self.note(&problem));
-        }
-        self.notify(id, problem)
-    }
-
-    fn notify(&mut self, id: Option<String>, problem: Problem) -> Result<(), End> {
-        metrics::counter!("thinkd_problems_total", "problem" => problem.slug().as_str()).increment(1);
-        if self.older {
-            self.say(&ServerFrame::older_problem(&problem, self.user()))?;
-        }
-        self.say(&ServerFrame::Problem(ProblemFrame { id, problem }))
-    }
-
-    fn note(&self, problem: &Problem) -> Work {
-        let detail = json!({ "problem": problem, "user": self.session.user() });
-        let what = format!("a frame was refused: {}", problem.detail);
-        let session = self.session.clone();
-        Box::pin(async move {
-            if let Err(error) = session.note_failure(&what, detail).await {
-                tracing::warn!(%error, "a frame was refused, and the log cannot be told");
-            }
-            Done::Noted
-        })
     }
 }
 

@@ -1,0 +1,119 @@
+//! What a client is told: the hello, acknowledgements, events and hints, what is wrong with its frames.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::super::outgoing::{self, CaughtUp, Hello, HelloLimits, ProblemFrame, ServerFrame};
+use super::super::socket::End;
+use super::{Client, Done, Work, lost_log};
+use crate::edge::ack::Ack;
+use crate::edge::frame::PROTOCOL;
+use crate::edge::problem::{Problem, Slug};
+use crate::log::query::Query;
+use crate::session::follow::Seen;
+
+/// Between two events about one socket's refused frames.
+const FAILURE_EVERY: Duration = Duration::from_secs(1);
+
+impl Client {
+    /// Says hello; from then on the whole space is followed.
+    pub async fn greet(&mut self) -> Result<(), End> {
+        self.session.open_space().await.map_err(lost_log)?;
+        let (follow, head) = self.session.follow(Query::default(), None).await.map_err(lost_log)?;
+        self.follow = Some(Box::new(follow));
+        if let Some(id) = self.acknowledge.take() {
+            self.say(&ServerFrame::Ack(Ack::ok(Some(id))))?;
+        }
+        self.say(&ServerFrame::Hello(Hello {
+            protocol: PROTOCOL.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            space: self.session.space().to_string(),
+            epoch: head.epoch,
+            head: head.seq,
+            limits: HelloLimits { frame_bytes: self.edge.limits.frame_bytes },
+        }))
+    }
+
+    pub fn say(&mut self, frame: &ServerFrame) -> Result<(), End> {
+        self.socket.answer(frame.to_text())
+    }
+
+    pub fn acknowledge(&mut self, id: Option<String>) -> Result<(), End> {
+        if id.is_some() { self.say(&ServerFrame::Ack(Ack::ok(id))) } else { Ok(()) }
+    }
+
+    pub fn show(&mut self, seen: Seen) -> Result<(), End> {
+        match seen {
+            Seen::Events { events, replay } => {
+                for told in events {
+                    self.socket.put(outgoing::event_text(told.json(), replay))?;
+                    if self.older
+                        && let Some(older) = ServerFrame::older(&*told.event().map_err(lost_log)?, self.user())
+                    {
+                        self.socket.put(older.to_text())?;
+                    }
+                }
+                Ok(())
+            }
+            Seen::CaughtUp => {
+                let caught_up = CaughtUp { id: self.replaying.take(), after: self.reached() };
+                self.say(&ServerFrame::CaughtUp(caught_up))
+            }
+            Seen::Hint(hint) => {
+                let frame = ServerFrame::hint(&hint);
+                if self.older
+                    && let ServerFrame::Problem(trouble) = &frame
+                {
+                    self.socket.put(ServerFrame::older_problem(&trouble.problem, self.user()).to_text())?;
+                }
+                self.socket.put(frame.to_text())
+            }
+        }
+    }
+
+    /// Says, once, why answers come later from now on: without a word it looks as if the server were slow.
+    pub fn tell_of_pace(&mut self) -> Result<(), End> {
+        let limit = self.edge.limits.frames_per_second;
+        let detail = format!(
+            "limits.frames_per_second = {limit}: what comes faster on this connection is read later, and none of it is lost; \
+             this is said once a connection"
+        );
+        self.notify(None, Problem::new(Slug::TooManyRequests, detail))
+    }
+
+    /// Says what is wrong with a frame, to the client and (at most once a second) in the log.
+    pub fn refuse(&mut self, id: Option<String>, problem: Problem) -> Result<(), End> {
+        let now = Instant::now();
+        if self.next_failure <= now && self.work.is_none() {
+            self.next_failure = now + FAILURE_EVERY;
+            self.work = Some(self.note(&problem));
+        }
+        self.notify(id, problem)
+    }
+
+    fn notify(&mut self, id: Option<String>, problem: Problem) -> Result<(), End> {
+        metrics::counter!("thinkd_problems_total", "problem" => problem.slug().as_str()).increment(1);
+        if self.older {
+            self.say(&ServerFrame::older_problem(&problem, self.user()))?;
+        }
+        self.say(&ServerFrame::Problem(ProblemFrame { id, problem }))
+    }
+
+    fn note(&self, problem: &Problem) -> Work {
+        let detail = json!({ "problem": problem, "user": self.session.user() });
+        let what = format!("a frame was refused: {}", problem.detail);
+        let session = self.session.clone();
+        Box::pin(async move {
+            if let Err(error) = session.note_failure(&what, detail).await {
+                tracing::warn!(%error, "a frame was refused, and the log cannot be told");
+            }
+            Done::Noted
+        })
+    }
+
+    fn user(&self) -> &str {
+        self.session.user().unwrap_or_default()
+    }
+}
