@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use secrecy::{ExposeSecret, SecretString};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use crate::edge::auth::{self, Key};
+use crate::edge::auth::Key;
 use crate::edge::context;
 use crate::edge::limits::{self, ms};
 use crate::log::store;
@@ -27,8 +27,10 @@ use crate::words::id::Name;
 use crate::words::secret;
 
 mod sources;
+mod values;
 
 pub use sources::{Environment, Flags, Loaded, environment};
+use values::{address, address_shown, list, names, redacted, without_password};
 
 /// All that can be configured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -406,52 +408,4 @@ impl Models {
 fn is_module(name: &str) -> bool {
     let named = name.strip_prefix("submodule:").or_else(|| name.strip_prefix("pipeline:"));
     name == "decision" || named.is_some_and(|name| Name::parse(name).is_ok())
-}
-
-// --- how single values are read and written
-
-fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    text.parse().map_err(|_| {
-        serde::de::Error::custom(format!("{text:?} is no address and port, such as 127.0.0.1:2953 or [::1]:2953"))
-    })
-}
-
-/// A list, or a text with commas.
-fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Given {
-        List(Vec<String>),
-        Text(String),
-    }
-    Ok(match Given::deserialize(deserializer)? {
-        Given::List(items) => items,
-        Given::Text(text) => {
-            text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
-        }
-    })
-}
-
-fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Name>>, D::Error> {
-    let name = |text: String| Name::parse(&text).map_err(serde::de::Error::custom);
-    list(deserializer)?.into_iter().map(name).collect::<Result<_, _>>().map(Some)
-}
-
-fn redacted<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
-    match secret {
-        Some(secret) => auth::redacted(secret, serializer),
-        None => serializer.serialize_none(),
-    }
-}
-
-fn without_password<S: Serializer>(url: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
-    secret::redacted_url(url.expose_secret(), serializer)
-}
-
-fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    match url {
-        Some(url) => secret::redacted_url(url, serializer),
-        None => serializer.serialize_none(),
-    }
 }

@@ -1,0 +1,56 @@
+//! How single settings are read and written: addresses, lists with commas, secrets that are printed by nobody.
+
+use std::net::SocketAddr;
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Deserializer, Serializer};
+
+use crate::edge::auth;
+use crate::words::id::Name;
+use crate::words::secret;
+
+pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(|_| {
+        serde::de::Error::custom(format!("{text:?} is no address and port, such as 127.0.0.1:2953 or [::1]:2953"))
+    })
+}
+
+/// A list, or a text with commas.
+pub fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        List(Vec<String>),
+        Text(String),
+    }
+    Ok(match Given::deserialize(deserializer)? {
+        Given::List(items) => items,
+        Given::Text(text) => {
+            text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+        }
+    })
+}
+
+pub fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Name>>, D::Error> {
+    let name = |text: String| Name::parse(&text).map_err(serde::de::Error::custom);
+    list(deserializer)?.into_iter().map(name).collect::<Result<_, _>>().map(Some)
+}
+
+pub fn redacted<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
+    match secret {
+        Some(secret) => auth::redacted(secret, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+pub fn without_password<S: Serializer>(url: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
+    secret::redacted_url(url.expose_secret(), serializer)
+}
+
+pub fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    match url {
+        Some(url) => secret::redacted_url(url, serializer),
+        None => serializer.serialize_none(),
+    }
+}
