@@ -50,6 +50,7 @@ pub mod log {
     mod columns;
     pub mod feed;
     mod index;
+    pub mod kernel;
     mod known;
     mod leases;
     mod marks;

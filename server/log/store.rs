@@ -1,25 +1,21 @@
-//! What a store promises: an append-only log for each space, gap-free and idempotent; rows derived from it; leases; blobs.
-//! The two databases stand in `sqlite.rs` and `postgres.rs`. Nothing here knows what an event means: how events change
+//! What goes into a store and what comes out: appends and what became of them, rows of threads, leases, blobs, errors. What a store can do is in
+//! `kernel.rs`; what it promises is shown in `memory.rs`; the two databases stand in `sqlite.rs` and `postgres.rs`. Nothing here knows what an event means: how events change
 //! the rows of threads is a function handed in when a store is opened (`Project`), and how they change other rows is in `projections/`.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::change::{Spent, ThreadChange};
+use super::change::ThreadChange;
+pub use super::kernel::{BlobStore, EventLog, Leasing, ProjectionRows, Store, Threads, Upkeep};
 pub use super::projections::entries::Entry;
 pub use super::projections::submodules::SubmoduleRow;
-use super::query::Query;
-use super::select::Select;
 use super::standing::Standing;
-use super::table::{Row, Table};
-use super::unserved::Unserved;
-use super::{feed, postgres, sqlite};
+use super::{postgres, sqlite};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
@@ -342,124 +338,3 @@ pub struct Checked {
 
 /// All threads whose ids lie from one to another, both included: bytewise, as they are listed.
 pub type Span<'a> = std::ops::RangeInclusive<&'a ThreadId>;
-
-/// The log and what is derived from it.
-#[async_trait]
-pub trait Store: Send + Sync + 'static {
-    /// Whether other servers may append to the same logs.
-    fn is_shared(&self) -> bool;
-
-    /// Who tells of commits.
-    fn feed(&self) -> &Arc<feed::Feed>;
-
-    /// Appends, durably, all or nothing. Returns after the commit; dropping the future does not undo it.
-    async fn append(&self, append: Append) -> Result<Appended, Error>;
-
-    /// The log's head and epoch. A space unknown so far has an empty log.
-    async fn head(&self, space: &Space) -> Result<Head, Error>;
-
-    /// A page of the log.
-    async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error>;
-
-    /// The same page for who only passes it on: nothing is read that need not be.
-    async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, Error>;
-
-    /// Spaces that cannot be served as they should be.
-    fn unserved(&self) -> &Unserved;
-
-    /// Whether a space's log has an event with this tag (in lower case). Where the index is behind, the log itself is read: this
-    /// does not wait for it.
-    async fn ever(&self, space: &Space, tag: &str) -> Result<bool, Error>;
-
-    /// One event.
-    async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error>;
-
-    /// One thread.
-    async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error>;
-
-    /// One thread as it was when this server last wrote to it, or read it: no trip, for whoever runs its turn. What others have
-    /// appended meanwhile may be missing, which is as if it had come a moment later.
-    async fn thread_lately(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error>;
-
-    /// Threads by id, those after `after`, at most `limit`.
-    async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, Error>;
-
-    /// Threads below a thread that have not ended, by id, those after `after`, at most `limit`.
-    async fn below(
-        &self,
-        space: &Space,
-        thread: &ThreadId,
-        after: Option<&ThreadId>,
-        limit: u32,
-    ) -> Result<Vec<ThreadRow>, Error>;
-
-    /// What all that goes back to an event has used (its root), or (`None`) all of a space, as far as it is in the log.
-    async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, Error>;
-
-    /// How many threads of a space have not ended.
-    async fn living(&self, space: &Space) -> Result<u64, Error>;
-
-    /// How many events after `after` are in a thread's mailbox (wake it, `seq` above `handled`), counted up to `limit`.
-    async fn queued(&self, space: &Space, thread: &ThreadId, after: Seq, limit: u32) -> Result<u32, Error>;
-
-    /// Threads of all spaces with something in their mailbox that no living server has a lease on: some of every space that has
-    /// any, at most `limit` of one.
-    async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error>;
-
-    /// The threads that wait for one of these and nobody else, each behind that one, by id; at most `limit`.
-    async fn awaiting(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, Error>;
-
-    /// All threads of all spaces that wait for one thread alone, a page at a time: those after `after`, at most `limit`.
-    async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, Error>;
-
-    /// Rows of a projection's table. What the rows mean, and what is asked of them, is in `projections/`.
-    async fn select(&self, select: Select) -> Result<Vec<Row>, Error>;
-
-    /// All rows that a table has of a space, by key. For what every turn asks: they come from a cache (SQLite), or are read together
-    /// with those that others ask for at the same time (Postgres).
-    async fn all_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, Error>;
-
-    /// At most `limit` rows of a space that have all these words (`Table::words`; as `words::asked` makes them); which of more is not said.
-    /// `Error::TooDear` where it takes longer than it may.
-    async fn rows_with(
-        &self,
-        table: &'static Table,
-        space: &Space,
-        words: &[String],
-        limit: u32,
-    ) -> Result<Vec<Row>, Error>;
-
-    /// Takes the lease on a thread for `ttl`, and reads the thread under it; `None` when another holder has it.
-    async fn lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, Error>;
-
-    /// Prolongs leases; returns those that are lost.
-    async fn renew(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error>;
-
-    /// Gives a lease back (without an append).
-    async fn release(&self, fence: &Fence) -> Result<(), Error>;
-
-    /// Stores a blob by the SHA-256 of its bytes, which it returns as 64 hex digits. The same bytes again change nothing.
-    async fn put_blob(&self, space: &Space, blob: Blob) -> Result<String, Error>;
-
-    /// A blob by its hash.
-    async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, Error>;
-
-    /// Makes all derived rows anew from the log and says where they differed; with `check` nothing is changed.
-    async fn rebuild(&self, check: bool) -> Result<Rebuilt, Error>;
-
-    /// Reads all that is stored, in small steps with a pause after each, and says what is damaged. On Postgres nothing is read: it
-    /// looks after its pages itself (`data_checksums`).
-    async fn check(&self, pause: Duration) -> Result<Checked, Error>;
-
-    /// What the last such look showed; none before the first has ended.
-    fn checked(&self) -> Option<Checked>;
-
-    /// What time it is at the database; none where that is this machine.
-    async fn clock(&self) -> Result<Option<Timestamp>, Error>;
-
-    /// Whether the database answers, and takes what is written.
-    async fn ping(&self) -> Result<(), Error>;
-
-    /// Finishes what is under way and lets the database go.
-    async fn close(&self);
-}

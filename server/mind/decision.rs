@@ -12,7 +12,7 @@ use crate::event::intent::Operation;
 use crate::event::process::Watch;
 use crate::log::feed::{DeltaOutcome, Hint};
 use crate::log::query::Show;
-use crate::log::store::{self, Store};
+use crate::log::store::{self, EventLog};
 use crate::model::provider::{Piece, Tier, ToolChoice, ToolSpecs};
 use crate::thread::history::{one_line, positions};
 use crate::tools::toolbox::Toolbox;
@@ -113,7 +113,7 @@ impl Streamed {
     }
 
     /// Tells readers what became of what they were shown, by id.
-    pub fn end(&mut self, store: &dyn Store, place: &Place, outcome: impl Fn(Uuid) -> DeltaOutcome) {
+    pub fn end(&mut self, store: &dyn EventLog, place: &Place, outcome: impl Fn(Uuid) -> DeltaOutcome) {
         for streaming in std::mem::take(&mut self.replies).into_values().filter(|s| !s.sent.is_empty()) {
             let (thread, event_id) = (place.thread.clone(), streaming.event_id);
             store.feed().hint(&place.space, self.read, Hint::DeltaEnd { thread, event_id, outcome: outcome(event_id) });
@@ -121,7 +121,7 @@ impl Streamed {
     }
 
     /// Takes in a piece of the answer; what it adds to a reply is passed on.
-    fn take(&mut self, piece: &Piece, place: &Place, store: &dyn Store) {
+    fn take(&mut self, piece: &Piece, place: &Place, store: &dyn EventLog) {
         let Piece::Call { index, name, arguments } = piece else { return };
         if *index >= self.end {
             return;

@@ -2,7 +2,7 @@
 
 use crate::event::envelope::Event;
 use crate::log::query::{Order, Query, Show};
-use crate::log::store::{self, Store, ThreadRow};
+use crate::log::store::{self, EventLog, ThreadRow};
 use crate::words::id::Space;
 
 /// Most events read at once to find a batch or take up a turn, and most such pages.
@@ -12,7 +12,7 @@ const PAGES_MAX: usize = 200;
 /// Reads the thread's events after `handled`, up to its head: what has come since the row was read may be missing in what models
 /// are shown, and waits for the next turn.
 pub(super) async fn each_after(
-    store: &dyn Store,
+    store: &dyn EventLog,
     space: &Space,
     row: &ThreadRow,
     show: Show,

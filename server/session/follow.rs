@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::event::envelope::Event;
 use crate::log::feed::{Follower, Hint, Hinted, Tail};
 use crate::log::query::{Order, Query};
-use crate::log::store::{self, Head, Shown, Store, Written};
+use crate::log::store::{self, EventLog, Head, Shown, Store, Written};
 use crate::tasks::share::Places;
 use crate::words::id::{Seq, Space, ThreadId};
 
@@ -265,7 +265,12 @@ impl Follow {
     }
 }
 
-async fn read_page(store: &dyn Store, space: &Space, query: &Query, upto: Option<Seq>) -> Result<Page, store::Error> {
+async fn read_page(
+    store: &dyn EventLog,
+    space: &Space,
+    query: &Query,
+    upto: Option<Seq>,
+) -> Result<Page, store::Error> {
     let upto = match upto {
         Some(upto) => upto,
         None => store.head(space).await?.seq,

@@ -7,7 +7,7 @@
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
-        impl crate::log::store::Store for $Store {
+        impl crate::log::store::EventLog for $Store {
             fn is_shared(&self) -> bool {
                 Self::SHARED
             }
@@ -37,10 +37,6 @@ macro_rules! store {
                 Ok(self.page(space, query).await?.into_iter().map(sql::written).collect())
             }
 
-            fn unserved(&self) -> &crate::log::unserved::Unserved {
-                self.index.unserved()
-            }
-
             async fn ever(&self, space: &Space, tag: &str) -> Result<bool, Error> {
                 let text = "select exists (select 1 from marks where space = $1 and mark = $2) \
                      or exists (select 1 from events where space = $1 \
@@ -59,7 +55,10 @@ macro_rules! store {
                     .bind(event_id), fetch_optional)?;
                 row.map(sql::event).transpose()
             }
+        }
 
+        #[async_trait::async_trait]
+        impl crate::log::store::Threads for $Store {
             async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<crate::log::store::ThreadRow>, Error> {
                 self.known_thread(space, thread).await
             }
@@ -123,6 +122,12 @@ macro_rules! store {
                 row.map_or(Ok(crate::log::change::Spent::default()), sql::spent)
             }
 
+            async fn living(&self, space: &Space) -> Result<u64, Error> {
+                let threads: i64 =
+                    sql::read!(self, Some(space), sqlx::query_scalar(sql::THREADS).bind(space.as_str()), fetch_one)?;
+                Ok(u64::try_from(threads).unwrap_or_default())
+            }
+
             async fn queued(
                 &self,
                 space: &Space,
@@ -138,12 +143,6 @@ macro_rules! store {
                     .bind(after)
                     .bind(i64::from(limit)), fetch_one)?;
                 Ok(u32::try_from(waiting).unwrap_or(limit))
-            }
-
-            async fn living(&self, space: &Space) -> Result<u64, Error> {
-                let threads: i64 =
-                    sql::read!(self, Some(space), sqlx::query_scalar(sql::THREADS).bind(space.as_str()), fetch_one)?;
-                Ok(u64::try_from(threads).unwrap_or_default())
             }
 
             async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
@@ -176,7 +175,10 @@ macro_rules! store {
                     .bind(i64::from(limit)), fetch_all)?;
                 rows.into_iter().map(sql::wait).collect()
             }
+        }
 
+        #[async_trait::async_trait]
+        impl crate::log::store::ProjectionRows for $Store {
             async fn select(&self, select: crate::log::select::Select) -> Result<Vec<crate::log::table::Row>, Error> {
                 let query = sqlx::query_with(sqlx::AssertSqlSafe(select.sql()), bound(select.arguments())?);
                 let rows = sql::read!(self, select.space(), query, fetch_all)?;
@@ -205,7 +207,10 @@ macro_rules! store {
                     .bind(i64::from(limit)), fetch_all)?;
                 read_rows(&rows, &table.columns().collect::<Vec<_>>())
             }
+        }
 
+        #[async_trait::async_trait]
+        impl crate::log::store::Leasing for $Store {
             async fn lease(
                 &self,
                 space: &Space,
@@ -226,7 +231,10 @@ macro_rules! store {
             async fn release(&self, fence: &crate::log::store::Fence) -> Result<(), Error> {
                 self.release_lease(fence).await
             }
+        }
 
+        #[async_trait::async_trait]
+        impl crate::log::store::BlobStore for $Store {
             async fn put_blob(&self, space: &Space, blob: crate::log::store::Blob) -> Result<String, Error> {
                 let sha256 = sql::hashed(&blob.bytes).await?;
                 self.keep_blob(space, sha256.clone(), blob).await?;
@@ -236,7 +244,10 @@ macro_rules! store {
             async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<crate::log::store::Blob>, Error> {
                 self.kept_blob(space, sha256).await
             }
+        }
 
+        #[async_trait::async_trait]
+        impl crate::log::store::Upkeep for $Store {
             async fn rebuild(&self, check: bool) -> Result<crate::log::store::Rebuilt, Error> {
                 self.rebuild_rows(check).await
             }
@@ -247,6 +258,10 @@ macro_rules! store {
 
             fn checked(&self) -> Option<crate::log::store::Checked> {
                 self.last_checked()
+            }
+
+            fn unserved(&self) -> &crate::log::unserved::Unserved {
+                self.index.unserved()
             }
 
             async fn clock(&self) -> Result<Option<crate::words::time::Timestamp>, Error> {
