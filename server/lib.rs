@@ -54,6 +54,7 @@ pub mod log {
     mod known;
     mod leases;
     mod marks;
+    pub mod memory;
     pub mod migrations;
     mod postgres;
     pub mod projections;

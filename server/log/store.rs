@@ -15,7 +15,7 @@ pub use super::kernel::{BlobStore, EventLog, Leasing, ProjectionRows, Store, Thr
 pub use super::projections::entries::Entry;
 pub use super::projections::submodules::SubmoduleRow;
 use super::standing::Standing;
-use super::{postgres, sqlite};
+use super::{memory, postgres, sqlite};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
@@ -305,6 +305,12 @@ pub async fn open(url: &str, options: Options, project: Project) -> Result<Arc<d
         // Not quoted: who mistyped the scheme wrote a password behind it.
         _ => Err(Error::Broken("this names no database; use sqlite://FILE or postgres://USER@HOST/DATABASE".into())),
     }
+}
+
+/// Opens a store in memory, for tests and simulations: what it stores is as long as its disk is. `Error::Unavailable` where another
+/// store uses the disk.
+pub fn memory(disk: &memory::Disk, options: &Options, project: Project) -> Result<Arc<dyn Store>, Error> {
+    memory::open(disk, options, project)
 }
 
 /// Whether another process has the database for itself: a server that runs on this SQLite file.

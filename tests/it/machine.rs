@@ -1,5 +1,5 @@
-//! The turn machine alone: no runtime, no store. Whatever voices and decision answer, it ends; and after a crash at any append
-//! the same fold says what is left to do, and nothing of what is recorded (D4.37, D4.38, D4.45, D4.50).
+//! The turn machine alone: no runtime, and for one test a store in memory. Whatever voices and decision answer, it ends; and after a
+//! crash at any append the same fold says what is left to do, and nothing of what is recorded (D4.37, D4.38, D4.45, D4.50).
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,15 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use thinkd::event::calls::Call;
 use thinkd::event::draft::{Draft, When};
-use thinkd::event::envelope::{Event, TurnOutcome};
+use thinkd::event::envelope::{Event, Source, TurnOutcome};
+use thinkd::log::memory::Disk;
+use thinkd::log::query::{Order, Query, Show};
+use thinkd::log::store::{self, Append, Status};
 use thinkd::mind::turn::{Next, Options, Turn};
+use thinkd::thread::projection::project;
 use thinkd::words::budget::Budget;
 use thinkd::words::failure::{Failure, FailureKind, Who};
-use thinkd::words::id::{Name, Seq, ThreadId};
+use thinkd::words::id::{Name, Seq, Space, ThreadId};
 
 /// What a model may answer the decision.
 #[derive(Debug, Clone)]
@@ -43,6 +47,8 @@ struct Play {
     thread: ThreadId,
     turn: Turn,
     appends: Vec<Vec<Event>>,
+    /// The same as they go to a store.
+    drafts: Vec<Vec<Draft>>,
     seq: Seq,
 }
 
@@ -51,7 +57,7 @@ impl Play {
         let names: Vec<Name> = (0..voices).map(|n| Name::parse(&format!("v{n}")).unwrap()).collect();
         let thread = ThreadId::default();
         let turn = Turn::new(1, vec![1], names.clone(), options, budget);
-        let mut play = Self { thread: thread.clone(), turn, appends: Vec::new(), seq: 1 };
+        let mut play = Self { thread: thread.clone(), turn, appends: Vec::new(), drafts: Vec::new(), seq: 1 };
         play.append(vec![Draft::turn_started(&thread, 1, &[1], &names)]);
         play
     }
@@ -64,6 +70,7 @@ impl Play {
             self.turn.apply(event);
         }
         self.appends.push(events);
+        self.drafts.push(drafts);
     }
 
     fn record(&self, who: &Who, purpose: &str, more: Value) -> Draft {
@@ -189,6 +196,21 @@ proptest! {
     }
 
     #[test]
+    fn a_turn_that_is_read_from_a_store_goes_on_where_it_was_cut(
+        voices in 0..4usize,
+        answers in prop::collection::vec(say(), 1..8),
+        silent in prop::collection::btree_set(0..4usize, 0..3),
+    ) {
+        let (options, budget) = limits();
+        let mut play = Play::new(voices, &options, &budget);
+        play.run_to_the_end(&answers, &silent);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let stored = runtime.block_on(next_by_store(&play, &options, &budget));
+        let kept = (1..=play.appends.len()).map(|kept| play.resumed(kept, &options, &budget).next());
+        prop_assert_eq!(stored, kept.collect::<Vec<_>>());
+    }
+
+    #[test]
     fn d4_54_after_a_crash_at_any_append_nothing_recorded_is_asked_again(
         voices in 0..4usize,
         answers in prop::collection::vec(say(), 1..8),
@@ -223,6 +245,34 @@ proptest! {
             }
         }
     }
+}
+
+/// What the machine would do next, by a log that was stored append by append, by a store that is begun anew after each.
+async fn next_by_store(play: &Play, options: &Options, budget: &Budget) -> Vec<Next> {
+    let (disk, space) = (Disk::default(), Space::default());
+    let open = || store::memory(&disk, &store::Options::default(), project).unwrap();
+    let mut next = Vec::new();
+    let input = crate::support::stored::draft("main", "go", &["input", "type:message"]);
+    let drafts = std::iter::once(vec![Draft { source: Source::User, ..input }]).chain(play.drafts.iter().cloned());
+    for (stored, drafts) in drafts.enumerate() {
+        let store = open();
+        store.append(Append::free(&space, drafts)).await.unwrap();
+        // As a process that was killed: nobody closes it.
+        drop(store);
+        if stored > 0 {
+            let store = open();
+            let query =
+                Query { after: Some(1), show: Show::All, order: Order::Ascending, limit: 500, ..Query::default() };
+            let mut events = store.events(&space, &query).await.unwrap().into_iter();
+            let mut turn = Turn::begun_by(&events.next().unwrap(), options, budget).unwrap();
+            events.for_each(|event| turn.apply(&event));
+            next.push(turn.next());
+            let row = store.thread(&space, &play.thread).await.unwrap().unwrap();
+            assert_eq!(row.status == Status::Thinking, turn.next() != Next::Over, "the row says what the machine says");
+            assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());
+        }
+    }
+    next
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What a store promises, on every database: one suite. Nothing here knows which one it talks to, but for what only one of them has.
+//! What a store promises, on every database and in memory: one suite. Nothing here knows which one it talks to, but for what only one of
+//! them has.
 
 mod append;
 mod index;
@@ -41,7 +42,14 @@ fn project(event: &Event, _: &Fact<'_>) -> ThreadChange {
 }
 
 async fn open(medium: &Medium) -> Arc<dyn Store> {
-    store::open(medium.url(), Options::default(), project).await.unwrap()
+    opened(medium, Options::default(), project).await
+}
+
+async fn opened(medium: &Medium, options: Options, project: store::Project) -> Arc<dyn Store> {
+    match medium.disk() {
+        Some(disk) => store::memory(disk, &options, project).unwrap(),
+        None => store::open(medium.url(), options, project).await.unwrap(),
+    }
 }
 
 fn space() -> Space {
@@ -92,7 +100,14 @@ fn id(number: u128) -> Option<Uuid> {
     Some(Uuid::from_u128(number))
 }
 
-/// An empty database of each kind.
+/// An empty store of each kind: each database, and memory.
 async fn media() -> Vec<Medium> {
+    let mut all = databases().await;
+    all.push(Medium::memory());
+    all
+}
+
+/// An empty database of each kind.
+async fn databases() -> Vec<Medium> {
     Medium::each().await
 }

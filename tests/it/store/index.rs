@@ -12,7 +12,7 @@ use thinkd::log::store::{Append, Store};
 use thinkd::words::id::Space;
 use tokio::time::timeout;
 
-use super::{append, draft, id, log, media, open, space, thread};
+use super::{append, databases, draft, id, log, open, space, thread};
 use crate::support::Medium;
 use crate::support::stored::execute;
 
@@ -54,7 +54,7 @@ async fn texts(store: &Arc<dyn Store>, query: &Query) -> Vec<String> {
 /// Appends and questions by place do not wait for the index; a question by tag does, and is answered with all there is.
 #[tokio::test]
 async fn no_append_waits_for_the_index() {
-    for medium in media().await {
+    for medium in databases().await {
         let store = open(&medium).await;
         append(&store, vec![draft("main", "one", &["rare"])]).await;
         assert_eq!(texts(&store, &tagged()).await, ["one"]);
@@ -74,7 +74,7 @@ async fn no_append_waits_for_the_index() {
 /// The end of the log that is read event by event has its limit: when the index is that far behind, appends wait for it.
 #[tokio::test]
 async fn an_index_far_behind_is_waited_for() {
-    for medium in media().await {
+    for medium in databases().await {
         let store = open(&medium).await;
         append(&store, vec![draft("main", "one", &["rare"])]).await;
         assert_eq!(texts(&store, &tagged()).await, ["one"]);
@@ -208,7 +208,7 @@ async fn finds(medium: &Medium, text: &str, expected: &[&str]) {
 /// A space whose index is refused goes on growing, whatever becomes of the index of others meanwhile.
 #[tokio::test]
 async fn a_space_whose_index_is_refused_grows_on_beside_others() {
-    for medium in media().await {
+    for medium in databases().await {
         let store = open(&medium).await;
         let texts: &[&str] = match medium.is_postgres() {
             false => &[

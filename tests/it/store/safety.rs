@@ -6,7 +6,7 @@ use thinkd::event::fact::Fact;
 use thinkd::log::store::{self, Blob, Error, Options};
 use thinkd::log::{backup, change, query};
 
-use super::{append, draft, id, input, log, media, note, open, project, space};
+use super::{append, databases, draft, id, input, log, media, note, open, project, space};
 use crate::support::Medium;
 
 /// D4.23: what was read is read again, after a restart, too.
@@ -35,7 +35,7 @@ async fn d4_23_events_stay_as_they_are() {
 /// D4.23: there is no way to change or remove an event, not even past the store.
 #[tokio::test]
 async fn d4_23_the_database_itself_refuses_to_change_events() {
-    for medium in media().await {
+    for medium in databases().await {
         let store = open(&medium).await;
         append(&store, vec![draft("main", "x", &[])]).await;
         for text in ["update events set payload = '{}'", "delete from events"] {
@@ -100,7 +100,7 @@ async fn the_writer_survives_a_defect() {
     for medium in media().await {
         let supervisor = thinkd::tasks::supervisor::Supervisor::default();
         let options = Options { supervisor: supervisor.clone(), ..Options::default() };
-        let store = store::open(medium.url(), options, poisoned).await.unwrap();
+        let store = super::opened(&medium, options, poisoned).await;
         append(&store, vec![input("main", "before")]).await;
         let space = space();
         let put = |text: &str| store.append(store::Append::free(&space, vec![input("main", text)]));
@@ -199,7 +199,7 @@ async fn execute(medium: &Medium, text: &'static str) {
 /// Rows are what the log says: rebuilding finds nothing, or finds what was broken, and mends it.
 #[tokio::test]
 async fn rebuilding_makes_the_same_rows_from_the_log_alone() {
-    for medium in media().await {
+    for medium in databases().await {
         let store = open(&medium).await;
         fill(&store).await;
         let sound = store.rebuild(true).await.unwrap();
@@ -259,7 +259,7 @@ async fn a_new_file_has_the_tables_that_the_migrations_make() {
 /// A database of an earlier thinkd is brought up to date with what is in it.
 #[tokio::test]
 async fn tables_of_an_earlier_version_are_brought_up_to_date() {
-    for medium in media().await {
+    for medium in databases().await {
         let store = open(&medium).await;
         fill(&store).await;
         append(&store, vec![input("late", "one"), input("late", "two")]).await;
@@ -314,7 +314,7 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
 /// A backup of a running server, restored: the same events, rows and blobs under a new epoch, on either database.
 #[tokio::test]
 async fn a_backup_restores_the_log_under_a_new_epoch() {
-    for medium in media().await {
+    for medium in databases().await {
         let store = open(&medium).await;
         fill(&store).await;
         let blob = Blob { mime: "image/png".into(), bytes: vec![1, 2, 3].into() };
@@ -325,7 +325,7 @@ async fn a_backup_restores_the_log_under_a_new_epoch() {
         assert!(again.contains("exists already"), "{again}");
         let opened = store::open(&format!("sqlite://{}", file.display()), Options::default(), project).await;
         assert!(opened.err().unwrap().to_string().contains("thinkd restore"));
-        for target in media().await {
+        for target in databases().await {
             assert_eq!(backup::restore(target.url(), &file, project).await.unwrap().events, 10);
             let twice = backup::restore(target.url(), &file, project).await.unwrap_err().to_string();
             assert!(twice.contains("empty"), "{twice}");

@@ -1,12 +1,16 @@
 //! Tables of projections: the list of them, and questions to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use thinkd::event::draft::Draft;
 use thinkd::log::projections::{self, contacts, timers};
-use thinkd::log::table::{Kind, Table};
+use thinkd::log::select::Select;
+use thinkd::log::table::{Cell, Kind, Row, Table};
 
 use super::{append, media, open, space, thread};
 use crate::support::Medium;
@@ -90,6 +94,88 @@ async fn a_table_that_is_missing_is_named() {
     }
 }
 
+fn drawn<T: std::fmt::Debug>(runner: &mut TestRunner, strategy: impl Strategy<Value = T>) -> T {
+    strategy.new_tree(runner).unwrap().current()
+}
+
+/// Contacts and timers of a few threads, some set again, some gone.
+fn changes(runner: &mut TestRunner) -> Vec<Draft> {
+    let id = prop::sample::select(vec!["a", "a.b", "a-b", "b"]);
+    let name = prop::sample::select(vec!["x", "y", "z_1"]);
+    let contact = (id.clone(), name.clone(), prop::option::weighted(0.8, id.clone())).prop_map(|(of, name, target)| {
+        let change = target.map_or(Value::Null, |target| json!({ "thread": target, "description": target }));
+        Draft::changed(&thread(of), "contact", name, change)
+    });
+    let due = prop::option::weighted(0.8, (0..40_i64, prop::option::of(1..9_i64)));
+    let timer = (id, name, due).prop_map(|(of, name, due)| {
+        let at = |due: i64| thinkd::words::time::Timestamp::from_micros(due);
+        let change = due.map_or(Value::Null, |(due, _)| json!({ "due": at(due), "note": "ring" }));
+        let mut draft = Draft::changed(&thread(of), "timer", name, change);
+        if let Some((_, Some(root))) = due {
+            draft.payload.insert("root".into(), root.into());
+        }
+        draft
+    });
+    drawn(runner, prop::collection::vec(prop_oneof![contact, timer], 60..90))
+}
+
+fn table(name: &str) -> &'static Table {
+    projections::ALL.iter().find(|it| it.table.name == name).unwrap().table
+}
+
+/// A question whose answer has one order.
+fn question(runner: &mut TestRunner) -> Select {
+    let (of_timers, of_space) = drawn(runner, (any::<bool>(), any::<bool>()));
+    let table = table(if of_timers { "timers" } else { "contacts" });
+    let mut select = if of_space { Select::of(table, &space()) } else { Select::of_all_spaces(table) };
+    for column in table.columns() {
+        let (is, text, number) = drawn(runner, (0..12_u8, prop::sample::select(vec!["a", "a.b", "x", "y"]), 0..40_i64));
+        let value = || if column.kind == Kind::Text { Cell::from(text) } else { number.into() };
+        select = match is {
+            0 => select.equal(column.name, value()),
+            1 => select.at_least(column.name, value()),
+            2 => select.at_most(column.name, value()),
+            3 => select.after(column.name, value()),
+            _ => select,
+        };
+    }
+    select = match (of_timers, drawn(runner, 0..3_u8)) {
+        (true, 0) => select.order_by(&["due", "thread", "name"]),
+        (true, 1) => select.distinct(&["note", "thread"]).order_by(&["note", "thread"]),
+        (false, 0) => select.distinct(&["target", "thread"]).order_by(&["target", "thread"]),
+        _ => select.order_by(&["thread", "name"]),
+    };
+    if drawn(runner, any::<bool>()) { select.first(drawn(runner, 0..9_u32)) } else { select }
+}
+
+/// Databases answer a question as its own reading of all rows does.
+#[tokio::test]
+async fn a_question_has_the_same_answer_everywhere() {
+    let mut runner = TestRunner::deterministic();
+    let (log, questions) = (changes(&mut runner), Vec::from_iter((0..300).map(|_| question(&mut runner))));
+    let mut answers: Vec<Vec<Vec<Row>>> = Vec::new();
+    for medium in media().await {
+        let store = open(&medium).await;
+        append(&store, log.clone()).await;
+        let mut rows: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
+        for projection in projections::ALL {
+            rows.insert(projection.table.name, store.all_rows(projection.table, &space()).await.unwrap().to_vec());
+        }
+        assert!(rows["contacts"].len() > 3 && rows["timers"].len() > 3, "{rows:?}");
+        let mut found = Vec::new();
+        for select in &questions {
+            let answer = store.select(select.clone()).await.unwrap();
+            assert_eq!(answer, select.among(rows[select.table().name].iter()), "{}: {select:?}", medium.url());
+            found.push(answer);
+        }
+        assert!(found.iter().filter(|answer| answer.len() > 2).count() > 20, "control: questions find something");
+        assert!(found.iter().collect::<BTreeSet<_>>().len() > 20, "control: and not the same");
+        answers.push(found);
+        store.close().await;
+    }
+    assert!(answers.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
 /// What the rows mean is read by column name: contacts and timers come back as they were set.
 #[tokio::test]
 async fn rows_are_read_by_the_names_of_their_columns() {
@@ -113,4 +199,23 @@ async fn rows_are_read_by_the_names_of_their_columns() {
         assert_eq!(store.spaces_due(before).await.unwrap(), []);
         store.close().await;
     }
+}
+
+/// A store in memory is for one at a time, and what it stored is there when it is opened again.
+#[tokio::test]
+async fn a_disk_in_memory_outlives_its_store() {
+    let medium = Medium::memory();
+    let store = open(&medium).await;
+    append(&store, vec![super::note("k", "v", &[])]).await;
+    let disk = medium.disk().unwrap();
+    assert!(thinkd::log::store::memory(disk, &Default::default(), super::project).is_err(), "one at a time");
+    let head = store.head(&space()).await.unwrap();
+    drop(store);
+    let store = open(&medium).await;
+    assert_eq!(store.head(&space()).await.unwrap(), head);
+    assert_eq!(store.entry(&space(), "k").await.unwrap().unwrap().content, "v");
+    let rebuilt = store.rebuild(false).await.unwrap();
+    assert_eq!((rebuilt.events, rebuilt.differences), (1, vec![]));
+    assert_eq!(store.entry(&space(), "k").await.unwrap().unwrap().content, "v");
+    store.close().await;
 }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, OnceLock};
 
 use sqlx::{Connection, Executor, PgConnection};
+use thinkd::log::memory::Disk;
 use tokio::sync::OnceCell;
 
 use super::{ms, watchdog, within};
@@ -48,6 +49,7 @@ pub struct Medium {
     folder: Folder,
     url: String,
     drop_on: Option<(String, String)>,
+    disk: Option<Disk>,
 }
 
 impl Medium {
@@ -55,7 +57,7 @@ impl Medium {
     pub fn sqlite() -> Self {
         let folder = Folder::new();
         let url = format!("sqlite://{}/thinkd.db", folder.path().display());
-        Self { folder, url, drop_on: None }
+        Self { folder, url, drop_on: None, disk: None }
     }
 
     /// An empty database on Postgres; `None` (said once) where there is no Postgres.
@@ -66,12 +68,27 @@ impl Medium {
         let mut admin = PgConnection::connect(&server.url("postgres")).await.unwrap();
         admin.execute(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.unwrap();
         admin.close().await.unwrap();
-        Some(Self { folder: Folder::new(), url: server.url(&name), drop_on: Some((server.url("postgres"), name)) })
+        Some(Self {
+            folder: Folder::new(),
+            url: server.url(&name),
+            drop_on: Some((server.url("postgres"), name)),
+            disk: None,
+        })
+    }
+
+    /// An empty store in memory: no server can be started on it.
+    pub fn memory() -> Self {
+        Self { folder: Folder::new(), url: "memory".into(), drop_on: None, disk: Some(Disk::default()) }
+    }
+
+    /// Where it lies, if it is a store in memory.
+    pub fn disk(&self) -> Option<&Disk> {
+        self.disk.as_ref()
     }
 
     /// The same database, for another server, which the first one outlives.
     pub fn beside(&self) -> Self {
-        Self { folder: Folder::new(), url: self.url.clone(), drop_on: None }
+        Self { folder: Folder::new(), url: self.url.clone(), drop_on: None, disk: None }
     }
 
     /// Whether several servers can share it.
@@ -86,7 +103,7 @@ impl Medium {
 
     /// The same database for another server, which has a folder of its own. It goes with the first one.
     pub fn again(&self) -> Self {
-        Self { folder: Folder::new(), url: self.url.clone(), drop_on: None }
+        Self { folder: Folder::new(), url: self.url.clone(), drop_on: None, disk: None }
     }
 
     /// What `DATABASE_URL` is to be.

@@ -1,0 +1,320 @@
+//! A store in memory: the page from which one learns what a store promises. It keeps every promise that the databases keep, and has
+//! nothing of what makes them fast: no cache, no index, no pools. It cannot be chosen in the settings; tests and simulations make one.
+//!
+//! - **The log of a space is a list.** `seq` is the place in it, from 1 and without gaps. Nothing in it is changed or removed.
+//! - **An append is all or nothing**, and is written before it is answered. Its events get the next places; their times never
+//!   decrease. An event whose id is stored already with the same content is a duplicate: it is answered with the first one. With
+//!   other content the whole append is a conflict. What the drafts' conditions ask is looked at in the same step, and so is the lease.
+//! - **Rows follow the log.** With the events, and in the same step, the rows change that are derived from them: of threads
+//!   (`Project`), of projections (`projections/`), and the sums of what is used. `rebuild` makes the same rows from the log alone.
+//! - **A lease** is held by one at a time, until it ends. An append under a lease that has passed to somebody else is stale: nothing
+//!   of it is stored.
+//! - **Followers are told after the step**, in the order of the log, each event once (`feed.rs`).
+//! - **Spaces know nothing of one another.**
+//!
+//! The writer (`append.rs`) and the planner of appends (`append/plan.rs`) are those of the databases.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::append::Writer;
+use super::change::Spent;
+use super::feed::Feed;
+use super::index::Index;
+use super::leases::Leases;
+use super::query::Query;
+use super::rows::SPACE;
+use super::select::Select;
+use super::store::{
+    Append, Appended, Blob, BlobStore, Checked, Error, EventLog, Fence, Head, Leased, Leasing, Options, Project,
+    ProjectionRows, Rebuilt, Shown, Span, Status, Store, ThreadRow, Threads, Upkeep, Wait, Written,
+};
+use super::table::{Row, Table};
+use super::unserved::Unserved;
+use crate::event::envelope::Event;
+use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::text::sha256;
+use crate::words::time::Timestamp;
+pub use stored::Disk;
+use stored::Stored;
+use writing::{Log, NoIndex};
+
+mod stored;
+mod writing;
+
+/// The store.
+struct Memory {
+    disk: Disk,
+    writer: Writer,
+    index: Index,
+    feed: Arc<Feed>,
+    leases: Arc<Leases>,
+    project: Project,
+    closed: AtomicBool,
+}
+
+/// Opens a store in memory on a disk. `Error::Unavailable` where another one uses the disk.
+pub(super) fn open(disk: &Disk, options: &Options, project: Project) -> Result<Arc<dyn Store>, Error> {
+    {
+        let mut stored = disk.lock();
+        if std::mem::replace(&mut stored.is_open, true) {
+            return Err(Error::Unavailable("another store uses this memory".into()));
+        }
+        if stored.epoch.is_nil() {
+            stored.epoch = crate::words::id::fresh();
+        }
+    }
+    let (feed, leases) = (Arc::new(Feed::default()), Arc::new(Leases::new(crate::words::id::drawn() >> 1)));
+    let index = Index::start(NoIndex(disk.clone()), &options.supervisor);
+    let log = Log { disk: disk.clone(), leases: leases.clone() };
+    let writer = Writer::start(log, feed.clone(), index.clone(), project, options);
+    let closed = AtomicBool::new(false);
+    Ok(Arc::new(Memory { disk: disk.clone(), writer, index, feed, leases, project, closed }))
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.disk.lock().is_open = false;
+    }
+}
+
+impl Memory {
+    /// What is stored; closed is closed.
+    fn stored(&self) -> Result<MutexGuard<'_, Stored>, Error> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Error::Unavailable("the store is closed".into()));
+        }
+        Ok(self.disk.lock())
+    }
+}
+
+fn first<T>(found: impl Iterator<Item = T>, limit: u32) -> Vec<T> {
+    found.take(limit as usize).collect()
+}
+
+#[async_trait]
+impl EventLog for Memory {
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    async fn append(&self, append: Append) -> Result<Appended, Error> {
+        self.writer.append(append).await
+    }
+
+    async fn head(&self, space: &Space) -> Result<Head, Error> {
+        let stored = self.stored()?;
+        Ok(Head { seq: stored.head(space).map_or(0, |head| head.seq), epoch: stored.epoch })
+    }
+
+    async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error> {
+        Ok(self.stored()?.page(space, query).iter().map(|shown| shown.event.clone()).collect())
+    }
+
+    async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, Error> {
+        let json = |shown: &Shown| RawValue::from_string(shown.json.to_string()).ok();
+        let page = self.stored()?.page(space, query);
+        Ok(page.iter().map(|shown| Written { seq: shown.event.seq, json: json(shown) }).collect())
+    }
+
+    async fn ever(&self, space: &Space, tag: &str) -> Result<bool, Error> {
+        let has = |shown: &Arc<Shown>| shown.event.meta.tags.iter().any(|it| it.to_lowercase() == tag);
+        Ok(self.stored()?.log(space).iter().any(has))
+    }
+
+    async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error> {
+        Ok(self.stored()?.event(space, event_id).cloned())
+    }
+}
+
+#[async_trait]
+impl Threads for Memory {
+    async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
+        Ok(self.stored()?.thread(space, thread).cloned())
+    }
+
+    async fn thread_lately(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
+        self.thread(space, thread).await
+    }
+
+    async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, Error> {
+        let stored = self.stored()?;
+        let asked = stored.threads(space).filter(|row| after.is_none_or(|after| row.thread > *after));
+        Ok(first(asked.cloned(), limit))
+    }
+
+    async fn below(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        after: Option<&ThreadId>,
+        limit: u32,
+    ) -> Result<Vec<ThreadRow>, Error> {
+        let stored = self.stored()?;
+        let is_below = |row: &&ThreadRow| row.thread != *thread && row.thread.is_within(thread);
+        let living = stored.threads(space).filter(is_below).filter(|row| !row.status.is_final());
+        Ok(first(living.filter(|row| after.is_none_or(|after| row.thread > *after)).cloned(), limit))
+    }
+
+    async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, Error> {
+        Ok(self.stored()?.roots.get(&(space.clone(), root.unwrap_or(SPACE))).copied().unwrap_or_default())
+    }
+
+    async fn living(&self, space: &Space) -> Result<u64, Error> {
+        Ok(self.stored()?.living(space))
+    }
+
+    async fn queued(&self, space: &Space, thread: &ThreadId, after: Seq, limit: u32) -> Result<u32, Error> {
+        let stored = self.stored()?;
+        let Some(row) = stored.thread(space, thread) else { return Ok(0) };
+        let after = after.max(row.handled);
+        let waits =
+            |shown: &&Arc<Shown>| shown.event.thread == *thread && shown.event.seq > after && shown.event.wakes();
+        let waiting = stored.log(space).iter().filter(waits).take(limit as usize).count();
+        Ok(u32::try_from(waiting).unwrap_or(limit))
+    }
+
+    async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
+        let stored = self.stored()?;
+        let spaces: BTreeSet<&Space> = stored.threads.keys().map(|(space, _)| space).collect();
+        let mut waiting = Vec::new();
+        for space in spaces {
+            let ready = |row: &&ThreadRow| {
+                let can_run = row.status != Status::Waiting && !row.status.is_final();
+                row.woken > row.handled && can_run && !self.leases.is_held(space, &row.thread)
+            };
+            let ready = stored.threads(space).filter(ready);
+            waiting.extend(first(ready.map(|row| (space.clone(), row.thread.clone())), limit));
+        }
+        Ok(waiting)
+    }
+
+    async fn awaiting(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, Error> {
+        let stored = self.stored()?;
+        let pair = |row: &ThreadRow| Some((row.awaits()?.clone(), row.thread.clone()));
+        let mut pairs: Vec<_> = stored.threads(space).filter_map(pair).filter(|(it, _)| of.contains(&it)).collect();
+        pairs.sort_unstable();
+        Ok(first(pairs.into_iter(), limit))
+    }
+
+    async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, Error> {
+        let stored = self.stored()?;
+        let wait = |((space, thread), row): (&(Space, ThreadId), &ThreadRow)| {
+            Some(Wait { space: space.clone(), target: row.awaits()?.clone(), thread: thread.clone() })
+        };
+        let mut waits: Vec<Wait> = stored.threads.iter().filter_map(wait).collect();
+        let place = |it: &Wait| (it.space.clone(), it.target.clone(), it.thread.clone());
+        waits.sort_by_key(place);
+        Ok(first(waits.into_iter().filter(|it| after.is_none_or(|after| place(it) > place(after))), limit))
+    }
+}
+
+#[async_trait]
+impl ProjectionRows for Memory {
+    async fn select(&self, select: Select) -> Result<Vec<Row>, Error> {
+        Ok(select.among(self.stored()?.rows(select.table())))
+    }
+
+    async fn all_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, Error> {
+        Ok(Select::all(table, space).among(self.stored()?.rows(table)).into())
+    }
+
+    async fn rows_with(
+        &self,
+        table: &'static Table,
+        space: &Space,
+        words: &[String],
+        limit: u32,
+    ) -> Result<Vec<Row>, Error> {
+        let Some(of) = table.words.as_ref().map(|words| words.of) else { return Ok(Vec::new()) };
+        let rows = Select::of(table, space).among(self.stored()?.rows(table));
+        let has = |row: &Row| {
+            let all = of(row);
+            words.iter().all(|word| all.contains(word))
+        };
+        Ok(first(rows.into_iter().filter(has), limit))
+    }
+}
+
+#[async_trait]
+impl Leasing for Memory {
+    async fn lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, Error> {
+        let Some(fence) = self.leases.take(space, thread, ttl).await else { return Ok(None) };
+        Ok(Some(Leased { fence, row: self.thread(space, thread).await }))
+    }
+
+    async fn renew(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error> {
+        Ok(self.leases.renew(fences, ttl))
+    }
+
+    async fn release(&self, fence: &Fence) -> Result<(), Error> {
+        self.leases.release(fence);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl BlobStore for Memory {
+    async fn put_blob(&self, space: &Space, blob: Blob) -> Result<String, Error> {
+        let hash = sha256(&blob.bytes);
+        self.stored()?.blobs.entry((space.clone(), hash.clone())).or_insert(blob);
+        Ok(hash)
+    }
+
+    async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, Error> {
+        Ok(self.stored()?.blobs.get(&(space.clone(), sha256.to_owned())).cloned())
+    }
+}
+
+#[async_trait]
+impl Upkeep for Memory {
+    async fn rebuild(&self, check: bool) -> Result<Rebuilt, Error> {
+        let mut stored = self.stored()?;
+        let (tables, mut log) = (stored.derived(None), stored.derived(Some(self.project)));
+        log.rows.keep(&tables.rows);
+        if !check {
+            stored.threads = log.rows.threads.clone();
+            stored.rows = log.rows.single.iter().filter_map(|(key, row)| Some((key.clone(), row.clone()?))).collect();
+            stored.roots = log.rows.roots.clone();
+        }
+        Ok(tables.against(log))
+    }
+
+    async fn check(&self, _: Duration) -> Result<Checked, Error> {
+        let events = self.stored()?.logs.values().map(|log| log.len() as u64).sum();
+        Ok(Checked { at: crate::words::time::now(), pages: 0, events, faults: Vec::new() })
+    }
+
+    fn checked(&self) -> Option<Checked> {
+        None
+    }
+
+    fn unserved(&self) -> &Unserved {
+        self.index.unserved()
+    }
+
+    async fn clock(&self) -> Result<Option<Timestamp>, Error> {
+        Ok(None)
+    }
+
+    async fn ping(&self) -> Result<(), Error> {
+        drop(self.stored()?);
+        self.writer.sound().await
+    }
+
+    async fn close(&self) {
+        self.index.close().await;
+        self.writer.close().await;
+        self.closed.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,90 @@
+//! What the writer and the index ask of memory.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::stored::Disk;
+use crate::log::append::{Asked, Backend, Before, Found, Plan, Wanted};
+use crate::log::index::{Added, Gap, Indexing};
+use crate::log::leases::Leases;
+use crate::log::store::{Error, Fence};
+use crate::words::id::{Space, ThreadId};
+
+/// The writer's hand on a disk.
+pub(super) struct Log {
+    pub disk: Disk,
+    pub leases: Arc<Leases>,
+}
+
+impl Backend for Log {
+    async fn begin(&mut self, wanted: &Wanted) -> Result<Found, Error> {
+        let stored = self.disk.lock();
+        let head = |space: &Space| Some((space.clone(), stored.head(space)?));
+        let event = |(space, id): &(Space, Uuid)| Some((space.clone(), stored.event(space, *id)?.clone()));
+        let thread = |(space, id): &(Space, ThreadId)| Some((space.clone(), stored.thread(space, id)?.clone()));
+        Ok(Found {
+            held: self.leases.begin(&wanted.fences),
+            heads: wanted.spaces.iter().filter_map(head).collect(),
+            events: wanted.ids.iter().filter_map(event).collect(),
+            threads: wanted.threads.iter().filter_map(thread).collect(),
+        })
+    }
+
+    async fn asked(&mut self, asked: &Asked) -> Result<Before, Error> {
+        let stored = self.disk.lock();
+        let rows = asked.rows.iter().flat_map(|select| {
+            let found = select.among(stored.rows(select.table()));
+            found.into_iter().map(|row| (select.table().key_of(&row), row))
+        });
+        let threads = asked.threads.iter().map(|space| (space.clone(), stored.living(space)));
+        Ok(Before { rows: rows.collect(), threads: threads.collect() })
+    }
+
+    async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
+        self.disk.lock().write(plan);
+        Ok(())
+    }
+
+    async fn commit(&mut self, _: &Plan) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn undo(&mut self) {}
+
+    async fn rollback(&mut self) {}
+
+    fn settled(&mut self, released: &[Fence]) {
+        self.leases.settle(released);
+    }
+
+    fn committed(&mut self, _: &Space) {
+        // Only this process appends: there is nobody else to tell.
+    }
+
+    async fn touch(&mut self, _: usize) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn close(self) {}
+}
+
+/// Pages are read from the log itself: every event is in the index at once.
+pub(super) struct NoIndex(pub Disk);
+
+impl Indexing for NoIndex {
+    const SOON: i64 = i64::MAX;
+    const MOST: i64 = i64::MAX;
+
+    async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
+        let stored = self.0.lock();
+        let added = |space| Added { upto: stored.head(space).map_or(0, |head| head.seq), more: false };
+        Ok(spaces.iter().map(added).collect())
+    }
+
+    async fn close(self) {}
+}
