@@ -1,0 +1,143 @@
+//! Makes a recorded call again from its record, the log and the kept texts.
+
+use serde_json::{Value, json};
+
+use super::{Caller, Place, Question};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::log::query::{Order, Query, Show};
+use crate::log::store;
+use crate::model::prompt::Template;
+use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
+use crate::thread::history::{Lengths, Omitted};
+use crate::thread::quota::Purse;
+use crate::words::failure::{By, Who};
+use crate::words::id::{Name, Seq, Space, ThreadId};
+use crate::words::text::{Text, sha256};
+
+impl Caller {
+    /// Makes the view of a recorded call anew. `exact`: its request is, byte for byte, the one that was sent.
+    pub async fn rebuild(&self, space: &Space, record: &Event) -> Result<Value, store::Error> {
+        let (view, call) = match record.fact() {
+            Fact::Call(call) => (call.get("view").cloned().unwrap_or_default(), call),
+            _ => return Ok(Value::Null),
+        };
+        let place = Place {
+            space: space.clone(),
+            thread: record.thread.clone(),
+            turn: record.turn().unwrap_or(0),
+            purse: Purse::default(),
+        };
+        let number = |key: &str| view.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let size = |key: &str| usize::try_from(number(key)).unwrap_or(usize::MAX);
+        // Entries had no limit of their own once.
+        let entry_bytes = if view.get("entry_bytes").is_some() { size("entry_bytes") } else { usize::MAX };
+        let lengths = Lengths { event_chars: size("event_chars"), entry_bytes };
+        let events = self.recorded_events(space, record, &view).await?;
+        let question = self.recorded_question(space, record, &view).await?;
+        let omitted = Omitted { count: number("omitted"), gap: gap(&view).map(|(_, end)| end) };
+        let blocks = self.write(&events, omitted, size("media"), lengths);
+        let prepared = self.model.prepare(&self.request(&place, blocks, &question, size("media"), lengths).await?);
+        let exact =
+            call.get("request_sha256").and_then(Value::as_str) == Some(&sha256(prepared.body.as_str().as_bytes()));
+        let body: Value = serde_json::from_str(prepared.body.as_str()).unwrap_or_default();
+        let recorded = |key: &str| call.get(key).cloned();
+        Ok(json!({
+            "call": record.event_id, "thread": record.thread, "module": recorded("module"), "purpose": recorded("purpose"),
+            "model": recorded("model"), "usage": recorded("usage"), "exact": exact, "request": body,
+        }))
+    }
+
+    async fn recorded_question(&self, space: &Space, record: &Event, view: &Value) -> Result<Question, store::Error> {
+        let values = view.get("values").and_then(Value::as_array).into_iter().flatten();
+        let value = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
+        let has_prompt = view.get("prompt").is_some_and(|prompt| !prompt.is_null());
+        let tools: Vec<ToolSpec> = serde_json::from_str(&self.kept(space, view, "tools").await?).unwrap_or_default();
+        let only = view.get("only").and_then(Value::as_str);
+        Ok(Question {
+            who: who(record),
+            purpose: "",
+            round: 0,
+            system: Text::new(self.kept(space, view, "system").await?),
+            tail: Template::parse(&self.kept(space, view, "tail").await?),
+            values: values.filter_map(value).collect(),
+            prompt: if has_prompt { Some(self.kept(space, view, "prompt").await?) } else { None },
+            own: self.own_events(space, &record.thread, view).await?,
+            tools: ToolSpecs::new(tools),
+            choice: only.map_or(ToolChoice::Auto, |name| ToolChoice::Only(name.to_owned())),
+            tier: if view.get("tier").and_then(Value::as_str) == Some("high") { Tier::High } else { Tier::Low },
+        })
+    }
+
+    async fn recorded_events(&self, space: &Space, record: &Event, view: &Value) -> Result<Vec<Event>, store::Error> {
+        let number = |key: &str| view.get(key).and_then(Value::as_i64);
+        let (Some(from), Some(upto), Some(limit)) = (number("from"), number("upto"), number("events")) else {
+            return Ok(Vec::new());
+        };
+        let heard = view.get("show").and_then(Value::as_str) == Some("heard");
+        let left_out: Vec<Seq> =
+            view.get("left_out").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64).collect();
+        let read = async |from: Seq, upto: Seq| {
+            let query = Query {
+                thread: Some(record.thread.clone()),
+                show: if heard { Show::Heard } else { Show::Visible },
+                after: Some(from - 1),
+                before: Some(upto + 1),
+                order: Order::Ascending,
+                limit: u32::try_from(limit + left_out.len() as i64).unwrap_or(u32::MAX).max(1),
+                ..Query::default()
+            };
+            self.store.events(space, &query).await
+        };
+        let mut events = match gap(view) {
+            None => read(from, upto).await?,
+            Some((begin, end)) => [read(from, begin).await?, read(end, upto).await?].concat(),
+        };
+        events.retain(|event| !left_out.contains(&event.seq));
+        Ok(events)
+    }
+
+    async fn own_events(&self, space: &Space, thread: &ThreadId, view: &Value) -> Result<Vec<Event>, store::Error> {
+        let seqs: Vec<Seq> =
+            view.get("own").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64).collect();
+        let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else { return Ok(Vec::new()) };
+        let query = Query {
+            thread: Some(thread.clone()),
+            show: Show::All,
+            after: Some(first - 1),
+            before: Some(last + 1),
+            order: Order::Ascending,
+            limit: u32::try_from(last - first + 1).unwrap_or(u32::MAX),
+            ..Query::default()
+        };
+        let mut events = self.store.events(space, &query).await?;
+        events.retain(|event| seqs.contains(&event.seq));
+        Ok(events)
+    }
+
+    async fn kept(&self, space: &Space, view: &Value, key: &str) -> Result<String, store::Error> {
+        let Some(hash) = view.get(key).and_then(Value::as_str) else { return Ok(String::new()) };
+        let blob = self.store.blob(space, hash).await?;
+        Ok(blob.map(|blob| String::from_utf8_lossy(&blob.bytes).into_owned()).unwrap_or_default())
+    }
+}
+
+/// Between which two events a recorded view left some out.
+fn gap(view: &Value) -> Option<(Seq, Seq)> {
+    let seq = |index: usize| view.get("gap")?.get(index)?.as_i64();
+    Some((seq(0)?, seq(1)?))
+}
+
+/// Who made a recorded call.
+fn who(record: &Event) -> Who {
+    let by = match record.fact() {
+        Fact::Call(call) => call.by(),
+        _ => None,
+    };
+    let who = match by {
+        Some(By::Submodule(name)) => Name::parse(name).map(Who::Submodule).ok(),
+        Some(By::Pipeline(name)) => Name::parse(name).map(Who::Pipeline).ok(),
+        Some(By::Decision | By::Tool(_) | By::Core) | None => None,
+    };
+    who.unwrap_or(Who::Decision)
+}

@@ -1,0 +1,81 @@
+//! A call that is ready to be made, and the event that records it.
+
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::{Ended, Look, Place};
+use crate::event::draft::Draft;
+use crate::model::provider::Prepared;
+use crate::thread::quota::Purse;
+use crate::words::failure::{Failure, FailureKind, Who};
+
+/// A call ready to be made, with what is known of its record.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    pub(super) prepared: Prepared,
+    pub(super) purse: Purse,
+    pub(super) who: Who,
+    pub(super) record: Map<String, Value>,
+    pub(super) begin: Instant,
+    /// What is told of a call in its place that was refused.
+    pub(super) before: Vec<Draft>,
+}
+
+impl Ready {
+    /// The record of the call, after what is told of one in its place that was refused.
+    pub fn records(&self, place: &Place, ended: &Ended, more: Value) -> Vec<Draft> {
+        let mut records = self.before.clone();
+        records.push(self.record(place, ended, more));
+        records
+    }
+
+    /// What is told of a call that was refused for its length: its record, and that it is made again with half.
+    pub(super) fn refused(&self, place: &Place, look: &Look, ended: &Ended, failure: &Failure) -> Vec<Draft> {
+        let half = look.bytes / 2;
+        let text = format!(
+            "{} was asked about {} bytes of the log, more than its model takes, and is asked again about at most {half}; set \
+             history.bytes to what the model takes. {}",
+            self.who,
+            look.entries.iter().map(|entry| entry.written()).sum::<usize>(),
+            failure.text
+        );
+        let detail = json!({ "module": self.who.to_string(), "bytes": half, "key": "history.bytes" });
+        let failure = Failure::new(FailureKind::Model, text).retryable().with(detail);
+        let record = self.record(place, ended, json!({ "last": false }));
+        vec![record, Draft::failure(&place.thread, Some(place.turn), &Who::Core, &failure)]
+    }
+
+    /// The event that records the call: what it saw, what it cost, and `more` of what became of it.
+    pub fn record(&self, place: &Place, ended: &Ended, more: Value) -> Draft {
+        let mut record = self.record.clone();
+        let ms = u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+        record.insert("duration_ms".into(), ms.into());
+        match ended {
+            Ended::Answered(answer) => {
+                let usage = answer.usage;
+                record.insert("outcome".into(), "answered".into());
+                record.insert("finish".into(), answer.finish.as_str().into());
+                record.insert(
+                    "usage".into(),
+                    json!({
+                        "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens,
+                        "cached_tokens": usage.cached_tokens,
+                    }),
+                );
+            }
+            Ended::Failed(failure) => {
+                // What a budget refuses was not asked.
+                let outcome = if failure.kind == FailureKind::Budget { "refused" } else { "failed" };
+                record.insert("outcome".into(), outcome.into());
+                record.insert("failure".into(), failure.text.as_str().into());
+            }
+            Ended::Stopped => {
+                record.insert("outcome".into(), "stopped".into());
+            }
+        }
+        if let Value::Object(more) = more {
+            record.extend(more);
+        }
+        Draft::call_record(&place.thread, place.turn, &self.who, Value::Object(record))
+    }
+}
