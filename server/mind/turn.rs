@@ -1,22 +1,20 @@
-//! A turn: what a thread does with one batch. The machine below is a fold over the turn's events and never waits; `next` says
-//! what is to be done. After a crash the same fold over the same events says the same: what is recorded is not done again.
-//! The driver that does it is `mind/turn/driver.rs`.
+//! A turn: what a thread does with one batch. The machine below is a fold over the turn's events and never waits: `apply` takes an event in,
+//! `phase` says where the turn is, and `next` what is to be done (`turn/phase.rs`). After a crash the same fold over the same events says the
+//! same: what is recorded is not done again. The driver (`turn/driver.rs`) does what `next` says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::event::calls::{Asked, CallOutcome, Came, Outcome, Record};
+use crate::event::calls::{CallOutcome, Came, Outcome, Record};
 use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::fact::Fact;
 use crate::event::failed::Failed;
 use crate::event::intent::Intent;
 use crate::event::remark::Decision;
-use crate::thread::settings::{Language, Policy, Settings};
+use crate::thread::settings::Settings;
 use crate::words::budget::Budget;
-use crate::words::failure::{By, Failure, FailureKind};
+use crate::words::failure::By;
 use crate::words::id::{Name, Seq};
+use round::{Limits, Round};
 use step::Step;
 
 mod acting;
@@ -24,152 +22,81 @@ mod closing;
 mod dependents;
 pub mod driver;
 mod ends;
+mod options;
+mod phase;
+mod round;
 pub mod step;
 pub mod stop;
 mod voices;
 
 pub use dependents::{out_of_reach, stuck};
 pub use ends::{Below, PARENT_ENDED, dismissed, ending, rest_of_end, taken};
+pub use options::Options;
+pub use phase::{Next, Phase};
+pub use round::Pending;
 
-/// How turns go.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Options {
-    /// How long the decision waits for the voices.
-    pub submodule_timeout_ms: u64,
-    /// How long the server waits for a late voice; what it says after `submodule_timeout_ms` is appended as late.
-    pub late_timeout_ms: u64,
-    /// How long one answer of the decision may take.
-    pub decision_timeout_ms: u64,
-    /// Most answers of the decision in one turn, and of a voice each time it is asked. In sub-steps `budget.model_calls` limits
-    /// them instead.
-    pub max_rounds: u64,
-    /// Most tool calls of the decision in one turn, and of a voice each time it is asked. Of an answer with more the first call
-    /// beyond is refused and the rest left out; one `failure`, `budget`, `core` says how many.
-    pub max_tool_calls: u64,
-    /// What new input does while a turn runs: `enqueue`, `interrupt`, `reject`.
-    pub policy: Policy,
-    /// Whether the voices are shown the decision and may follow up.
-    pub follow_up: bool,
-    /// How decisions act where their threads do not say: by `tools`, by elements in their text (`xml`, no tools are offered), or
-    /// `auto` (by tools; a conversation that called none is taught the elements in one more call); absent: conversations `tools`,
-    /// processes `auto`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub language: Option<Language>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            submodule_timeout_ms: 20_000,
-            late_timeout_ms: 120_000,
-            decision_timeout_ms: 120_000,
-            max_rounds: 6,
-            max_tool_calls: 32,
-            policy: Policy::Enqueue,
-            follow_up: true,
-            language: None,
-        }
-    }
-}
-
-/// What is to be done next.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Next {
-    /// Ask these voices, all at once.
-    Listen(Vec<Name>),
-    /// Have this voice answer the question at this seq.
-    Answer(Name, Seq),
-    /// Run these tool calls, in order.
-    Act(Vec<Pending>),
-    /// Ask the decision.
-    Decide {
-        /// Which call, from 0.
-        round: u64,
-        /// Only `reply` is open to it.
-        repair: bool,
-    },
-    /// A limit is reached or nothing usable came: say so and end.
-    GiveUp(Failure),
-    /// All is done: end.
-    End(TurnOutcome),
-    /// It has ended.
-    Over,
-}
-
-/// A tool call that has not come to its end.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pending {
-    /// Its id.
-    pub call_id: String,
-    /// The tool.
-    pub tool: String,
-    /// What was written where its name should be.
-    pub written: Option<String>,
-    /// Its arguments.
-    pub arguments: Value,
-    /// Its action is in the log: it may have run before a crash.
-    pub begun: bool,
-    /// Which of the turn's calls it is, from 0.
-    pub number: u64,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-struct Call {
-    pending: Pending,
-    done: bool,
-    /// The decision should read what it brings back.
-    back: bool,
-}
-
-/// The machine.
+/// The machine: what the log has of one turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
     number: u64,
     batch: Vec<Seq>,
-    voices: Vec<Name>,
-    heard: BTreeSet<Name>,
-    own: BTreeMap<Name, Vec<Event>>,
-    voice_calls: BTreeMap<Name, u64>,
-    rounds: Vec<Round>,
-    repairs: u64,
     /// A process thinks by itself: words alone are thinking, too.
     process: bool,
+    limits: Limits,
+    voices: Vec<Name>,
+    /// How far the submodules are that were asked.
+    progress: BTreeMap<Name, Progress>,
+    rounds: Vec<Round>,
+    repairs: u64,
+    /// Questions of the decision that no submodule has answered yet.
+    questions: Vec<(Name, Seq)>,
+    /// The seqs of what the decision said and did.
+    decided: Vec<Seq>,
     intents: Vec<Intent>,
     /// In sub-steps: what is decided so far.
     step: Option<Step>,
+    /// It has sent itself a message.
     thought: bool,
     /// The last it said to whoever listens.
     reply: Option<String>,
-    questions: Vec<(Name, Seq)>,
-    decided: Vec<Seq>,
     model_calls: u64,
     tokens: u64,
     tool_calls: u64,
-    /// Why it cannot go on.
-    failure: Option<String>,
-    cancelled: bool,
-    over: bool,
-    limits: Limits,
+    /// What has stopped it, or that it has ended.
+    halt: Option<Halt>,
 }
 
-/// One answer of the decision.
+/// How far a submodule is with its answer to the turn.
 #[derive(Debug, Clone, Default)]
-struct Round {
-    calls: Vec<Call>,
-    /// Some of it could not be read.
-    unreadable: bool,
-    /// Its words beside the calls.
-    text: Option<String>,
+struct Progress {
+    /// The decision waits for it no more: it has answered, or failed.
+    is_done: bool,
+    /// How often its model was asked.
+    calls: u64,
+    /// Its tool calls and what they came back with.
+    own: Vec<Event>,
 }
 
-#[derive(Debug, Clone)]
-struct Limits {
-    rounds: u64,
-    tool_calls: u64,
-    model_calls: u64,
-    tokens: Option<u64>,
-    unreadable: u64,
+/// What the log has that stops a turn.
+#[derive(Debug, Clone, PartialEq)]
+enum Halt {
+    /// The decision failed: why.
+    Failed(String),
+    /// Somebody wants it to end.
+    Cancelled,
+    /// It has ended so; none: with a word that this build does not know.
+    Over(Option<TurnOutcome>),
+}
+
+impl Halt {
+    /// A higher one hides a lower one.
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Failed(_) => 0,
+            Self::Cancelled => 1,
+            Self::Over(_) => 2,
+        }
+    }
 }
 
 impl Turn {
@@ -178,32 +105,22 @@ impl Turn {
         Self {
             number,
             batch,
+            process: false,
+            limits: Limits::new(options, budget),
             voices,
-            heard: BTreeSet::new(),
-            own: BTreeMap::new(),
-            voice_calls: BTreeMap::new(),
+            progress: BTreeMap::new(),
             rounds: Vec::new(),
             repairs: 0,
-            process: false,
+            questions: Vec::new(),
+            decided: Vec::new(),
             intents: Vec::new(),
             step: None,
             thought: false,
             reply: None,
-            questions: Vec::new(),
-            decided: Vec::new(),
             model_calls: 0,
             tokens: 0,
             tool_calls: 0,
-            failure: None,
-            cancelled: false,
-            over: false,
-            limits: Limits {
-                rounds: options.max_rounds.max(1),
-                tool_calls: options.max_tool_calls,
-                model_calls: budget.model_calls,
-                tokens: budget.tokens,
-                unreadable: budget.unreadable.max(1),
-            },
+            halt: None,
         }
     }
 
@@ -213,9 +130,7 @@ impl Turn {
         self.process = settings.is_process();
         if settings.substeps {
             self.step = Some(Step::default());
-            // Each answer decides one thing, so that a step has as many as its budget of calls allows.
-            self.limits.rounds = self.limits.model_calls;
-            self.limits.tool_calls = self.limits.tool_calls.max(self.limits.model_calls);
+            self.limits = self.limits.in_substeps();
         }
         self
     }
@@ -254,7 +169,7 @@ impl Turn {
 
     /// What a voice did in this turn before it spoke: its calls and results, and how often it was asked.
     pub fn own(&self, voice: &Name) -> (Vec<Event>, u64) {
-        (self.own.get(voice).cloned().unwrap_or_default(), self.voice_calls.get(voice).copied().unwrap_or(0))
+        self.progress.get(voice).map(|it| (it.own.clone(), it.calls)).unwrap_or_default()
     }
 
     /// What it intends, in the order it was said.
@@ -277,9 +192,12 @@ impl Turn {
         self.reply.as_deref()
     }
 
-    /// Why it cannot go on, if so.
+    /// Why it cannot go on, if the decision failed.
     pub fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
+        match &self.halt {
+            Some(Halt::Failed(why)) => Some(why),
+            Some(Halt::Cancelled | Halt::Over(_)) | None => None,
+        }
     }
 
     /// Whether it is better asked for elements: it wrote words where a tool call was wanted, or elements that could not be read. So
@@ -315,14 +233,14 @@ impl Turn {
             // What a client wrote into a payload is not about the turn, whatever it says.
             Fact::Input(_) | Fact::Trigger(_) => {}
             Fact::TurnStarted(_) | Fact::Remark(_) | Fact::ClientFailure(_) => {}
-            Fact::TurnEnded(_) => self.over = true,
-            Fact::TurnCancel(_) => self.cancelled = true,
+            Fact::TurnEnded(ended) => self.halt(Halt::Over(ended.outcome)),
+            Fact::TurnCancel(_) => self.halt(Halt::Cancelled),
             Fact::Call(record) => self.called(record),
             Fact::Failure(failed) => self.failed(failed),
             Fact::Action(_) | Fact::Result(_) | Fact::Unknown(_) if fact.voice().is_some() => {
                 let voice = fact.voice().and_then(|name| Name::parse(name).ok());
                 let own = voice.filter(|_| !matches!(fact, Fact::Unknown(_)));
-                own.into_iter().for_each(|name| self.own.entry(name).or_default().push(event.clone()));
+                own.into_iter().for_each(|name| self.progress(name).own.push(event.clone()));
             }
             Fact::Decided(_)
             | Fact::Action(_)
@@ -337,17 +255,26 @@ impl Turn {
         }
     }
 
+    fn halt(&mut self, halt: Halt) {
+        if self.halt.as_ref().is_none_or(|before| before.rank() <= halt.rank()) {
+            self.halt = Some(halt);
+        }
+    }
+
+    fn progress(&mut self, submodule: Name) -> &mut Progress {
+        self.progress.entry(submodule).or_default()
+    }
+
     fn called(&mut self, record: &Record<'_>) {
         self.tokens += record.tokens();
         let voice = record.voice().and_then(|name| Name::parse(name).ok());
         match (voice, record.purpose()) {
             (Some(name), "turn") => {
-                let calls = self.voice_calls.entry(name.clone()).or_default();
-                *calls += 1;
-                self.model_calls += u64::from(*calls > 1);
-                if record.is_last() {
-                    self.heard.insert(name);
-                }
+                let progress = self.progress(name);
+                progress.calls += 1;
+                progress.is_done |= record.is_last();
+                let is_again = progress.calls > 1;
+                self.model_calls += u64::from(is_again);
             }
             (Some(name), "answer") => {
                 self.model_calls += 1;
@@ -369,22 +296,9 @@ impl Turn {
         if record.outcome() != Some(CallOutcome::Answered) {
             return;
         }
-        let before = self.tool_calls;
-        let call = |(number, call): (u64, Asked<'_>)| Call {
-            pending: Pending {
-                call_id: call.id.to_owned(),
-                tool: call.tool.to_owned(),
-                written: call.written.map(str::to_owned),
-                arguments: call.arguments.cloned().unwrap_or_default(),
-                begun: false,
-                number: before + number,
-            },
-            done: false,
-            back: call.brings_back,
-        };
-        let calls: Vec<Call> = (0..).zip(record.calls()).map(call).collect();
-        self.tool_calls += calls.len() as u64;
-        self.rounds.push(Round { calls, ..Round::default() });
+        let round = Round::recorded(record, self.tool_calls);
+        self.tool_calls += round.calls.len() as u64;
+        self.rounds.push(round);
     }
 
     fn failed(&mut self, failed: &Failed<'_>) {
@@ -396,8 +310,10 @@ impl Turn {
             return;
         }
         match failed.who {
-            By::Decision => self.failure = Some(failed.problem.text.to_owned()),
-            By::Submodule(name) => self.heard.extend(Name::parse(name)),
+            By::Decision => self.halt(Halt::Failed(failed.problem.text.to_owned())),
+            By::Submodule(name) => {
+                Name::parse(name).into_iter().for_each(|name| self.progress(name).is_done = true);
+            }
             By::Tool(_) | By::Pipeline(_) | By::Core => {}
         }
     }
@@ -440,76 +356,4 @@ impl Turn {
             }
         }
     }
-
-    /// What is to be done now.
-    pub fn next(&self) -> Next {
-        if self.over {
-            return Next::Over;
-        }
-        if self.cancelled {
-            return Next::End(TurnOutcome::Cancelled);
-        }
-        if self.failure.is_some() {
-            return Next::End(TurnOutcome::Failed);
-        }
-        let silent: Vec<Name> = self.voices.iter().filter(|name| !self.heard.contains(*name)).cloned().collect();
-        if !silent.is_empty() && self.rounds.is_empty() {
-            return Next::Listen(silent);
-        }
-        let Some(Round { calls, unreadable, .. }) = self.rounds.last() else { return self.decide(false) };
-        let pending: Vec<Pending> = calls.iter().filter(|call| !call.done).map(|call| call.pending.clone()).collect();
-        if !pending.is_empty() {
-            return Next::Act(pending);
-        }
-        if let Some((name, seq)) = self.questions.first() {
-            return Next::Answer(name.clone(), *seq);
-        }
-        let has_ended = self.intents.iter().any(|intent| matches!(intent, Intent::Terminate { .. }));
-        if *unreadable && !has_ended {
-            let unread = |round: &&Round| round.unreadable && round.calls.is_empty();
-            let in_a_row = self.rounds.iter().rev().take_while(unread).count() as u64;
-            let limit = self.limits.unreadable;
-            return if in_a_row < limit { self.decide(false) } else { Next::GiveUp(unreadable_answers(limit)) };
-        }
-        if let Some(step) = &self.step {
-            return if has_ended || step.is_complete() { Next::End(TurnOutcome::Done) } else { self.decide(false) };
-        }
-        if calls.is_empty() && !self.process {
-            return if self.repairs == 0 { self.decide(true) } else { Next::GiveUp(mute()) };
-        }
-        if calls.iter().any(|call| call.back) { self.decide(false) } else { Next::End(TurnOutcome::Done) }
-    }
-
-    fn decide(&self, repair: bool) -> Next {
-        let Limits { rounds, tool_calls, model_calls, tokens, .. } = self.limits;
-        let over = |what: &str, limit: u64, key: &str| {
-            let text = format!("the turn has used up its {limit} {what} ({key}) and ends here");
-            Next::GiveUp(Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": key })))
-        };
-        if self.model_calls >= model_calls {
-            over("model calls", model_calls, "budget.model_calls")
-        } else if let Some(tokens) = tokens.filter(|tokens| self.tokens >= *tokens) {
-            over("tokens", tokens, "budget.tokens")
-        } else if self.rounds.len() as u64 - self.repairs.min(self.rounds.len() as u64) >= rounds {
-            over("rounds of the decision", rounds, "turn.max_rounds")
-        } else if self.tool_calls >= tool_calls && !self.rounds.is_empty() {
-            over("tool calls", tool_calls, "turn.max_tool_calls")
-        } else {
-            Next::Decide { round: self.rounds.len() as u64, repair }
-        }
-    }
-}
-
-fn unreadable_answers(limit: u64) -> Failure {
-    let text =
-        format!("{limit} answers in a row could not be read (budget.unreadable); what was wrong stands before this");
-    Failure::new(FailureKind::Interpreter, text).with(json!({ "limit": limit, "key": "budget.unreadable" }))
-}
-
-fn mute() -> Failure {
-    Failure::new(
-        FailureKind::Interpreter,
-        "the decision answered in text that does nothing, twice; nobody received it. Use a model that calls tools, or set \
-         turn.language = \"auto\" for one that does not",
-    )
 }

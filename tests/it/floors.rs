@@ -30,6 +30,7 @@ fn floors_can_be_broken() {
         ("mind/submodule.rs", "use crate::tools::contacts;", "meet in events"),
         ("tools/catalogue/reply.rs", "use crate::mind::decision;", "looks up at crate::mind"),
         ("mind/turn.rs", "machine.next().await", "waits"),
+        ("mind/turn/phase.rs", "machine.next().await", "waits"),
         ("runtime/runner.rs", "use sqlx::Row;", "sqlx"),
         ("runtime/runner.rs", "let q = \"select seq from event\";", "SQL"),
         ("edge/server.rs", "reqwest::get(url)", "reqwest"),
@@ -162,7 +163,9 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
     forbid(folder != "model" && code.contains("async_openai"), "names async_openai: only model/ does");
     let asks = folder == "model" || file.starts_with("program/command");
     forbid(!asks && code.contains("reqwest"), "names reqwest: only model/ does");
-    let pure = ["words", "event", "thread"].contains(&folder) && file != "thread/quota.rs" || file == "mind/turn.rs";
+    let machine = ["", "/options", "/phase", "/round", "/step"].map(|part| format!("mind/turn{part}.rs"));
+    let pure = ["words", "event", "thread"].contains(&folder) && file != "thread/quota.rs"
+        || machine.iter().any(|it| it == file);
     forbid(pure && code.contains(".await"), "waits: words, events, threads and the turn machine never do");
     forbid(pure && file != "words/time.rs" && code.contains("time::now"), "asks for the time: it is an input here");
     let draws = code.contains("id::fresh") || code.contains(" fresh()");

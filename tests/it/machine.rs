@@ -11,7 +11,7 @@ use thinkd::event::envelope::{Event, Source, TurnOutcome};
 use thinkd::log::memory::Disk;
 use thinkd::log::query::{Order, Query, Show};
 use thinkd::log::store::{self, Append, Status};
-use thinkd::mind::turn::{Next, Options, Turn};
+use thinkd::mind::turn::{Next, Options, Phase, Turn};
 use thinkd::thread::projection::project;
 use thinkd::words::budget::Budget;
 use thinkd::words::failure::{Failure, FailureKind, Who};
@@ -21,6 +21,7 @@ use thinkd::words::id::{Name, Seq, Space, ThreadId};
 #[derive(Debug, Clone)]
 enum Say {
     Words,
+    Unreadable,
     Reply,
     Look,
     Broken,
@@ -38,6 +39,7 @@ fn say() -> impl Strategy<Value = Vec<Say>> {
     prop_oneof![
         6 => prop::collection::vec(one, 1..4),
         2 => Just(vec![Say::Words]),
+        1 => Just(vec![Say::Unreadable]),
         1 => Just(vec![Say::Fail]),
     ]
 }
@@ -49,7 +51,26 @@ struct Play {
     appends: Vec<Vec<Event>>,
     /// The same as they go to a store.
     drafts: Vec<Vec<Draft>>,
+    /// Where the turn was after each append.
+    phases: Vec<Phase>,
     seq: Seq,
+}
+
+/// A phase's place in the table of phases: the round, and the row.
+fn place(phase: &Phase) -> (u64, u8) {
+    match phase {
+        Phase::Listening { .. } => (0, 0),
+        Phase::Deciding { round, .. } => (*round, 1),
+        Phase::Acting { round, .. } => (*round, 2),
+        Phase::Answering { round, .. } => (*round, 3),
+        Phase::Closing { .. } => (u64::MAX, 4),
+        Phase::Over(_) => (u64::MAX, 5),
+    }
+}
+
+/// The first step of a turn up the table, or away from its end.
+fn step_back(phases: &[Phase]) -> Option<&[Phase]> {
+    phases.windows(2).find(|pair| place(&pair[1]) < place(&pair[0]))
 }
 
 impl Play {
@@ -57,7 +78,8 @@ impl Play {
         let names: Vec<Name> = (0..voices).map(|n| Name::parse(&format!("v{n}")).unwrap()).collect();
         let thread = ThreadId::default();
         let turn = Turn::new(1, vec![1], names.clone(), options, budget);
-        let mut play = Self { thread: thread.clone(), turn, appends: Vec::new(), drafts: Vec::new(), seq: 1 };
+        let mut play =
+            Self { thread: thread.clone(), turn, appends: Vec::new(), drafts: Vec::new(), phases: Vec::new(), seq: 1 };
         play.append(vec![Draft::turn_started(&thread, 1, &[1], &names)]);
         play
     }
@@ -71,6 +93,7 @@ impl Play {
         }
         self.appends.push(events);
         self.drafts.push(drafts);
+        self.phases.push(self.turn.phase());
     }
 
     fn record(&self, who: &Who, purpose: &str, more: Value) -> Draft {
@@ -126,7 +149,8 @@ impl Play {
             let failure = Failure::new(FailureKind::Model, "500");
             return self.append(vec![record, Draft::failure(&self.thread.clone(), Some(1), &Who::Decision, &failure)]);
         }
-        let spoken: Vec<&Say> = answer.iter().filter(|say| !matches!(say, Say::Words | Say::Fail)).collect();
+        let spoken: Vec<&Say> =
+            answer.iter().filter(|say| !matches!(say, Say::Words | Say::Unreadable | Say::Fail)).collect();
         let tool = |say: &Say| match say {
             Say::Reply => ("reply", false),
             Say::Ask(_) => ("ask", true),
@@ -142,6 +166,10 @@ impl Play {
         let mut first = vec![record];
         if spoken.is_empty() {
             first.push(Draft::decision_said(&self.thread, 1, "I say"));
+        }
+        if matches!(answer, [Say::Unreadable]) {
+            let failure = Failure::new(FailureKind::Interpreter, "no such element");
+            first.push(Draft::failure(&self.thread, Some(1), &Who::Core, &failure).unreadable());
         }
         self.append(first);
         for (n, say) in spoken.into_iter().enumerate() {
@@ -273,6 +301,90 @@ async fn next_by_store(play: &Play, options: &Options, budget: &Budget) -> Vec<N
         }
     }
     next
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_turn_moves_forward_along_the_table_of_phases_and_ends_as_it_closed(
+        voices in 0..4usize,
+        answers in prop::collection::vec(say(), 1..8),
+        silent in prop::collection::btree_set(0..4usize, 0..3),
+        cancelled in 0..40usize,
+    ) {
+        let (options, budget) = limits();
+        let mut play = Play::new(voices, &options, &budget);
+        play.run_to_the_end(&answers, &silent);
+        prop_assert_eq!(step_back(&play.phases), None);
+        let [.., Phase::Closing { outcome, .. }, Phase::Over(over)] = &play.phases[..] else {
+            panic!("it does not close before it is over: {:?}", play.phases);
+        };
+        prop_assert_eq!(Some(*outcome), *over);
+        // Somebody wants it to end, anywhere: it closes, and goes on to nothing but its end.
+        let mut turn = play.resumed(1, &options, &budget);
+        let mut phases = vec![turn.phase()];
+        for (index, append) in play.appends.iter().enumerate().skip(1) {
+            if index == cancelled {
+                turn.apply(&Draft::cancel(&play.thread, 1).preview());
+                phases.push(turn.phase());
+                prop_assert_eq!(place(&turn.phase()).0, u64::MAX);
+            }
+            append.iter().for_each(|event| turn.apply(event));
+            phases.push(turn.phase());
+        }
+        prop_assert_eq!(step_back(&phases), None);
+    }
+
+    // The check above goes red where a turn steps back.
+    #[test]
+    fn a_step_back_is_found(answers in prop::collection::vec(say(), 1..8), voices in 0..4usize) {
+        let (options, budget) = limits();
+        let mut play = Play::new(voices, &options, &budget);
+        play.run_to_the_end(&answers, &BTreeSet::new());
+        prop_assume!(play.phases.len() > 1);
+        play.phases.reverse();
+        prop_assert!(step_back(&play.phases).is_some());
+    }
+}
+
+#[test]
+fn a_phase_says_how_far_the_turn_is() {
+    let (options, budget) = limits();
+    let mut play = Play::new(2, &options, &budget);
+    let mut said = vec![play.turn.phase().to_string()];
+    let mut then = |play: &mut Play, drafts: Vec<Draft>| {
+        play.append(drafts);
+        said.push(play.turn.phase().to_string());
+    };
+    for n in 0..2 {
+        let who = Who::Submodule(Name::parse(&format!("v{n}")).unwrap());
+        let record = play.record(&who, "turn", json!({ "last": true }));
+        then(&mut play, vec![record]);
+    }
+    let calls = json!([{ "id": "c0.0", "tool": "ask", "back": true }]);
+    let record = play.record(&Who::Decision, "decide", json!({ "calls": calls }));
+    then(&mut play, vec![record]);
+    let name = Name::parse("v0").unwrap();
+    let (thread, call) = (play.thread.clone(), Call { turn: 1, by: &Who::Decision, tool: "ask", call_id: "c0.0" });
+    let question = Draft::question(&thread, 1, &name, "why?").of_call("c0.0");
+    then(&mut play, vec![question, Draft::result(&thread, &call, json!("asked"), 0)]);
+    let record = play.record(&Who::Submodule(name), "answer", json!({ "last": true }));
+    then(&mut play, vec![record]);
+    let failure = Failure::new(FailureKind::Model, "500");
+    then(&mut play, vec![Draft::failure(&thread, Some(1), &Who::Decision, &failure)]);
+    then(&mut play, vec![Draft::turn_ended(&thread, 1, TurnOutcome::Failed, 1)]);
+    let forward = [
+        "listening for v0, v1",
+        "listening for v1",
+        "deciding, round 0",
+        "acting, round 0: ask",
+        "answering, round 0: v0",
+        "deciding, round 1",
+        "closing: failed",
+        "over: failed",
+    ];
+    assert_eq!(said, forward);
 }
 
 #[test]

@@ -1,0 +1,47 @@
+//! The limits and the manner of turns: the section `[turn]` of the settings.
+
+use serde::{Deserialize, Serialize};
+
+use crate::thread::settings::{Language, Policy};
+
+/// How turns go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// How long the decision waits for the voices.
+    pub submodule_timeout_ms: u64,
+    /// How long the server waits for a late voice; what it says after `submodule_timeout_ms` is appended as late.
+    pub late_timeout_ms: u64,
+    /// How long one answer of the decision may take.
+    pub decision_timeout_ms: u64,
+    /// Most answers of the decision in one turn, and of a voice each time it is asked. In sub-steps `budget.model_calls` limits
+    /// them instead.
+    pub max_rounds: u64,
+    /// Most tool calls of the decision in one turn, and of a voice each time it is asked. Of an answer with more the first call
+    /// beyond is refused and the rest left out; one `failure`, `budget`, `core` says how many.
+    pub max_tool_calls: u64,
+    /// What new input does while a turn runs: `enqueue`, `interrupt`, `reject`.
+    pub policy: Policy,
+    /// Whether the voices are shown the decision and may follow up.
+    pub follow_up: bool,
+    /// How decisions act where their threads do not say: by `tools`, by elements in their text (`xml`, no tools are offered), or
+    /// `auto` (by tools; a conversation that called none is taught the elements in one more call); absent: conversations `tools`,
+    /// processes `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            submodule_timeout_ms: 20_000,
+            late_timeout_ms: 120_000,
+            decision_timeout_ms: 120_000,
+            max_rounds: 6,
+            max_tool_calls: 32,
+            policy: Policy::Enqueue,
+            follow_up: true,
+            language: None,
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The phase of a turn: computed from what the machine has folded, and the table from phase to what is to be done.
+
+use std::fmt;
+
+use serde_json::json;
+
+use super::round::{Limits, Pending, Round};
+use super::{Halt, Turn};
+use crate::event::envelope::TurnOutcome;
+use crate::event::intent::Intent;
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id::{Name, Seq};
+
+/// Where a turn is. A turn moves down this table and never up, but that `Deciding`, `Acting` and `Answering` come anew with each round of the
+/// decision:
+///
+/// | phase | the log has | next |
+/// | --- | --- | --- |
+/// | `Listening` | no answer of the decision; submodules that have neither answered nor failed | `Listen`: ask them |
+/// | `Deciding` | all that this round of the decision builds on | `Decide`: ask the decision |
+/// | `Acting` | the round's answer, with calls without result | `Act`: run these calls |
+/// | `Answering` | a question of the round without answer | `Answer`: ask that submodule |
+/// | `Closing` | all that is to come, or a reason to stop | `GiveUp`: write down the reason; where it is written, or there is none, `End` |
+/// | `Over` | `turn ended` | `Over`: nothing |
+#[derive(Debug, Clone, PartialEq)]
+pub enum Phase {
+    /// The decision waits for submodules.
+    Listening {
+        /// Those who are awaited.
+        silent: Vec<Name>,
+    },
+    /// The decision is to be asked.
+    Deciding {
+        /// Which round, from 0.
+        round: u64,
+        /// Its last answer was text that does nothing: only `reply` is open to it.
+        repair: bool,
+    },
+    /// Tool calls are to be run.
+    Acting {
+        /// The round that made them.
+        round: u64,
+        /// The calls, in order.
+        calls: Vec<Pending>,
+    },
+    /// A submodule is to answer a question of the decision.
+    Answering {
+        /// The round that asked.
+        round: u64,
+        /// The submodule.
+        submodule: Name,
+        /// The seq of the question.
+        question: Seq,
+    },
+    /// The turn is to end.
+    Closing {
+        /// How.
+        outcome: TurnOutcome,
+        /// Why, where the log does not say so yet: a limit is reached, or nothing usable came.
+        failure: Option<Failure>,
+    },
+    /// The turn has ended so; none: with a word that this build does not know.
+    Over(Option<TurnOutcome>),
+}
+
+/// What is to be done next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// Ask these submodules, all at once.
+    Listen(Vec<Name>),
+    /// Have this submodule answer the question at this seq.
+    Answer(Name, Seq),
+    /// Run these tool calls, in order.
+    Act(Vec<Pending>),
+    /// Ask the decision.
+    Decide {
+        /// Which call, from 0.
+        round: u64,
+        /// Only `reply` is open to it.
+        repair: bool,
+    },
+    /// A limit is reached or nothing usable came: say so and end.
+    GiveUp(Failure),
+    /// All is done: end.
+    End(TurnOutcome),
+    /// It has ended.
+    Over,
+}
+
+impl From<Phase> for Next {
+    fn from(phase: Phase) -> Self {
+        match phase {
+            Phase::Listening { silent } => Self::Listen(silent),
+            Phase::Deciding { round, repair } => Self::Decide { round, repair },
+            Phase::Acting { calls, .. } => Self::Act(calls),
+            Phase::Answering { submodule, question, .. } => Self::Answer(submodule, question),
+            Phase::Closing { failure: Some(failure), .. } => Self::GiveUp(failure),
+            Phase::Closing { outcome, failure: None } => Self::End(outcome),
+            Phase::Over(_) => Self::Over,
+        }
+    }
+}
+
+/// For logs and people: the phase and how far it is.
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listening { silent } => write!(f, "listening for {}", list(silent.iter().map(Name::as_str))),
+            Self::Deciding { round, repair: false } => write!(f, "deciding, round {round}"),
+            Self::Deciding { round, repair: true } => write!(f, "deciding, round {round}: a repair"),
+            Self::Acting { round, calls } => {
+                write!(f, "acting, round {round}: {}", list(calls.iter().map(|call| call.tool.as_str())))
+            }
+            Self::Answering { round, submodule, .. } => write!(f, "answering, round {round}: {submodule}"),
+            Self::Closing { outcome, .. } => write!(f, "closing: {outcome}"),
+            Self::Over(Some(outcome)) => write!(f, "over: {outcome}"),
+            Self::Over(None) => f.write_str("over"),
+        }
+    }
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+impl Turn {
+    /// What is to be done now: see the table of `Phase`.
+    pub fn next(&self) -> Next {
+        self.phase().into()
+    }
+
+    /// Where the turn is.
+    pub fn phase(&self) -> Phase {
+        match &self.halt {
+            Some(Halt::Over(outcome)) => return Phase::Over(*outcome),
+            Some(Halt::Cancelled) => return closing(TurnOutcome::Cancelled),
+            Some(Halt::Failed(_)) => return closing(TurnOutcome::Failed),
+            None => {}
+        }
+        match self.rounds.split_last() {
+            None => self.before_rounds(),
+            Some((last, earlier)) => self.after_round(last, earlier.len() as u64),
+        }
+    }
+
+    fn before_rounds(&self) -> Phase {
+        let is_silent = |name: &&Name| self.progress.get(*name).is_none_or(|progress| !progress.is_done);
+        let silent: Vec<Name> = self.voices.iter().filter(is_silent).cloned().collect();
+        if silent.is_empty() { self.deciding(false) } else { Phase::Listening { silent } }
+    }
+
+    fn after_round(&self, last: &Round, round: u64) -> Phase {
+        let calls = last.pending();
+        if !calls.is_empty() {
+            return Phase::Acting { round, calls };
+        }
+        if let Some((submodule, question)) = self.questions.first() {
+            return Phase::Answering { round, submodule: submodule.clone(), question: *question };
+        }
+        let has_ended = self.intents.iter().any(|intent| matches!(intent, Intent::Terminate { .. }));
+        if last.unreadable && !has_ended {
+            let limit = self.limits.unreadable;
+            let is_over = self.unreadable_in_a_row() >= limit;
+            return if is_over { giving_up(unreadable_answers(limit)) } else { self.deciding(false) };
+        }
+        if let Some(step) = &self.step {
+            let is_done = has_ended || step.is_complete();
+            return if is_done { closing(TurnOutcome::Done) } else { self.deciding(false) };
+        }
+        if last.calls.is_empty() && !self.process {
+            return if self.repairs == 0 { self.deciding(true) } else { giving_up(mute()) };
+        }
+        let brings_back = last.calls.iter().any(|call| call.back);
+        if brings_back { self.deciding(false) } else { closing(TurnOutcome::Done) }
+    }
+
+    fn unreadable_in_a_row(&self) -> u64 {
+        let is_unread = |round: &&Round| round.unreadable && round.calls.is_empty();
+        self.rounds.iter().rev().take_while(is_unread).count() as u64
+    }
+
+    /// The decision is asked once more, unless a limit is reached.
+    fn deciding(&self, repair: bool) -> Phase {
+        let Limits { rounds, tool_calls, model_calls, tokens, .. } = self.limits;
+        let spent = |what: &str, limit: u64, key: &str| {
+            let text = format!("the turn has used up its {limit} {what} ({key}) and ends here");
+            giving_up(Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": key })))
+        };
+        let made = self.rounds.len() as u64;
+        if self.model_calls >= model_calls {
+            spent("model calls", model_calls, "budget.model_calls")
+        } else if let Some(tokens) = tokens.filter(|tokens| self.tokens >= *tokens) {
+            spent("tokens", tokens, "budget.tokens")
+        } else if made.saturating_sub(self.repairs) >= rounds {
+            spent("rounds of the decision", rounds, "turn.max_rounds")
+        } else if self.tool_calls >= tool_calls && made > 0 {
+            spent("tool calls", tool_calls, "turn.max_tool_calls")
+        } else {
+            Phase::Deciding { round: made, repair }
+        }
+    }
+}
+
+const fn closing(outcome: TurnOutcome) -> Phase {
+    Phase::Closing { outcome, failure: None }
+}
+
+fn giving_up(failure: Failure) -> Phase {
+    Phase::Closing { outcome: TurnOutcome::Failed, failure: Some(failure) }
+}
+
+fn unreadable_answers(limit: u64) -> Failure {
+    let text =
+        format!("{limit} answers in a row could not be read (budget.unreadable); what was wrong stands before this");
+    Failure::new(FailureKind::Interpreter, text).with(json!({ "limit": limit, "key": "budget.unreadable" }))
+}
+
+fn mute() -> Failure {
+    Failure::new(
+        FailureKind::Interpreter,
+        "the decision answered in text that does nothing, twice; nobody received it. Use a model that calls tools, or set \
+         turn.language = \"auto\" for one that does not",
+    )
+}

@@ -1,0 +1,97 @@
+//! What a turn counts: the answers of the decision with their tool calls, and the limits of both.
+
+use serde_json::Value;
+
+use super::options::Options;
+use crate::event::calls::{Asked, Record};
+use crate::words::budget::Budget;
+
+/// A tool call that has no result yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pending {
+    /// Its id.
+    pub call_id: String,
+    /// The tool.
+    pub tool: String,
+    /// What was written where its name should be.
+    pub written: Option<String>,
+    /// Its arguments.
+    pub arguments: Value,
+    /// Its action is in the log: it may have run before a crash.
+    pub begun: bool,
+    /// Which of the turn's calls it is, from 0.
+    pub number: u64,
+}
+
+/// A tool call, and what came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Call {
+    pub pending: Pending,
+    /// Its result is in the log.
+    pub done: bool,
+    /// The decision should read what it brings back.
+    pub back: bool,
+}
+
+/// One answer of the decision.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Round {
+    pub calls: Vec<Call>,
+    /// Some of it could not be read.
+    pub unreadable: bool,
+    /// Its words beside the calls.
+    pub text: Option<String>,
+}
+
+impl Round {
+    /// The answer that a record has. `before` calls were made in the turn before it.
+    pub fn recorded(record: &Record<'_>, before: u64) -> Self {
+        let call = |(number, call): (u64, Asked<'_>)| Call {
+            pending: Pending {
+                call_id: call.id.to_owned(),
+                tool: call.tool.to_owned(),
+                written: call.written.map(str::to_owned),
+                arguments: call.arguments.cloned().unwrap_or_default(),
+                begun: false,
+                number: before + number,
+            },
+            done: false,
+            back: call.brings_back,
+        };
+        Self { calls: (0..).zip(record.calls()).map(call).collect(), ..Self::default() }
+    }
+
+    /// The calls that have no result yet.
+    pub fn pending(&self) -> Vec<Pending> {
+        self.calls.iter().filter(|call| !call.done).map(|call| call.pending.clone()).collect()
+    }
+}
+
+/// How much a turn may do.
+#[derive(Debug, Clone)]
+pub(super) struct Limits {
+    pub rounds: u64,
+    pub tool_calls: u64,
+    pub model_calls: u64,
+    pub tokens: Option<u64>,
+    /// Answers in a row that cannot be read.
+    pub unreadable: u64,
+}
+
+impl Limits {
+    pub fn new(options: &Options, budget: &Budget) -> Self {
+        Self {
+            rounds: options.max_rounds.max(1),
+            tool_calls: options.max_tool_calls,
+            model_calls: budget.model_calls,
+            tokens: budget.tokens,
+            unreadable: budget.unreadable.max(1),
+        }
+    }
+
+    /// The same in sub-steps: each answer decides one thing, so that a step has as many as its budget of calls allows.
+    pub fn in_substeps(self) -> Self {
+        let tool_calls = self.tool_calls.max(self.model_calls);
+        Self { rounds: self.model_calls, tool_calls, ..self }
+    }
+}
