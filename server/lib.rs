@@ -15,25 +15,17 @@ pub mod words {
 }
 /// Events: what happened, in one closed envelope.
 pub mod event {
-    pub mod calls;
     pub mod catalogue;
     pub mod condition;
     pub mod draft;
     pub mod envelope;
     pub mod fact;
-    pub mod failed;
     pub mod gather;
-    pub mod input;
     pub mod intent;
     pub mod process;
     pub mod raw;
-    pub mod remark;
     pub mod rest;
-    pub mod run;
-    pub mod set;
     pub mod spec;
-    pub mod told;
-    pub mod turn;
 }
 /// Fair shares of the machine; supervision of background tasks.
 pub mod tasks {

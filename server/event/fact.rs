@@ -1,24 +1,37 @@
 //! What an event says: one type for all that thinkd writes, read from tags and payload and written back to the same bytes. Each family of
-//! facts is a file beside this one. Reading borrows from the event, so that it costs a few comparisons and is done where it is asked for.
-//! What this build does not know (a newer one wrote it) is `Unknown`: it is kept, shown, and never taken for anything else.
+//! facts is a file of `fact/`, which answers what readers ask of it (`fact/family.rs`); a new family is its file and this one. Reading borrows
+//! from the event, so that it costs a few comparisons and is done where it is asked for. What this build does not know (a newer one wrote it) is
+//! `Unknown`: it is kept, shown, and never taken for anything else.
 
-use super::calls::{Action, Came, Outcome, Record, Reply};
 use super::draft::Draft;
-use super::envelope::{Visibility, tag, visibility, wakes};
-use super::failed::{ClientFailed, Failed};
-use super::input::{Input, Trigger};
+use super::envelope::tag;
 use super::process::Feedback;
 use super::raw::Raw;
-use super::remark::{Decided, Decision, Remark};
-use super::run::{NodeFact, NodeNews, RunFact, RunNews};
-use super::set::{self, Change, Set};
 use super::spec::Spec;
-use super::told::{Message, Told};
-use super::{calls, failed, input, remark, run, told, turn};
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Name, ThreadId};
+use calls::{Action, Outcome, Record, Reply};
+use failed::{ClientFailed, Failed};
+use family::Family;
+use input::{Input, Trigger};
+use remark::{Decided, Remark};
+use run::{NodeFact, RunFact};
+use set::Set;
+use told::{Message, Told};
 
 mod answers;
+pub mod calls;
+pub mod failed;
+mod family;
+pub mod input;
+pub mod remark;
+pub mod run;
+pub mod set;
+pub mod told;
+pub mod turn;
+mod unknown;
+
+pub use family::{Byline, Piece, Role};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +77,7 @@ pub enum Fact<'a> {
 }
 
 macro_rules! kinds {
-    ($($kind:ident)*) => {
+    ($($kind:ident => $spec:path,)*) => {
         /// Every kind of fact that is written down in the documents; `Told` and `Set` have kinds of their own.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[expect(missing_docs, reason = "`spec` says what each is")]
@@ -80,48 +93,45 @@ macro_rules! kinds {
                 let told = Feedback::ALL.into_iter().map(Self::Told);
                 [$(Self::$kind),*].into_iter().chain(told).chain(set::Kind::ALL.into_iter().map(Self::Set)).collect()
             }
+
+            /// What the documents say of it.
+            pub const fn spec(self) -> &'static Spec {
+                match self {
+                    $(Self::$kind => &$spec,)*
+                    Self::Told(what) => what.spec(),
+                    Self::Set(kind) => kind.spec(),
+                }
+            }
         }
     };
 }
 kinds! {
-    Input Trigger TurnStarted TurnEnded TurnCancel Remark Said Thought NoAction Question Call Action Result ResultFailed Reply
-    Message Failure NodeFailed ClientFailure RunStarted RunResumed RunCancel RunEnded NodeStarted NodeFinished NodeAbandoned
-}
-
-impl Kind {
-    /// What the documents say of it.
-    pub const fn spec(self) -> &'static Spec {
-        match self {
-            Self::Input => &input::INPUT,
-            Self::Trigger => &input::TRIGGER,
-            Self::TurnStarted => &turn::STARTED,
-            Self::TurnEnded => &turn::ENDED,
-            Self::TurnCancel => &turn::CANCEL,
-            Self::Remark => &remark::REMARK,
-            Self::Said => &remark::SAID,
-            Self::Thought => &remark::THOUGHT,
-            Self::NoAction => &remark::NO_ACTION,
-            Self::Question => &remark::QUESTION,
-            Self::Call => &calls::RECORD,
-            Self::Action => &calls::ACTION,
-            Self::Result => &calls::RESULT,
-            Self::ResultFailed => &calls::RESULT_FAILED,
-            Self::Reply => &calls::REPLY,
-            Self::Message => &told::MESSAGE,
-            Self::Failure => &failed::FAILURE,
-            Self::NodeFailed => &failed::NODE_FAILED,
-            Self::ClientFailure => &failed::CLIENT,
-            Self::RunStarted => &run::STARTED,
-            Self::RunResumed => &run::RESUMED,
-            Self::RunCancel => &run::CANCEL,
-            Self::RunEnded => &run::ENDED,
-            Self::NodeStarted => &run::NODE_STARTED,
-            Self::NodeFinished => &run::NODE_FINISHED,
-            Self::NodeAbandoned => &run::NODE_ABANDONED,
-            Self::Told(what) => what.spec(),
-            Self::Set(kind) => kind.spec(),
-        }
-    }
+    Input => input::INPUT,
+    Trigger => input::TRIGGER,
+    TurnStarted => turn::STARTED,
+    TurnEnded => turn::ENDED,
+    TurnCancel => turn::CANCEL,
+    Remark => remark::REMARK,
+    Said => remark::SAID,
+    Thought => remark::THOUGHT,
+    NoAction => remark::NO_ACTION,
+    Question => remark::QUESTION,
+    Call => calls::RECORD,
+    Action => calls::ACTION,
+    Result => calls::RESULT,
+    ResultFailed => calls::RESULT_FAILED,
+    Reply => calls::REPLY,
+    Message => told::MESSAGE,
+    Failure => failed::FAILURE,
+    NodeFailed => failed::NODE_FAILED,
+    ClientFailure => failed::CLIENT,
+    RunStarted => run::STARTED,
+    RunResumed => run::RESUMED,
+    RunCancel => run::CANCEL,
+    RunEnded => run::ENDED,
+    NodeStarted => run::NODE_STARTED,
+    NodeFinished => run::NODE_FINISHED,
+    NodeAbandoned => run::NODE_ABANDONED,
 }
 
 impl<'a> From<Raw<'a>> for Fact<'a> {
@@ -185,94 +195,28 @@ impl<'a> Fact<'a> {
         }
     }
 
-    /// Its kind in the documents; none: unknown, or in a form that is not.
-    pub fn kind(&self) -> Option<Kind> {
-        Some(match self {
-            Self::Input(_) => Kind::Input,
-            Self::Trigger(_) => Kind::Trigger,
-            Self::TurnStarted(_) => Kind::TurnStarted,
-            Self::TurnEnded(_) => Kind::TurnEnded,
-            Self::TurnCancel(_) => Kind::TurnCancel,
-            Self::Remark(_) => Kind::Remark,
-            Self::Decided(decided) => match decided.what {
-                Decision::Said => Kind::Said,
-                Decision::Thought => Kind::Thought,
-                Decision::NoAction => Kind::NoAction,
-                Decision::Question(_) => Kind::Question,
-            },
-            Self::Call(_) => Kind::Call,
-            Self::Action(_) => Kind::Action,
-            Self::Result(result) => match result.came {
-                Came::Output(_) => Kind::Result,
-                Came::Failed(_) => Kind::ResultFailed,
-            },
-            Self::Reply(_) => Kind::Reply,
-            Self::Message(_) => Kind::Message,
-            Self::Told(told) => Kind::Told(told.news.what()),
-            Self::Set(Set { change: Change::Unreadable { .. }, .. }) | Self::Unknown(_) => return None,
-            Self::Set(set) => Kind::Set(set.change.kind()),
-            Self::Failure(Failed { node: Some(_), .. }) => Kind::NodeFailed,
-            Self::Failure(_) => Kind::Failure,
-            Self::ClientFailure(_) => Kind::ClientFailure,
-            Self::Run(run) => match run.what {
-                RunNews::Started { .. } => Kind::RunStarted,
-                RunNews::Resumed { .. } => Kind::RunResumed,
-                RunNews::Cancel { .. } => Kind::RunCancel,
-                RunNews::Ended { .. } => Kind::RunEnded,
-            },
-            Self::Node(node) => match node.what {
-                NodeNews::Started => Kind::NodeStarted,
-                NodeNews::Recorded { .. } | NodeNews::Passed => Kind::NodeFinished,
-                NodeNews::Abandoned { .. } => Kind::NodeAbandoned,
-            },
-        })
-    }
-
-    /// Who may see it. The store goes by tags (`Event::visibility`), which say the same.
-    pub fn visibility(&self) -> Visibility {
+    /// The family that answers for it.
+    fn family(&self) -> &dyn Family<'a> {
         match self {
-            Self::Call(_) | Self::ClientFailure(_) => Visibility::Debug,
-            Self::TurnStarted(_)
-            | Self::TurnEnded(_)
-            | Self::TurnCancel(_)
-            | Self::Set(_)
-            | Self::Run(_)
-            | Self::Node(_) => Visibility::State,
-            Self::Remark(_) => remark::VISIBILITY,
-            Self::Action(action) => action.visibility(),
-            Self::Result(result) => result.visibility(),
-            Self::Failure(failed) => failed.visibility(),
-            Self::Input(_)
-            | Self::Trigger(_)
-            | Self::Decided(_)
-            | Self::Reply(_)
-            | Self::Message(_)
-            | Self::Told(_) => Visibility::Heard,
-            Self::Unknown(raw) => visibility(raw.modality, raw.tags),
-        }
-    }
-
-    /// Whether it starts a turn of its thread. The store goes by tags (`Event::wakes`), which say the same.
-    pub fn wakes(&self) -> bool {
-        match self {
-            Self::Input(input) => !input.is_part,
-            Self::Trigger(_) | Self::Message(_) => true,
-            Self::Decided(decided) => decided.wakes(),
-            Self::Told(told) => told.wakes(),
-            Self::TurnStarted(_)
-            | Self::TurnEnded(_)
-            | Self::TurnCancel(_)
-            | Self::Remark(_)
-            | Self::Call(_)
-            | Self::Action(_)
-            | Self::Result(_)
-            | Self::Reply(_)
-            | Self::Set(_)
-            | Self::Failure(_)
-            | Self::ClientFailure(_)
-            | Self::Run(_)
-            | Self::Node(_) => false,
-            Self::Unknown(raw) => wakes(raw.modality, raw.tags),
+            Self::Input(fact) => fact,
+            Self::Trigger(fact) => fact,
+            Self::TurnStarted(fact) => fact,
+            Self::TurnEnded(fact) => fact,
+            Self::TurnCancel(fact) => fact,
+            Self::Remark(fact) => fact,
+            Self::Decided(fact) => fact,
+            Self::Call(fact) => fact,
+            Self::Action(fact) => fact,
+            Self::Result(fact) => fact,
+            Self::Reply(fact) => fact,
+            Self::Message(fact) => fact,
+            Self::Told(fact) => fact,
+            Self::Set(fact) => fact,
+            Self::Failure(fact) => fact,
+            Self::ClientFailure(fact) => fact,
+            Self::Run(fact) => fact,
+            Self::Node(fact) => fact,
+            Self::Unknown(raw) => raw,
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::draft::Draft;
 use super::envelope::Event;
 use super::fact::Fact;
-use super::set::{Change, Set, Timer};
+use super::fact::set::{Change, Set, Timer};
 use crate::words::id::{self, ThreadId};
 use crate::words::time::Timestamp;
 

@@ -6,7 +6,7 @@ use super::migrations::Migration;
 use super::table::{Row, Table};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::set;
+use crate::event::fact::set;
 use crate::words::id::Space;
 
 pub mod contacts;

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::event::calls::Call;
 use crate::event::draft::{DEPTH_MAX, Draft, is_within_depth};
+use crate::event::fact::calls::Call;
 use crate::model::provider::ToolCall;
 use crate::thread::settings::Commit;
 use crate::tools::tool::{CallSite, Effect, Output, Spec, is_name};

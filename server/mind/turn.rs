@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::calls::{CallOutcome, Came, Outcome, Record};
 use crate::event::envelope::{Event, TurnOutcome};
-use crate::event::fact::Fact;
-use crate::event::failed::Failed;
+use crate::event::fact::calls::{CallOutcome, Came, Outcome, Record};
+use crate::event::fact::failed::Failed;
+use crate::event::fact::remark::Decision;
+use crate::event::fact::{Fact, Role};
 use crate::event::intent::Intent;
-use crate::event::remark::Decision;
 use crate::thread::settings::Settings;
 use crate::words::budget::Budget;
 use crate::words::failure::By;
@@ -229,29 +229,24 @@ impl Turn {
             return;
         }
         let fact = event.fact();
-        match &fact {
-            // What a client wrote into a payload is not about the turn, whatever it says.
-            Fact::Input(_) | Fact::Trigger(_) => {}
-            Fact::TurnStarted(_) | Fact::Remark(_) | Fact::ClientFailure(_) => {}
+        match fact.role() {
+            Role::Aside => {}
+            Role::Turn => self.moved(&fact),
+            Role::Submodule => {
+                let name = fact.voice().and_then(|name| Name::parse(name).ok());
+                name.into_iter().for_each(|name| self.progress(name).own.push(event.clone()));
+            }
+            Role::Decision => self.said(event.seq, &fact),
+        }
+    }
+
+    fn moved(&mut self, fact: &Fact<'_>) {
+        match fact {
             Fact::TurnEnded(ended) => self.halt(Halt::Over(ended.outcome)),
             Fact::TurnCancel(_) => self.halt(Halt::Cancelled),
             Fact::Call(record) => self.called(record),
             Fact::Failure(failed) => self.failed(failed),
-            Fact::Action(_) | Fact::Result(_) | Fact::Unknown(_) if fact.voice().is_some() => {
-                let voice = fact.voice().and_then(|name| Name::parse(name).ok());
-                let own = voice.filter(|_| !matches!(fact, Fact::Unknown(_)));
-                own.into_iter().for_each(|name| self.progress(name).own.push(event.clone()));
-            }
-            Fact::Decided(_)
-            | Fact::Action(_)
-            | Fact::Result(_)
-            | Fact::Reply(_)
-            | Fact::Message(_)
-            | Fact::Told(_)
-            | Fact::Set(_)
-            | Fact::Run(_)
-            | Fact::Node(_)
-            | Fact::Unknown(_) => self.said(event.seq, &fact),
+            _ => {}
         }
     }
 

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::event::envelope::Event;
-use crate::event::run::RunKey;
+use crate::event::fact::run::RunKey;
 use crate::log::query::{Query, Show};
 use crate::log::store::{self, Append, ThreadRow};
 use crate::mind::call::{Caller, Ended, Look, Place, Question, Ready, Scope, Until};

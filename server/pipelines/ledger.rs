@@ -18,7 +18,7 @@ use super::past::Past;
 use super::registry::Limits;
 use crate::event::draft::{DEPTH_MAX, Draft, is_within_depth};
 use crate::event::fact::Fact;
-use crate::event::run::{Held, NodeFact, NodeNews, RunKey, Slot};
+use crate::event::fact::run::{Held, NodeFact, NodeNews, RunKey, Slot};
 use crate::log::store::{self, Blob, Store};
 use crate::mind::scribe::{Lost, Scribe};
 use crate::words::failure::{Failure, FailureKind};

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::run::{Held, NodeNews, RunKey, RunNews, Slot};
+use crate::event::fact::run::{Held, NodeNews, RunKey, RunNews, Slot};
 use crate::words::time::Timestamp;
 
 /// A run so far.

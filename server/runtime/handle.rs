@@ -20,7 +20,7 @@ use super::waits::Waits;
 use super::work::Work;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::set::{Change, Set};
+use crate::event::fact::set::{Change, Set};
 use crate::log::store::{Status, Store};
 use crate::mind::turn::stop::Why;
 use crate::tasks::share::{Place, Processors};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::run::{RunFact, RunNews};
+use crate::event::fact::run::{RunFact, RunNews};
 use crate::log::feed::{Follower, Tail};
 use crate::log::query::{Order, Query, Show};
 use crate::log::store::{self, Shown, Store, ThreadRow};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::event::envelope::{Event, Modality};
+use crate::event::fact::input::{Content, Input};
 use crate::event::fact::{Fact, Kind};
-use crate::event::input::{Content, Input};
 use crate::log::query::{Order, Query, Show};
 use crate::log::store::ThreadRow;
 use crate::model::prompt::Prompts;

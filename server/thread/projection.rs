@@ -3,14 +3,14 @@
 
 use serde_json::json;
 
-use crate::event::calls::{CallOutcome, Record};
 use crate::event::envelope::{Event, TurnOutcome, Visibility};
 use crate::event::fact::Fact;
+use crate::event::fact::calls::{CallOutcome, Record};
+use crate::event::fact::run::{RunFact, RunNews};
+use crate::event::fact::set::{self, Set};
+use crate::event::fact::told::{News, Told};
+use crate::event::fact::turn;
 use crate::event::process::Waiting;
-use crate::event::run::{RunFact, RunNews};
-use crate::event::set::{self, Set};
-use crate::event::told::{News, Told};
-use crate::event::turn;
 use crate::log::change::{Spent, ThreadChange};
 use crate::log::standing::{Adopted, Waits};
 use crate::log::store::Status;

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::told::{News, Told};
+use crate::event::fact::told::{News, Told};
 use crate::log::change::Spent;
 use crate::log::store::{self, Store};
 use crate::words::budget::Budget;

@@ -102,6 +102,14 @@ impl<'a> By<'a> {
             _ => None,
         }
     }
+
+    /// The submodule's name, if it is one.
+    pub const fn submodule(self) -> Option<&'a str> {
+        match self {
+            Self::Submodule(name) => Some(name),
+            Self::Decision | Self::Tool(_) | Self::Pipeline(_) | Self::Core => None,
+        }
+    }
 }
 
 impl fmt::Display for By<'_> {

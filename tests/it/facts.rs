@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
-use thinkd::event::envelope::Event;
-use thinkd::event::fact::{Fact, Kind, examples};
+use thinkd::event::envelope::{Event, Visibility};
+use thinkd::event::fact::set::{Change, Set};
+use thinkd::event::fact::{Fact, Kind, Role, examples};
 use thinkd::event::raw::Raw;
-use thinkd::event::set::{Change, Set};
 use thinkd::words::id::ThreadId;
 
 use crate::support::facts;
@@ -46,6 +46,19 @@ fn who_sees_a_fact_and_whether_it_wakes_are_what_the_store_reads_from_its_tags()
         let event = draft.preview();
         assert_eq!(draft.fact().visibility(), event.visibility(), "{:?}", draft.tags);
         assert_eq!(draft.fact().wakes(), event.wakes(), "{:?}", draft.tags);
+    }
+}
+
+// A submodule is heard by no other one, and what it does is not the decision's: the two answers of a family go together.
+#[test]
+fn what_a_submodule_does_is_its_own_and_no_other_submodule_sees_it() {
+    for draft in examples() {
+        let fact = draft.fact();
+        assert_eq!(fact.visibility() == Visibility::Voice, fact.voice().is_some(), "{:?}", draft.tags);
+        let is_own = fact.role() == Role::Submodule;
+        assert!(!is_own || fact.voice().is_some(), "{:?}", draft.tags);
+        let is_decisions = fact.role() == Role::Decision;
+        assert!(!is_decisions || fact.visibility() != Visibility::Voice, "{:?}", draft.tags);
     }
 }
 

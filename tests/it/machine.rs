@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use thinkd::event::calls::Call;
 use thinkd::event::draft::{Draft, When};
 use thinkd::event::envelope::{Event, Source, TurnOutcome};
+use thinkd::event::fact::calls::Call;
 use thinkd::log::memory::Disk;
 use thinkd::log::query::{Order, Query, Show};
 use thinkd::log::store::{self, Append, Status};

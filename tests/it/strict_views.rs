@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use thinkd::event::calls::Call;
 use thinkd::event::draft::{Draft, InputKind, Part, When};
 use thinkd::event::envelope::{Event, Payload};
+use thinkd::event::fact::calls::Call;
 use thinkd::event::process::Feedback;
 use thinkd::model::prompt::Prompts;
 use thinkd::thread::history::{Block, Lengths, transcript};

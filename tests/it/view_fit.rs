@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use thinkd::event::calls::Call;
 use thinkd::event::draft::{Draft, InputKind, Part, When};
 use thinkd::event::envelope::{Event, Visibility};
+use thinkd::event::fact::calls::Call;
 use thinkd::event::process::Feedback;
 use thinkd::log::query::Show;
 use thinkd::log::store::{Append, Appended, Store};

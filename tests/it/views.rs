@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use thinkd::event::calls::Call;
 use thinkd::event::draft::{Draft, InputKind, Part, When};
 use thinkd::event::envelope::{Event, Modality};
+use thinkd::event::fact::calls::Call;
 use thinkd::mind::decision::arriving::Arriving;
 use thinkd::model::prompt::{Prompts, Template};
 use thinkd::thread::history::{Block, Lengths, cut, transcript};

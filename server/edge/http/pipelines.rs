@@ -21,7 +21,7 @@ use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::run::{RunFact, RunNews};
+use crate::event::fact::run::{RunFact, RunNews};
 use crate::runtime::kinds::runs::Run as Stored;
 use crate::session::handle::Session;
 use crate::words::id::{Name, ThreadId};

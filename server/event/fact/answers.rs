@@ -1,276 +1,104 @@
-//! What others ask of a fact: where it comes from, whom it wakes, which call it belongs to; and the same of an event or a draft.
+//! What readers ask of a fact, an event or a draft: where it comes from, whom it wakes, which call it belongs to. Families answer
+//! (`fact/family.rs`).
 
-use serde::Deserialize as _;
-
-use super::Fact;
-use crate::event::calls::Came;
+use super::family::{Byline, Role};
+use super::run::{RunFact, RunKey, RunNews};
+use super::set::{Change, Set};
+use super::told::{News, Told};
+use super::{Fact, Kind, turn};
 use crate::event::draft::Draft;
-use crate::event::envelope::{Event, tag};
+use crate::event::envelope::{Event, Visibility, tag};
 use crate::event::gather::Part;
 use crate::event::intent::Intent;
 use crate::event::process::Waking;
 use crate::event::raw::Raw;
-use crate::event::remark::Decision;
-use crate::event::run::{RunFact, RunKey, RunNews};
-use crate::event::set::{Change, Set};
-use crate::event::told::{News, Told};
-use crate::event::turn;
-use crate::words::failure::By;
 use crate::words::id::{Name, Seq, ThreadId};
 
 impl<'a> Fact<'a> {
-    /// Whether it came from outside the mind: a client's input, a trigger, the clock; of what is unknown, whatever says so.
-    pub fn is_from_outside(&self) -> bool {
-        match self {
-            Self::Told(told) => matches!(told.news, News::Timer { .. }),
-            Self::Unknown(raw) => raw.has(tag::TIMER) || self.is_root(),
-            _ => self.is_root(),
-        }
+    /// Its kind in the documents; none: unknown, or in a form that they do not have.
+    pub fn kind(&self) -> Option<Kind> {
+        self.family().kind()
     }
 
-    /// Whether another thread spoke to it, or is told to have ended or to be stuck.
-    pub fn is_from_others(&self, own: &ThreadId) -> bool {
-        match self {
-            Self::Message(message) => message.from != own.as_str(),
-            Self::Told(told) => matches!(told.news, News::Ended { .. } | News::Stuck { .. }),
-            Self::Unknown(raw) => raw.has(tag::MESSAGE) && raw.text("from") != Some(own.as_str()),
-            Self::Input(_)
-            | Self::Trigger(_)
-            | Self::TurnStarted(_)
-            | Self::TurnEnded(_)
-            | Self::TurnCancel(_)
-            | Self::Remark(_)
-            | Self::Decided(_)
-            | Self::Call(_)
-            | Self::Action(_)
-            | Self::Result(_)
-            | Self::Reply(_)
-            | Self::Set(_)
-            | Self::Failure(_)
-            | Self::ClientFailure(_)
-            | Self::Run(_)
-            | Self::Node(_) => false,
-        }
+    /// Who may see it. The store goes by tags (`Event::visibility`), which say the same.
+    pub fn visibility(&self) -> Visibility {
+        self.family().visibility()
     }
 
-    /// What it means to a thread that waits; `None` when it wakes nobody.
-    pub fn waking(&self) -> Option<Waking> {
-        if !self.wakes() {
-            return None;
-        }
-        let overrules = match self {
-            Self::Told(told) => told.overrules,
-            Self::Unknown(raw) => raw.has(tag::OVERRULES),
-            _ => false,
-        };
-        let by = self.by().and_then(|from| ThreadId::parse(from).ok());
-        Some(Waking { by, outside: self.is_root(), overrules })
+    /// Whether it starts a turn of its thread. The store goes by tags (`Event::wakes`), which say the same.
+    pub fn wakes(&self) -> bool {
+        self.family().wakes()
+    }
+
+    /// What it is to the turn whose number it carries.
+    pub fn role(&self) -> Role {
+        self.family().role()
+    }
+
+    /// Who speaks in the entry of a view for it. `event` is the one that says it.
+    pub fn byline(&self, event: &'a Event) -> Byline<'a> {
+        self.family().byline(event.into())
+    }
+
+    /// What its entry of a view says, where that is not its text.
+    pub fn content(&self) -> Option<String> {
+        self.family().content()
+    }
+
+    /// Who speaks or acts, in a few words for the terminal; none: the event's source says it.
+    pub fn label(&self) -> Option<String> {
+        self.family().label()
     }
 
     /// The submodule that said it, did it or failed.
     pub fn voice(&self) -> Option<&'a str> {
-        let submodule = |by: By<'a>| match by {
-            By::Submodule(name) => Some(name),
-            By::Decision | By::Tool(_) | By::Pipeline(_) | By::Core => None,
-        };
-        match self {
-            Self::Remark(remark) => Some(remark.voice),
-            Self::Action(action) => submodule(action.by),
-            Self::Result(result) => result.voice,
-            Self::Failure(failed) => submodule(failed.who),
-            Self::Unknown(raw) => raw.value("submodule:").filter(|_| !raw.has(tag::DECISION)),
-            Self::Input(_)
-            | Self::Trigger(_)
-            | Self::TurnStarted(_)
-            | Self::TurnEnded(_)
-            | Self::TurnCancel(_)
-            | Self::Decided(_)
-            | Self::Call(_)
-            | Self::Reply(_)
-            | Self::Message(_)
-            | Self::Told(_)
-            | Self::Set(_)
-            | Self::ClientFailure(_)
-            | Self::Run(_)
-            | Self::Node(_) => None,
-        }
+        self.family().voice()
+    }
+
+    /// The tool call that it belongs to.
+    pub fn call_id(&self) -> Option<&'a str> {
+        self.family().call_id()
+    }
+
+    /// What its turn intends since this result.
+    pub fn intent(&self) -> Option<Intent> {
+        self.family().intent()
+    }
+
+    /// Whether it says in its thread that something went wrong, of a tool call, too.
+    pub fn is_failure(&self) -> bool {
+        self.family().is_failure()
     }
 
     /// Whether other events go back to it: it is what somebody outside said, or the answer of somebody outside.
     pub fn is_root(&self) -> bool {
-        match self {
-            Self::Input(_) | Self::Trigger(_) => true,
-            Self::Unknown(raw) => raw.has(tag::INPUT) || raw.has(tag::ANSWER),
-            Self::TurnStarted(_)
-            | Self::TurnEnded(_)
-            | Self::TurnCancel(_)
-            | Self::Remark(_)
-            | Self::Decided(_)
-            | Self::Call(_)
-            | Self::Action(_)
-            | Self::Result(_)
-            | Self::Reply(_)
-            | Self::Message(_)
-            | Self::Told(_)
-            | Self::Set(_)
-            | Self::Failure(_)
-            | Self::ClientFailure(_)
-            | Self::Run(_)
-            | Self::Node(_) => false,
-        }
+        self.family().is_root()
+    }
+
+    /// Whether it came from outside the mind: a client's input, a trigger, the clock; of what is unknown, whatever says so.
+    pub fn is_from_outside(&self) -> bool {
+        self.family().is_from_outside()
+    }
+
+    /// Whether another thread than `own` spoke to it, or is told to have ended or to be stuck.
+    pub fn is_from_others(&self, own: &ThreadId) -> bool {
+        self.family().is_from_others(own)
     }
 
     /// Whether the thread `own` woke itself, or only what it tried did: a thought, a message to itself, the end of a wait that is of no
     /// use.
     pub fn is_from_itself(&self, own: &ThreadId) -> bool {
-        match self {
-            Self::Message(message) => message.from == own.as_str(),
-            Self::Decided(decided) => decided.what == Decision::Thought,
-            Self::Told(told) => told.overrules && !matches!(told.news, News::Timer { .. }),
-            Self::Unknown(raw) => raw.has(tag::THOUGHT) || (raw.has(tag::OVERRULES) && !raw.has(tag::TIMER)),
-            Self::Input(_)
-            | Self::Trigger(_)
-            | Self::TurnStarted(_)
-            | Self::TurnEnded(_)
-            | Self::TurnCancel(_)
-            | Self::Remark(_)
-            | Self::Call(_)
-            | Self::Action(_)
-            | Self::Result(_)
-            | Self::Reply(_)
-            | Self::Set(_)
-            | Self::Failure(_)
-            | Self::ClientFailure(_)
-            | Self::Run(_)
-            | Self::Node(_) => false,
-        }
+        self.family().is_from_itself(own)
     }
 
-    /// Whether it says in its thread that something went wrong, of a tool call, too.
-    pub fn is_failure(&self) -> bool {
-        match self {
-            Self::Failure(_) => true,
-            Self::Result(result) => matches!(result.came, Came::Failed(_)),
-            Self::Unknown(raw) => raw.has(tag::FAILURE) && !raw.has(tag::DEBUG),
-            Self::Input(_)
-            | Self::Trigger(_)
-            | Self::TurnStarted(_)
-            | Self::TurnEnded(_)
-            | Self::TurnCancel(_)
-            | Self::Remark(_)
-            | Self::Decided(_)
-            | Self::Call(_)
-            | Self::Action(_)
-            | Self::Reply(_)
-            | Self::Message(_)
-            | Self::Told(_)
-            | Self::Set(_)
-            | Self::ClientFailure(_)
-            | Self::Run(_)
-            | Self::Node(_) => false,
+    /// What it means to a thread that waits; `None` when it wakes nobody.
+    pub fn waking(&self) -> Option<Waking> {
+        let family = self.family();
+        if !family.wakes() {
+            return None;
         }
-    }
-
-    /// The tool call that it belongs to.
-    pub fn call_id(&self) -> Option<&'a str> {
-        match self {
-            Self::Decided(decided) => decided.call_id,
-            Self::Action(action) => Some(action.call_id),
-            Self::Result(result) => Some(result.call_id),
-            Self::Reply(reply) => Some(reply.call_id),
-            Self::Told(told) => told.call_id,
-            Self::Unknown(raw) => raw.text("call_id"),
-            Self::Input(_)
-            | Self::Trigger(_)
-            | Self::TurnStarted(_)
-            | Self::TurnEnded(_)
-            | Self::TurnCancel(_)
-            | Self::Remark(_)
-            | Self::Call(_)
-            | Self::Message(_)
-            | Self::Set(_)
-            | Self::Failure(_)
-            | Self::ClientFailure(_)
-            | Self::Run(_)
-            | Self::Node(_) => None,
-        }
-    }
-
-    /// The thread that it is from, or is about, and that is not outside.
-    fn by(&self) -> Option<&'a str> {
-        match self {
-            Self::Message(message) => Some(message.from),
-            Self::Told(told) => match told.news {
-                News::Ended { thread, .. } | News::Stuck { thread, .. } => Some(thread),
-                News::Spawned { .. }
-                | News::Archived { .. }
-                | News::Resumed { .. }
-                | News::Cleared { .. }
-                | News::TimerSet { .. }
-                | News::Timer { .. }
-                | News::PlanComplete { .. }
-                | News::WatchRaised { .. }
-                | News::WatchSet { .. }
-                | News::WatchClosed { .. }
-                | News::Gathered { .. }
-                | News::Error { .. } => None,
-            },
-            Self::Unknown(raw) => raw.text("from").filter(|_| !self.is_root()),
-            Self::Input(_)
-            | Self::Trigger(_)
-            | Self::TurnStarted(_)
-            | Self::TurnEnded(_)
-            | Self::TurnCancel(_)
-            | Self::Remark(_)
-            | Self::Decided(_)
-            | Self::Call(_)
-            | Self::Action(_)
-            | Self::Result(_)
-            | Self::Reply(_)
-            | Self::Set(_)
-            | Self::Failure(_)
-            | Self::ClientFailure(_)
-            | Self::Run(_)
-            | Self::Node(_) => None,
-        }
-    }
-
-    /// Whether others go by which event from outside it goes back to: what a call used, what a thread was made for, what wakes another
-    /// thread, or this one later.
-    fn has_root(&self) -> bool {
-        match self {
-            Self::TurnStarted(_) | Self::Call(_) | Self::Message(_) => true,
-            Self::Told(told) => {
-                matches!(told.news, News::Spawned { .. } | News::Ended { .. } | News::Stuck { .. })
-            }
-            Self::Set(set) => match &set.change {
-                Change::Timer(_) => true,
-                Change::Thread(thread) => thread.settings.is_some(),
-                _ => false,
-            },
-            Self::Input(_)
-            | Self::Trigger(_)
-            | Self::TurnEnded(_)
-            | Self::TurnCancel(_)
-            | Self::Remark(_)
-            | Self::Decided(_)
-            | Self::Action(_)
-            | Self::Result(_)
-            | Self::Reply(_)
-            | Self::Failure(_)
-            | Self::ClientFailure(_)
-            | Self::Run(_)
-            | Self::Node(_)
-            | Self::Unknown(_) => false,
-        }
-    }
-
-    /// What its turn intends since this result.
-    pub fn intent(&self) -> Option<Intent> {
-        match self {
-            Self::Result(result) => Intent::deserialize(result.intent?).ok(),
-            _ => None,
-        }
+        let by = family.by().and_then(|from| ThreadId::parse(from).ok());
+        Some(Waking { by, outside: family.is_root(), overrules: family.overrules() })
     }
 }
 
@@ -284,6 +112,12 @@ impl Event {
     /// nothing about it.
     pub fn root(&self) -> Option<Seq> {
         if self.fact().is_root() { Some(self.seq) } else { Raw::from(self).seq("root") }
+    }
+
+    /// What people are to notice about it, as its tags say it: of what a newer build wrote, too.
+    pub fn marks(&self) -> Vec<&str> {
+        let marks = [tag::THOUGHT, tag::NO_ACTION, tag::LATE, tag::FOLLOW_UP, tag::PARTIAL, tag::FAILURE];
+        marks.into_iter().filter(|mark| self.has(mark)).collect()
     }
 
     /// The tokens that a model call used, in and out, as its record says.
@@ -365,7 +199,7 @@ impl Draft {
     /// The same, with the event from outside that it goes back to (its root), where others go by that. One that says so already keeps it.
     #[must_use]
     pub fn rooted(self, root: Option<Seq>) -> Self {
-        let root = root.filter(|_| !self.payload.contains_key("root") && self.fact().has_root());
+        let root = root.filter(|_| !self.payload.contains_key("root") && self.fact().family().has_root());
         self.payload_some("root", root)
     }
 }

@@ -3,7 +3,7 @@
 use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::set::{self, Set};
+use crate::event::fact::set::{self, Set};
 use crate::log::select::Select;
 use crate::log::store::{Error, Span, Store};
 use crate::log::table::{Cell, Row, Table, text};

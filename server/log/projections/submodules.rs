@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::set::{self, Set};
+use crate::event::fact::set::{self, Set};
 use crate::log::append::Seen;
 use crate::log::select::Select;
 use crate::log::store::{Error, Store};

@@ -3,8 +3,8 @@
 use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::set::{self, Set};
-use crate::event::told::{News, Told};
+use crate::event::fact::set::{self, Set};
+use crate::event::fact::told::{News, Told};
 use crate::log::append::Seen;
 use crate::log::columns::readable;
 use crate::log::select::Select;

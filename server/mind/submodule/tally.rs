@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::Spoken;
-use crate::event::calls::CallOutcome;
 use crate::event::draft::Draft;
 use crate::event::fact::Fact;
+use crate::event::fact::calls::CallOutcome;
 use crate::model::metered;
 use crate::words::id::{Name, Space};
 

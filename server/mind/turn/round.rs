@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::options::Options;
-use crate::event::calls::{Asked, Record};
+use crate::event::fact::calls::{Asked, Record};
 use crate::words::budget::Budget;
 
 /// A tool call that has no result yet.

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::event::condition::Condition;
 use crate::event::envelope::{Event, tag};
 use crate::event::fact::Fact;
-use crate::event::run::{Held, RunFact, RunKey, RunNews, RunOutcome};
+use crate::event::fact::run::{Held, RunFact, RunKey, RunNews, RunOutcome};
 use crate::log::query::{Query, Show};
 use crate::log::store::{self, Append, Appended, Fence, Status, Store, ThreadRow};
 use crate::mind::scribe::{Lost, Scribe};

@@ -7,13 +7,9 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::Lengths;
-use crate::event::calls::Came;
-use crate::event::draft::InputKind;
-use crate::event::envelope::{Event, Source};
-use crate::event::fact::Fact;
-use crate::event::input::{Content, Input};
-use crate::event::remark::Decision;
-use crate::event::told::{News, Told};
+use crate::event::envelope::Event;
+use crate::event::fact::told::{News, Told};
+use crate::event::fact::{Fact, Piece};
 use crate::model::prompt::Prompts;
 use crate::words::id::Seq;
 use crate::words::text::breaks;
@@ -131,7 +127,7 @@ fn quoted(text: &str) -> String {
 
 /// One event: `#<seq> [<time>] <who>: <text>`, further lines indented, so that no text can pass for another entry. And what of it
 /// is not text: none is longer than `lengths` say by more than that, its head and the mark that it was shortened.
-pub(super) fn line(event: &Event, fact: &Fact<'_>, lengths: Lengths, prompts: &Prompts) -> (String, usize) {
+pub(super) fn line<'e>(event: &'e Event, fact: &Fact<'e>, lengths: Lengths, prompts: &Prompts) -> (String, usize) {
     let time = event.ts.to_string();
     // To the minute: 2026-11-21 04:25
     let time = format!("{} {}", time.get(..10).unwrap_or_default(), time.get(11..16).unwrap_or_default());
@@ -140,7 +136,7 @@ pub(super) fn line(event: &Event, fact: &Fact<'_>, lengths: Lengths, prompts: &P
     if let Some(parts) = gathered(event, fact, lengths, prompts) {
         return (line + &parts, around);
     }
-    let text = content(event, fact);
+    let text = fact.content().map_or(Cow::Borrowed(event.text()), Cow::Owned);
     let is_bounded = matches!(fact, Fact::Action(_) | Fact::Result(_));
     let most = Most { chars: if is_bounded { lengths.event_chars } else { usize::MAX }, bytes: lengths.entry_bytes };
     write_shortened(&text, INDENT, most, |shown, all| mark(shown, all, event.seq, prompts), &mut line);
@@ -179,98 +175,14 @@ fn mark(shown: usize, all: usize, seq: Seq, prompts: &Prompts) -> String {
     prompts.view_cut.fill(&[("shown", &shown), ("all", &all), ("seq", &seq)])
 }
 
-fn who(event: &Event, fact: &Fact<'_>) -> String {
-    let of_call = |what: &str, voice: Option<&str>, tool: &str, call: &str, rest: &str| {
-        let said = format!("{what} {} {}{rest}", name(tool), name(call));
-        voice.map_or(said.clone(), |voice| format!("{said} (voice {})", name(voice)))
-    };
-    match fact {
-        Fact::Reply(reply) => format!("reply{}", if reply.is_partial { " (cut off)" } else { "" }),
-        Fact::Result(result) => {
-            let failed = if matches!(result.came, Came::Failed(_)) { " failed" } else { "" };
-            of_call("result", result.voice, result.tool, result.call_id, failed)
-        }
-        Fact::Action(action) => of_call("call", fact.voice(), action.tool, action.call_id, ""),
-        Fact::Failure(_) | Fact::ClientFailure(_) => match fact.voice() {
-            Some(voice) => format!("failure voice {}", name(voice)),
-            None => format!("failure {}", name(&event.meta.tags[1..].join(" "))),
-        },
-        Fact::Decided(decided) => match decided.what {
-            Decision::Said => "decision".to_owned(),
-            Decision::Thought => "thought".to_owned(),
-            Decision::NoAction => "no action".to_owned(),
-            Decision::Question(voice) => format!("question to {}", name(voice)),
-        },
-        Fact::Told(_) => "system".to_owned(),
-        Fact::Message(message) => format!("message from {}", name(message.from)),
-        Fact::Remark(remark) => {
-            let late = if remark.is_late { " (late)" } else { "" };
-            let follow_up = if remark.is_follow_up { " (follow-up)" } else { "" };
-            format!("voice {}{late}{follow_up}", name(remark.voice))
-        }
-        Fact::Trigger(trigger) => format!("trigger {}", name(trigger.name)),
-        Fact::Input(input) => user(input.kind, input.user),
-        // What a newer build wrote is shown, as far as its envelope says who it is from.
-        Fact::Unknown(raw) if raw.source == Source::User => user(InputKind::Message, raw.text("user")),
-        // No model sees these but for the unknown.
-        Fact::TurnStarted(_)
-        | Fact::TurnEnded(_)
-        | Fact::TurnCancel(_)
-        | Fact::Call(_)
-        | Fact::Set(_)
-        | Fact::Run(_)
-        | Fact::Node(_)
-        | Fact::Unknown(_) => {
-            let said = event.meta.tags.first().cloned().unwrap_or_else(|| event.source.to_string());
-            name(&said).into_owned()
+fn who<'e>(event: &'e Event, fact: &Fact<'e>) -> String {
+    let mut who = String::new();
+    for piece in fact.byline(event) {
+        match piece {
+            Piece::Word(word) => who.push_str(word),
+            Piece::Name(text) => who.push_str(&name(&text)),
+            Piece::Quoted(text) => who.push_str(&quoted(text)),
         }
     }
-}
-
-/// `user`, `user <name>`, `user senses`, `user senses <name>`.
-fn user(kind: InputKind, user: Option<&str>) -> String {
-    let kind = match kind {
-        InputKind::Message => "user",
-        InputKind::Sensory => "user senses",
-    };
-    match user {
-        None => kind.to_owned(),
-        // Not to be taken for what was perceived.
-        Some(user) if user.split(' ').next() == Some("senses") => format!("{kind} {}", quoted(user)),
-        Some(user) => format!("{kind} {}", name(user)),
-    }
-}
-
-fn content<'e>(event: &'e Event, fact: &Fact<'e>) -> Cow<'e, str> {
-    let text = event.text();
-    match fact {
-        // What a reply says stands in the reply's own entry.
-        Fact::Action(action) if action.tool == "reply" => "".into(),
-        Fact::Action(action) => action.arguments.to_string().into(),
-        Fact::Input(Input { content: Content::Media { mime, bytes, .. }, .. }) => {
-            format!("({mime}, {bytes} bytes)").into()
-        }
-        Fact::Trigger(trigger) => {
-            let rest = trigger.payload.iter().filter(|(key, _)| *key != "text");
-            let rest: serde_json::Map<_, _> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
-            if rest.is_empty() { text.into() } else { format!("{text} {}", Value::Object(rest)).into() }
-        }
-        Fact::Input(_)
-        | Fact::TurnStarted(_)
-        | Fact::TurnEnded(_)
-        | Fact::TurnCancel(_)
-        | Fact::Remark(_)
-        | Fact::Decided(_)
-        | Fact::Call(_)
-        | Fact::Result(_)
-        | Fact::Reply(_)
-        | Fact::Message(_)
-        | Fact::Told(_)
-        | Fact::Set(_)
-        | Fact::Failure(_)
-        | Fact::ClientFailure(_)
-        | Fact::Run(_)
-        | Fact::Node(_)
-        | Fact::Unknown(_) => text.into(),
-    }
+    who
 }

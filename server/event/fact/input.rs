@@ -1,12 +1,14 @@
 //! What comes from outside: messages, perceptions and triggers.
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::draft::{Draft, InputKind, Part, tags};
-use super::envelope::{Modality, Payload, Source, tag};
-use super::raw::Raw;
-use super::spec::{Spec, TEXT};
+use super::Kind;
+use super::family::{Byline, Family, Piece, Role};
+use crate::event::draft::{Draft, InputKind, Part, tags};
+use crate::event::envelope::{Modality, Payload, Source, Visibility, tag};
+use crate::event::raw::Raw;
+use crate::event::spec::{Spec, TEXT};
 use crate::words::id::{Name, ThreadId};
 
 /// A part of something said or perceived; the last part wakes the thread.
@@ -118,6 +120,100 @@ impl<'a> Trigger<'a> {
 
 fn trigger_tags(name: &str) -> Vec<String> {
     tags([tag::INPUT, "type:trigger", &format!("trigger:{name}")])
+}
+
+impl<'a> Family<'a> for Input<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Input)
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::Heard
+    }
+
+    fn wakes(&self) -> bool {
+        !self.is_part
+    }
+
+    // What a client wrote into a payload is not about a turn, whatever it says.
+    fn role(&self) -> Role {
+        Role::Aside
+    }
+
+    fn is_root(&self) -> bool {
+        true
+    }
+
+    fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
+        byline(self.kind, self.user)
+    }
+
+    fn content(&self) -> Option<String> {
+        match self.content {
+            Content::Media { mime, bytes, .. } => Some(format!("({mime}, {bytes} bytes)")),
+            Content::Text(_) => None,
+        }
+    }
+
+    fn label(&self) -> Option<String> {
+        let user = self.user.unwrap_or("user");
+        Some(match self.kind {
+            InputKind::Message => user.to_owned(),
+            InputKind::Sensory => format!("{user} (sensory)"),
+        })
+    }
+}
+
+/// `user`, `user <name>`, `user senses`, `user senses <name>`.
+pub(super) fn byline(kind: InputKind, user: Option<&str>) -> Byline<'_> {
+    let word = match kind {
+        InputKind::Message => "user",
+        InputKind::Sensory => "user senses",
+    };
+    let name = user.map(|user| match user.split(' ').next() {
+        // Not to be taken for what was perceived.
+        Some("senses") => Piece::Quoted(user),
+        _ => Piece::Name(user.into()),
+    });
+    let name = name.map(|name| [Piece::Word(" "), name]).into_iter().flatten();
+    std::iter::once(Piece::Word(word)).chain(name).collect()
+}
+
+impl<'a> Family<'a> for Trigger<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Trigger)
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::Heard
+    }
+
+    fn wakes(&self) -> bool {
+        true
+    }
+
+    fn role(&self) -> Role {
+        Role::Aside
+    }
+
+    fn is_root(&self) -> bool {
+        true
+    }
+
+    fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
+        vec![Piece::Word("trigger "), Piece::Name(self.name.into())]
+    }
+
+    fn content(&self) -> Option<String> {
+        let rest = self.payload.iter().filter(|(key, _)| *key != "text");
+        let rest: Map<_, _> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
+        let text = self.payload.get("text").and_then(Value::as_str).unwrap_or_default();
+        (!rest.is_empty()).then(|| format!("{text} {}", Value::Object(rest)))
+    }
+
+    fn label(&self) -> Option<String> {
+        Some(format!("trigger {}", self.name))
+    }
 }
 
 impl Draft {

@@ -4,11 +4,13 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::draft::{Draft, tags};
-use super::envelope::{Modality, Source, tag};
+use super::Kind;
 use super::failed::Failed;
-use super::raw::Raw;
-use super::spec::{Member, Spec, TEXT};
+use super::family::{Family, Role};
+use crate::event::draft::{Draft, tags};
+use crate::event::envelope::{Modality, Source, Visibility, tag};
+use crate::event::raw::Raw;
+use crate::event::spec::{Member, Spec, TEXT};
 use crate::words::failure::{Failure, Who};
 use crate::words::id::{Name, ThreadId};
 
@@ -99,7 +101,7 @@ pub enum RunNews<'a> {
     },
 }
 
-/// What a node of a run says of itself. That it failed is a failure (`event/failed.rs`).
+/// What a node of a run says of itself. That it failed is a failure (`fact/failed.rs`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NodeFact<'a> {
     /// The run.
@@ -356,6 +358,59 @@ fn draft(thread: &ThreadId, source: Source, what: [&str; 2], of: (&str, &str), t
     let tags = tags([what[0], what[1], &format!("pipeline:{pipeline}")]);
     let payload = json!({ "text": text, "run": run, "pipeline": pipeline });
     Draft::new(thread, source, Modality::State, tags, payload)
+}
+
+impl<'a> Family<'a> for RunFact<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(match self.what {
+            RunNews::Started { .. } => Kind::RunStarted,
+            RunNews::Resumed { .. } => Kind::RunResumed,
+            RunNews::Cancel { .. } => Kind::RunCancel,
+            RunNews::Ended { .. } => Kind::RunEnded,
+        })
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::State
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Decision
+    }
+
+    fn label(&self) -> Option<String> {
+        Some("state".to_owned())
+    }
+}
+
+impl<'a> Family<'a> for NodeFact<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(match self.what {
+            NodeNews::Started => Kind::NodeStarted,
+            NodeNews::Recorded { .. } | NodeNews::Passed => Kind::NodeFinished,
+            NodeNews::Abandoned { .. } => Kind::NodeAbandoned,
+        })
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::State
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Decision
+    }
+
+    fn label(&self) -> Option<String> {
+        Some("state".to_owned())
+    }
 }
 
 impl RunKey {

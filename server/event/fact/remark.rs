@@ -2,10 +2,12 @@
 
 use serde_json::json;
 
-use super::draft::{Draft, When, tags};
-use super::envelope::{Modality, Source, Visibility, tag};
-use super::raw::Raw;
-use super::spec::{CALL_MAYBE, Spec, TEXT, TURN};
+use super::Kind;
+use super::family::{Byline, Family, Piece, Role};
+use crate::event::draft::{Draft, When, tags};
+use crate::event::envelope::{Modality, Source, Visibility, tag};
+use crate::event::raw::Raw;
+use crate::event::spec::{CALL_MAYBE, Spec, TEXT, TURN};
 use crate::words::id::{Name, ThreadId};
 
 /// A submodule said something.
@@ -128,14 +130,87 @@ impl<'a> Decided<'a> {
         };
         draft.payload_some("call_id", self.call_id)
     }
+}
 
-    pub(super) fn wakes(&self) -> bool {
-        self.what == Decision::Thought
+impl<'a> Family<'a> for Remark<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Remark)
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::Voice
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Aside
+    }
+
+    fn voice(&self) -> Option<&'a str> {
+        Some(self.voice)
+    }
+
+    fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
+        let late = self.is_late.then_some(Piece::Word(" (late)"));
+        let follow_up = self.is_follow_up.then_some(Piece::Word(" (follow-up)"));
+        let voice = [Piece::Word("voice "), Piece::Name(self.voice.into())];
+        voice.into_iter().chain(late).chain(follow_up).collect()
+    }
+
+    fn label(&self) -> Option<String> {
+        Some(self.voice.to_owned())
     }
 }
 
-/// Who may see a submodule's words.
-pub(super) const VISIBILITY: Visibility = Visibility::Voice;
+impl<'a> Family<'a> for Decided<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(match self.what {
+            Decision::Said => Kind::Said,
+            Decision::Thought => Kind::Thought,
+            Decision::NoAction => Kind::NoAction,
+            Decision::Question(_) => Kind::Question,
+        })
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::Heard
+    }
+
+    fn wakes(&self) -> bool {
+        self.what == Decision::Thought
+    }
+
+    fn role(&self) -> Role {
+        Role::Decision
+    }
+
+    fn call_id(&self) -> Option<&'a str> {
+        self.call_id
+    }
+
+    fn is_from_itself(&self, _own: &ThreadId) -> bool {
+        self.what == Decision::Thought
+    }
+
+    fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
+        match self.what {
+            Decision::Said => vec![Piece::Word("decision")],
+            Decision::Thought => vec![Piece::Word("thought")],
+            Decision::NoAction => vec![Piece::Word("no action")],
+            Decision::Question(voice) => vec![Piece::Word("question to "), Piece::Name(voice.into())],
+        }
+    }
+
+    fn label(&self) -> Option<String> {
+        Some(match self.what {
+            Decision::Question(voice) => format!("decision asks {voice}"),
+            Decision::Said | Decision::Thought | Decision::NoAction => "decision".to_owned(),
+        })
+    }
+}
 
 impl Draft {
     /// A submodule said something.

@@ -3,11 +3,13 @@
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::draft::{Draft, tags};
-use super::envelope::{Modality, Source, TurnOutcome, tag};
-use super::process::Waiting;
-use super::raw::Raw;
-use super::spec::{ROOT, Spec, TEXT, TURN};
+use super::Kind;
+use super::family::{Family, Role};
+use crate::event::draft::{Draft, tags};
+use crate::event::envelope::{Modality, Source, TurnOutcome, Visibility, tag};
+use crate::event::process::Waiting;
+use crate::event::raw::Raw;
+use crate::event::spec::{ROOT, Spec, TEXT, TURN};
 use crate::words::id::{Name, Seq, ThreadId};
 
 /// A turn begins.
@@ -142,6 +144,76 @@ impl Cancel {
         let Self { turn } = self;
         let payload = json!({ "text": format!("turn {turn} is to be cancelled"), "turn": turn });
         Draft::new(thread, Source::User, Modality::State, tags([tag::CANCEL, &format!("turn:{turn}")]), payload)
+    }
+}
+
+impl<'a> Family<'a> for Started<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::TurnStarted)
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::State
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Turn
+    }
+
+    fn has_root(&self) -> bool {
+        true
+    }
+
+    fn label(&self) -> Option<String> {
+        Some("turn".to_owned())
+    }
+}
+
+impl<'a> Family<'a> for Ended {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::TurnEnded)
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::State
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Turn
+    }
+
+    fn label(&self) -> Option<String> {
+        Some("turn".to_owned())
+    }
+}
+
+impl<'a> Family<'a> for Cancel {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::TurnCancel)
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::State
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Turn
+    }
+
+    fn label(&self) -> Option<String> {
+        Some("state".to_owned())
     }
 }
 

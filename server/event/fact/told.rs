@@ -3,12 +3,14 @@
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::condition::Condition;
-use super::draft::{Draft, tags};
-use super::envelope::{Modality, Source, tag};
-use super::gather::Part;
-use super::process::{Element, Ending, ErrorCode, Feedback};
-use super::raw::Raw;
+use super::Kind;
+use super::family::{Byline, Family, Piece, Role};
+use crate::event::condition::Condition;
+use crate::event::draft::{Draft, tags};
+use crate::event::envelope::{Modality, Source, Visibility, tag};
+use crate::event::gather::Part;
+use crate::event::process::{Element, Ending, ErrorCode, Feedback};
+use crate::event::raw::Raw;
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -117,10 +119,6 @@ impl<'a> Told<'a> {
     /// News outside of any turn.
     pub(super) const fn of(news: News<'a>) -> Self {
         Self { news, turn: None, call_id: None, root: None, is_silent: false, overrules: false }
-    }
-
-    pub(super) fn wakes(&self) -> bool {
-        !self.is_silent && (self.overrules || self.news.is_waking())
     }
 
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
@@ -244,10 +242,106 @@ impl Counted {
     }
 }
 
+impl<'a> Family<'a> for Message<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Message)
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::Heard
+    }
+
+    fn wakes(&self) -> bool {
+        true
+    }
+
+    fn role(&self) -> Role {
+        Role::Decision
+    }
+
+    fn by(&self) -> Option<&'a str> {
+        Some(self.from)
+    }
+
+    fn is_from_others(&self, own: &ThreadId) -> bool {
+        self.from != own.as_str()
+    }
+
+    fn is_from_itself(&self, own: &ThreadId) -> bool {
+        self.from == own.as_str()
+    }
+
+    fn has_root(&self) -> bool {
+        true
+    }
+
+    fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
+        vec![Piece::Word("message from "), Piece::Name(self.from.into())]
+    }
+}
+
+impl<'a> Family<'a> for Told<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Told(self.news.what()))
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::Heard
+    }
+
+    fn wakes(&self) -> bool {
+        !self.is_silent && (self.overrules || self.news.is_waking())
+    }
+
+    fn role(&self) -> Role {
+        Role::Decision
+    }
+
+    fn overrules(&self) -> bool {
+        self.overrules
+    }
+
+    fn call_id(&self) -> Option<&'a str> {
+        self.call_id
+    }
+
+    fn by(&self) -> Option<&'a str> {
+        match self.news {
+            News::Ended { thread, .. } | News::Stuck { thread, .. } => Some(thread),
+            _ => None,
+        }
+    }
+
+    fn is_from_outside(&self) -> bool {
+        matches!(self.news, News::Timer { .. })
+    }
+
+    fn is_from_others(&self, _own: &ThreadId) -> bool {
+        self.by().is_some()
+    }
+
+    fn is_from_itself(&self, _own: &ThreadId) -> bool {
+        self.overrules && !self.is_from_outside()
+    }
+
+    fn has_root(&self) -> bool {
+        matches!(self.news, News::Spawned { .. } | News::Ended { .. } | News::Stuck { .. })
+    }
+
+    fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
+        vec![Piece::Word("system")]
+    }
+}
+
 impl Draft {
     /// A message from one thread to another (or the same). Who it is from is decided by the core alone.
     pub fn message(to: &ThreadId, from: &ThreadId, text: &str) -> Self {
         Message { from: from.as_str(), text, root: None }.encode(to)
+    }
+
+    /// The core tells a thread, in its turn, what came of what it did.
+    pub fn news(thread: &ThreadId, turn: u64, news: News<'_>) -> Self {
+        Told { turn: Some(turn), ..Told::of(news) }.encode(thread)
     }
 
     /// A primitive failed: with what the caller wrote, a code, and what to do.
@@ -278,6 +372,11 @@ impl Draft {
         Told::of(news).encode(to)
     }
 
+    /// A subthread that had nothing to do was put aside: told in its parent.
+    pub(super) fn told_archived(parent: &ThreadId, turn: u64, thread: &ThreadId) -> Self {
+        Self::news(parent, turn, News::Archived { thread: thread.as_str() })
+    }
+
     /// A subthread that was put aside is at work again: told in its parent.
     pub(super) fn told_resumed(parent: &ThreadId, thread: &ThreadId) -> Self {
         Told::of(News::Resumed { thread: thread.as_str() }).encode(parent)
@@ -293,6 +392,12 @@ impl Draft {
     #[must_use]
     pub fn counted(self, part: &Part) -> Self {
         self.payload("gather", serde_json::to_value(part).unwrap_or_default())
+    }
+
+    /// The same, of a thread that had been put aside before it ended.
+    #[must_use]
+    pub fn after_archiving(self) -> Self {
+        self.payload("archived", true)
     }
 
     /// The same, whose text leaves what the thread came to for later: it is told with what the others did.
@@ -338,7 +443,7 @@ pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<
         Draft::message(thread, child, "I have it."),
         Draft::spawned(thread, Some(7), child, Some(name)).of_call("c7.0.0"),
         ended.clone(),
-        ended.counted(&part).brief().silent().payload("archived", true),
+        ended.counted(&part).brief().silent().after_archiving(),
         Draft::ended(thread, &Ending { last: "", ..end }),
         Draft::stuck(thread, child, "its last turn failed").overruling(),
         Draft::stuck(thread, child, "its last turn failed").counted(&part).brief().silent(),

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, tags};
-use super::envelope::{Modality, Source, Visibility, tag};
-use super::raw::Raw;
-use super::spec::{Spec, TEXT, TURN_MAYBE};
+use super::Kind;
+use super::family::{Byline, Family, Piece, Role};
+use crate::event::draft::{Draft, tags};
+use crate::event::envelope::{Modality, Source, Visibility, tag};
+use crate::event::raw::Raw;
+use crate::event::spec::{Spec, TEXT, TURN_MAYBE};
 use crate::words::failure::{By, Failure, Who};
 use crate::words::id::ThreadId;
 
@@ -163,10 +165,6 @@ impl<'a> Failed<'a> {
             .payload_some("node", node.map(|(node, _)| node))
             .payload_some("place", node.map(|(_, place)| place))
     }
-
-    pub(super) fn visibility(&self) -> Visibility {
-        if matches!(self.who, By::Submodule(_)) { Visibility::Voice } else { Visibility::Heard }
-    }
 }
 
 impl<'a> ClientFailed<'a> {
@@ -179,6 +177,74 @@ impl<'a> ClientFailed<'a> {
         let tags = tags([tag::DEBUG, tag::FAILURE, tag::CLIENT]);
         Draft::new(thread, Source::System, Modality::Text, tags, payload)
     }
+}
+
+impl<'a> Family<'a> for Failed<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(if self.node.is_some() { Kind::NodeFailed } else { Kind::Failure })
+    }
+
+    fn visibility(&self) -> Visibility {
+        if self.voice().is_some() { Visibility::Voice } else { Visibility::Heard }
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Turn
+    }
+
+    fn voice(&self) -> Option<&'a str> {
+        self.who.submodule()
+    }
+
+    fn is_failure(&self) -> bool {
+        true
+    }
+
+    fn byline(&self, raw: Raw<'a>) -> Byline<'a> {
+        match self.voice() {
+            Some(voice) => vec![Piece::Word("failure voice "), Piece::Name(voice.into())],
+            None => named_by_tags(raw),
+        }
+    }
+
+    fn label(&self) -> Option<String> {
+        match self.who {
+            By::Submodule(name) | By::Tool(name) => Some(name.to_owned()),
+            By::Decision => Some("decision".to_owned()),
+            By::Pipeline(_) | By::Core => None,
+        }
+    }
+}
+
+impl<'a> Family<'a> for ClientFailed<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::ClientFailure)
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::Debug
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Aside
+    }
+
+    fn byline(&self, raw: Raw<'a>) -> Byline<'a> {
+        named_by_tags(raw)
+    }
+}
+
+fn named_by_tags(raw: Raw<'_>) -> Byline<'_> {
+    let tags = raw.tags.get(1..).unwrap_or_default().join(" ");
+    vec![Piece::Word("failure "), Piece::Name(tags.into())]
 }
 
 impl Draft {
@@ -202,8 +268,8 @@ pub(super) fn examples(thread: &ThreadId, voice: &Who, failure: &Failure) -> Vec
     };
     vec![
         Draft::failure(thread, Some(7), &Who::Decision, failure),
-        Draft::failure(thread, Some(7), voice, failure).when(super::draft::When::FollowUp),
-        Draft::failure(thread, Some(7), voice, failure).when(super::draft::When::Late),
+        Draft::failure(thread, Some(7), voice, failure).when(crate::event::draft::When::FollowUp),
+        Draft::failure(thread, Some(7), voice, failure).when(crate::event::draft::When::Late),
         Draft::failure(thread, None, &Who::Core, failure).unreadable(),
         node.encode(thread),
         Draft::client_failure(thread, "a frame was refused", json!({ "reason": "invalid" })),

@@ -5,13 +5,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::condition::Condition;
-use super::draft::{Draft, tags};
-use super::envelope::{Modality, Source, tag};
-use super::gather::Gather;
-use super::process::{WAIT, Waiting, Watch, described};
-use super::raw::Raw;
-use super::spec::{ROOT, Spec, TURN_MAYBE};
+use super::family::{Family, Role};
+use crate::event::condition::Condition;
+use crate::event::draft::{Draft, tags};
+use crate::event::envelope::{Modality, Source, Visibility, tag};
+use crate::event::gather::Gather;
+use crate::event::process::{WAIT, Waiting, Watch, described};
+use crate::event::raw::Raw;
+use crate::event::spec::{ROOT, Spec, TURN_MAYBE};
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -354,6 +355,39 @@ impl<'a> Set<'a> {
     }
 }
 
+impl<'a> Family<'a> for Set<'a> {
+    fn kind(&self) -> Option<super::Kind> {
+        match self.change {
+            Change::Unreadable { .. } => None,
+            _ => Some(super::Kind::Set(self.change.kind())),
+        }
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::State
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Decision
+    }
+
+    fn has_root(&self) -> bool {
+        match &self.change {
+            Change::Timer(_) => true,
+            Change::Thread(thread) => thread.settings.is_some(),
+            _ => false,
+        }
+    }
+
+    fn label(&self) -> Option<String> {
+        Some(self.change.kind().as_str().to_owned())
+    }
+}
+
 impl Draft {
     /// A change of something derived from the log. `change` null: it is gone.
     pub fn changed(thread: &ThreadId, kind: &str, key: &str, change: Value) -> Self {
@@ -369,7 +403,7 @@ impl Draft {
     }
 
     /// A change of a thread.
-    fn set_thread(thread: &ThreadId, change: Thread<'_>) -> Self {
+    pub fn set_thread(thread: &ThreadId, change: Thread<'_>) -> Self {
         Self::set(thread, thread.as_str(), Change::Thread(change))
     }
 
@@ -388,6 +422,12 @@ impl Draft {
     pub fn contact(thread: &ThreadId, name: &Name, target: &ThreadId, description: &str) -> Self {
         let contact = Contact { thread: target.clone(), description: described(description) };
         Self::set(thread, name.as_str(), Change::Contact(Some(contact)))
+    }
+
+    /// A subthread that has nothing to do is put aside, and its parent is told, whose turn does it.
+    pub fn archived(thread: &ThreadId, parent: &ThreadId, turn: u64) -> [Self; 2] {
+        let changed = Self::set_thread(thread, Thread { archived: Some(true), ..Thread::default() });
+        [changed, Self::told_archived(parent, turn, thread)]
     }
 
     /// A subthread that was put aside is at work again: it is aside no more, and its parent is told.

@@ -2,13 +2,17 @@
 
 use std::borrow::Cow;
 
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::draft::{Draft, tags};
-use super::envelope::{Modality, Payload, Source, Visibility, tag};
+use super::Kind;
 use super::failed::Problem;
-use super::raw::Raw;
-use super::spec::{ROOT, Spec, TEXT, TURN};
+use super::family::{Byline, Family, Piece, Role};
+use crate::event::draft::{Draft, tags};
+use crate::event::envelope::{Modality, Payload, Source, Visibility, tag};
+use crate::event::intent::Intent;
+use crate::event::raw::Raw;
+use crate::event::spec::{ROOT, Spec, TEXT, TURN};
 use crate::words::failure::{By, Failure, Who};
 use crate::words::id::{Seq, ThreadId};
 
@@ -287,10 +291,6 @@ impl<'a> Action<'a> {
         let tags = tags([&by.to_string(), tag::ACTION, &format!("tool:{tool}")]);
         Draft::new(thread, Source::Internal, Modality::Text, tags, payload).payload_some("written", written)
     }
-
-    pub(super) fn visibility(&self) -> Visibility {
-        of_voice(matches!(self.by, By::Submodule(_)))
-    }
 }
 
 impl<'a> Outcome<'a> {
@@ -334,14 +334,6 @@ impl<'a> Outcome<'a> {
         };
         draft.payload_some("intent", intent.cloned()).payload_some("sent", (sent > 0).then_some(sent))
     }
-
-    pub(super) fn visibility(&self) -> Visibility {
-        of_voice(self.voice.is_some())
-    }
-}
-
-fn of_voice(is: bool) -> Visibility {
-    if is { Visibility::Voice } else { Visibility::Heard }
 }
 
 impl<'a> Reply<'a> {
@@ -356,6 +348,168 @@ impl<'a> Reply<'a> {
         let tags = tags([tag::RESPONSE, tag::RESULT, "tool:reply"]);
         Draft::new(thread, Source::Tool, Modality::Text, tags, payload).tagged(is_partial.then_some(tag::PARTIAL))
     }
+}
+
+impl<'a> Family<'a> for Record<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Call)
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::Debug
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Turn
+    }
+
+    fn has_root(&self) -> bool {
+        true
+    }
+
+    fn label(&self) -> Option<String> {
+        Some(self.module.to_owned())
+    }
+}
+
+impl<'a> Family<'a> for Action<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Action)
+    }
+
+    fn visibility(&self) -> Visibility {
+        seen_of(self.voice())
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        role_of(self.voice())
+    }
+
+    fn voice(&self) -> Option<&'a str> {
+        self.by.submodule()
+    }
+
+    fn call_id(&self) -> Option<&'a str> {
+        Some(self.call_id)
+    }
+
+    fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
+        let call =
+            [Piece::Word("call "), Piece::Name(self.tool.into()), Piece::Word(" "), Piece::Name(self.call_id.into())];
+        call.into_iter().chain(made_by(self.voice())).collect()
+    }
+
+    // What a reply says stands in the reply's own entry.
+    fn content(&self) -> Option<String> {
+        Some(if self.tool == "reply" { String::new() } else { self.arguments.to_string() })
+    }
+
+    fn label(&self) -> Option<String> {
+        Some(format!("{} → {}", self.voice().unwrap_or("decision"), self.tool))
+    }
+}
+
+impl<'a> Family<'a> for Outcome<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(match self.came {
+            Came::Output(_) => Kind::Result,
+            Came::Failed(_) => Kind::ResultFailed,
+        })
+    }
+
+    fn visibility(&self) -> Visibility {
+        seen_of(self.voice)
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        role_of(self.voice)
+    }
+
+    fn voice(&self) -> Option<&'a str> {
+        self.voice
+    }
+
+    fn call_id(&self) -> Option<&'a str> {
+        Some(self.call_id)
+    }
+
+    fn is_failure(&self) -> bool {
+        matches!(self.came, Came::Failed(_))
+    }
+
+    fn intent(&self) -> Option<Intent> {
+        Intent::deserialize(self.intent?).ok()
+    }
+
+    fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
+        let call =
+            [Piece::Word("result "), Piece::Name(self.tool.into()), Piece::Word(" "), Piece::Name(self.call_id.into())];
+        let failed = self.is_failure().then_some(Piece::Word(" failed"));
+        call.into_iter().chain(failed).chain(made_by(self.voice)).collect()
+    }
+
+    fn label(&self) -> Option<String> {
+        Some(match self.voice {
+            Some(voice) => format!("{voice} → {}", self.tool),
+            None => self.tool.to_owned(),
+        })
+    }
+}
+
+impl<'a> Family<'a> for Reply<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Reply)
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::Heard
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Decision
+    }
+
+    fn call_id(&self) -> Option<&'a str> {
+        Some(self.call_id)
+    }
+
+    fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
+        vec![Piece::Word(if self.is_partial { "reply (cut off)" } else { "reply" })]
+    }
+
+    fn label(&self) -> Option<String> {
+        Some("reply".to_owned())
+    }
+}
+
+/// Who sees what a submodule, or the decision, does.
+fn seen_of(submodule: Option<&str>) -> Visibility {
+    if submodule.is_some() { Visibility::Voice } else { Visibility::Heard }
+}
+
+fn role_of(submodule: Option<&str>) -> Role {
+    if submodule.is_some() { Role::Submodule } else { Role::Decision }
+}
+
+fn made_by(submodule: Option<&str>) -> impl Iterator<Item = Piece<'_>> {
+    let pieces = submodule.map(|name| [Piece::Word(" (voice "), Piece::Name(name.into()), Piece::Word(")")]);
+    pieces.into_iter().flatten()
 }
 
 /// Which tool call a result belongs to.

@@ -1,0 +1,125 @@
+//! What readers ask of every fact, whatever its family. Each family answers in its own file, so that projections, views, the turn's fold and the
+//! terminal have a new family's answers before they know its name. What has no default has to be decided for every family.
+
+use std::borrow::Cow;
+
+use super::Kind;
+use crate::event::envelope::Visibility;
+use crate::event::intent::Intent;
+use crate::event::raw::Raw;
+use crate::words::id::ThreadId;
+
+/// What a fact is to the turn whose number it carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing: it came from outside, or is said beside the turn.
+    Aside,
+    /// It moves the turn, which looks into it: its beginning and end, a model call, a failure.
+    Turn,
+    /// The decision said or did it, or it came of what the decision did: the submodules hear of it after the turn.
+    Decision,
+    /// A submodule did it on the way to its answer.
+    Submodule,
+}
+
+/// Who speaks in an entry of a view, piece by piece.
+pub type Byline<'a> = Vec<Piece<'a>>;
+
+/// A piece of a byline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// Ours.
+    Word(&'static str),
+    /// Somebody's: the view quotes it where it could be read as anything but a name.
+    Name(Cow<'a, str>),
+    /// Somebody's: the view quotes it.
+    Quoted(&'a str),
+}
+
+/// A family of facts.
+pub(super) trait Family<'a> {
+    /// Its kind in the documents; none: in a form that they do not have.
+    fn kind(&self) -> Option<Kind>;
+
+    /// Who may see it. The store goes by tags (`Event::visibility`), which say the same.
+    fn visibility(&self) -> Visibility;
+
+    /// Whether it starts a turn of its thread. The store goes by tags (`Event::wakes`), which say the same.
+    fn wakes(&self) -> bool;
+
+    /// What it is to the turn whose number it carries.
+    fn role(&self) -> Role;
+
+    /// Who speaks in its entry of a view: by default its first tag.
+    fn byline(&self, raw: Raw<'a>) -> Byline<'a> {
+        let first = raw.tags.first().map_or(raw.source.as_str(), String::as_str);
+        vec![Piece::Name(first.into())]
+    }
+
+    /// What its entry of a view says, where that is not its text.
+    fn content(&self) -> Option<String> {
+        None
+    }
+
+    /// Who speaks or acts, in a few words for the terminal; by default the event's source.
+    fn label(&self) -> Option<String> {
+        None
+    }
+
+    /// The submodule that said it, did it or failed.
+    fn voice(&self) -> Option<&'a str> {
+        None
+    }
+
+    /// The tool call that it belongs to.
+    fn call_id(&self) -> Option<&'a str> {
+        None
+    }
+
+    /// What its turn intends since.
+    fn intent(&self) -> Option<Intent> {
+        None
+    }
+
+    /// Whether it says in its thread that something went wrong, of a tool call, too.
+    fn is_failure(&self) -> bool {
+        false
+    }
+
+    /// Whether other events go back to it: it is what somebody outside said, or the answer of somebody outside.
+    fn is_root(&self) -> bool {
+        false
+    }
+
+    /// Whether others go by which event from outside it goes back to: what a call used, what a thread was made for, what wakes another
+    /// thread, or this one later.
+    fn has_root(&self) -> bool {
+        false
+    }
+
+    /// Whether it came from outside the mind: a client's input, a trigger, the clock.
+    fn is_from_outside(&self) -> bool {
+        self.is_root()
+    }
+
+    /// Whether another thread than `own`, which has it, spoke to it, or is told to have ended or to be stuck.
+    fn is_from_others(&self, _own: &ThreadId) -> bool {
+        false
+    }
+
+    /// Whether the thread `own`, which has it, woke itself, or only what it tried did: a thought, a message to itself, the end of a wait that
+    /// is of no use.
+    fn is_from_itself(&self, _own: &ThreadId) -> bool {
+        false
+    }
+
+    /// The thread that it is from, or is about, and that is not outside.
+    fn by(&self) -> Option<&'a str> {
+        None
+    }
+
+    /// Whether it ends whatever wait its thread is in.
+    fn overrules(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,74 @@
+//! What this build does not know: a newer one wrote it. Its answers are what tags say, as far as they say it.
+
+use super::Kind;
+use super::family::{Byline, Family, Piece, Role};
+use super::input::byline;
+use crate::event::draft::InputKind;
+use crate::event::envelope::{Source, Visibility, tag, visibility, wakes};
+use crate::event::raw::Raw;
+use crate::words::id::ThreadId;
+
+impl<'a> Family<'a> for Raw<'a> {
+    fn kind(&self) -> Option<Kind> {
+        None
+    }
+
+    fn visibility(&self) -> Visibility {
+        visibility(self.modality, self.tags)
+    }
+
+    fn wakes(&self) -> bool {
+        wakes(self.modality, self.tags)
+    }
+
+    fn role(&self) -> Role {
+        if self.voice().is_some() { Role::Aside } else { Role::Decision }
+    }
+
+    // Shown as far as its envelope says who it is from.
+    fn byline(&self, raw: Raw<'a>) -> Byline<'a> {
+        match self.source {
+            Source::User => byline(InputKind::Message, self.text("user")),
+            Source::Tool | Source::System | Source::Internal => {
+                let first = raw.tags.first().map_or(raw.source.as_str(), String::as_str);
+                vec![Piece::Name(first.into())]
+            }
+        }
+    }
+
+    fn voice(&self) -> Option<&'a str> {
+        self.value("submodule:").filter(|_| !self.has(tag::DECISION))
+    }
+
+    fn call_id(&self) -> Option<&'a str> {
+        self.text("call_id")
+    }
+
+    fn is_failure(&self) -> bool {
+        self.has(tag::FAILURE) && !self.has(tag::DEBUG)
+    }
+
+    fn is_root(&self) -> bool {
+        self.has(tag::INPUT) || self.has(tag::ANSWER)
+    }
+
+    fn is_from_outside(&self) -> bool {
+        self.has(tag::TIMER) || self.is_root()
+    }
+
+    fn is_from_others(&self, own: &ThreadId) -> bool {
+        self.has(tag::MESSAGE) && self.text("from") != Some(own.as_str())
+    }
+
+    fn is_from_itself(&self, _own: &ThreadId) -> bool {
+        self.has(tag::THOUGHT) || (self.has(tag::OVERRULES) && !self.has(tag::TIMER))
+    }
+
+    fn by(&self) -> Option<&'a str> {
+        self.text("from").filter(|_| !self.is_root())
+    }
+
+    fn overrules(&self) -> bool {
+        self.has(tag::OVERRULES)
+    }
+}
