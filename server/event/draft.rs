@@ -213,10 +213,4 @@ impl Draft {
     pub fn with(self, key: &str, value: impl Into<Value>) -> Self {
         self.payload(key, value)
     }
-
-    /// The same, of this turn.
-    #[must_use]
-    pub fn of_turn(self, turn: u64) -> Self {
-        self.payload("turn", turn)
-    }
 }

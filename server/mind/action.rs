@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::event::draft::{DEPTH_MAX, Draft, is_within_depth};
-use crate::event::fact::calls::Call;
+use crate::event::fact::Fact;
+use crate::event::fact::calls::{Action, Call};
 use crate::model::provider::ToolCall;
 use crate::thread::settings::Commit;
 use crate::tools::tool::{CallSite, Effect, Output, Spec, is_name};
@@ -53,12 +54,12 @@ impl Asked {
     /// The event that says it is about to run; none for tools that are one event themselves.
     pub fn action(&self, tools: &Toolbox, site: &CallSite) -> Option<Draft> {
         let leaves = self.spec(tools).is_none_or(|spec| spec.leaves_action);
-        let arguments = self.shown_arguments();
-        let action = || Draft::action(&site.thread, site.turn, &site.by, &self.tool, &self.call_id, &arguments);
-        leaves.then(|| match &self.written {
-            Some(written) => action().with("written", written.as_str()),
-            None => action(),
-        })
+        let action = || {
+            let (arguments, written) = (&self.shown_arguments(), self.written.as_deref());
+            let (by, tool, call_id) = (site.by.by(), self.tool.as_str(), self.call_id.as_str());
+            Fact::Action(Action { by, turn: site.turn, tool, call_id, arguments, written }).encode(&site.thread)
+        };
+        leaves.then(action)
     }
 
     /// What it does to the world; calls that cannot run do nothing.

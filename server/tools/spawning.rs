@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::contacts::{Contacts, PARENT, SELF, unreadable};
 use super::supplies::Supplies;
 use super::tool::{CallSite, Output};
 use crate::event::draft::Draft;
 use crate::event::gather::Gather;
-use crate::event::process::{ErrorCode, Feedback};
+use crate::event::process::ErrorCode;
 use crate::log::store::{Store, ThreadRow};
 use crate::thread::new_thread::{Ahead, Denied, Limits, Maker, NewThread, ids};
 use crate::thread::settings::{Gathered, Kind, Settings};
@@ -111,7 +111,7 @@ impl Spawning {
         if let Err(Denied::Subthreads(_)) = checked {
             aside = self.idle(site).await?;
             if let Some(idle) = &aside {
-                drafts.extend(archive(site, idle));
+                drafts.extend(Draft::archived(&idle.thread, &site.thread, site.turn));
                 self.put_aside.push(idle.thread.clone());
                 checked = self.check(&new);
             }
@@ -241,12 +241,6 @@ impl Spawning {
         };
         Ok(below.into_iter().filter(idle).min_by_key(|row| row.updated))
     }
-}
-
-fn archive(site: &CallSite, idle: &ThreadRow) -> [Draft; 2] {
-    let attributes = [("id", Value::from(idle.thread.as_str()))];
-    let told = Draft::feedback(&site.thread, Some(site.turn), Feedback::Archived, &attributes, "");
-    [Draft::changed(&idle.thread, "thread", idle.thread.as_str(), json!({ "archived": true })), told]
 }
 
 fn refusal(site: &CallSite, given: &str, code: ErrorCode, text: &str) -> Output {

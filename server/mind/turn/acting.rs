@@ -9,8 +9,9 @@ use super::driver::Driver;
 use super::step::Step;
 use super::{Next, Pending};
 use crate::event::draft::Draft;
-use crate::event::envelope::{TurnOutcome, tag};
-use crate::event::fact::Kind;
+use crate::event::envelope::TurnOutcome;
+use crate::event::fact::set::{Change, Set};
+use crate::event::fact::{Fact, Kind};
 use crate::event::intent::Intent;
 use crate::log::feed::DeltaOutcome;
 use crate::log::store;
@@ -263,7 +264,8 @@ impl Driver {
         intents.iter().for_each(|intent| step.take(intent));
         let state = serde_json::to_value(&step).unwrap_or_default();
         let number = self.turn.number();
-        Some(Draft::changed(&self.place.thread, "step", &number.to_string(), state).of_turn(number))
+        let set = Set { key: &number.to_string(), change: Change::Step(&state), turn: Some(number), root: None };
+        Some(Fact::Set(set).encode(&self.place.thread))
     }
 
     /// The limit that a call meets, if it meets one. `drafts` are about to be appended before it.
@@ -332,7 +334,7 @@ fn recorded(calls: &[Asked], tools: &Toolbox) -> Vec<Value> {
 /// What a call left: a reply that was streamed to readers has the id that it was promised under.
 fn promised(done: Vec<Draft>, id: Option<Uuid>) -> Vec<Draft> {
     let named = |draft: Draft| match id {
-        Some(id) if draft.has(tag::RESPONSE) => draft.with_id(id),
+        Some(id) if matches!(draft.fact(), Fact::Reply(_)) => draft.with_id(id),
         _ => draft,
     };
     done.into_iter().map(named).collect()

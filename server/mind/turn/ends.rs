@@ -4,12 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use super::dependents::counted;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::Fact;
+use crate::event::fact::set::{Change, Thread};
 use crate::event::fact::told::{News, Told};
 use crate::event::process::Ending;
 use crate::event::rest::{ENDING, Rest};
@@ -304,15 +303,15 @@ impl Word<'_> {
     /// The end of the thread, told as far as there is room; its parent always is. And behind whom it goes on, if not all were told.
     async fn first(&self, around: &mut Around, room: usize) -> Result<(Vec<Draft>, Option<String>), store::Error> {
         let (thread, end) = (&self.row.thread, self.end);
-        let mut change = json!({ "status": end.status, "reason": end.reason });
-        if !self.row.standing.watches.is_empty() {
-            change["watches_removed"] = self.row.standing.watches.len().into();
-        }
+        let watches = self.row.standing.watches.len() as u64;
+        let watches_removed = (watches > 0).then_some(watches);
+        let (status, reason) = (Some(end.status), Some(end.reason));
+        let change = Thread { status, reason, watches_removed, ..Thread::default() };
         // Of two who end it one does, and tells of it.
-        let mut drafts = vec![Draft::changed(thread, "thread", thread.as_str(), change).only_if(Condition::NotEnded)];
+        let mut drafts = vec![Draft::set_thread(thread, change).only_if(Condition::NotEnded)];
         // Whoever has ended is not to be woken any more.
         let timers = around.timers.remove(thread).unwrap_or_default();
-        drafts.extend(timers.iter().map(|name| Draft::changed(thread, "timer", name, Value::Null)));
+        drafts.extend(timers.iter().map(|name| Draft::set(thread, name, Change::Timer(None))));
         let mut told = BTreeSet::new();
         if let Some(parent) = self.row.parent() {
             drafts.extend(self.to(&parent).await?);
@@ -381,12 +380,12 @@ impl Word<'_> {
         let word = Draft { event_id: None, ..word };
         let last = if end.last.is_empty() { end.reason } else { end.last };
         let word = counted(word, row, holder, end.status == Status::Done.as_str(), last);
-        let mut drafts = vec![if row.standing.archived { word.with("archived", true) } else { word }];
+        let mut drafts = vec![if row.standing.archived { word.after_archiving() } else { word }];
         if Some(&holder.thread) == row.parent().as_ref() {
             // It was made a contact with its beginning; one that makes many has not all of them for ever.
             let contacts = store.contacts(space, &holder.thread).await?;
             let contacts = contacts.into_iter().filter(|contact| contact.target == row.thread);
-            drafts.extend(contacts.map(|it| Draft::changed(&holder.thread, "contact", it.name.as_str(), Value::Null)));
+            drafts.extend(contacts.map(|it| Draft::set(&holder.thread, it.name.as_str(), Change::Contact(None))));
         }
         Ok(drafts)
     }
@@ -403,7 +402,7 @@ impl Word<'_> {
                 None => above.parent(),
             };
         }
-        let change = json!({ "parent": heir });
+        let change = Thread { parent: Some(heir.as_ref().map(ThreadId::as_str)), ..Thread::default() };
         let (mut drafts, mut after) = (Vec::new(), None);
         loop {
             let page = store.below(space, &row.thread, after.as_ref(), ROWS).await?;
@@ -414,7 +413,7 @@ impl Word<'_> {
                 if !told.contains(&child.thread) {
                     drafts.extend(self.to_living(child).await?);
                 }
-                drafts.push(Draft::changed(&child.thread, "thread", child.thread.as_str(), change.clone()));
+                drafts.push(Draft::set_thread(&child.thread, change.clone()));
             }
             after = page.last().filter(|_| page.len() >= ROWS as usize).map(|last| last.thread.clone());
             if after.is_none() {

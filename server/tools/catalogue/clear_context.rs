@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::event::draft::Draft;
-use crate::event::process::Feedback;
+use crate::event::fact::told::News;
 use crate::log::store::Store;
 use crate::tools::contacts::unreadable;
 use crate::tools::supplies::Supplies;
@@ -44,8 +43,7 @@ impl Typed for ClearContext {
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         let row = self.store.thread(&site.space, &site.thread).await.map_err(unreadable)?;
         let kept = input.keep.min(row.map_or(0, |row| row.visible));
-        let attributes = [("kept_messages", Value::from(kept))];
-        let draft = Draft::feedback(&site.thread, Some(site.turn), Feedback::Cleared, &attributes, "");
+        let draft = Draft::news(&site.thread, site.turn, News::Cleared { kept: Some(kept) });
         Ok(Output::events(vec![draft.of_call(&site.call_id)]))
     }
 }

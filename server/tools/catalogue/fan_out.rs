@@ -3,10 +3,11 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::wait::millis;
 use crate::event::draft::Draft;
+use crate::event::fact::set::{Change, Timer};
 use crate::event::gather::Gather;
 use crate::event::process::GATHER;
 use crate::thread::settings::Gathered;
@@ -71,7 +72,7 @@ impl Typed for FanOut {
         let total = input.items.len() as u64;
         if input.gather {
             let gather = Gather { total, ..Gather::default() };
-            drafts.extend(gathered(site, &id, &gather, input.timeout_s, self.wait_s)?);
+            drafts.extend(gathered(site, &id, gather, input.timeout_s, self.wait_s)?);
         }
         let value = json!({ "dispatched": total, "id": input.gather.then_some(id) });
         Ok(Output { drafts, value: Some(value), ..Output::default() })
@@ -112,7 +113,7 @@ impl Typed for Sequence {
         let id = gathering(site);
         let total = input.steps.len() as u64;
         let gather = Gather { total, steps: input.steps, prompt: input.prompt, ..Gather::default() };
-        let mut drafts = Vec::from(gathered(site, &id, &gather, input.timeout_s, self.wait_s)?);
+        let mut drafts = Vec::from(gathered(site, &id, gather.clone(), input.timeout_s, self.wait_s)?);
         match self.spawner.begin(site).await?.next_step(site, &id, &gather).await? {
             Ok(first) => drafts.extend(first),
             Err(refusal) => return Ok(refusal),
@@ -140,14 +141,13 @@ fn check(items: &[String], what: &str) -> Result<(), Failure> {
 fn gathered(
     site: &CallSite,
     id: &str,
-    gather: &Gather,
+    gather: Gather,
     timeout_s: Option<f64>,
     wait_s: u64,
 ) -> Result<[Draft; 2], Failure> {
     let ms = timeout_s.map(millis).transpose()?.unwrap_or(wait_s.saturating_mul(1000));
     let due = Timestamp::from_micros(site.now.micros().saturating_add_unsigned(ms.saturating_mul(1000)));
     let note = format!("not all of {id} came back in time");
-    let timer = Draft::changed(&site.thread, "timer", &format!("{GATHER}{id}"), json!({ "due": due, "note": note }));
-    let value = serde_json::to_value(gather).unwrap_or(Value::Null);
-    Ok([Draft::changed(&site.thread, "gather", id, value), timer])
+    let timer = Draft::set(&site.thread, &format!("{GATHER}{id}"), Change::Timer(Some(Timer { due, note })));
+    Ok([Draft::set(&site.thread, id, Change::Gather(Some(gather))), timer])
 }

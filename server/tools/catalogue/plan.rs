@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::event::draft::Draft;
-use crate::event::process::Feedback;
+use crate::event::fact::set::Change;
+use crate::event::fact::told::News;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
 
@@ -45,10 +46,10 @@ impl Typed for Plan {
         let done = input.steps.iter().filter(|step| step.done).count();
         let complete = done == input.steps.len() && done > 0;
         let plan = json!({ "condition": input.condition, "steps": input.steps, "complete": complete });
-        let mut drafts = vec![Draft::changed(&site.thread, "plan", "plan", plan)];
+        let mut drafts = vec![Draft::set(&site.thread, "plan", Change::Plan(&plan))];
         if complete {
-            let attributes = [("condition", Value::from(input.condition))];
-            drafts.push(Draft::feedback(&site.thread, Some(site.turn), Feedback::PlanComplete, &attributes, ""));
+            let news = News::PlanComplete { condition: &input.condition };
+            drafts.push(Draft::news(&site.thread, site.turn, news));
         }
         let value = json!({ "steps": input.steps.len(), "done": done, "complete": complete });
         Ok(Output { drafts, value: Some(value), ..Output::default() })

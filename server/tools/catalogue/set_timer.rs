@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::wait::millis;
 use crate::event::draft::Draft;
-use crate::event::process::Feedback;
+use crate::event::fact::set::{Change, Timer};
+use crate::event::fact::told::News;
 use crate::log::store::Store;
 use crate::tools::contacts::unreadable;
 use crate::tools::supplies::Supplies;
@@ -56,9 +56,9 @@ impl Typed for SetTimer {
         }
         let due = Timestamp::from_micros(site.now.micros().saturating_add_unsigned(ms * 1000));
         let id = format!("t{}-{}", site.turn, site.call_id);
-        let change = json!({ "due": due, "note": input.note });
-        let attributes = [("id", Value::from(id.as_str())), ("due", due.to_string().into())];
-        let told = Draft::feedback(&site.thread, Some(site.turn), Feedback::TimerSet, &attributes, &input.note);
-        Ok(Output::events(vec![Draft::changed(&site.thread, "timer", &id, change), told.of_call(&site.call_id)]))
+        let news = News::TimerSet { timer: &id, due: &due.to_string(), note: &input.note };
+        let told = Draft::news(&site.thread, site.turn, news);
+        let change = Draft::set(&site.thread, &id, Change::Timer(Some(Timer { due, note: input.note })));
+        Ok(Output::events(vec![change, told.of_call(&site.call_id)]))
     }
 }

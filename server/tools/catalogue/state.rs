@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::event::draft::Draft;
+use crate::event::fact::set::{Change, Note};
 use crate::log::store::{self, Entry, Store};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
@@ -82,8 +83,8 @@ impl Typed for Put {
         if related_keys.len() > RELATED_MAX || related_keys.iter().any(|key| valid_key(key).is_err()) {
             return Err(invalid(format!("at most {RELATED_MAX} related keys, each 1 to {KEY_MAX} bytes")));
         }
-        let change = json!({ "content": content, "related_keys": related_keys, "owner": site.by.to_string() });
-        let draft = Draft::changed(&site.thread, "entry", &key, change);
+        let note = Note { content, related_keys, owner: site.by.to_string() };
+        let draft = Draft::set(&site.thread, &key, Change::Entry(Some(note)));
         Ok(Output { drafts: vec![draft], value: Some(json!({ "stored": key })), ..Output::default() })
     }
 }
@@ -152,7 +153,7 @@ impl Typed for Delete {
         if known.is_none() {
             return Ok(Output::value(json!({ "found": false })));
         }
-        let draft = Draft::changed(&site.thread, "entry", &input.key, Value::Null);
+        let draft = Draft::set(&site.thread, &input.key, Change::Entry(None));
         let value = json!({ "found": true, "deleted": input.key });
         Ok(Output { drafts: vec![draft], value: Some(value), ..Output::default() })
     }

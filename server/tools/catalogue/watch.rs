@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use crate::event::draft::Draft;
-use crate::event::process::{ErrorCode, Feedback, Watch};
+use crate::event::fact::set::Change;
+use crate::event::fact::told::News;
+use crate::event::process::{ErrorCode, Watch};
 use crate::log::store::Store;
 use crate::tools::contacts::{Contacts, nobody, unreadable};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::budget::Budget;
 use crate::words::failure::{Failure, FailureKind};
+use crate::words::id::ThreadId;
 
 /// `watch`. See the module.
 pub struct SetWatch {
@@ -69,14 +71,11 @@ impl Typed for SetWatch {
             },
         };
         let id = format!("w{}-{}", site.turn, site.call_id);
-        let attributes = [
-            ("id", Value::from(id.as_str())),
-            ("kind", kind.as_str().into()),
-            ("from", from.as_ref().map_or(Value::Null, |from| from.as_str().into())),
-        ];
-        let told = Draft::feedback(&site.thread, Some(site.turn), Feedback::WatchSet, &attributes, &input.note);
+        let whom = from.as_ref().map(ThreadId::as_str);
+        let news = News::WatchSet { watch: &id, kind: &kind, from: whom, note: &input.note };
+        let told = Draft::news(&site.thread, site.turn, news);
         let watch = Watch { kind, from, note: input.note, raised: false };
-        let change = Draft::changed(&site.thread, "watch", &id, serde_json::to_value(watch).unwrap_or_default());
+        let change = Draft::set(&site.thread, &id, Change::Watch(Some(watch)));
         Ok(Output::events(vec![change, told.of_call(&site.call_id)]))
     }
 }
@@ -116,9 +115,9 @@ impl Typed for CloseWatch {
             let error = Draft::thread_error(&site.thread, Some(site.turn), &given, ErrorCode::UnknownWatch, &text);
             return Ok(Output::failed(vec![error], Failure::new(FailureKind::Tool, text)));
         };
-        let attributes = [("id", Value::from(input.id.as_str())), ("raised", json!(watch.raised))];
-        let told = Draft::feedback(&site.thread, Some(site.turn), Feedback::WatchClosed, &attributes, "");
-        let change = Draft::changed(&site.thread, "watch", &input.id, Value::Null);
+        let news = News::WatchClosed { watch: &input.id, was_raised: watch.raised };
+        let told = Draft::news(&site.thread, site.turn, news);
+        let change = Draft::set(&site.thread, &input.id, Change::Watch(None));
         Ok(Output::events(vec![change, told.of_call(&site.call_id)]))
     }
 }
