@@ -14,6 +14,7 @@ use crate::thread::settings::Settings;
 use crate::words::budget::Budget;
 use crate::words::failure::By;
 use crate::words::id::{Name, Seq};
+use options::TurnOptions;
 use round::{Limits, Round};
 use step::Step;
 
@@ -22,7 +23,7 @@ mod closing;
 mod dependents;
 pub mod driver;
 mod ends;
-mod options;
+pub mod options;
 mod phase;
 mod round;
 pub mod step;
@@ -31,7 +32,6 @@ mod voices;
 
 pub use dependents::{out_of_reach, stuck};
 pub use ends::{Below, PARENT_ENDED, dismissed, ending, rest_of_end, taken};
-pub use options::Options;
 pub use phase::{Next, Phase};
 pub use round::Pending;
 
@@ -101,7 +101,7 @@ impl Halt {
 
 impl Turn {
     /// A turn that is about to begin.
-    pub fn new(number: u64, batch: Vec<Seq>, voices: Vec<Name>, options: &Options, budget: &Budget) -> Self {
+    pub fn new(number: u64, batch: Vec<Seq>, voices: Vec<Name>, options: &TurnOptions, budget: &Budget) -> Self {
         Self {
             number,
             batch,
@@ -136,7 +136,7 @@ impl Turn {
     }
 
     /// The turn that an event began, if it began one.
-    pub fn begun_by(event: &Event, options: &Options, budget: &Budget) -> Option<Self> {
+    pub fn begun_by(event: &Event, options: &TurnOptions, budget: &Budget) -> Option<Self> {
         let Fact::TurnStarted(started) = event.fact() else { return None };
         let voices = started.voices.iter().filter_map(|name| Name::parse(name).ok()).collect();
         Some(Self::new(started.turn, started.batch, voices, options, budget))

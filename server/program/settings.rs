@@ -13,7 +13,8 @@ use crate::edge::auth::Key;
 use crate::edge::context;
 use crate::edge::limits::{self, ms};
 use crate::log::store;
-use crate::mind::{decision, turn};
+use crate::mind::decision;
+use crate::mind::turn::options::TurnOptions;
 use crate::model::endpoint;
 use crate::model::prompt::Prompts;
 use crate::pipelines::registry::{self, Pipelines};
@@ -59,7 +60,7 @@ pub struct Settings {
     /// Which models answer. Without any, the built-in offline model does.
     pub models: Models,
     /// How turns go.
-    pub turn: turn::Options,
+    pub turn: TurnOptions,
     /// How much of the log a prompt holds.
     pub history: history::Options,
     /// Which tools there are, and how long they may take.
@@ -86,7 +87,7 @@ impl Default for Settings {
             prompts: None,
             keys: Vec::new(),
             models: Models::default(),
-            turn: turn::Options::default(),
+            turn: TurnOptions::default(),
             history: history::Options::default(),
             tools: Tools::default(),
             budget: Budget::default(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::schedule::Order as Scheduling;
 use crate::event::condition::Condition;
-use crate::mind::turn;
+use crate::mind::turn::options::TurnOptions;
 use crate::pipelines::registry::{self, Pipelines};
 use crate::tasks::share::SPACE_SHARE;
 use crate::tasks::supervisor::Supervisor;
@@ -15,7 +15,7 @@ use crate::words::budget::Budget;
 #[derive(Debug, Clone)]
 pub struct Options {
     /// How turns go.
-    pub turn: turn::Options,
+    pub turn: TurnOptions,
     /// What they may use up.
     pub budget: Budget,
     /// Most turns that run at a time.
@@ -47,7 +47,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            turn: turn::Options::default(),
+            turn: TurnOptions::default(),
             budget: Budget::default(),
             workers: 1024,
             scheduling: Scheduling::default(),

@@ -11,7 +11,8 @@ use thinkd::event::fact::calls::Call;
 use thinkd::log::memory::Disk;
 use thinkd::log::query::{Order, Query, Show};
 use thinkd::log::store::{self, Append, Status};
-use thinkd::mind::turn::{Next, Options, Phase, Turn};
+use thinkd::mind::turn::options::TurnOptions;
+use thinkd::mind::turn::{Next, Phase, Turn};
 use thinkd::thread::projection::project;
 use thinkd::words::budget::Budget;
 use thinkd::words::failure::{Failure, FailureKind, Who};
@@ -74,7 +75,7 @@ fn step_back(phases: &[Phase]) -> Option<&[Phase]> {
 }
 
 impl Play {
-    fn new(voices: usize, options: &Options, budget: &Budget) -> Self {
+    fn new(voices: usize, options: &TurnOptions, budget: &Budget) -> Self {
         let names: Vec<Name> = (0..voices).map(|n| Name::parse(&format!("v{n}")).unwrap()).collect();
         let thread = ThreadId::default();
         let turn = Turn::new(1, vec![1], names.clone(), options, budget);
@@ -192,7 +193,7 @@ impl Play {
     }
 
     /// The machine after a crash that kept the first `kept` appends.
-    fn resumed(&self, kept: usize, options: &Options, budget: &Budget) -> Turn {
+    fn resumed(&self, kept: usize, options: &TurnOptions, budget: &Budget) -> Turn {
         let mut events = self.appends[..kept].iter().flatten();
         let mut turn = Turn::begun_by(events.next().unwrap(), options, budget).unwrap();
         events.for_each(|event| turn.apply(event));
@@ -200,8 +201,11 @@ impl Play {
     }
 }
 
-fn limits() -> (Options, Budget) {
-    (Options { max_rounds: 4, max_tool_calls: 7, ..Options::default() }, Budget { model_calls: 9, ..Budget::default() })
+fn limits() -> (TurnOptions, Budget) {
+    (
+        TurnOptions { max_rounds: 4, max_tool_calls: 7, ..TurnOptions::default() },
+        Budget { model_calls: 9, ..Budget::default() },
+    )
 }
 
 proptest! {
@@ -276,7 +280,7 @@ proptest! {
 }
 
 /// What the machine would do next, by a log that was stored append by append, by a store that is begun anew after each.
-async fn next_by_store(play: &Play, options: &Options, budget: &Budget) -> Vec<Next> {
+async fn next_by_store(play: &Play, options: &TurnOptions, budget: &Budget) -> Vec<Next> {
     let (disk, space) = (Disk::default(), Space::default());
     let open = || store::memory(&disk, &store::Options::default(), project).unwrap();
     let mut next = Vec::new();

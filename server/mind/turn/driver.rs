@@ -10,9 +10,10 @@ use tokio_util::task::TaskTracker;
 
 use super::closing::Closing;
 use super::ends::{Below, ending};
+use super::options::TurnOptions;
 use super::stop::{Stop, Why};
 use super::voices::{Voices, drafts_of, late_voices, write_beside};
-use super::{Next, Options, Turn};
+use super::{Next, Turn};
 use crate::event::draft::{Draft, When};
 use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::fact::Fact;
@@ -46,7 +47,7 @@ pub struct Mind {
     /// The tools there are, by who has them.
     pub tools: Arc<Tools>,
     /// How turns go.
-    pub options: Options,
+    pub options: TurnOptions,
     /// What may be used up.
     pub budget: Arc<Budget>,
     /// The processors, which spaces share.

@@ -7,7 +7,7 @@ use crate::thread::settings::{Language, Policy};
 /// How turns go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Options {
+pub struct TurnOptions {
     /// How long the decision waits for the voices.
     pub submodule_timeout_ms: u64,
     /// How long the server waits for a late voice; what it says after `submodule_timeout_ms` is appended as late.
@@ -31,7 +31,7 @@ pub struct Options {
     pub language: Option<Language>,
 }
 
-impl Default for Options {
+impl Default for TurnOptions {
     fn default() -> Self {
         Self {
             submodule_timeout_ms: 20_000,

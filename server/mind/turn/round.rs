@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::options::Options;
+use super::options::TurnOptions;
 use crate::event::fact::calls::{Asked, Record};
 use crate::words::budget::Budget;
 
@@ -79,7 +79,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub fn new(options: &Options, budget: &Budget) -> Self {
+    pub fn new(options: &TurnOptions, budget: &Budget) -> Self {
         Self {
             rounds: options.max_rounds.max(1),
             tool_calls: options.max_tool_calls,
