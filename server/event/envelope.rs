@@ -138,41 +138,73 @@ impl Event {
 /// The tags that code asks for. Readers' tags with a value are `submodule:<name>`, `tool:<name>`, `turn:<n>`,
 /// `type:<kind>`, `trigger:<name>`, `set:<kind>`, `call:<module>`.
 pub mod tag {
-    #![expect(missing_docs, reason = "each constant is its own word; the contract's event table says what it marks")]
+    /// Something from outside: said, perceived, or triggered.
     pub const INPUT: &str = "input";
+    /// All but the last event of one input with media; news of one part of a gathering. It wakes nobody.
     pub const PART: &str = "part";
+    /// The beginning or end of a turn.
     pub const TURN: &str = "turn";
+    /// Beside `turn`, `run` or `node`: it begins.
     pub const STARTED: &str = "started";
+    /// Beside `turn` or `run`: it is over.
     pub const ENDED: &str = "ended";
+    /// What a voice said after the deadline of its turn.
     pub const LATE: &str = "late";
+    /// What a voice added after it had heard the decision.
     pub const FOLLOW_UP: &str = "follow-up";
+    /// Said or done by the decision.
     pub const DECISION: &str = "decision";
+    /// A thought of the decision.
     pub const THOUGHT: &str = "thought";
+    /// The decision to do nothing.
     pub const NO_ACTION: &str = "no-action";
+    /// A question of the decision to a voice.
     pub const QUESTION: &str = "question";
+    /// The answer of a voice to such a question.
     pub const ANSWER: &str = "answer";
+    /// A tool call.
     pub const ACTION: &str = "action";
+    /// What came of a tool call.
     pub const RESULT: &str = "result";
+    /// A reply to the user.
     pub const RESPONSE: &str = "response";
+    /// Beside `response`: the part of a reply that was said before it was cut off.
     pub const PARTIAL: &str = "partial";
+    /// An error inside the server.
     pub const FAILURE: &str = "failure";
+    /// Shown only to whoever asks for it: records of model calls and the like.
     pub const DEBUG: &str = "debug";
+    /// A change of derived state: a setting, a note, a timer, a thread.
     pub const STATE: &str = "state";
+    /// Beside `failure`: a frame of a client was refused.
     pub const CLIENT: &str = "client";
+    /// A message from another thread, or from the thread to itself.
     pub const MESSAGE: &str = "message";
+    /// The beginning, resumption, cancel or end of a run of a pipeline.
     pub const RUN: &str = "run";
+    /// The beginning or end of a node of a run.
     pub const NODE: &str = "node";
+    /// Beside `node`: it has a value.
     pub const FINISHED: &str = "finished";
     /// A node came to no value, and its run went on.
     pub const ABANDONED: &str = "abandoned";
+    /// Beside `run` or `node`: it came to no value.
     pub const FAILED: &str = "failed";
+    /// Beside `run`: it goes on after its server ended.
     pub const RESUMED: &str = "resumed";
+    /// A cancel that reaches whichever server runs the turn or the run.
     pub const CANCEL: &str = "cancel";
+    /// News of a thread from the core: ends, timers, watches, subthreads.
     pub const THREAD: &str = "thread";
+    /// News: a thread has ended.
     pub const THREAD_ENDED: &str = "thread-ended";
+    /// News: a process cannot go on.
     pub const THREAD_STUCK: &str = "thread-stuck";
+    /// News: a timer fired.
     pub const TIMER: &str = "timer";
+    /// It wakes a thread that waits for somebody else.
     pub const OVERRULES: &str = "overrules";
+    /// Text of a model that could not be read as actions.
     pub const UNREADABLE: &str = "unreadable";
 }
 
