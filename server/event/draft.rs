@@ -90,7 +90,7 @@ fn replace_nul(value: &mut Value) {
     }
 }
 
-/// How deep a value in a payload may be nested: what is stored must be readable, and readers of JSON have limits.
+/// Most levels of nesting in a payload: what is stored must be readable, and readers of JSON have limits.
 pub const DEPTH_MAX: usize = 64;
 
 /// Whether a value is nested at most so deep.

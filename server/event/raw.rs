@@ -61,7 +61,7 @@ impl<'a> Raw<'a> {
         self.text(key).unwrap_or_default()
     }
 
-    /// A member that is a count.
+    /// A member that is a number of something.
     pub fn count(&self, key: &str) -> Option<u64> {
         self.get(key)?.as_u64()
     }

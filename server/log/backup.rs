@@ -110,6 +110,7 @@ fn make(file: &Path, log: Option<&Path>) -> Result<(), NotCopied> {
 }
 
 /// Copies the log and the blobs behind a URL into a new file; how many events. A server may go on appending meanwhile.
+/// Fails, and leaves no file, where the log cannot be read or the file cannot be written.
 pub async fn backup(url: &str, file: &Path) -> Result<u64, NotCopied> {
     let log = file_of(url)?;
     if let Some(log) = log.as_deref().filter(|log| !log.exists()) {
@@ -188,6 +189,7 @@ pub struct Restored {
 }
 
 /// Fills the empty database behind a URL from a backup; what was read. Clients see a new epoch.
+/// Fails where the backup is not whole, or the database is not empty or in use.
 pub async fn restore(url: &str, file: &Path, project: Project) -> Result<Restored, NotCopied> {
     check(file, file_of(url)?.as_deref())?;
     // First of all: of a backup that is damaged nothing is restored.

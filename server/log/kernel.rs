@@ -22,11 +22,14 @@ use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
 /// The log and what is derived from it.
+///
+/// Every method fails with [`Error::Unavailable`] while the database is away, full or busy, and with [`Error::Broken`] where a person
+/// must look. A method that can fail otherwise says so. Times to live are durations; timestamps are microseconds; `limit` counts items.
 pub trait Store: EventLog + Threads + ProjectionRows + Leasing + BlobStore + Upkeep {}
 
 impl<S: EventLog + Threads + ProjectionRows + Leasing + BlobStore + Upkeep> Store for S {}
 
-/// The log of each space: appended to, read, followed.
+/// The log of each space: appended to, read, followed. Errors: see [`Store`].
 #[async_trait]
 pub trait EventLog: Send + Sync + 'static {
     /// Whether other servers may append to the same logs.
@@ -56,7 +59,7 @@ pub trait EventLog: Send + Sync + 'static {
     async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error>;
 }
 
-/// The rows of threads, and the sums of what is used.
+/// The rows of threads, and the sums of what is used. Errors: see [`Store`].
 #[async_trait]
 pub trait Threads: Send + Sync + 'static {
     /// One thread.
@@ -98,7 +101,7 @@ pub trait Threads: Send + Sync + 'static {
     async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, Error>;
 }
 
-/// The rows of projections. What they mean, and what is asked of them, is in `projections/`.
+/// The rows of projections. What they mean, and what is asked of them, is in `projections/`. Errors: see [`Store`].
 #[async_trait]
 pub trait ProjectionRows: Send + Sync + 'static {
     /// The rows that a question asks for, in its order.
@@ -119,7 +122,7 @@ pub trait ProjectionRows: Send + Sync + 'static {
     ) -> Result<Vec<Row>, Error>;
 }
 
-/// Leases: who may append to a thread.
+/// Leases: who may append to a thread. Errors: see [`Store`].
 #[async_trait]
 pub trait Leasing: Send + Sync + 'static {
     /// Takes the lease on a thread for `ttl`, and reads the thread under it; `None` when another holder has it. A lease ends with its
@@ -133,7 +136,7 @@ pub trait Leasing: Send + Sync + 'static {
     async fn release(&self, fence: &Fence) -> Result<(), Error>;
 }
 
-/// Media, by the hash of their bytes.
+/// Media, by the hash of their bytes. Errors: see [`Store`].
 #[async_trait]
 pub trait BlobStore: Send + Sync + 'static {
     /// Stores a blob by the SHA-256 of its bytes, which it returns as 64 hex digits. The same bytes again change nothing.
@@ -143,7 +146,7 @@ pub trait BlobStore: Send + Sync + 'static {
     async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, Error>;
 }
 
-/// What whoever runs the server asks of a store.
+/// What whoever runs the server asks of a store. Errors: see [`Store`].
 #[async_trait]
 pub trait Upkeep: Send + Sync + 'static {
     /// Makes all derived rows anew from the log and says where they differed; with `check` nothing is changed.

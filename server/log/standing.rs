@@ -71,9 +71,9 @@ pub struct Adopted {
 /// So many of the first events of each kind a thread is no longer shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Cleared {
-    /// Of those that a decision may see.
+    /// How many events that a decision may see.
     pub visible: u64,
-    /// Of those that a submodule may see.
+    /// How many events that a submodule may see.
     pub heard: u64,
 }
 

@@ -298,6 +298,7 @@ impl Default for Options {
 }
 
 /// Opens the store behind a URL, `sqlite://FILE` or `postgres://…`; tables are made or brought up to date first.
+/// Fails with [`Error::Unavailable`] or [`Error::Broken`] where it cannot: the sentence says what to do.
 pub async fn open(url: &str, options: Options, project: Project) -> Result<Arc<dyn Store>, Error> {
     match url.split_once(':') {
         Some(("sqlite", _)) => Ok(Arc::new(sqlite::Sqlite::open(url, &options, project).await?)),
@@ -314,6 +315,7 @@ pub fn memory(disk: &memory::Disk, options: &Options, project: Project) -> Resul
 }
 
 /// Whether another process has the database for itself: a server that runs on this SQLite file.
+/// Fails where the file cannot be opened.
 pub fn is_in_use(url: &str) -> Result<bool, Error> {
     if url.starts_with("sqlite") { sqlite::is_in_use(url) } else { Ok(false) }
 }

@@ -255,6 +255,7 @@ impl FromIterator<(&'static str, Cell)> for Row {
     }
 }
 
+/// Readers fail with [`Error::Broken`] where the row does not have the column, or another kind of value in it.
 impl Row {
     /// What the column holds; `Null` where the row does not have it.
     pub fn cell(&self, column: &str) -> &Cell {

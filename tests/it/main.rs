@@ -21,6 +21,7 @@ mod damage;
 mod dead_tasks;
 mod decision;
 mod doctor;
+mod documented;
 mod documents;
 mod facts;
 mod failures;

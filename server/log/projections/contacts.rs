@@ -50,6 +50,7 @@ fn read(row: &Row) -> Result<ContactRow, Error> {
     Ok(ContactRow { name: row.name("name")?, target: row.thread("target")?, description })
 }
 
+/// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// A thread's contacts by name.
     pub async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<ContactRow>, Error> {

@@ -79,6 +79,7 @@ fn words_of(Entry { key, content, related_keys, .. }: &Entry) -> BTreeSet<String
     words::of(&format!("{key}\n{content}\n{}", related_keys.join("\n")))
 }
 
+/// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// One state entry.
     pub async fn entry(&self, space: &Space, key: &str) -> Result<Option<Entry>, Error> {

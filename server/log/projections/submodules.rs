@@ -62,6 +62,7 @@ pub(in crate::log) fn names<'a>(seen: Seen<'a>, space: &Space) -> BTreeSet<&'a s
     seen.rows(&TABLE, space).filter_map(|row| row.text("name").ok()).collect()
 }
 
+/// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// The space's submodules by name. Every turn asks for them, so they come from the cache.
     pub async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Error> {

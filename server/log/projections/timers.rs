@@ -80,6 +80,7 @@ pub(in crate::log) fn stands(seen: Seen<'_>, space: &Space, thread: &ThreadId, n
     row.is_some_and(|row| *row.cell("due") == Cell::from(due))
 }
 
+/// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// The timers of these threads, by id and name.
     pub async fn timers(&self, space: &Space, of: Span<'_>) -> Result<Vec<TimerRow>, Error> {
