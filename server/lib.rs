@@ -43,7 +43,6 @@ pub mod log {
     pub mod feed;
     mod index;
     pub mod kernel;
-    mod known;
     mod leases;
     mod marks;
     pub mod memory;
@@ -61,6 +60,7 @@ pub mod log {
     pub mod table;
     pub mod unserved;
     pub mod words;
+    mod write_cache;
 }
 /// Language models: which there are, asking them, the prompts.
 pub mod model {

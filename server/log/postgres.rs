@@ -18,11 +18,11 @@ use super::batch::Batch;
 use super::catch_up;
 use super::feed::Feed;
 use super::index::Index;
-use super::known::Known;
 use super::query::Query;
 use super::sql::{self, stored};
 use super::store::{Blob, Checked, Error, Fence, Leased, Options, Project, ThreadRow};
 use super::table::{Row, Table};
+use super::write_cache::WriteCache;
 use crate::event::envelope::Event;
 use crate::tasks::share::Places;
 use crate::words::id::{Seq, Space, ThreadId};
@@ -97,7 +97,7 @@ pub(super) struct Postgres {
     epoch: Uuid,
     options: PgConnectOptions,
     project: Project,
-    known: Known,
+    cache: WriteCache,
     threads: Batch<(Space, ThreadId), Option<ThreadRow>>,
     rows: Batch<(&'static Table, Space), Arc<[Row]>>,
     // A plain mutex: held to stop the tasks, never across an await.
@@ -277,13 +277,13 @@ impl Postgres {
         let (watch, mut tasks) = Watch::start(pooled.clone(), feed.clone(), options.clone(), &life);
         let telling = catch_up::run(pooled, feed.clone());
         tasks.spawn(supervisor.watch("telling followers what they missed", telling));
-        let known = Known::default();
+        let cache = WriteCache::default();
         let backend = Log {
             options: writing,
             life: life.clone(),
             connection: Some(connection),
             watch,
-            known: known.clone(),
+            cache: cache.clone(),
             incarnation: 0,
             clock: None,
             limit: commit,
@@ -311,7 +311,7 @@ impl Postgres {
             epoch,
             options,
             project,
-            known,
+            cache,
             threads,
             rows,
             watch,
@@ -369,7 +369,7 @@ impl Postgres {
         let Some(row) = row else { return Ok(None) };
         let row =
             sql::from_json(Some(row)).and_then(|rows| rows.into_iter().next().map(sql::placed_thread).transpose());
-        row.iter().flatten().for_each(|(space, row)| self.known.met_thread(space, row));
+        row.iter().flatten().for_each(|(space, row)| self.cache.met_thread(space, row));
         let fence = Fence { space: space.clone(), thread: thread.clone(), number };
         Ok(Some(Leased { fence, row: row.map(|row| row.map(|(_, row)| row)) }))
     }
@@ -492,7 +492,7 @@ impl Postgres {
             for row in rows? {
                 let key = (row.space.clone(), row.thread.clone());
                 let row = sql::placed_thread(row);
-                row.iter().for_each(|(space, row)| self.known.met_thread(space, row));
+                row.iter().for_each(|(space, row)| self.cache.met_thread(space, row));
                 found.insert(key, row.map(|(_, row)| row));
             }
             let key = |(space, thread): &(Space, ThreadId)| (space.to_string(), thread.to_string());
@@ -504,7 +504,7 @@ impl Postgres {
     /// What this server has written of a thread is all there is as long as the thread ends where it did, and of what lies
     /// before that end it is all there will ever be.
     async fn known_events(&self, space: &Space, query: &Query) -> Result<Option<Vec<Event>>, Error> {
-        let (Some(thread), Some((events, head))) = (&query.thread, self.known.events(space, query)) else {
+        let (Some(thread), Some((events, head))) = (&query.thread, self.cache.events(space, query)) else {
             return Ok(None);
         };
         if query.before.is_some_and(|before| before <= head + 1) {

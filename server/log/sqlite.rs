@@ -13,13 +13,13 @@ use super::append::{Position, Writer, json};
 use super::catch_up;
 use super::feed::Feed;
 use super::index::Index;
-use super::known::Known;
 use super::leases::Leases;
 use super::query::Query;
 use super::select::Select;
 use super::sql::{self, stored};
 use super::store::{Blob, Checked, Error, Fence, Leased, Options, Project, ThreadRow};
 use super::table::{Row, Table};
+use super::write_cache::WriteCache;
 use crate::event::envelope::Event;
 use crate::words::id::{Space, ThreadId};
 use crate::words::time::Timestamp;
@@ -63,7 +63,7 @@ pub(super) struct Sqlite {
     leases: Arc<Leases>,
     options: SqliteConnectOptions,
     broken: Broken,
-    known: Known,
+    cache: WriteCache,
     uploads: Uploads,
     // A plain mutex: held to stop the task, never across an await.
     tasks: Mutex<JoinSet<()>>,
@@ -98,7 +98,7 @@ impl Sqlite {
         let readers = Arc::new(Readers::new(reading(url)?, settings));
         let leases = Arc::new(Leases::new(incarnation << 32));
         let feed = Arc::new(Feed::default());
-        let known = Known::default();
+        let cache = WriteCache::default();
         let index = Index::start(index, &settings.supervisor);
         let uploads = Uploads::default();
         let backend = Log {
@@ -106,7 +106,7 @@ impl Sqlite {
             broken: broken.clone(),
             names,
             leases: leases.clone(),
-            known: known.clone(),
+            cache: cache.clone(),
             uploads: uploads.clone(),
             writing: Vec::new(),
             beside: 0,
@@ -126,7 +126,7 @@ impl Sqlite {
             leases,
             options,
             broken,
-            known,
+            cache,
             uploads,
             tasks,
             checked: Mutex::default(),
@@ -222,7 +222,7 @@ impl Sqlite {
     }
 
     async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
-        if let Some(row) = self.known.thread(&(space.clone(), thread.clone())) {
+        if let Some(row) = self.cache.thread(&(space.clone(), thread.clone())) {
             return Ok(Some(row));
         }
         let text = concat!("select space, ", sql::thread_columns!(), " from threads where space = $1 and thread = $2");
@@ -232,11 +232,11 @@ impl Sqlite {
     }
 
     async fn known_events(&self, space: &Space, query: &Query) -> Result<Option<Vec<Event>>, Error> {
-        Ok(self.known.events(space, query).map(|(events, _)| events))
+        Ok(self.cache.events(space, query).map(|(events, _)| events))
     }
 
     async fn known_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, Error> {
-        let changes = match self.known.rows(table, space) {
+        let changes = match self.cache.rows(table, space) {
             Ok(known) => return Ok(known),
             Err(changes) => changes,
         };
@@ -244,7 +244,7 @@ impl Sqlite {
         let query = sqlx::query_with(sqlx::AssertSqlSafe(select.sql()), bound(select.arguments())?);
         let rows = sql::read!(self, Some(space), query, fetch_all)?;
         let rows = read_rows(&rows, &select.columns())?.into();
-        self.known.keep_rows(table, space, changes, &rows);
+        self.cache.keep_rows(table, space, changes, &rows);
         Ok(rows)
     }
 
@@ -254,7 +254,7 @@ impl Sqlite {
 
     /// Rows were made anew.
     fn renewed(&self) {
-        self.known.forget();
+        self.cache.forget();
     }
 
     /// Whoever may write is last: SQLite then leaves all of the log in the one file.

@@ -12,8 +12,8 @@ use super::life::Life;
 use super::watch::Watch;
 use super::{ROLLBACK, bulk, columns, micros, put_rest, read_asked, read_threads, sql};
 use crate::log::append::{Asked, Backend, Before, Found, Plan, Position, Wanted};
-use crate::log::known::Known;
 use crate::log::store::{Error, Fence, ThreadRow};
+use crate::log::write_cache::WriteCache;
 use crate::words::id::Space;
 use crate::words::time::Timestamp;
 
@@ -23,7 +23,7 @@ pub(super) struct Log {
     pub life: Life,
     pub connection: Option<PgConnection>,
     pub watch: Arc<Watch>,
-    pub known: Known,
+    pub cache: WriteCache,
     /// How often the database had been taken into use, or its rows made anew, when what is known was read.
     pub incarnation: i64,
     /// What the database's clock said (µs since 1970), and when.
@@ -56,7 +56,7 @@ impl Log {
     async fn lock(&mut self, wanted: &Wanted) -> Result<Locked, Error> {
         let text = "select held, logs::text, incarnation, clock, events::text, changed::text \
              from lock_logs($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-        let known: Vec<Option<ThreadRow>> = wanted.threads.iter().map(|key| self.known.thread(key)).collect();
+        let known: Vec<Option<ThreadRow>> = wanted.threads.iter().map(|key| self.cache.thread(key)).collect();
         let (spaces, threads, numbers) = columns(&wanted.fences);
         let (held, logs, incarnation, clock, events, changed): LockedColumns = sqlx::query_as(text)
             .bind(spaces)
@@ -89,11 +89,11 @@ impl Log {
             Ok((sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) }))
         };
         let heads = locked.logs.into_iter().map(position).collect::<Result<_, Error>>()?;
-        self.known.met(&heads);
+        self.cache.met(&heads);
         let mut threads = BTreeMap::new();
         for row in locked.changed {
             let (space, row) = sql::placed_thread(row)?;
-            self.known.met_thread(&space, &row);
+            self.cache.met_thread(&space, &row);
             threads.insert((space, row.thread.clone()), row);
         }
         for (key, row) in wanted.threads.iter().zip(locked.known) {
@@ -135,7 +135,7 @@ impl Backend for Log {
         let (is_anew, is_new) = (locked.incarnation != self.incarnation, locked.logs.len() < wanted.spaces.len());
         if is_anew {
             // Perhaps the rows were made anew.
-            self.known.forget();
+            self.cache.forget();
             self.incarnation = locked.incarnation;
         }
         if is_new {
@@ -151,11 +151,11 @@ impl Backend for Log {
     }
 
     async fn known(&mut self, wanted: &Wanted) -> Result<Option<Found>, Error> {
-        let heads = self.connection.as_ref().and_then(|_| self.known.heads(&wanted.spaces));
+        let heads = self.connection.as_ref().and_then(|_| self.cache.heads(&wanted.spaces));
         let Some(heads) = heads else { return Ok(None) };
         let (mut threads, mut unknown) = (Vec::new(), Vec::new());
         for key in &wanted.threads {
-            match self.known.current(key) {
+            match self.cache.current(key) {
                 Some(row) => threads.push((key.0.clone(), row)),
                 None => unknown.push(key.clone()),
             }
@@ -163,7 +163,7 @@ impl Backend for Log {
         if !unknown.is_empty() {
             for row in read_threads(self.connection()?, &unknown).await? {
                 let (space, row) = sql::placed_thread(row)?;
-                self.known.met_thread(&space, &row);
+                self.cache.met_thread(&space, &row);
                 threads.push((space, row));
             }
         }
@@ -191,14 +191,14 @@ impl Backend for Log {
         let unchanged = bulk::Unchanged { fences, heads, incarnation: self.incarnation, until };
         let written = bulk::put_if(self.connection()?, &plan.writes()?, &plan.released, &unchanged).await?;
         if written {
-            self.known.take(plan);
+            self.cache.take(plan);
         }
         Ok(written)
     }
 
     async fn commit(&mut self, plan: &Plan) -> Result<(), Error> {
         self.run("commit").await?;
-        self.known.take(plan);
+        self.cache.take(plan);
         Ok(())
     }
 
@@ -210,7 +210,7 @@ impl Backend for Log {
     }
 
     async fn rollback(&mut self) {
-        self.known.forget();
+        self.cache.forget();
         self.undo().await;
     }
 

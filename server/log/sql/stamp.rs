@@ -68,7 +68,7 @@ macro_rules! store {
                 space: &Space,
                 thread: &ThreadId,
             ) -> Result<Option<crate::log::store::ThreadRow>, Error> {
-                match self.known.thread(&(space.clone(), thread.clone())) {
+                match self.cache.thread(&(space.clone(), thread.clone())) {
                     Some(row) => Ok(Some(row)),
                     None => self.known_thread(space, thread).await,
                 }

@@ -246,7 +246,7 @@ async fn fit(connection: &mut SqliteConnection, log: &Path) -> Result<Fit, Error
 }
 
 impl Indexing for IndexFile {
-    // What is read of threads at work is in memory (`known.rs`).
+    // What is read of threads at work is in memory (`write_cache.rs`).
     const SOON: i64 = 1024;
     const MOST: i64 = 4096;
 

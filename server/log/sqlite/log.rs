@@ -14,9 +14,9 @@ use super::uploads::{self, Upload, Uploads};
 use super::{bulk, json, read_asked, sql, stored};
 use crate::event::envelope::Event;
 use crate::log::append::{Asked, Backend, Before, Found, Plan, Position, Wanted};
-use crate::log::known::Known;
 use crate::log::leases::Leases;
 use crate::log::store::{Error, Fence, ThreadRow};
+use crate::log::write_cache::WriteCache;
 use crate::words::id::{Space, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -62,7 +62,7 @@ pub(super) struct Log {
     /// The files it was opened as.
     pub names: Names,
     pub leases: Arc<Leases>,
-    pub known: Known,
+    pub cache: WriteCache,
     /// What is to be written beside the appends, and what of it is being written.
     pub uploads: Uploads,
     pub writing: Vec<Upload>,
@@ -85,7 +85,7 @@ impl Log {
     }
 
     async fn head(&mut self, space: &Space) -> Result<Option<Position>, Error> {
-        if let Some(head) = self.known.head(space) {
+        if let Some(head) = self.cache.head(space) {
             return Ok(Some(head));
         }
         let row: Option<(i64, i64)> =
@@ -124,7 +124,7 @@ impl Log {
     async fn threads(&mut self, ids: &[(Space, ThreadId)]) -> Result<Vec<(Space, ThreadRow)>, Error> {
         let (mut threads, mut unknown) = (Vec::new(), Vec::new());
         for key in ids {
-            match self.known.thread(key) {
+            match self.cache.thread(key) {
                 Some(row) => threads.push((key.0.clone(), row)),
                 None => unknown.push(key),
             }
@@ -165,9 +165,9 @@ impl Backend for Log {
     async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
         let mut writes = plan.writes()?;
         // Where its log ends, a space's row does not say: it has to be there, no more.
-        writes.heads.retain(|(space, _)| self.known.head(space).is_none());
+        writes.heads.retain(|(space, _)| self.cache.head(space).is_none());
         bulk::put_alone(&mut self.connection, &writes, &plan.rows, &self.broken).await?;
-        self.known.take(plan);
+        self.cache.take(plan);
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl Backend for Log {
     }
 
     async fn rollback(&mut self) {
-        self.known.forget();
+        self.cache.forget();
         // It fails where no transaction is open (SQLite ends one itself when the disk is full); then nothing is to be undone. Where
         // the disk does not answer it is not waited for: it is done, in its turn, before whatever is asked of the connection next.
         let _ = timeout(ROLLBACK, self.run("rollback")).await;

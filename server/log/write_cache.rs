@@ -24,7 +24,7 @@ const EVENTS: usize = 32;
 
 /// Shared by the connection that writes, which fills it after its commits, and those who read.
 #[derive(Clone, Default)]
-pub(in crate::log) struct Known(Arc<Mutex<Rows>>);
+pub(in crate::log) struct WriteCache(Arc<Mutex<Rows>>);
 
 type Key = (Space, ThreadId);
 
@@ -70,26 +70,26 @@ struct Thread {
     bytes: usize,
 }
 
-impl Known {
+impl WriteCache {
     pub fn head(&self, space: &Space) -> Option<Position> {
         self.lock().heads.get(space).map(|head| head.position)
     }
 
     /// Where the logs end, if nobody else has written to any of them lately.
     pub fn heads(&self, spaces: &BTreeSet<Space>) -> Option<BTreeMap<Space, Position>> {
-        let known = self.lock();
-        let head = |space| known.heads.get(space).filter(|head| head.alone).map(|head| head.position);
+        let cache = self.lock();
+        let head = |space| cache.heads.get(space).filter(|head| head.alone).map(|head| head.position);
         spaces.iter().map(|space| Some((space.clone(), head(space)?))).collect()
     }
 
     /// Where the logs end as the database has it, before a commit: what was known of a log that others have grown is forgotten.
     pub fn met(&self, heads: &BTreeMap<Space, Position>) {
-        let mut known = self.lock();
+        let mut cache = self.lock();
         for (space, position) in heads {
-            let alone = known.heads.get(space).is_some_and(|head| head.position == *position);
-            match known.heads.get_mut(space) {
+            let alone = cache.heads.get(space).is_some_and(|head| head.position == *position);
+            match cache.heads.get_mut(space) {
                 Some(head) if alone => head.alone = true,
-                _ => known.begin_age(space, *position),
+                _ => cache.begin_age(space, *position),
             }
         }
     }
@@ -101,17 +101,17 @@ impl Known {
 
     /// A thread's row, as long as its log ends where it is known to.
     pub fn current(&self, key: &Key) -> Option<ThreadRow> {
-        let known = self.lock();
-        let age = known.heads.get(&key.0)?.age;
-        known.thread(key).filter(|thread| thread.age == age).map(|thread| thread.row.clone())
+        let cache = self.lock();
+        let age = cache.heads.get(&key.0)?.age;
+        cache.thread(key).filter(|thread| thread.age == age).map(|thread| thread.row.clone())
     }
 
     /// A thread's row as the database has it: when others have appended to the thread, what is known of it is not all there is.
     pub fn met_thread(&self, space: &Space, row: &ThreadRow) {
         let key = (space.clone(), row.thread.clone());
-        let mut known = self.lock();
-        if known.thread(&key).is_some_and(|thread| thread.row.head < row.head) {
-            drop(known.young.remove(&key).or_else(|| known.old.remove(&key)));
+        let mut cache = self.lock();
+        if cache.thread(&key).is_some_and(|thread| thread.row.head < row.head) {
+            drop(cache.young.remove(&key).or_else(|| cache.old.remove(&key)));
         }
     }
 
@@ -122,8 +122,8 @@ impl Known {
             return None;
         }
         let (found, head) = {
-            let known = self.lock();
-            let thread = known.thread(&(space.clone(), thread.clone()))?;
+            let cache = self.lock();
+            let thread = cache.thread(&(space.clone(), thread.clone()))?;
             (thread.page(query)?, thread.row.head)
         };
         Some((found.into_iter().map(|shown| shown.event.clone()).collect(), head))
@@ -131,16 +131,16 @@ impl Known {
 
     /// All rows that a table has of a space, or else how often rows have changed until now.
     pub fn rows(&self, table: &Table, space: &Space) -> Result<Arc<[Row]>, u64> {
-        let known = self.lock();
-        let rows = known.tables.get(table.name).and_then(|spaces| spaces.get(space.as_str()));
-        rows.cloned().ok_or(known.changes)
+        let cache = self.lock();
+        let rows = cache.tables.get(table.name).and_then(|spaces| spaces.get(space.as_str()));
+        rows.cloned().ok_or(cache.changes)
     }
 
     /// Keeps all rows that a table has of a space as they were read, unless any have changed since `changes` was said.
     pub fn keep_rows(&self, table: &Table, space: &Space, changes: u64, rows: &Arc<[Row]>) {
-        let mut known = self.lock();
-        if known.changes == changes {
-            let spaces = known.tables.entry(table.name).or_default();
+        let mut cache = self.lock();
+        if cache.changes == changes {
+            let spaces = cache.tables.entry(table.name).or_default();
             if spaces.len() >= SPACES {
                 spaces.clear();
             }
@@ -150,35 +150,35 @@ impl Known {
 
     /// Takes over what was committed.
     pub fn take(&self, plan: &Plan) {
-        let mut known = self.lock();
-        if known.heads.len() + plan.heads.len() > SPACES {
-            known.heads.clear();
+        let mut cache = self.lock();
+        if cache.heads.len() + plan.heads.len() > SPACES {
+            cache.heads.clear();
         }
         for (space, position) in &plan.heads {
-            match known.heads.get_mut(space) {
+            match cache.heads.get_mut(space) {
                 Some(head) => head.position = *position,
-                None => known.begin_age(space, *position),
+                None => cache.begin_age(space, *position),
             }
         }
         for (table, key) in plan.rows.single.keys() {
-            if let (Some(spaces), Some(Cell::Text(space))) = (known.tables.get_mut(table.name), key.first()) {
+            if let (Some(spaces), Some(Cell::Text(space))) = (cache.tables.get_mut(table.name), key.first()) {
                 spaces.remove(space);
             }
-            known.changes += 1;
+            cache.changes += 1;
         }
         let mut events: HashMap<(&Space, &ThreadId), Vec<&Arc<Shown>>> = HashMap::new();
         for (space, shown) in plan.shown() {
             events.entry((space, &shown.event.thread)).or_default().push(shown);
         }
         for (key, row) in &plan.rows.threads {
-            known.write(key, row, events.remove(&(&key.0, &key.1)).unwrap_or_default());
+            cache.write(key, row, events.remove(&(&key.0, &key.1)).unwrap_or_default());
         }
     }
 
     /// After a commit that failed, perhaps, and after rows were made anew.
     pub fn forget(&self) {
-        let mut known = self.lock();
-        *known = Rows { changes: known.changes + 1, ages: known.ages, ..Rows::default() };
+        let mut cache = self.lock();
+        *cache = Rows { changes: cache.changes + 1, ages: cache.ages, ..Rows::default() };
     }
 
     fn lock(&self) -> MutexGuard<'_, Rows> {
