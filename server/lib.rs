@@ -44,7 +44,6 @@ pub mod log {
     mod index;
     pub mod kernel;
     mod leases;
-    mod marks;
     pub mod memory;
     pub mod migrations;
     mod postgres;
@@ -58,6 +57,7 @@ pub mod log {
     pub mod standing;
     pub mod store;
     pub mod table;
+    mod terms;
     pub mod unserved;
     pub mod words;
     mod write_cache;

@@ -11,7 +11,7 @@ use super::change::Spent;
 use super::index::Gap;
 use super::standing::Standing;
 use super::store::{Error, Status, ThreadRow, Wait, Written};
-use super::{marks, words};
+use super::{terms, words};
 use crate::event::envelope::{Event, Meta, Modality, Source};
 use crate::words::id::{Name, Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
@@ -262,14 +262,14 @@ impl<'a> EventRow<'a> {
     }
 }
 
-/// A mark as its row has it: with the visibility and the seq of its event.
-pub(super) type MarkRow<'a> = (&'a str, i16, Seq);
+/// A term as its row has it: with the visibility and the seq of its event.
+pub(super) type TermRow<'a> = (&'a str, i16, Seq);
 
 /// What the index that trails the log has of an event.
 pub(super) struct Indexed {
     pub seq: Seq,
     pub level: i16,
-    pub marks: Vec<String>,
+    pub terms: Vec<String>,
     pub words: BTreeSet<String>,
 }
 
@@ -281,7 +281,7 @@ impl Indexed {
         Self {
             seq: event.seq,
             level: event.visibility() as i16,
-            marks: marks::of(&event.thread, &event.meta.tags, event.source, event.modality),
+            terms: terms::terms_of(&event.thread, &event.meta.tags, event.source, event.modality),
             words: words::of(event.text()),
         }
     }
@@ -295,15 +295,15 @@ impl Indexed {
         let kind = kept(&mut all, Modality::parse(&modality).ok_or_else(|| unreadable(modality)));
         let tags: Option<Vec<String>> = kept(&mut all, parse(&tags));
         let text = kept(&mut all, payload_text(&payload));
-        let marks = match kept(&mut all, thread_id(thread)) {
+        let terms = match kept(&mut all, thread_id(thread)) {
             Some(thread) => {
-                // These two have no marks of their own.
+                // These two have no terms of their own.
                 let (from, kind) = (from.unwrap_or(Source::Internal), kind.unwrap_or(Modality::Text));
-                marks::of(&thread, &tags.unwrap_or_default(), from, kind)
+                terms::terms_of(&thread, &tags.unwrap_or_default(), from, kind)
             }
-            None => vec![marks::SPACE.to_owned()],
+            None => vec![terms::SPACE.to_owned()],
         };
-        (Self { seq, level, marks, words: words::of(&text.unwrap_or_default()) }, all)
+        (Self { seq, level, terms, words: words::of(&text.unwrap_or_default()) }, all)
     }
 }
 
@@ -312,11 +312,11 @@ fn kept<T>(all: &mut Result<(), Error>, read: Result<T, Error>) -> Option<T> {
     read.map_err(|error| *all = Err(error)).ok()
 }
 
-/// The marks of these events, in the order of their key: neighbours share pages.
-pub(super) fn mark_rows(events: &[Indexed]) -> Vec<MarkRow<'_>> {
-    let mut rows = Vec::with_capacity(events.iter().map(|it| it.marks.len()).sum());
-    for Indexed { seq, level, marks, .. } in events {
-        rows.extend(marks.iter().map(|mark| (mark.as_str(), *level, *seq)));
+/// The terms of these events, in the order of their key: neighbours share pages.
+pub(super) fn term_rows(events: &[Indexed]) -> Vec<TermRow<'_>> {
+    let mut rows = Vec::with_capacity(events.iter().map(|it| it.terms.len()).sum());
+    for Indexed { seq, level, terms, .. } in events {
+        rows.extend(terms.iter().map(|term| (term.as_str(), *level, *seq)));
     }
     rows.sort_unstable();
     rows

@@ -1,4 +1,4 @@
-//! The index of the log: full text, and marks (`marks.rs`). It trails the log, made by a task of its own over a connection of its
+//! The index of the log: full text, and terms (`terms.rs`). It trails the log, made by a task of its own over a connection of its
 //! own, so that no append waits for it: when many events are not in it, when the log has been quiet for a moment, or when
 //! somebody waits for it. What a database has to do for that is `Indexing`.
 
@@ -22,7 +22,7 @@ mod state;
 pub(super) use state::{Added, Gap};
 use state::{State, Waiter};
 
-/// Events added in one transaction, at most: one page of the index has many of their marks.
+/// Events added in one transaction, at most: one page of the index has many of their terms.
 const EVENTS: i64 = 2048;
 /// Payload bytes of one transaction, unless one event alone has more.
 const BYTES: usize = 8 << 20;

@@ -74,7 +74,7 @@ impl Sizes {
 }
 
 /// See `sql::store!`.
-const MERGES_RUNS: bool = false;
+const MERGES_POSTINGS: bool = false;
 /// More events than these with a word make it a common one.
 const RARE: i64 = 1000;
 /// See `rebuild!`.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use super::append::Position;
-use super::marks;
 use super::projections;
 use super::rows::Rows;
 use super::store::{Project, Rebuilt};
 use super::table::{Key, Row};
+use super::terms;
 use crate::event::envelope::Event;
 use crate::words::id::{Seq, Space};
 
@@ -23,7 +23,7 @@ pub(super) struct Derived {
     pub heads: BTreeMap<Space, Position>,
     pub rows: Rows,
     pub mail: i64,
-    pub marks: i64,
+    pub terms: i64,
     /// How far the index has come.
     pub indexed: BTreeMap<Space, Seq>,
     pub events: u64,
@@ -36,8 +36,8 @@ impl Derived {
         self.heads.insert(space.clone(), Position { seq: event.seq, ts: event.ts });
         let Event { thread, meta, source, modality, seq, .. } = event;
         let is_indexed = self.indexed.get(space).is_some_and(|upto| seq <= upto);
-        let marks = if is_indexed { marks::of(thread, &meta.tags, *source, *modality).len() } else { 0 };
-        self.marks += i64::try_from(marks).unwrap_or(i64::MAX);
+        let terms = if is_indexed { terms::terms_of(thread, &meta.tags, *source, *modality).len() } else { 0 };
+        self.terms += i64::try_from(terms).unwrap_or(i64::MAX);
         self.mail += i64::from(event.wakes());
         self.rows.apply(space, event, project);
     }
@@ -56,7 +56,7 @@ impl Derived {
         }
         let root = |(space, root): &(Space, Seq)| format!("{space}/{root}");
         differ(&mut differences, "roots", &self.rows.roots, &log.rows.roots, root);
-        for (table, rows, expected) in [("mailboxes", self.mail, log.mail), ("marks", self.marks, log.marks)] {
+        for (table, rows, expected) in [("mailboxes", self.mail, log.mail), ("marks", self.terms, log.terms)] {
             if rows != expected && differences.len() < NAMED {
                 differences.push(format!("{table}: {rows} rows instead of {expected}"));
             }
@@ -186,7 +186,7 @@ macro_rules! rebuild {
                 derived.indexed.insert(sql::space(space)?, seq);
             }
             let count = sqlx::query_scalar("select count(*) from marks").fetch_one(&mut *connection);
-            derived.marks = count.await.map_err(sql::error)?;
+            derived.terms = count.await.map_err(sql::error)?;
             let count = sqlx::query_scalar("select count(*) from mailboxes").fetch_one(&mut *connection);
             derived.mail = count.await.map_err(sql::error)?;
             let rows: Vec<(String, i64, i64)> =

@@ -47,7 +47,7 @@ const ACQUIRE: Duration = Duration::from_secs(2);
 const SEQ_BITS: u32 = 40;
 
 /// See `sql::store!`.
-const MERGES_RUNS: bool = true;
+const MERGES_POSTINGS: bool = true;
 /// See `rebuild!`.
 const HEADS: &str = "select s.space, e.seq, e.ts from spaces s join events e on e.space = s.space \
      where e.seq = (select max(seq) from events where space = s.space)";

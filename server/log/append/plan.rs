@@ -63,7 +63,7 @@ impl Item {
     }
 }
 
-/// A draft and its payload as JSON, without NUL: what is made of them (marks, rows) could not be stored everywhere.
+/// A draft and its payload as JSON, without NUL: what is made of them (terms, rows) could not be stored everywhere.
 fn storable(draft: Draft) -> Result<(Draft, Box<RawValue>), Error> {
     let payload = raw(&draft.payload)?;
     if !payload.get().contains("\\u0000") && !draft.tags.iter().any(|tag| tag.contains('\0')) {

@@ -9,7 +9,7 @@ use sqlx::postgres::{PgArguments, PgConnection};
 use super::{columns, execute, sql, stored, vector};
 use crate::log::append::Position;
 use crate::log::rows::Rows;
-use crate::log::sql::{Indexed, Writes, mark_rows};
+use crate::log::sql::{Indexed, Writes, term_rows};
 use crate::log::store::{Error, Fence, ThreadRow};
 use crate::words::id::{Space, ThreadId};
 
@@ -179,7 +179,7 @@ fn add_threads(arguments: &mut PgArguments, rows: &[(&Space, &ThreadRow)]) -> Re
     Ok(())
 }
 
-/// The index in one statement: words, marks, and how far it has come. Another server's marks may be there already.
+/// The index in one statement: words, terms, and how far it has come. Another server's terms may be there already.
 const PUT_INDEX: &str = "with w as (insert into event_words (space, seq, words) \
      select $1, k.seq, k.words::tsvector from unnest($2::bigint[], $3::text[]) k (seq, words) on conflict do nothing), \
      m as (insert into marks (space, mark, visibility, seq) \
@@ -195,14 +195,14 @@ pub(in crate::log) async fn put_index(
 ) -> Result<(), Error> {
     let Some(last) = events.last() else { return Ok(()) };
     let with_words = || events.iter().filter(|event| !event.words.is_empty());
-    let marks = mark_rows(events);
+    let terms = term_rows(events);
     sqlx::query(PUT_INDEX)
         .bind(space.as_str())
         .bind(with_words().map(|event| event.seq).collect::<Vec<_>>())
         .bind(with_words().map(|event| vector(&event.words)).collect::<Vec<_>>())
-        .bind(marks.iter().map(|row| row.0).collect::<Vec<_>>())
-        .bind(marks.iter().map(|row| row.1).collect::<Vec<_>>())
-        .bind(marks.iter().map(|row| row.2).collect::<Vec<_>>())
+        .bind(terms.iter().map(|row| row.0).collect::<Vec<_>>())
+        .bind(terms.iter().map(|row| row.1).collect::<Vec<_>>())
+        .bind(terms.iter().map(|row| row.2).collect::<Vec<_>>())
         .bind(last.seq)
         .execute(connection)
         .await

@@ -1,28 +1,28 @@
 //! Pages of the log: the SQL that finds events by what a query asks for, the same for both databases. Stamped by `store!`.
 
-/// Stamps what puts the text of a page together. The database has `by_key`, and the constant `MERGES_RUNS`.
+/// Stamps what puts the text of a page together. The database has `by_key`, and the constant `MERGES_POSTINGS`.
 macro_rules! pages {
     () => {
-        /// A page that needs no full text: the first rows of the runs that hold what is asked for. SQLite merges sorted runs by
+        /// A page that needs no full text: the first rows of the postings that hold what is asked for. SQLite merges sorted postings by
         /// itself, and stops when it has enough; Postgres is told how much of each is enough. `limit $n + 0`, because SQLite
         /// prepares a statement whose limit is a bare parameter anew every time.
-        fn marked_page(space: &Space, query: &Query) -> Page {
+        fn posting_page(space: &Space, query: &Query) -> Page {
             let limit = i64::from(query.limit.max(1));
             let order = sql::order(query);
             let mut page = Page::new(concat!("select ", sql::event_columns!(), " from ("));
-            for (number, (mark, level)) in crate::log::marks::runs(query).into_iter().enumerate() {
+            for (number, (term, level)) in crate::log::terms::postings(query).into_iter().enumerate() {
                 page.push(if number == 0 { "" } else { " union " });
-                if MERGES_RUNS {
-                    run(&mut page, space, query, mark, level as i16);
+                if MERGES_POSTINGS {
+                    posting(&mut page, space, query, term, level as i16);
                 } else {
                     page.push("select seq from (");
-                    run(&mut page, space, query, mark, level as i16);
+                    posting(&mut page, space, query, term, level as i16);
                     page.push(" order by m.seq").push(order).push(" limit ").push_bind(limit).push(") r").push(number);
                 }
             }
-            if !crate::log::marks::waits(query) {
+            if !crate::log::terms::needs_index(query) {
                 page.push(" union ");
-                if MERGES_RUNS {
+                if MERGES_POSTINGS {
                     end_of_log(&mut page, space, query);
                 } else {
                     page.push("select seq from (");
@@ -36,15 +36,15 @@ macro_rules! pages {
             page
         }
 
-        /// The seqs of one run that are asked for.
-        fn run(page: &mut Page, space: &Space, query: &Query, mark: String, level: i16) {
-            let covered = crate::log::marks::covers(query);
+        /// The seqs of one posting that are asked for.
+        fn posting(page: &mut Page, space: &Space, query: &Query, term: String, level: i16) {
+            let covered = crate::log::terms::covers(query);
             page.push("select m.seq from marks m");
             if !covered {
                 by_key(page, space);
             }
             page.push(" where m.space = ").push_bind(space.as_str().to_owned());
-            page.push(" and m.mark = ").push_bind(mark).push(" and m.visibility = ").push(level);
+            page.push(" and m.mark = ").push_bind(term).push(" and m.visibility = ").push(level);
             if !covered {
                 kinds(page, query);
             }
@@ -52,7 +52,7 @@ macro_rules! pages {
             page.push(" and m.seq > ").push_bind(after).push(" and m.seq < ").push_bind(before);
         }
 
-        /// The seqs that are asked for among the events that have no marks yet. One lower bound: given two, a database may begin
+        /// The seqs that are asked for among the events that have no terms yet. One lower bound: given two, a database may begin
         /// at the wrong one.
         fn end_of_log(page: &mut Page, space: &Space, query: &Query) {
             let (after, before) = sql::range(query);
@@ -90,7 +90,7 @@ macro_rules! pages {
             if !tags.is_empty() {
                 page.push(" and exists (select 1 from marks t where t.space = e.space and t.mark in (");
                 for (number, tag) in tags.into_iter().enumerate() {
-                    page.push(if number == 0 { "" } else { ", " }).push_bind(crate::log::marks::of_tag(&tag));
+                    page.push(if number == 0 { "" } else { ", " }).push_bind(crate::log::terms::term_of_tag(&tag));
                 }
                 page.push(") and t.visibility = e.visibility and t.seq = e.seq)");
             }

@@ -3,7 +3,7 @@
 /// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`, `project`, and for what differs: `reader`,
 /// `keep_blob`, `kept_blob`, `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `known_thread`,
 /// `known_events`, `known_rows`, `renewed`, `sound`, `shut`; functions `by_key`, `all_of`, `with_words` and `missing`; and the
-/// constant `MERGES_RUNS`.
+/// constant `MERGES_POSTINGS`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
@@ -43,7 +43,7 @@ macro_rules! store {
                      and seq > coalesce((select seq from indexed where space = $1), 0) and tags like $3)";
                 sql::read!(self, Some(space), sqlx::query_scalar(text)
                     .bind(space.as_str())
-                    .bind(crate::log::marks::of_tag(tag))
+                    .bind(crate::log::terms::term_of_tag(tag))
                     .bind(format!("%\"{tag}\"%")), fetch_one)
             }
 
@@ -299,10 +299,10 @@ macro_rules! store {
                 let query = &self.placed(space, query).await?;
                 let mut page = match &query.text {
                     None => {
-                        if crate::log::marks::waits(query) {
+                        if crate::log::terms::needs_index(query) {
                             self.await_index(space).await?;
                         }
-                        marked_page(space, query)
+                        posting_page(space, query)
                     }
                     Some(text) => {
                         let words = crate::log::words::asked(text);

@@ -8,7 +8,7 @@ use sqlx::{Arguments, AssertSqlSafe};
 use super::{Broken, SEQ_BITS, bound, execute, joined, sql, stored};
 use crate::log::projections;
 use crate::log::rows::Rows;
-use crate::log::sql::{EventRow, Indexed, MarkRow, Writes, mark_rows};
+use crate::log::sql::{EventRow, Indexed, TermRow, Writes, term_rows};
 use crate::log::store::Error;
 use crate::log::table::{Cell, Row, Table};
 use crate::words::id::{Space, ThreadId};
@@ -174,11 +174,11 @@ impl Trips {
         })
     }
 
-    fn marks(&mut self, space: &Space, rows: &[MarkRow<'_>]) -> Result<(), BoxDynError> {
+    fn terms(&mut self, space: &Space, rows: &[TermRow<'_>]) -> Result<(), BoxDynError> {
         let into = "insert or ignore into marks (space, mark, visibility, seq)";
-        self.insert(into, 4, rows, |arguments, (mark, level, seq)| {
+        self.insert(into, 4, rows, |arguments, (term, level, seq)| {
             arguments.add(space.as_str())?;
-            arguments.add(*mark)?;
+            arguments.add(*term)?;
             arguments.add(*level)?;
             arguments.add(*seq)
         })
@@ -262,9 +262,9 @@ pub(in crate::log) async fn put_index(
         trips.words(number << SEQ_BITS, part).map_err(refused)?;
         trips.run(connection).await.map_err(sql::error)?;
     }
-    for part in mark_rows(events).chunks(ROWS) {
+    for part in term_rows(events).chunks(ROWS) {
         let mut trips = Trips::default();
-        trips.marks(space, part).map_err(refused)?;
+        trips.terms(space, part).map_err(refused)?;
         trips.run(connection).await.map_err(sql::error)?;
     }
     let text = "insert into indexed (space, seq, event_id, ts) \

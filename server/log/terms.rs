@@ -1,6 +1,6 @@
-//! Where an event is to be found: under its marks. A mark is a scope (the space, its thread, below an ancestor) alone or
-//! with one of the event's tags; under each mark the events stand sorted by who may see them, then by seq. So a page is
-//! the first rows of a few sorted runs, whatever is asked and however long the log is. Marks are many, and far apart: written
+//! Where an event is to be found: under its terms. A term is a scope (the space, its thread, below an ancestor) alone or
+//! with one of the event's tags; under each term the events stand sorted by who may see them, then by seq. So a page is
+//! the first rows of a few sorted postings, whatever is asked and however long the log is. Terms are many, and far apart: written
 //! with their events they would be most of a commit. So they trail the log with the full-text index, in large pieces. Who asks
 //! for a scope alone reads the end of the log besides, event by event; who asks for tags waits for the index.
 
@@ -12,12 +12,12 @@ use crate::words::id::ThreadId;
 
 /// Longer tags are known by their beginning and their hash: a database has a limit for what is in an index.
 const TAG_MAX: usize = 512;
-/// The mark of every event: that it is in its space.
+/// The term of every event: that it is in its space.
 pub const SPACE: &str = "";
 
-/// A tag (in lower case) as a mark has it. Any text, for a log may have been written by a server that took more: what could be
+/// A tag (in lower case) as a term has it. Any text, for a log may have been written by a server that took more: what could be
 /// stored can be indexed.
-pub fn of_tag(tag: &str) -> String {
+pub fn term_of_tag(tag: &str) -> String {
     if tag.len() <= TAG_MAX && !tag.contains('\0') {
         return format!("#{tag}");
     }
@@ -25,37 +25,37 @@ pub fn of_tag(tag: &str) -> String {
     format!("#{head}…{}", crate::words::text::sha256(tag.as_bytes()))
 }
 
-/// The marks of an event, each once.
-pub fn of(thread: &ThreadId, tags: &[String], from: Source, kind: Modality) -> Vec<String> {
-    let tags = tags.iter().map(|tag| of_tag(&tag.to_lowercase()));
+/// The terms of an event, each once.
+pub fn terms_of(thread: &ThreadId, tags: &[String], from: Source, kind: Modality) -> Vec<String> {
+    let tags = tags.iter().map(|tag| term_of_tag(&tag.to_lowercase()));
     let alone = std::iter::once(String::new());
     let kinds: BTreeSet<String> = alone.chain(tags).chain(source(from)).chain(modality(kind)).collect();
     scopes(thread).flat_map(|scope| kinds.iter().map(move |kind| format!("{scope}{kind}"))).collect()
 }
 
-/// Whether a query has to wait for the marks of the last events.
-pub fn waits(query: &Query) -> bool {
+/// Whether a query has to wait for the terms of the last events.
+pub fn needs_index(query: &Query) -> bool {
     kinds(query) != [""]
 }
 
-/// The runs that hold what a query asks for, besides what `covers` leaves to be checked event by event.
-pub fn runs(query: &Query) -> Vec<(String, Visibility)> {
+/// The postings that hold what a query asks for, besides what `covers` leaves to be checked event by event.
+pub fn postings(query: &Query) -> Vec<(String, Visibility)> {
     let scopes = match &query.thread {
         None => vec![SPACE.to_owned()],
-        Some(thread) if query.subtree => vec![thread.to_string(), below(thread)],
+        Some(thread) if query.subtree => vec![thread.to_string(), scope_below(thread)],
         Some(thread) => vec![thread.to_string()],
     };
     let kinds = kinds(query);
-    let mut runs = Vec::new();
+    let mut postings = Vec::new();
     for scope in &scopes {
         for kind in &kinds {
-            runs.extend(query.levels().map(|level| (format!("{scope}{kind}"), level)));
+            postings.extend(query.levels().map(|level| (format!("{scope}{kind}"), level)));
         }
     }
-    runs
+    postings
 }
 
-/// Whether the marks alone tell what source and modality an event has.
+/// Whether the terms alone tell what source and modality an event has.
 pub fn covers(query: &Query) -> bool {
     let conditions =
         usize::from(query.has_tags()) + usize::from(query.source.is_some()) + usize::from(query.modality.is_some());
@@ -65,7 +65,7 @@ pub fn covers(query: &Query) -> bool {
 /// Tags are the sharpest; then a rare source or modality; else anything.
 fn kinds(query: &Query) -> Vec<String> {
     if query.has_tags() {
-        return query.tags().iter().map(|tag| of_tag(tag)).collect();
+        return query.tags().iter().map(|tag| term_of_tag(tag)).collect();
     }
     let rare = query.modality.and_then(modality).or(query.source.and_then(source));
     vec![rare.unwrap_or_default()]
@@ -82,10 +82,10 @@ fn modality(modality: Modality) -> Option<String> {
 }
 
 fn scopes(thread: &ThreadId) -> impl Iterator<Item = String> {
-    [SPACE.to_owned(), thread.to_string()].into_iter().chain(thread.ancestors().map(|above| below(&above)))
+    [SPACE.to_owned(), thread.to_string()].into_iter().chain(thread.ancestors().map(|above| scope_below(&above)))
 }
 
-fn below(thread: &ThreadId) -> String {
+fn scope_below(thread: &ThreadId) -> String {
     format!("{thread}.")
 }
 
