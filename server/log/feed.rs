@@ -1,5 +1,5 @@
 //! Who is told after a commit. One bounded tail of committed events a space, shared; a reader is a cursor into it and pages
-//! from the store when it is behind. Readers of one thread share an ear: they sleep while other threads talk.
+//! from the store when it is behind. Readers of one thread share a listener: they sleep while other threads talk.
 //! Hints (deltas, status) ride beside: never stored, dropped when nobody keeps up.
 
 use std::collections::{HashMap, VecDeque};
@@ -110,22 +110,22 @@ pub struct Feed {
 #[derive(Default)]
 struct Channel {
     // A plain mutex: held while a handful of pointers are copied, never across an await.
-    told: Mutex<Told>,
+    told: Mutex<FeedHead>,
 }
 
 /// What followers were told.
 #[derive(Default)]
-struct Told {
+struct FeedHead {
     /// The last ones, without a gap; none where one cannot be read.
     events: VecDeque<Option<Arc<Shown>>>,
     bytes: usize,
     last: Option<Seq>,
     /// By what is listened to: a thread and all below it, or (`None`) everything.
-    ears: HashMap<Option<ThreadId>, Ear>,
+    listeners: HashMap<Option<ThreadId>, Listener>,
 }
 
 /// What followers of the same hear.
-struct Ear {
+struct Listener {
     /// Everything of concern after this is among `seqs`; `None`: nothing was told since the first of them came.
     since: Option<Seq>,
     /// The events of concern that are in the tail.
@@ -143,32 +143,32 @@ pub struct Hinted {
     pub after: Seq,
 }
 
-impl Ear {
+impl Listener {
     fn new(since: Option<Seq>, hints: usize) -> Self {
         let ((head, _), (hints, _)) = (watch::channel(0), broadcast::channel(hints));
         Self { since, seqs: VecDeque::new(), head, hints }
     }
 }
 
-/// The ears that an event or hint of a thread concerns.
+/// The listeners that an event or hint of a thread concerns.
 fn concerned(thread: &ThreadId) -> impl Iterator<Item = Option<ThreadId>> {
     [None, Some(thread.clone())].into_iter().chain(thread.ancestors().map(Some))
 }
 
-impl Told {
-    /// Adds an event; ears that hear the first of theirs from `first` on are put to those to be woken.
+impl FeedHead {
+    /// Adds an event; listeners that hear the first of theirs from `first` on are put to those to be woken.
     fn push(&mut self, shown: Arc<Shown>, first: Seq, woken: &mut Vec<watch::Sender<Seq>>) {
         let seq = shown.event.seq;
         if self.last.is_none() {
-            self.ears.values_mut().for_each(|ear| ear.since = Some(seq - 1));
+            self.listeners.values_mut().for_each(|listener| listener.since = Some(seq - 1));
         }
         self.last = Some(seq);
         for key in concerned(&shown.event.thread) {
-            if let Some(ear) = self.ears.get_mut(&key) {
-                if ear.seqs.back().is_none_or(|last| *last < first) {
-                    woken.push(ear.head.clone());
+            if let Some(listener) = self.listeners.get_mut(&key) {
+                if listener.seqs.back().is_none_or(|last| *last < first) {
+                    woken.push(listener.head.clone());
                 }
-                ear.seqs.push_back(seq);
+                listener.seqs.push_back(seq);
             }
         }
         self.bytes += shown.json.len();
@@ -185,7 +185,7 @@ impl Told {
     /// What stands there concerns nobody, or cannot be read: what comes after it is told.
     fn step_over(&mut self, seq: Seq) {
         if self.last.is_none() {
-            self.ears.values_mut().for_each(|ear| ear.since = Some(seq));
+            self.listeners.values_mut().for_each(|listener| listener.since = Some(seq));
         }
         self.last = Some(seq);
         self.keep(None);
@@ -196,9 +196,10 @@ impl Told {
         self.bytes -= oldest.json.len();
         let seq = oldest.event.seq;
         for key in concerned(&oldest.event.thread) {
-            if let Some(ear) = self.ears.get_mut(&key).filter(|ear| ear.seqs.front() == Some(&seq)) {
-                ear.seqs.pop_front();
-                ear.since = Some(seq);
+            if let Some(listener) = self.listeners.get_mut(&key).filter(|listener| listener.seqs.front() == Some(&seq))
+            {
+                listener.seqs.pop_front();
+                listener.since = Some(seq);
             }
         }
     }
@@ -260,7 +261,7 @@ impl Feed {
     /// Whether somebody follows all of a space.
     pub(super) fn is_heard_whole(&self, space: &Space) -> bool {
         let channel = lock(&self.spaces).get(space).cloned();
-        channel.is_some_and(|channel| lock(&channel.told).ears.contains_key(&None))
+        channel.is_some_and(|channel| lock(&channel.told).listeners.contains_key(&None))
     }
 
     /// An event that stands next, and that nobody here listens for, is passed over: it need not be read. False: somebody does, or it
@@ -269,7 +270,7 @@ impl Feed {
         let Some(channel) = lock(&self.spaces).get(space).cloned() else { return false };
         let mut told = lock(&channel.told);
         let is_next = told.last.is_some_and(|last| last + 1 == seq);
-        let passes = is_next && !concerned(thread).any(|key| told.ears.contains_key(&key));
+        let passes = is_next && !concerned(thread).any(|key| told.listeners.contains_key(&key));
         if passes {
             told.step_over(seq);
         }
@@ -305,9 +306,9 @@ impl Feed {
         let told = lock(&channel.told);
         let hinted = Hinted { hint: Arc::new(hint), after: told.last.unwrap_or(0).max(known) };
         for key in concerned(hinted.hint.thread()) {
-            if let Some(ear) = told.ears.get(&key) {
+            if let Some(listener) = told.listeners.get(&key) {
                 // No receiver, no hint: that is what a hint is.
-                let _ = ear.hints.send(hinted.clone());
+                let _ = listener.hints.send(hinted.clone());
             }
         }
     }
@@ -320,8 +321,8 @@ impl Feed {
         let mut told = lock(&channel.told);
         let since = told.last;
         let hints = if thread.is_none() { HINTS.0 } else { HINTS.1 };
-        let ear = told.ears.entry(thread.cloned()).or_insert_with(|| Ear::new(since, hints));
-        let (head, hints) = (ear.head.subscribe(), ear.hints.subscribe());
+        let listener = told.listeners.entry(thread.cloned()).or_insert_with(|| Listener::new(since, hints));
+        let (head, hints) = (listener.head.subscribe(), listener.hints.subscribe());
         drop(told);
         Follower { head, hints, channel, space: space.clone(), thread: thread.cloned(), feed: self.clone() }
     }
@@ -341,13 +342,13 @@ impl Follower {
     /// What of concern was committed after `seq`, as far as the tail reaches; at most `limit` events.
     pub fn after(&self, seq: Seq, limit: usize) -> Tail {
         let told = lock(&self.channel.told);
-        let Some(ear) = told.ears.get(&self.thread) else { return Tail::Events(Vec::new()) };
-        match ear.since {
+        let Some(listener) = told.listeners.get(&self.thread) else { return Tail::Events(Vec::new()) };
+        match listener.since {
             None => Tail::Events(Vec::new()),
             Some(since) if since > seq => Tail::Behind,
             Some(_) => {
-                let from = ear.seqs.partition_point(|of_concern| *of_concern <= seq);
-                Tail::Events(ear.seqs.range(from..).take(limit).filter_map(|seq| told.at(*seq).cloned()).collect())
+                let from = listener.seqs.partition_point(|of_concern| *of_concern <= seq);
+                Tail::Events(listener.seqs.range(from..).take(limit).filter_map(|seq| told.at(*seq).cloned()).collect())
             }
         }
     }
@@ -355,9 +356,9 @@ impl Follower {
     /// How far a reader is that has read everything of concern up to `seq`: nothing of concern lies between.
     pub fn passed(&self, seq: Seq) -> Seq {
         let told = lock(&self.channel.told);
-        let Some(ear) = told.ears.get(&self.thread) else { return seq };
-        let is_complete = ear.since.is_some_and(|since| since <= seq);
-        let has_more = ear.seqs.back().is_some_and(|last| *last > seq);
+        let Some(listener) = told.listeners.get(&self.thread) else { return seq };
+        let is_complete = listener.since.is_some_and(|since| since <= seq);
+        let has_more = listener.seqs.back().is_some_and(|last| *last > seq);
         if is_complete && !has_more { told.last.unwrap_or(seq).max(seq) } else { seq }
     }
 
@@ -405,10 +406,10 @@ impl Drop for Follower {
         let mut spaces = lock(&self.feed.spaces);
         let mut told = lock(&self.channel.told);
         // This follower's own receiver still counts.
-        if told.ears.get(&self.thread).is_some_and(|ear| ear.head.receiver_count() <= 1) {
-            told.ears.remove(&self.thread);
+        if told.listeners.get(&self.thread).is_some_and(|listener| listener.head.receiver_count() <= 1) {
+            told.listeners.remove(&self.thread);
         }
-        if told.ears.is_empty() {
+        if told.listeners.is_empty() {
             spaces.remove(&self.space);
         }
     }
