@@ -73,7 +73,7 @@ pub trait Threads: Send + Sync + 'static {
     async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, Error>;
 
     /// Threads below a thread that have not ended, by id, those after `after`, at most `limit`.
-    async fn below(
+    async fn descendants(
         &self,
         space: &Space,
         thread: &ThreadId,

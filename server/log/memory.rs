@@ -153,7 +153,7 @@ impl Threads for Memory {
         Ok(first(asked.cloned(), limit))
     }
 
-    async fn below(
+    async fn descendants(
         &self,
         space: &Space,
         thread: &ThreadId,

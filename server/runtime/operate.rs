@@ -78,7 +78,7 @@ impl Runtime {
         self.0.ends.end(space, thread, "ended from outside", below).await?;
         if subtree {
             // What a turn below made meanwhile ends with it.
-            for row in self.0.ground.store.below(space, thread, None, PAGE).await? {
+            for row in self.0.ground.store.descendants(space, thread, None, PAGE).await? {
                 self.0.ends.end(space, &row.thread, PARENT_ENDED, below).await?;
             }
         }

@@ -231,7 +231,7 @@ impl Spawning {
 
     /// The subthread that has had nothing to do for longest.
     async fn idle(&self, site: &CallSite) -> Result<Option<ThreadRow>, Failure> {
-        let below = self.spawner.store.below(&site.space, &site.thread, None, 1000).await.map_err(unreadable)?;
+        let below = self.spawner.store.descendants(&site.space, &site.thread, None, 1000).await.map_err(unreadable)?;
         let idle = |row: &ThreadRow| {
             row.thread.parent().as_ref() == Some(&site.thread)
                 && row.is_asleep()

@@ -60,7 +60,7 @@ impl dyn Store + '_ {
 
     /// The threads that have one of these among their contacts, each behind that one, by id; of each those behind this id, at most
     /// `limit`.
-    pub async fn holders(
+    pub async fn referrers(
         &self,
         space: &Space,
         of: Span<'_>,

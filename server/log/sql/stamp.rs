@@ -92,7 +92,7 @@ macro_rules! store {
                 rows.into_iter().map(sql::thread).collect()
             }
 
-            async fn below(
+            async fn descendants(
                 &self,
                 space: &Space,
                 thread: &ThreadId,

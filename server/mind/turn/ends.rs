@@ -158,7 +158,7 @@ async fn all_below(
     above: &ThreadId,
     room: usize,
 ) -> Result<Option<Vec<Draft>>, store::Error> {
-    let rows = store.below(space, above, None, ROWS).await?;
+    let rows = store.descendants(space, above, None, ROWS).await?;
     let mut drafts = Vec::new();
     if rows.len() > room {
         return Ok(None);
@@ -185,7 +185,7 @@ async fn some_below(
     above: &ThreadId,
     now: Timestamp,
 ) -> Result<Vec<Draft>, store::Error> {
-    let rows = store.below(space, above, None, ROWS).await?;
+    let rows = store.descendants(space, above, None, ROWS).await?;
     let mut around = Around::of(store, space, &rows).await?;
     let mut drafts: Vec<Draft> = Vec::new();
     for row in rows.iter().take_while(|row| around.knows(&row.thread)).cloned().collect::<Vec<_>>() {
@@ -250,7 +250,7 @@ impl Knowing {
     /// Of one thread, holders behind this one.
     async fn of(store: &Arc<dyn Store>, space: &Space, thread: &ThreadId, after: &str) -> Result<Self, store::Error> {
         let waiting = Knowers::of(store.awaiting(space, thread..=thread, ROWS).await?, ROWS).take(thread);
-        let holders = Knowers::of(store.holders(space, thread..=thread, after, PAGE).await?, PAGE).take(thread);
+        let holders = Knowers::of(store.referrers(space, thread..=thread, after, PAGE).await?, PAGE).take(thread);
         Ok(Self { waiting, holders })
     }
 }
@@ -275,7 +275,7 @@ impl Around {
             for timer in store.timers(space, all.clone()).await? {
                 timers.entry(timer.thread).or_default().push(timer.name);
             }
-            holders = Knowers::of(store.holders(space, all.clone(), "", PAGE).await?, PAGE);
+            holders = Knowers::of(store.referrers(space, all.clone(), "", PAGE).await?, PAGE);
             waiting = Knowers::of(store.awaiting(space, all, PAGE).await?, PAGE);
         }
         Ok(Self { timers, waiting, holders })
@@ -405,7 +405,7 @@ impl Word<'_> {
         let change = Thread { parent: Some(heir.as_ref().map(ThreadId::as_str)), ..Thread::default() };
         let (mut drafts, mut after) = (Vec::new(), None);
         loop {
-            let page = store.below(space, &row.thread, after.as_ref(), ROWS).await?;
+            let page = store.descendants(space, &row.thread, after.as_ref(), ROWS).await?;
             for child in page.iter().filter(|child| child.parent().as_ref() == Some(&row.thread)) {
                 if drafts.len() + 2 > room {
                     return Ok((drafts, false));
@@ -433,7 +433,7 @@ pub async fn dismissed(
 ) -> Result<Vec<Draft>, store::Error> {
     let reason = format!("the time for {gathering} was up");
     let mut drafts: Vec<Draft> = Vec::new();
-    for row in store.below(space, parent, None, MANY).await? {
+    for row in store.descendants(space, parent, None, MANY).await? {
         let gathered = Settings::of(&row.settings).gathered;
         if row.thread.parent().as_ref() == Some(parent) && gathered.is_some_and(|it| it.id == gathering) {
             let status = Status::Stopped.as_str();

@@ -169,7 +169,7 @@ async fn an_append_on_postgres_reads_only_what_it_changes() {
         store.append(Append { space: space(), drafts: vec![turn], fence: Some(fence), release: true }).await.unwrap();
         store.thread(&space(), &talk).await.unwrap();
         store.queued(&space(), &talk, 0, 100).await.unwrap();
-        store.holders(&space(), &talk..=&talk, "a", 10).await.unwrap();
+        store.referrers(&space(), &talk..=&talk, "a", 10).await.unwrap();
         store.awaiting(&space(), &talk..=&talk, 10).await.unwrap();
         store.head(&space()).await.unwrap();
         // The answers: two events stored, a lease, two rows, four lists.

@@ -189,7 +189,7 @@ async fn rows_are_read_by_the_names_of_their_columns() {
         append(&store, vec![Draft::contact(&a, &name, &b, "helps"), timer]).await;
         let contact = contacts::ContactRow { name, target: b.clone(), description: "helps".into() };
         assert_eq!(store.contacts(&space(), &a).await.unwrap(), [contact]);
-        assert_eq!(store.holders(&space(), &a..=&b, "", 9).await.unwrap(), [(b, a.clone())]);
+        assert_eq!(store.referrers(&space(), &a..=&b, "", 9).await.unwrap(), [(b, a.clone())]);
         let note = "nul \u{fffd}".to_owned();
         let timer = timers::TimerRow { space: space(), thread: a, name: "t".into(), due, note, root: Some(7) };
         assert_eq!(store.due(&space(), due, 9).await.unwrap(), [timer]);
