@@ -282,7 +282,7 @@ impl Indexed {
             seq: event.seq,
             level: event.visibility() as i16,
             terms: terms::terms_of(&event.thread, &event.meta.tags, event.source, event.modality),
-            words: words::of(event.text()),
+            words: words::tokens(event.text()),
         }
     }
 
@@ -303,7 +303,7 @@ impl Indexed {
             }
             None => vec![terms::SPACE.to_owned()],
         };
-        (Self { seq, level, terms, words: words::of(&text.unwrap_or_default()) }, all)
+        (Self { seq, level, terms, words: words::tokens(&text.unwrap_or_default()) }, all)
     }
 }
 

@@ -64,7 +64,7 @@ impl Left {
 }
 
 /// Events that are to be added, as they are read, and whether there may be more.
-pub(super) async fn some(
+pub(super) async fn read_batch(
     mut rows: impl Stream<Item = Result<IndexColumns, sqlx::Error>> + Unpin,
     left: &mut Left,
 ) -> Result<(Vec<Indexed>, bool), Error> {
@@ -155,7 +155,7 @@ impl Index {
                 return Err(gone());
             }
             state.know(space, gap, true);
-            state.wait(space, Waiter { upto: gap.head, promised: false, answer });
+            state.wait(space, Waiter { reached: gap.head, promised: false, answer });
         }
         self.wake();
         answered.await.map_err(|_| gone())?
@@ -347,7 +347,7 @@ mod tests {
                 tokio::spawn(async move { index.reach(&space("a"), Gap { indexed: 0, head: 1 }).await });
                 tokio::task::yield_now().await;
             }
-            Ok(spaces.iter().map(|_| Added { upto: 1, more: false }).collect())
+            Ok(spaces.iter().map(|_| Added { reached: 1, more: false }).collect())
         }
 
         async fn close(self) {}

@@ -35,7 +35,7 @@ impl Derived {
         self.events += 1;
         self.heads.insert(space.clone(), Position { seq: event.seq, ts: event.ts });
         let Event { thread, meta, source, modality, seq, .. } = event;
-        let is_indexed = self.indexed.get(space).is_some_and(|upto| seq <= upto);
+        let is_indexed = self.indexed.get(space).is_some_and(|reached| seq <= reached);
         let terms = if is_indexed { terms::terms_of(thread, &meta.tags, *source, *modality).len() } else { 0 };
         self.terms += i64::try_from(terms).unwrap_or(i64::MAX);
         self.mail += i64::from(event.wakes());

@@ -210,9 +210,9 @@ impl ThreadRow {
         if change.status.is_some_and(|status| status != Status::Thinking) {
             standing.taken = 0;
         }
-        if let Some(upto) = begins {
+        if let Some(last) = begins {
             standing.waiting = None;
-            standing.taken = *upto;
+            standing.taken = *last;
             standing.failed = None;
         }
         standing.failed = failed.clone().or(standing.failed.take());

@@ -15,7 +15,7 @@ const TEXT_MAX: usize = 256 << 10;
 const ASKED_MAX: usize = 32;
 
 /// The words under which a text is found, each once, in order.
-pub fn of(text: &str) -> BTreeSet<String> {
+pub fn tokens(text: &str) -> BTreeSet<String> {
     let folded = fold(text);
     let mut words = BTreeSet::new();
     for piece in pieces(head(&folded)) {
@@ -49,7 +49,7 @@ pub fn asked(query: &str) -> Vec<String> {
 /// Whether the text has all words of the query, in any order.
 pub fn matches(query: &str, text: &str) -> bool {
     let asked = asked(query);
-    let words = of(text);
+    let words = tokens(text);
     !asked.is_empty() && asked.iter().all(|word| words.contains(word))
 }
 

@@ -24,14 +24,14 @@ pub(in crate::log) struct Gap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::log) struct Added {
     /// The last event that is in the index, whoever added it.
-    pub upto: Seq,
+    pub reached: Seq,
     /// There may be more.
     pub more: bool,
 }
 
 /// One who waits until an event is in the index.
 pub(super) struct Waiter {
-    pub upto: Seq,
+    pub reached: Seq,
     /// It waited when the transaction began.
     pub promised: bool,
     pub answer: oneshot::Sender<Result<(), Error>>,
@@ -103,12 +103,12 @@ impl State {
     }
 
     /// What is in the index of a space after a transaction.
-    pub fn added(&mut self, space: &Space, Added { upto, more }: Added) {
+    pub fn added(&mut self, space: &Space, Added { reached, more }: Added) {
         let Some(mut behind) = self.behind.remove(space) else { return };
         self.without -= behind.counted();
         // What was not there, although it was stored before, is not there any more: a database may have lost it.
-        let known = if behind.gap.head == behind.began && !more { upto } else { behind.gap.head };
-        behind.gap = Gap { indexed: upto, head: known.max(upto + i64::from(more)) };
+        let known = if behind.gap.head == behind.began && !more { reached } else { behind.gap.head };
+        behind.gap = Gap { indexed: reached, head: known.max(reached + i64::from(more)) };
         (behind.failing, behind.found) = (false, behind.found.min(behind.missing()));
         if behind.missing() > 0 {
             self.without += behind.counted();
@@ -127,9 +127,9 @@ impl State {
 
     /// Those who wait for nothing more after a transaction that began when they waited already, or went so far. The others are
     /// served again, after all who wait now.
-    pub fn served(&mut self, space: &Space, Added { upto, more }: Added) -> Vec<Waiter> {
+    pub fn served(&mut self, space: &Space, Added { reached, more }: Added) -> Vec<Waiter> {
         let waiters = self.answered(space);
-        let is_served = |waiter: &Waiter| waiter.upto <= upto || (waiter.promised && !more);
+        let is_served = |waiter: &Waiter| waiter.reached <= reached || (waiter.promised && !more);
         let (served, left): (Vec<_>, Vec<_>) = waiters.into_iter().partition(is_served);
         if !left.is_empty() {
             self.waiting.insert(space.clone(), left);
@@ -239,7 +239,7 @@ mod tests {
                         if indexed < head {
                             let (answer, answered) = oneshot::channel();
                             state.know(&spaces[at], logs[at], true);
-                            state.wait(&spaces[at], Waiter { upto: head, promised: false, answer });
+                            state.wait(&spaces[at], Waiter { reached: head, promised: false, answer });
                             answers.push((at, head, answered));
                         }
                     }
@@ -250,9 +250,9 @@ mod tests {
                         state.begin(&batch);
                         for space in &batch {
                             let log = &mut logs[spaces.iter().position(|it| it == space).unwrap()];
-                            let upto = log.head.min(log.indexed + most);
-                            let added = Added { upto, more: upto == log.indexed + most };
-                            log.indexed = upto;
+                            let reached = log.head.min(log.indexed + most);
+                            let added = Added { reached, more: reached == log.indexed + most };
+                            log.indexed = reached;
                             state.added(space, added);
                             state.served(space, added).into_iter().for_each(|waiter| drop(waiter.answer.send(Ok(()))));
                             let known = state.behind.get(space).map(|behind| behind.gap);
@@ -273,9 +273,9 @@ mod tests {
                 prop_assert_eq!(state.round.len(), state.waiting.len());
                 prop_assert!(state.round.iter().all(|space| state.waiting.contains_key(space) && state.behind.contains_key(space)));
                 // Whoever is answered well finds the event.
-                for (at, upto, answered) in &mut answers {
+                for (at, reached, answered) in &mut answers {
                     if let Ok(Ok(())) = answered.try_recv() {
-                        prop_assert!(logs[*at].indexed >= *upto);
+                        prop_assert!(logs[*at].indexed >= *reached);
                     }
                 }
             }

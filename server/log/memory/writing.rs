@@ -82,7 +82,7 @@ impl Indexing for NoIndex {
 
     async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
         let stored = self.0.lock();
-        let added = |space| Added { upto: stored.head(space).map_or(0, |head| head.seq), more: false };
+        let added = |space| Added { reached: stored.head(space).map_or(0, |head| head.seq), more: false };
         Ok(spaces.iter().map(added).collect())
     }
 

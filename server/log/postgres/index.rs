@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use super::life::Life;
 use super::log::lost;
 use super::{ROLLBACK, bulk, sql};
-use crate::log::index::{Added, Gap, Indexing, Left, some};
+use crate::log::index::{Added, Gap, Indexing, Left, read_batch};
 use crate::log::store::Error;
 use crate::words::id::{Seq, Space};
 
@@ -90,9 +90,9 @@ async fn add(connection: &mut PgConnection, space: &Space, done: Seq, left: &mut
         " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3"
     );
     let rows = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(left.events).fetch(&mut *connection);
-    let (events, more) = some(rows, left).await?;
+    let (events, more) = read_batch(rows, left).await?;
     bulk::put_index(connection, space, &events).await?;
-    Ok(Added { upto: events.last().map_or(done, |event| event.seq), more })
+    Ok(Added { reached: events.last().map_or(done, |event| event.seq), more })
 }
 
 impl Indexing for Tables {

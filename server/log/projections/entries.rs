@@ -76,7 +76,7 @@ fn words_of_row(row: &Row) -> BTreeSet<String> {
 
 /// The words under which an entry is found.
 fn words_of(Entry { key, content, related_keys, .. }: &Entry) -> BTreeSet<String> {
-    words::of(&format!("{key}\n{content}\n{}", related_keys.join("\n")))
+    words::tokens(&format!("{key}\n{content}\n{}", related_keys.join("\n")))
 }
 
 /// Errors: see [`Store`].
@@ -131,7 +131,7 @@ fn ranked(candidates: Vec<Entry>, frequencies: &[(String, usize)], limit: u32) -
 }
 
 fn score(entry: &Entry, frequencies: &[(String, usize)]) -> f64 {
-    let (names, all) = (words::of(&entry.key), words_of(entry));
+    let (names, all) = (words::tokens(&entry.key), words_of(entry));
     let weight = |(word, found): &(String, usize)| match (names.contains(word), all.contains(word)) {
         (true, _) => 2.0 * rarity(*found),
         (false, true) => rarity(*found),

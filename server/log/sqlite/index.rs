@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::file::{self, named};
 use super::log::Broken;
 use super::{put_index, sql, writing};
-use crate::log::index::{Added, Gap, Indexing, Left, some};
+use crate::log::index::{Added, Gap, Indexing, Left, read_batch};
 use crate::log::store::Error;
 use crate::words::id::Space;
 
@@ -214,9 +214,9 @@ async fn add(connection: &mut SqliteConnection, space: &Space, left: &mut Left) 
         " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3 + 0"
     );
     let rows = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(left.events).fetch(&mut *connection);
-    let (events, more) = some(rows, left).await?;
+    let (events, more) = read_batch(rows, left).await?;
     put_index(connection, space, &events).await?;
-    Ok(Added { upto: events.last().map_or(done, |event| event.seq), more })
+    Ok(Added { reached: events.last().map_or(done, |event| event.seq), more })
 }
 
 /// How an index stands to a log.
