@@ -100,9 +100,9 @@ pub mod mind {
     pub mod action;
     pub mod call;
     pub mod decision;
-    pub mod scribe;
     pub mod submodule;
     pub mod turn;
+    pub mod turn_writer;
 }
 /// Pipelines by name, and what a run leaves in the log.
 pub mod pipelines {

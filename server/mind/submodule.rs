@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::action::{self, Asked};
 use super::call::{Caller, Ended, Look, Place, Question, Scope, Until};
-use super::scribe::{Lost, Scribe};
+use super::turn_writer::{Lost, TurnWriter};
 use crate::event::draft::{Draft, When};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -82,8 +82,8 @@ pub struct Hearing {
     pub caller: Arc<Caller>,
     /// The voices' tools.
     pub tools: Toolbox,
-    /// The turn's pen, for what a voice does before it speaks.
-    pub scribe: Arc<Scribe>,
+    /// The turn's writer, for what a voice does before it speaks.
+    pub writer: Arc<TurnWriter>,
     /// Where.
     pub place: Place,
     /// What of the log they see.
@@ -267,7 +267,7 @@ async fn act(
             drafts.push(call.refused(&site, &allowed.beyond));
         }
         let drafts = std::mem::take(&mut drafts);
-        let stored = hearing.scribe.write_beside(drafts).await?;
+        let stored = hearing.writer.write_beside(drafts).await?;
         own.extend(stored.iter().map(|shown| &shown.event).filter(|event| is_own(event, who)).cloned());
     }
     Ok(own)

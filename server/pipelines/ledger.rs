@@ -20,7 +20,7 @@ use crate::event::draft::{DEPTH_MAX, Draft, is_within_depth};
 use crate::event::fact::Fact;
 use crate::event::fact::run::{Held, NodeFact, NodeNews, RunKey, Slot};
 use crate::log::store::{self, Blob, Store};
-use crate::mind::scribe::{Lost, Scribe};
+use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{self, Space};
 
@@ -89,7 +89,7 @@ pub struct Ledger(Arc<Book>);
 
 struct Book {
     run: RunKey,
-    scribe: Scribe,
+    writer: TurnWriter,
     values: Values,
     limits: Limits,
     /// How many nodes were started, in earlier lives of the run too.
@@ -103,10 +103,10 @@ struct Book {
 
 impl Ledger {
     /// A book that goes on where the past ends.
-    pub fn new(run: RunKey, scribe: Scribe, values: Values, limits: Limits, past: &Past) -> Self {
+    pub fn new(run: RunKey, writer: TurnWriter, values: Values, limits: Limits, past: &Past) -> Self {
         let (nodes, records) = (AtomicU64::new(past.nodes), Mutex::new(past.records.clone()));
         let (lost, closed) = (OnceLock::new(), CancellationToken::new());
-        Self(Arc::new(Book { run, scribe, values, limits, nodes, records, lost, closed }))
+        Self(Arc::new(Book { run, writer, values, limits, nodes, records, lost, closed }))
     }
 
     /// The run with its hooks: failures are seen outermost, also the journal's own; starts innermost, where a body really runs.
@@ -119,7 +119,7 @@ impl Ledger {
 
     /// Writes what is not a node's. Does not return when the run is lost.
     pub async fn write(&self, draft: Draft) {
-        if let Err(lost) = self.0.scribe.write(vec![draft]).await {
+        if let Err(lost) = self.0.writer.write(vec![draft]).await {
             self.lose::<()>(lost).await;
         }
     }
@@ -131,7 +131,7 @@ impl Ledger {
 
     /// Writes the end, and gives the lease back.
     pub async fn close(&self, drafts: Vec<Draft>) -> Result<(), Lost> {
-        self.0.scribe.close(drafts).await.map(drop)
+        self.0.writer.close(drafts).await.map(drop)
     }
 
     /// Waits until the run cannot go on here: the lease is another's, or the store failed.

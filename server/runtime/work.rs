@@ -6,8 +6,8 @@ use async_trait::async_trait;
 
 use super::refused::Refused;
 use crate::log::store::{self, Fence, Status, SubmoduleRow, ThreadRow};
-use crate::mind::scribe::Lost;
 use crate::mind::turn::stop::Stop;
+use crate::mind::turn_writer::Lost;
 use crate::tasks::share::Place;
 use crate::words::id::{Space, ThreadId};
 

@@ -18,7 +18,7 @@ use crate::log::store;
 use crate::mind::action::{self, Asked};
 use crate::mind::call::{Ended, Place, Ready};
 use crate::mind::decision::Streamed;
-use crate::mind::scribe::Lost;
+use crate::mind::turn_writer::Lost;
 use crate::model::provider::{Answer, ToolCall};
 use crate::thread::settings::Language;
 use crate::tools::catalogue::think::Think;

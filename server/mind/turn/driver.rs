@@ -25,8 +25,8 @@ use crate::log::store::{self, Shown, Status, SubmoduleRow};
 use crate::mind::action;
 use crate::mind::call::{Caller, Ended, Place, Until};
 use crate::mind::decision::{Deciding, Manner, Streamed, decide};
-use crate::mind::scribe::{Lost, Scribe};
 use crate::mind::submodule::{self, Hearing, Occasion, Spoken, Tally, Voice, removed};
+use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::model::provider::Tier;
 use crate::tasks::share::Processors;
 use crate::thread::history;
@@ -67,8 +67,8 @@ pub type OnStored = Arc<dyn Fn(&Space, &Event) + Send + Sync>;
 pub struct Driver {
     /// What all turns share.
     pub mind: Mind,
-    /// The turn's pen.
-    pub scribe: Arc<Scribe>,
+    /// The turn's writer.
+    pub writer: Arc<TurnWriter>,
     /// Where.
     pub place: Place,
     /// The machine.
@@ -155,7 +155,7 @@ impl Driver {
                 () = tokio::time::sleep_until(deadline) => {
                     let silent = asked.silent().map(|name| self.too_late(name)).collect();
                     self.write(silent).await?;
-                    let late = late_voices(asked, self.scribe.clone(), self.place.clone(), self.turn.number(), self.mind.tally.clone());
+                    let late = late_voices(asked, self.writer.clone(), self.place.clone(), self.turn.number(), self.mind.tally.clone());
                     self.mind.beside.spawn(self.mind.processors.of(&self.place.space, late));
                     return Ok(None);
                 }
@@ -311,7 +311,7 @@ impl Driver {
         let ended = turn::Ended { turn, outcome: Some(outcome), handled, wait: waiting, seen: None };
         drafts.push(Fact::TurnEnded(ended).encode(&thread));
         self.stop.end();
-        let stored = self.scribe.close(drafts).await?;
+        let stored = self.writer.close(drafts).await?;
         self.stored(&stored);
         metrics::counter!("thinkd_turns_total", "outcome" => outcome.as_str()).increment(1);
         if outcome == TurnOutcome::Done && self.mind.options.follow_up && !self.voices.is_empty() {
@@ -361,8 +361,8 @@ impl Driver {
         let names = self.turn.voices().iter();
         let voices: Vec<_> =
             names.filter_map(|name| self.voice(name)).map(|v| Voice { own: vec![], rounds: 0, ..v }).collect();
-        let (caller, scribe, place, turn) =
-            (self.mind.caller.clone(), self.scribe.clone(), self.place.clone(), self.turn.number());
+        let (caller, writer, place, turn) =
+            (self.mind.caller.clone(), self.writer.clone(), self.place.clone(), self.turn.number());
         let hearing = self.hearing_with(occasion, until);
         let tally = self.mind.tally.clone();
         let scope = submodule::scope(self.turn.batch());
@@ -385,7 +385,7 @@ impl Driver {
                 }
                 let drafts = drafts_of(spoken, &place, turn, When::FollowUp);
                 let drafts = submodule::dated(&caller, &place.space, drafts).await;
-                write_beside(&scribe, drafts).await;
+                write_beside(&writer, drafts).await;
             }
         };
         self.mind.beside.spawn(self.mind.processors.of(&space, follow_up));
@@ -399,7 +399,7 @@ impl Driver {
 
     /// Appends, and lets the machine know. Returns the ids.
     pub(super) async fn write(&mut self, drafts: Vec<Draft>) -> Result<Vec<uuid::Uuid>, Lost> {
-        let stored = self.scribe.write(drafts).await?;
+        let stored = self.writer.write(drafts).await?;
         self.stored(&stored);
         Ok(stored.iter().map(|shown| shown.event.event_id).collect())
     }
@@ -415,12 +415,12 @@ impl Driver {
         occasion: Occasion,
         until: Until,
     ) -> impl Fn(Arc<crate::mind::call::Look>) -> Hearing + Send + use<> {
-        let (mind, scribe, place) = (self.mind.clone(), self.scribe.clone(), self.place.clone());
+        let (mind, writer, place) = (self.mind.clone(), self.writer.clone(), self.place.clone());
         let stop = self.stop.token().clone();
         move |look| Hearing {
             caller: mind.caller.clone(),
             tools: mind.tools.submodule.now(),
-            scribe: scribe.clone(),
+            writer: writer.clone(),
             place: place.clone(),
             look,
             occasion: occasion.clone(),

@@ -8,8 +8,8 @@ use tokio::task::{Id, JoinError, JoinSet};
 use crate::event::draft::{Draft, When};
 use crate::event::fact::Fact;
 use crate::mind::call::Place;
-use crate::mind::scribe::Scribe;
 use crate::mind::submodule::{Hearing, Spoken, Tally, Voice, speak};
+use crate::mind::turn_writer::TurnWriter;
 use crate::tasks::share::Processors;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Name, Space};
@@ -55,7 +55,13 @@ impl Voices {
 }
 
 /// What comes after the deadline is appended as late.
-pub(super) async fn late_voices(mut asked: Voices, scribe: Arc<Scribe>, place: Place, turn: u64, tally: Arc<Tally>) {
+pub(super) async fn late_voices(
+    mut asked: Voices,
+    writer: Arc<TurnWriter>,
+    place: Place,
+    turn: u64,
+    tally: Arc<Tally>,
+) {
     while let Some(spoken) = asked.next().await {
         if let Ok(spoken) = &spoken {
             tally.count(&place.space, spoken, true);
@@ -67,7 +73,7 @@ pub(super) async fn late_voices(mut asked: Voices, scribe: Arc<Scribe>, place: P
             Fact::Call(_) => draft,
             _ => draft.when(When::Late),
         };
-        write_beside(&scribe, drafts.map(late).collect()).await;
+        write_beside(&writer, drafts.map(late).collect()).await;
     }
 }
 
@@ -75,8 +81,8 @@ fn is_timeout(draft: &Draft) -> bool {
     matches!(draft.fact(), Fact::Failure(failed) if failed.problem.kind == FailureKind::Timeout.as_str())
 }
 
-pub(super) async fn write_beside(scribe: &Scribe, drafts: Vec<Draft>) {
-    if let Err(error) = scribe.write_beside(drafts).await {
+pub(super) async fn write_beside(writer: &TurnWriter, drafts: Vec<Draft>) {
+    if let Err(error) = writer.write_beside(drafts).await {
         tracing::warn!(%error, "what a voice said beside its turn is lost");
     }
 }

@@ -17,9 +17,9 @@ use crate::event::fact::Fact;
 use crate::event::fact::run::{Held, RunFact, RunKey, RunNews, RunOutcome};
 use crate::log::query::{Query, Show};
 use crate::log::store::{self, Append, Appended, Fence, Status, Store, ThreadRow};
-use crate::mind::scribe::{Lost, Scribe};
 use crate::mind::turn::driver::Mind;
 use crate::mind::turn::stop::{Stop, Why};
+use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::pipelines::host::Host;
 use crate::pipelines::ledger::{self, Ledger, NotKept, Values};
 use crate::pipelines::past::Past;
@@ -247,9 +247,9 @@ impl Runs {
             return Ok(Looked::Nothing);
         };
         let _seat = if past.cancel { None } else { self.seat(&fence, &stop).await };
-        let scribe = Scribe::new(self.store.clone(), fence.clone(), None);
+        let writer = TurnWriter::new(self.store.clone(), fence.clone(), None);
         let limits = self.options.pipeline_limits.clone();
-        let ledger = Ledger::new(key.clone(), scribe, self.values(&fence.space), limits, &past);
+        let ledger = Ledger::new(key.clone(), writer, self.values(&fence.space), limits, &past);
         if attempts.are_used_up() {
             return looked(close(&key, &ledger, RunOutcome::Failed(not_taken())).await);
         }

@@ -15,11 +15,11 @@ use crate::event::gather::Gather;
 use crate::log::query::Show;
 use crate::log::store::{self, Append, Fence, Status, Store, ThreadRow};
 use crate::mind::call::Place as Where;
-use crate::mind::scribe::{Lost, Scribe};
 use crate::mind::submodule::Heard;
 use crate::mind::turn::Turn;
 use crate::mind::turn::driver::{Driver, Mind};
 use crate::mind::turn::stop::Why;
+use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::runtime::ground::{Ground, Waker};
 use crate::runtime::mailbox::each_after;
 use crate::runtime::opening::Opening;
@@ -133,8 +133,8 @@ impl Turns {
     async fn wait_on(&self, space: &Space, row: &ThreadRow, fence: Fence) -> Result<Looked, store::Error> {
         let wait = set::Wait { waiting: row.standing.waiting.clone(), seen: Some(row.head) };
         let draft = Draft::set(&row.thread, row.thread.as_str(), Change::Wait(wait));
-        let scribe = Scribe::new(self.store.clone(), fence, None);
-        let slept = looked(scribe.close(vec![draft]).await.map(|_| Status::Waiting))?;
+        let writer = TurnWriter::new(self.store.clone(), fence, None);
+        let slept = looked(writer.close(vec![draft]).await.map(|_| Status::Waiting))?;
         let queued = self.running.queued(space, row, self.options.queue_max).await?;
         self.running.show(&(space.clone(), row.thread.clone()), Status::Waiting, queued).await;
         Ok(slept)
@@ -170,32 +170,32 @@ impl Turns {
         let key = (place.space.clone(), place.thread.clone());
         self.running.takes(&key, turn.upto());
         let begins = opening.is_some();
-        let scribe = Arc::new(Scribe::new(self.store.clone(), fence, opening).rooted(place.purse.root()));
+        let writer = Arc::new(TurnWriter::new(self.store.clone(), fence, opening).rooted(place.purse.root()));
         if !settled.news {
             // What the thread does not wait for waits on.
             let upto = if batch.iter().any(Event::wakes) { row.handled } else { turn.upto() };
-            return self.slept_through(&scribe, row, &place, upto, settled.drafts).await;
+            return self.slept_through(&writer, row, &place, upto, settled.drafts).await;
         }
         if begins && self.talks_to_itself(row, &batch) {
-            return self.silence(&scribe, &place, turn.upto()).await;
+            return self.silence(&writer, &place, turn.upto()).await;
         }
         if begins {
             place.purse.read().await?;
             if let Some(spent) = place.purse.spent() {
                 // What came back and whose time was up is settled nonetheless: nothing would come to tell of it again.
-                return looked(self.fall_silent(&scribe, &place, turn.upto(), &spent, settled.drafts).await);
+                return looked(self.fall_silent(&writer, &place, turn.upto(), &spent, settled.drafts).await);
             }
         }
         let upto = turn.upto();
         if attempts.are_used_up() {
-            return self.give_up(&scribe, &place, upto).await;
+            return self.give_up(&writer, &place, upto).await;
         }
         if begins && row.standing.archived {
             settled.drafts.extend(Draft::resumed(&place.thread, row.parent().as_ref()));
         }
         if !settled.drafts.is_empty() {
             // Before a model is asked: it is to be told.
-            match scribe.write(settled.drafts).await {
+            match writer.write(settled.drafts).await {
                 Ok(stored) => stored.iter().for_each(|shown| {
                     turn.apply(&shown.event);
                     place.purse.stored(&shown.event, &place.thread);
@@ -206,7 +206,7 @@ impl Turns {
         }
         let driver = Driver {
             mind: self.mind.clone(),
-            scribe: scribe.clone(),
+            writer: writer.clone(),
             place: place.clone(),
             turn,
             voices,
@@ -217,7 +217,7 @@ impl Turns {
         };
         let ended = match tokio::spawn(self.mind.processors.of(&place.space, driver.run())).await {
             Ok(ended) => ended,
-            Err(broke) => self.broke(&scribe, &place, upto, &broke.to_string()).await,
+            Err(broke) => self.broke(&writer, &place, upto, &broke.to_string()).await,
         };
         looked(ended.and_then(|ended| ended.ok_or(Lost::Stale)))
     }
@@ -225,7 +225,7 @@ impl Turns {
     /// A turn in which there was nothing to think about: a step has ended, and the next has begun.
     async fn slept_through(
         &self,
-        scribe: &Scribe,
+        writer: &TurnWriter,
         row: &ThreadRow,
         place: &Where,
         upto: Seq,
@@ -239,7 +239,7 @@ impl Turns {
         let waiting = row.standing.waiting.as_ref();
         drafts.extend(waiting.and_then(|waiting| Draft::wait_limit(&row.thread, waiting)));
         drafts.push(ended);
-        let stored = scribe.close(drafts).await;
+        let stored = writer.close(drafts).await;
         if let Ok(stored) = &stored {
             stored.iter().for_each(|shown| self.tell(&place.space, &shown.event));
         }

@@ -8,8 +8,8 @@ use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::process::Waiting;
 use crate::log::store::{self, Status, ThreadRow};
 use crate::mind::call::Place;
-use crate::mind::scribe::{Lost, Scribe};
 use crate::mind::turn::stuck;
+use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::runtime::work::{Looked, looked};
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::Seq;
@@ -18,13 +18,13 @@ impl Turns {
     /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
     pub(super) async fn broke(
         &self,
-        scribe: &Scribe,
+        writer: &TurnWriter,
         place: &Place,
         upto: Seq,
         why: &str,
     ) -> Result<Option<Status>, Lost> {
         let failure = Failure::new(FailureKind::Internal, format!("the turn broke down: {why}"));
-        self.fall_silent(scribe, place, upto, &failure, Vec::new()).await.map(Some)
+        self.fall_silent(writer, place, upto, &failure, Vec::new()).await.map(Some)
     }
 
     pub(super) fn talks_to_itself(&self, row: &ThreadRow, batch: &[Event]) -> bool {
@@ -32,37 +32,37 @@ impl Turns {
     }
 
     /// Ends a chain of messages to itself, visibly.
-    pub(super) async fn silence(&self, scribe: &Scribe, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
+    pub(super) async fn silence(&self, writer: &TurnWriter, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
         let limit = self.options.budget.self_messages;
         let text = format!(
             "the thread has sent itself more than {limit} messages in a row (budget.self_messages); it waits for something from outside"
         );
         let failure =
             Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }));
-        self.fail(scribe, place, upto, &failure).await
+        self.fail(writer, place, upto, &failure).await
     }
 
     /// Ends a turn that the store does not take, visibly.
-    pub(super) async fn give_up(&self, scribe: &Scribe, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
+    pub(super) async fn give_up(&self, writer: &TurnWriter, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
         let text =
             "the turn is given up: the log did not take what it led to, and would not if models were asked again";
-        self.fail(scribe, place, upto, &Failure::new(FailureKind::Store, text)).await
+        self.fail(writer, place, upto, &Failure::new(FailureKind::Store, text)).await
     }
 
     pub(super) async fn fail(
         &self,
-        scribe: &Scribe,
+        writer: &TurnWriter,
         place: &Place,
         upto: Seq,
         failure: &Failure,
     ) -> Result<Looked, store::Error> {
-        looked(self.fall_silent(scribe, place, upto, failure, Vec::new()).await)
+        looked(self.fall_silent(writer, place, upto, failure, Vec::new()).await)
     }
 
     /// The turn fails, and the thread waits for whoever comes: it would only fail again. Those who depend on it are told.
     pub(super) async fn fall_silent(
         &self,
-        scribe: &Scribe,
+        writer: &TurnWriter,
         place: &Place,
         upto: Seq,
         failure: &Failure,
@@ -74,7 +74,7 @@ impl Turns {
         let waiting = Waiting { reason: Some(failure.text.clone()), ..Waiting::for_anybody() };
         let ended = Draft::turn_ended(thread, *turn, TurnOutcome::Failed, upto);
         drafts.push(ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()));
-        let stored = scribe.close(drafts).await?;
+        let stored = writer.close(drafts).await?;
         stored.iter().for_each(|shown| self.tell(space, &shown.event));
         Ok(Status::Waiting)
     }

@@ -1,4 +1,4 @@
-//! The pen of one turn: appends under the turn's lease, and lets `turn started` ride with the first thing the turn produces.
+//! The turn writer appends what one turn produces under the lease of the turn, and adds `turn started` to its first append.
 //! What is written is decided elsewhere.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub enum Lost {
 }
 
 /// Appends for one turn.
-pub struct Scribe {
+pub struct TurnWriter {
     store: Arc<dyn Store>,
     fence: Fence,
     // Held across the first append only, so that nothing of the turn can come before its beginning; kept until that is stored.
@@ -32,8 +32,8 @@ pub struct Scribe {
     root: Option<Seq>,
 }
 
-impl Scribe {
-    /// A pen under this lease. `opening` is the turn's beginning, unless it is in the log already.
+impl TurnWriter {
+    /// A writer under this lease. `opening` is the turn's beginning, unless it is in the log already.
     pub fn new(store: Arc<dyn Store>, fence: Fence, opening: Option<Draft>) -> Self {
         Self { store, fence, opening: Mutex::new(opening), closed: AtomicBool::new(false), root: None }
     }
