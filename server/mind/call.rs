@@ -22,10 +22,10 @@ use crate::words::id::{Space, ThreadId};
 use crate::words::text::{Text, sha256};
 use recent::Recent;
 
-pub use look::{Look, Scope};
+pub use prompt_view::{PromptView, Scope};
 pub use record::Ready;
 
-mod look;
+mod prompt_view;
 mod rebuild;
 mod recent;
 mod record;
@@ -104,7 +104,7 @@ pub struct Caller {
     model: Arc<dyn Model>,
     prompts: Arc<Prompts>,
     options: history::Options,
-    // A plain mutex: held for a set look-up, never across an await.
+    // A plain mutex: held for a set view-up, never across an await.
     known: Mutex<HashSet<(Space, String)>>,
     recent: Recent,
 }
@@ -141,9 +141,9 @@ impl Caller {
     }
 
     /// Makes a call ready: writes the view, and keeps what it is made of besides events.
-    pub async fn prepare(&self, place: &Place, look: &Look, question: &Question) -> Result<Ready, store::Error> {
+    pub async fn prepare(&self, place: &Place, view: &PromptView, question: &Question) -> Result<Ready, store::Error> {
         place.purse.read().await?;
-        let request = self.request(place, look.blocks.clone(), question, self.options.media, look.lengths).await?;
+        let request = self.request(place, view.blocks.clone(), question, self.options.media, view.lengths).await?;
         let prepared = self.model.prepare(&request);
         let prompt = async {
             match &question.prompt {
@@ -158,17 +158,17 @@ impl Caller {
             self.keep(&place.space, &question.tools.text),
             prompt,
         )?;
-        let mut view = json!({
+        let mut shown = json!({
             "renderer": history::RENDERER,
-            "show": if look.window.show == Show::Heard { "heard" } else { "visible" },
-            "from": look.entries.first().map(|entry| entry.seq),
-            "upto": look.entries.last().map(|entry| entry.seq),
-            "events": look.entries.len(),
-            "omitted": look.window.omitted,
+            "show": if view.window.show == Show::Heard { "heard" } else { "visible" },
+            "from": view.entries.first().map(|entry| entry.seq),
+            "upto": view.entries.last().map(|entry| entry.seq),
+            "events": view.entries.len(),
+            "omitted": view.window.omitted,
             "media": self.options.media,
-            "event_chars": look.lengths.event_chars,
-            "entry_bytes": look.lengths.entry_bytes,
-            "bytes": look.bytes,
+            "event_chars": view.lengths.event_chars,
+            "entry_bytes": view.lengths.entry_bytes,
+            "bytes": view.bytes,
             "system": system,
             "tail": tail,
             "values": question.values.iter().map(|(name, value)| json!([name, value])).collect::<Vec<_>>(),
@@ -178,11 +178,11 @@ impl Caller {
             "only": match &question.choice { ToolChoice::Only(name) => Some(name), ToolChoice::Auto => None },
             "tier": if question.tier == Tier::High { "high" } else { "low" },
         });
-        if !look.left_out.is_empty() {
-            view["left_out"] = json!(look.left_out);
+        if !view.left_out.is_empty() {
+            shown["left_out"] = json!(view.left_out);
         }
-        if let Some(gap) = look.gap {
-            view["gap"] = json!(gap);
+        if let Some(gap) = view.gap {
+            shown["gap"] = json!(gap);
         }
         let record = Map::from_iter([
             ("purpose".to_owned(), Value::from(question.purpose)),
@@ -190,7 +190,7 @@ impl Caller {
             ("model".to_owned(), Value::from(prepared.model.as_str())),
             ("parameters".to_owned(), prepared.parameters.clone()),
             ("request_sha256".to_owned(), Value::from(sha256(prepared.body.as_str().as_bytes()))),
-            ("view".to_owned(), view),
+            ("view".to_owned(), shown),
         ]);
         let (purse, who) = (place.purse.clone(), question.who.clone());
         Ok(Ready { prepared, purse, who, record, begin: Instant::now(), before: Vec::new() })
@@ -233,29 +233,29 @@ impl Caller {
         }
     }
 
-    /// Asks about a look at the log; where the provider finds it too long, once more about half as much. Which look that was
-    /// is left in `look`.
+    /// Asks about a view at the log; where the provider finds it too long, once more about half as much. Which view that was
+    /// is left in `view`.
     pub async fn ask_about<F>(
         &self,
         place: &Place,
-        look: &mut Arc<Look>,
+        view: &mut Arc<PromptView>,
         question: F,
         until: Until,
         stop: &CancellationToken,
         on_piece: &mut (dyn FnMut(&Piece) + Send),
     ) -> Result<(Ready, Ended), store::Error>
     where
-        F: Fn(&Look) -> Question + Send + Sync,
+        F: Fn(&PromptView) -> Question + Send + Sync,
     {
-        let ready = self.prepare(place, look, &question(look)).await?;
+        let ready = self.prepare(place, view, &question(view)).await?;
         let ended = self.ask(&ready, until, stop, &mut *on_piece).await;
         let Ended::Failed(failure) = &ended else { return Ok((ready, ended)) };
         if !failure.is_too_long() {
             return Ok((ready, ended));
         }
-        let refused = ready.refused(place, look, &ended, failure);
-        *look = Arc::new(self.look_less(place, look).await?);
-        let ready = Ready { before: refused, ..self.prepare(place, look, &question(look)).await? };
+        let refused = ready.refused(place, view, &ended, failure);
+        *view = Arc::new(self.smaller_view(place, view).await?);
+        let ready = Ready { before: refused, ..self.prepare(place, view, &question(view)).await? };
         let ended = self.ask(&ready, until, stop, on_piece).await;
         Ok((ready, ended))
     }

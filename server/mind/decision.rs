@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::call::{Caller, Ended, Look, Place, Question, Ready, Scope, Until};
+use super::call::{Caller, Ended, Place, PromptView, Question, Ready, Scope, Until};
 use crate::event::intent::Operation;
 use crate::event::process::Watch;
 use crate::log::feed::{DeltaOutcome, Hint};
@@ -156,17 +156,17 @@ pub async fn decide(deciding: &Deciding, streamed: &mut Streamed) -> Result<(Rea
         _ => deciding.batch.last().copied(),
     };
     let scope = Scope { show: Show::Visible, until, about: Scope::about(&deciding.batch) };
-    let mut look = Arc::new(caller.look(place, scope).await?);
+    let mut view = Arc::new(caller.view(place, scope).await?);
     let can_reply = deciding.tools.get(REPLY).is_some();
     streamed.end = if can_reply { usize::try_from(deciding.calls).unwrap_or(usize::MAX) } else { 0 };
-    streamed.read = look.entries.last().map_or(0, |entry| entry.seq);
+    streamed.read = view.entries.last().map_or(0, |entry| entry.seq);
     let store = caller.store().clone();
-    let asks = |look: &Look| question(deciding, look);
+    let asks = |view: &PromptView| question(deciding, view);
     let mut shows = |piece: &Piece| streamed.take(piece, place, store.as_ref());
-    caller.ask_about(place, &mut look, asks, *deadline, stop, &mut shows).await
+    caller.ask_about(place, &mut view, asks, *deadline, stop, &mut shows).await
 }
 
-fn question(deciding: &Deciding, look: &Look) -> Question {
+fn question(deciding: &Deciding, view: &PromptView) -> Question {
     let prompts = deciding.caller.prompts();
     let repair = deciding.manner.is_repair();
     let (system, tail, mut values) = match &deciding.manner {
@@ -177,7 +177,7 @@ fn question(deciding: &Deciding, look: &Look) -> Question {
                 (false, true) => &prompts.language_turn,
                 (true, true) => &prompts.language_repair,
             };
-            (prompts.decision.source(), tail, vec![value("meanwhile", &meanwhile(deciding, look))])
+            (prompts.decision.source(), tail, vec![value("meanwhile", &meanwhile(deciding, view))])
         }
         Manner::Process { contacts } => {
             (prompts.process.source(), &prompts.process_turn, vec![value("contacts", contacts)])
@@ -193,7 +193,7 @@ fn question(deciding: &Deciding, look: &Look) -> Question {
         }
     };
     values.insert(0, value("batch", &positions(&deciding.batch)));
-    let reminders = reminders(deciding, look);
+    let reminders = reminders(deciding, view);
     values.extend((!reminders.is_empty()).then(|| value("reminders", &reminders)));
     let system = match &deciding.language {
         Some(own) => Text::new(format!("{}\n\n{}", system.as_str(), prompts.language.fill(&[("own", own)]))),
@@ -209,7 +209,7 @@ fn question(deciding: &Deciding, look: &Look) -> Question {
         values,
         prompt: deciding.prompt.clone(),
         own: Vec::new(),
-        tools: if speaks { ToolSpecs::new(Vec::new()) } else { deciding.tools.offered(&look.row.standing.open) },
+        tools: if speaks { ToolSpecs::new(Vec::new()) } else { deciding.tools.offered(&view.row.standing.open) },
         choice: if repair && !speaks { ToolChoice::Only(REPLY.to_owned()) } else { ToolChoice::Auto },
         tier: deciding.tier,
     }
@@ -220,8 +220,8 @@ fn value(name: &str, text: &str) -> (String, String) {
 }
 
 /// Names the watches whose event has come, until they are closed.
-fn reminders(deciding: &Deciding, look: &Look) -> String {
-    let raised = look.row.standing.watches.iter().filter(|(_, watch)| watch.raised);
+fn reminders(deciding: &Deciding, view: &PromptView) -> String {
+    let raised = view.row.standing.watches.iter().filter(|(_, watch)| watch.raised);
     let reminder = &deciding.caller.prompts().watch_reminder;
     let told = |(id, watch): (&String, &Watch)| {
         let (id, kind, note) = (one_line(id), one_line(&watch.kind), one_line(&watch.note));
@@ -231,9 +231,9 @@ fn reminders(deciding: &Deciding, look: &Look) -> String {
 }
 
 /// Names what came after the turn began.
-fn meanwhile(deciding: &Deciding, look: &Look) -> String {
+fn meanwhile(deciding: &Deciding, view: &PromptView) -> String {
     let last = deciding.batch.last().copied().unwrap_or(0);
-    let later = look.entries.iter().filter(|entry| entry.seq > last && entry.wakes);
+    let later = view.entries.iter().filter(|entry| entry.seq > last && entry.wakes);
     match Vec::from_iter(later.map(|entry| entry.seq)).as_slice() {
         [] => String::new(),
         seqs => deciding.caller.prompts().decision_meanwhile.fill(&[("seqs", &positions(seqs))]),

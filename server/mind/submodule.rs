@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::action::{self, Asked};
-use super::call::{Caller, Ended, Look, Place, Question, Scope, Until};
+use super::call::{Caller, Ended, Place, PromptView, Question, Scope, Until};
 use super::turn_writer::{Lost, TurnWriter};
 use crate::event::draft::{Draft, When};
 use crate::event::envelope::Event;
@@ -87,7 +87,7 @@ pub struct Hearing {
     /// Where.
     pub place: Place,
     /// What of the log they see.
-    pub look: Arc<Look>,
+    pub view: Arc<PromptView>,
     /// What they are asked about.
     pub occasion: Occasion,
     /// When every voice must have spoken, late or not.
@@ -135,12 +135,12 @@ async fn ask(
     when: When,
     said: &mut Vec<Draft>,
 ) -> Result<Option<Vec<Event>>, Failure> {
-    let mut look = hearing.look.clone();
-    let asks = |_: &Look| question(hearing, voice, who);
+    let mut view = hearing.view.clone();
+    let asks = |_: &PromptView| question(hearing, voice, who);
     let Hearing { caller, place, until, stop, .. } = &*hearing;
-    let asked = caller.ask_about(place, &mut look, asks, *until, stop, &mut |_| {}).await;
+    let asked = caller.ask_about(place, &mut view, asks, *until, stop, &mut |_| {}).await;
     let (ready, ended) = asked.map_err(unstored)?;
-    hearing.look = look;
+    hearing.view = view;
     let Hearing { place, .. } = &*hearing;
     let left = hearing.calls_max.saturating_sub(calls_made(voice));
     let (calls, made) = match &ended {

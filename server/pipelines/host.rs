@@ -11,7 +11,7 @@ use crate::event::envelope::Event;
 use crate::event::fact::run::RunKey;
 use crate::log::query::{Query, Show};
 use crate::log::store::{self, Append, ThreadRow};
-use crate::mind::call::{Caller, Ended, Look, Place, Question, Ready, Scope, Until};
+use crate::mind::call::{Caller, Ended, Place, PromptView, Question, Ready, Scope, Until};
 use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{Tier, ToolChoice, ToolSpecs};
 use crate::thread::history::{Lengths, Window};
@@ -117,7 +117,7 @@ impl Host {
         let row = self.thread(&self.0.run.thread()).await?;
         let scope = Scope { show: Show::Visible, until: None, about: None };
         let lengths = Lengths { event_chars: 0, entry_bytes: 0 };
-        let look = Look {
+        let view = PromptView {
             scope,
             bytes: 0,
             lengths,
@@ -128,7 +128,7 @@ impl Host {
             gap: None,
             blocks: Vec::new(),
         };
-        self.0.caller.prepare(&self.place(), &look, &question).await.map_err(failed)
+        self.0.caller.prepare(&self.place(), &view, &question).await.map_err(failed)
     }
 
     /// A run is its thread's only turn.

@@ -10,7 +10,7 @@ use thinkd::event::fact::calls::Call;
 use thinkd::event::process::Feedback;
 use thinkd::log::query::Show;
 use thinkd::log::store::{Append, Appended, Store};
-use thinkd::mind::call::{Caller, Look, Place, Scope};
+use thinkd::mind::call::{Caller, Place, PromptView, Scope};
 use thinkd::model::prompt::Prompts;
 use thinkd::model::scripted::Scripted;
 use thinkd::thread::history::{BATCH_PART, BYTES_MIN, Block, Options, least};
@@ -80,12 +80,12 @@ fn draft(kind: u8, length: usize) -> Draft {
     }
 }
 
-fn text(look: &Look) -> String {
+fn text(view: &PromptView) -> String {
     let text = |block: &Block| match block {
         Block::Text(text) => text.clone(),
         Block::Blob { .. } => String::new(),
     };
-    look.blocks.iter().map(text).collect()
+    view.blocks.iter().map(text).collect()
 }
 
 /// The batch as a turn takes it: the oldest that wakes, as far as there is room.
@@ -122,27 +122,27 @@ async fn views_are_as_promised(case: Case) {
     let until = batch.last().copied().filter(|_| case.hides);
     let scope = Scope { show, until, about: Scope::about(&batch) };
     let place = Place { space, thread, turn: 1, purse: Purse::default() };
-    let whole = caller.look(&place, scope).await.unwrap();
-    let half = caller.look_less(&place, &whole).await.unwrap();
+    let whole = caller.view(&place, scope).await.unwrap();
+    let half = caller.smaller_view(&place, &whole).await.unwrap();
     let is_seen = |event: &Event| {
         let hidden = until.is_some_and(|until| event.wakes() && !event.has("thought") && event.seq > until);
         !hidden && (event.visibility() == Visibility::Heard || !case.heard && event.visibility() == Visibility::Voice)
     };
-    for (look, bytes) in [(&whole, case.bytes), (&half, case.bytes / 2)] {
-        let view = text(look);
-        let shows = |seq: Seq| view.starts_with(&format!("#{seq} [")) || view.contains(&format!("\n#{seq} ["));
-        assert!(view.len() <= bytes + LINE, "{} of {bytes}: {case:?}", view.len());
-        let seqs: Vec<Seq> = look.entries.iter().map(|entry| entry.seq).collect();
+    for (view, bytes) in [(&whole, case.bytes), (&half, case.bytes / 2)] {
+        let written = text(view);
+        let shows = |seq: Seq| written.starts_with(&format!("#{seq} [")) || written.contains(&format!("\n#{seq} ["));
+        assert!(written.len() <= bytes + LINE, "{} of {bytes}: {case:?}", written.len());
+        let seqs: Vec<Seq> = view.entries.iter().map(|entry| entry.seq).collect();
         assert!(seqs.is_sorted() && seqs.iter().all(|seq| shows(*seq)), "{seqs:?}");
         let (first, last) = scope.about.unwrap_or((Seq::MAX, Seq::MAX));
         let about = events.iter().filter(|event| is_seen(event) && (first..=last).contains(&event.seq));
-        about.for_each(|event| assert!(shows(event.seq), "#{} is of {batch:?}: {case:?}\n{view}", event.seq));
+        about.for_each(|event| assert!(shows(event.seq), "#{} is of {batch:?}: {case:?}\n{written}", event.seq));
         if let Some(newest) = events.iter().rfind(|event| is_seen(event) && event.seq > first) {
-            assert!(shows(newest.seq), "#{} is the newest: {case:?}\n{view}", newest.seq);
+            assert!(shows(newest.seq), "#{} is the newest: {case:?}\n{written}", newest.seq);
         }
         let left_out = events.iter().filter(|event| is_seen(event) && !shows(event.seq)).count();
-        assert_eq!(left_out > 0, view.contains("entries are left out"), "{left_out}: {case:?}\n{view}");
-        assert!(!events.iter().any(|event| shows(event.seq) && !is_seen(event)), "{case:?}\n{view}");
+        assert_eq!(left_out > 0, written.contains("entries are left out"), "{left_out}: {case:?}\n{written}");
+        assert!(!events.iter().any(|event| shows(event.seq) && !is_seen(event)), "{case:?}\n{written}");
         // Where there is room for all of it nothing of what came since is left out.
         let size: usize = events
             .iter()
@@ -150,7 +150,7 @@ async fn views_are_as_promised(case: Case) {
             .map(|it| it.text().len() * 5 + 900)
             .sum();
         let since = events.iter().filter(|event| is_seen(event) && event.seq >= first);
-        assert!(size > bytes || since.clone().all(|event| shows(event.seq)), "{case:?}\n{view}");
+        assert!(size > bytes || since.clone().all(|event| shows(event.seq)), "{case:?}\n{written}");
     }
     store.close().await;
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Ended, Look, Place};
+use super::{Ended, Place, PromptView};
 use crate::event::draft::Draft;
 use crate::model::provider::Prepared;
 use crate::thread::quota::Purse;
@@ -30,13 +30,13 @@ impl Ready {
     }
 
     /// What is told of a call that was refused for its length: its record, and that it is made again with half.
-    pub(super) fn refused(&self, place: &Place, look: &Look, ended: &Ended, failure: &Failure) -> Vec<Draft> {
-        let half = look.bytes / 2;
+    pub(super) fn refused(&self, place: &Place, view: &PromptView, ended: &Ended, failure: &Failure) -> Vec<Draft> {
+        let half = view.bytes / 2;
         let text = format!(
             "{} was asked about {} bytes of the log, more than its model takes, and is asked again about at most {half}; set \
              history.bytes to what the model takes. {}",
             self.who,
-            look.entries.iter().map(|entry| entry.written()).sum::<usize>(),
+            view.entries.iter().map(|entry| entry.written()).sum::<usize>(),
             failure.text
         );
         let detail = json!({ "module": self.who.to_string(), "bytes": half, "key": "history.bytes" });

@@ -368,8 +368,8 @@ impl Driver {
         let scope = submodule::scope(self.turn.batch());
         let (processors, space) = (self.mind.processors.clone(), place.space.clone());
         let follow_up = async move {
-            let look = match caller.look(&place, scope).await {
-                Ok(look) => Arc::new(look),
+            let view = match caller.view(&place, scope).await {
+                Ok(view) => Arc::new(view),
                 Err(error) => return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out"),
             };
             let there = match caller.store().submodules(&place.space).await {
@@ -378,7 +378,7 @@ impl Driver {
             };
             let mut asked = Voices::new(processors, place.space.clone());
             let voices = voices.into_iter().filter(|voice| there.iter().any(|row| row.name == voice.name));
-            voices.for_each(|voice| asked.ask(hearing(look.clone()), voice, When::FollowUp));
+            voices.for_each(|voice| asked.ask(hearing(view.clone()), voice, When::FollowUp));
             while let Some(spoken) = asked.next().await {
                 if let Ok(spoken) = &spoken {
                     tally.count(&place.space, spoken, false);
@@ -405,24 +405,24 @@ impl Driver {
     }
 
     async fn hearing(&self, occasion: Occasion, until: Until) -> Result<Hearing, Lost> {
-        let look =
-            self.mind.caller.look(&self.place, submodule::scope(self.turn.batch())).await.map_err(Lost::Store)?;
-        Ok(self.hearing_with(occasion, until)(Arc::new(look)))
+        let view =
+            self.mind.caller.view(&self.place, submodule::scope(self.turn.batch())).await.map_err(Lost::Store)?;
+        Ok(self.hearing_with(occasion, until)(Arc::new(view)))
     }
 
     fn hearing_with(
         &self,
         occasion: Occasion,
         until: Until,
-    ) -> impl Fn(Arc<crate::mind::call::Look>) -> Hearing + Send + use<> {
+    ) -> impl Fn(Arc<crate::mind::call::PromptView>) -> Hearing + Send + use<> {
         let (mind, writer, place) = (self.mind.clone(), self.writer.clone(), self.place.clone());
         let stop = self.stop.token().clone();
-        move |look| Hearing {
+        move |view| Hearing {
             caller: mind.caller.clone(),
             tools: mind.tools.submodule.now(),
             writer: writer.clone(),
             place: place.clone(),
-            look,
+            view,
             occasion: occasion.clone(),
             until,
             rounds_max: mind.options.max_rounds.max(1),

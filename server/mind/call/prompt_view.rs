@@ -39,7 +39,7 @@ impl Scope {
 
 /// What of the log a call sees.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct PromptView {
     /// What it was to see.
     pub scope: Scope,
     /// How many bytes of the log it may have.
@@ -85,16 +85,16 @@ impl Found {
 
 impl Caller {
     /// Reads what a view of the thread holds now.
-    pub async fn look(&self, place: &Place, scope: Scope) -> Result<Look, store::Error> {
+    pub async fn view(&self, place: &Place, scope: Scope) -> Result<PromptView, store::Error> {
         self.look_at(place, scope, self.options.bytes).await
     }
 
     /// The same with half as much.
-    pub async fn look_less(&self, place: &Place, look: &Look) -> Result<Look, store::Error> {
-        self.look_at(place, look.scope, look.bytes / 2).await
+    pub async fn smaller_view(&self, place: &Place, view: &PromptView) -> Result<PromptView, store::Error> {
+        self.look_at(place, view.scope, view.bytes / 2).await
     }
 
-    async fn look_at(&self, place: &Place, scope: Scope, bytes: usize) -> Result<Look, store::Error> {
+    async fn look_at(&self, place: &Place, scope: Scope, bytes: usize) -> Result<PromptView, store::Error> {
         let row = self.store.thread_lately(&place.space, &place.thread).await?;
         let row = row.ok_or_else(|| store::Error::Broken(format!("the thread {} has no row", place.thread)))?;
         let whole = Settings::of(&row.settings).is_process();
@@ -134,7 +134,7 @@ impl Caller {
         hidden.retain(lies_between);
         let omitted = Omitted { count: window.omitted, gap: gap.map(|(_, end)| end) };
         let blocks = history::joined(&entries, omitted, self.options.media, &self.prompts);
-        Ok(Look { scope, bytes, lengths, row, window, entries, left_out: hidden, gap, blocks })
+        Ok(PromptView { scope, bytes, lengths, row, window, entries, left_out: hidden, gap, blocks })
     }
 
     /// What a view can be made of: the newest that fill `bytes`, what the turn is about, and what came between.
