@@ -99,18 +99,18 @@ pub enum Ended {
 }
 
 /// Asks a model in the name of threads.
-pub struct Caller {
+pub struct ModelClient {
     store: Arc<dyn Store>,
     model: Arc<dyn Model>,
     prompts: Arc<Prompts>,
     options: history::Options,
-    // A plain mutex: held for a set view-up, never across an await.
+    // A plain mutex: held for a set look-up, never across an await.
     known: Mutex<HashSet<(Space, String)>>,
     recent: Recent,
 }
 
-impl Caller {
-    /// A caller on this store and model.
+impl ModelClient {
+    /// A client on this store and model.
     pub fn new(store: Arc<dyn Store>, model: Arc<dyn Model>, prompts: Arc<Prompts>, options: history::Options) -> Self {
         Self { store, model, prompts, options, known: Mutex::default(), recent: Recent::default() }
     }

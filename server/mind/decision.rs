@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::call::{Caller, Ended, Place, PromptView, Question, Ready, Scope, Until};
+use super::call::{Ended, ModelClient, Place, PromptView, Question, Ready, Scope, Until};
 use crate::event::intent::Operation;
 use crate::event::process::Watch;
 use crate::log::feed::{DeltaOutcome, Hint};
@@ -29,7 +29,7 @@ pub const REPLY: &str = "reply";
 /// What a decision goes by.
 pub struct Deciding {
     /// Who asks the model.
-    pub caller: Arc<Caller>,
+    pub client: Arc<ModelClient>,
     /// The decision's tools, as they are now.
     pub tools: Toolbox,
     /// Where.
@@ -149,25 +149,25 @@ impl Streamed {
 
 /// Asks the decision, with the log as it is now.
 pub async fn decide(deciding: &Deciding, streamed: &mut Streamed) -> Result<(Ready, Ended), store::Error> {
-    let Deciding { caller, place, until: deadline, stop, .. } = deciding;
+    let Deciding { client, place, until: deadline, stop, .. } = deciding;
     // What comes later waits for the next turn. A conversation may know that it is there; a process takes its batch as it is.
     let until = match &deciding.manner {
         Manner::Conversation { .. } => None,
         _ => deciding.batch.last().copied(),
     };
     let scope = Scope { show: Show::Visible, until, about: Scope::about(&deciding.batch) };
-    let mut view = Arc::new(caller.view(place, scope).await?);
+    let mut view = Arc::new(client.view(place, scope).await?);
     let can_reply = deciding.tools.get(REPLY).is_some();
     streamed.end = if can_reply { usize::try_from(deciding.calls).unwrap_or(usize::MAX) } else { 0 };
     streamed.read = view.entries.last().map_or(0, |entry| entry.seq);
-    let store = caller.store().clone();
+    let store = client.store().clone();
     let asks = |view: &PromptView| question(deciding, view);
     let mut shows = |piece: &Piece| streamed.take(piece, place, store.as_ref());
-    caller.ask_about(place, &mut view, asks, *deadline, stop, &mut shows).await
+    client.ask_about(place, &mut view, asks, *deadline, stop, &mut shows).await
 }
 
 fn question(deciding: &Deciding, view: &PromptView) -> Question {
-    let prompts = deciding.caller.prompts();
+    let prompts = deciding.client.prompts();
     let repair = deciding.manner.is_repair();
     let (system, tail, mut values) = match &deciding.manner {
         Manner::Conversation { .. } => {
@@ -222,7 +222,7 @@ fn value(name: &str, text: &str) -> (String, String) {
 /// Names the watches whose event has come, until they are closed.
 fn reminders(deciding: &Deciding, view: &PromptView) -> String {
     let raised = view.row.standing.watches.iter().filter(|(_, watch)| watch.raised);
-    let reminder = &deciding.caller.prompts().watch_reminder;
+    let reminder = &deciding.client.prompts().watch_reminder;
     let told = |(id, watch): (&String, &Watch)| {
         let (id, kind, note) = (one_line(id), one_line(&watch.kind), one_line(&watch.note));
         reminder.fill(&[("id", &*id), ("kind", &*kind), ("note", &*note)])
@@ -236,6 +236,6 @@ fn meanwhile(deciding: &Deciding, view: &PromptView) -> String {
     let later = view.entries.iter().filter(|entry| entry.seq > last && entry.wakes);
     match Vec::from_iter(later.map(|entry| entry.seq)).as_slice() {
         [] => String::new(),
-        seqs => deciding.caller.prompts().decision_meanwhile.fill(&[("seqs", &positions(seqs))]),
+        seqs => deciding.client.prompts().decision_meanwhile.fill(&[("seqs", &positions(seqs))]),
     }
 }

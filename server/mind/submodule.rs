@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::action::{self, Asked};
-use super::call::{Caller, Ended, Place, PromptView, Question, Scope, Until};
+use super::call::{Ended, ModelClient, Place, PromptView, Question, Scope, Until};
 use super::turn_writer::{Lost, TurnWriter};
 use crate::event::draft::{Draft, When};
 use crate::event::envelope::Event;
@@ -79,7 +79,7 @@ pub struct Voice {
 #[derive(Clone)]
 pub struct Hearing {
     /// Who asks the model.
-    pub caller: Arc<Caller>,
+    pub client: Arc<ModelClient>,
     /// The voices' tools.
     pub tools: Toolbox,
     /// The turn's writer, for what a voice does before it speaks.
@@ -137,8 +137,8 @@ async fn ask(
 ) -> Result<Option<Vec<Event>>, Failure> {
     let mut view = hearing.view.clone();
     let asks = |_: &PromptView| question(hearing, voice, who);
-    let Hearing { caller, place, until, stop, .. } = &*hearing;
-    let asked = caller.ask_about(place, &mut view, asks, *until, stop, &mut |_| {}).await;
+    let Hearing { client, place, until, stop, .. } = &*hearing;
+    let asked = client.ask_about(place, &mut view, asks, *until, stop, &mut |_| {}).await;
     let (ready, ended) = asked.map_err(unstored)?;
     hearing.view = view;
     let Hearing { place, .. } = &*hearing;
@@ -184,7 +184,7 @@ async fn ask(
 }
 
 fn question(hearing: &Hearing, voice: &Voice, who: &Who) -> Question {
-    let prompts = hearing.caller.prompts();
+    let prompts = hearing.client.prompts();
     let value = |name: &str, text: String| (name.to_owned(), text);
     let (tail, values): (&Template, Vec<_>) = match &hearing.occasion {
         Occasion::New { batch } => (&prompts.submodule_turn, vec![value("batch", positions(batch))]),
@@ -275,7 +275,7 @@ async fn act(
 
 /// Whether a voice has not been removed since it was asked.
 async fn is_there(hearing: &Hearing, name: &Name) -> Result<bool, crate::log::store::Error> {
-    let voices = hearing.caller.store().submodules(&hearing.place.space).await?;
+    let voices = hearing.client.store().submodules(&hearing.place.space).await?;
     Ok(voices.iter().any(|row| row.name == *name))
 }
 
@@ -285,12 +285,12 @@ pub fn removed() -> Failure {
 }
 
 /// What voices said, as it is to be stored: the words of one that has been removed meanwhile are late, whatever it was asked.
-pub async fn dated(caller: &Caller, space: &Space, drafts: Vec<Draft>) -> Vec<Draft> {
+pub async fn dated(client: &ModelClient, space: &Space, drafts: Vec<Draft>) -> Vec<Draft> {
     if !drafts.iter().any(|draft| words_of(draft).is_some()) {
         return drafts;
     }
     // Where this cannot be read nothing can be stored either, which is said there.
-    let Ok(voices) = caller.store().submodules(space).await else { return drafts };
+    let Ok(voices) = client.store().submodules(space).await else { return drafts };
     let date = |draft: Draft| match words_of(&draft) {
         Some(name) if !voices.iter().any(|row| row.name.as_str() == name) => draft.when(When::Late),
         _ => draft,

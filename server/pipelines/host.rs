@@ -11,7 +11,7 @@ use crate::event::envelope::Event;
 use crate::event::fact::run::RunKey;
 use crate::log::query::{Query, Show};
 use crate::log::store::{self, Append, ThreadRow};
-use crate::mind::call::{Caller, Ended, Place, PromptView, Question, Ready, Scope, Until};
+use crate::mind::call::{Ended, ModelClient, Place, PromptView, Question, Ready, Scope, Until};
 use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{Tier, ToolChoice, ToolSpecs};
 use crate::thread::history::{Lengths, Window};
@@ -32,7 +32,7 @@ impl Serialize for Host {
 }
 
 struct Parts {
-    caller: Arc<Caller>,
+    client: Arc<ModelClient>,
     run: RunKey,
     space: Space,
     ask_ms: u64,
@@ -45,7 +45,7 @@ struct Parts {
 impl Host {
     /// What a run gets. One answer of a model may take `ask_ms`, calls draw on `purse`; `stop` ends what is asked.
     pub fn new(
-        caller: Arc<Caller>,
+        client: Arc<ModelClient>,
         run: RunKey,
         space: Space,
         ask_ms: u64,
@@ -53,23 +53,23 @@ impl Host {
         beside: TaskTracker,
         stop: CancellationToken,
     ) -> Self {
-        Self(Arc::new(Parts { caller, run, space, ask_ms, purse, beside, stop }))
+        Self(Arc::new(Parts { client, run, space, ask_ms, purse, beside, stop }))
     }
 
     /// The prompts that come with the server.
     pub fn prompts(&self) -> &Prompts {
-        self.0.caller.prompts()
+        self.0.client.prompts()
     }
 
     /// A thread's row.
     pub async fn thread(&self, thread: &ThreadId) -> Result<ThreadRow, Failure> {
-        let row = self.0.caller.store().thread(&self.0.space, thread).await.map_err(failed)?;
+        let row = self.0.client.store().thread(&self.0.space, thread).await.map_err(failed)?;
         row.ok_or_else(|| Failure::new(FailureKind::Node, format!("there is no thread {thread}")))
     }
 
     /// A page of the log.
     pub async fn events(&self, query: &Query) -> Result<Vec<Event>, Failure> {
-        self.0.caller.store().events(&self.0.space, query).await.map_err(failed)
+        self.0.client.store().events(&self.0.space, query).await.map_err(failed)
     }
 
     /// Asks a model to do something with a text. When nobody waits any more, the call is stopped.
@@ -91,10 +91,10 @@ impl Host {
     }
 
     async fn call(self, ready: Ready, stop: CancellationToken) -> Result<Ended, Failure> {
-        let ended = self.0.caller.ask(&ready, Until::ms(self.0.ask_ms), &stop, |_| {}).await;
+        let ended = self.0.client.ask(&ready, Until::ms(self.0.ask_ms), &stop, |_| {}).await;
         let record = ready.record(&self.place(), &ended, json!({ "run": self.0.run.id }));
         let append = Append::free(&self.0.space, vec![record]);
-        self.0.caller.store().append(append).await.map_err(failed)?;
+        self.0.client.store().append(append).await.map_err(failed)?;
         Ok(ended)
     }
 
@@ -128,7 +128,7 @@ impl Host {
             gap: None,
             blocks: Vec::new(),
         };
-        self.0.caller.prepare(&self.place(), &view, &question).await.map_err(failed)
+        self.0.client.prepare(&self.place(), &view, &question).await.map_err(failed)
     }
 
     /// A run is its thread's only turn.

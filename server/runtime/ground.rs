@@ -11,7 +11,7 @@ use super::refused::Refused;
 use super::running::{Running, ThreadKey};
 use crate::event::envelope::Event;
 use crate::log::store::{Store, ThreadRow};
-use crate::mind::call::Caller;
+use crate::mind::call::ModelClient;
 use crate::mind::turn::driver::{Mind, OnStored};
 use crate::model::provider::Model;
 use crate::tasks::share::{Place, Processors};
@@ -58,7 +58,7 @@ impl Ground {
         let threads = tokio::runtime::Handle::current().metrics().num_workers();
         let mind = Mind {
             tools,
-            caller: Arc::new(Caller::new(store.clone(), model, prompts.clone(), history)),
+            client: Arc::new(ModelClient::new(store.clone(), model, prompts.clone(), history)),
             options: options.turn.clone(),
             budget: budget.clone(),
             on_stored: waker.on_stored(),

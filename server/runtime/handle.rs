@@ -102,7 +102,7 @@ impl Runtime {
     /// made anew from the log, with `exact` saying whether it is, byte for byte, what was sent.
     pub async fn prompt_view(&self, space: &Space, event_id: Uuid) -> Result<Value, Refused> {
         let Ground { store, mind, .. } = &self.0.ground;
-        prompt_view::prompt_view(&**store, &mind.caller, space, event_id).await
+        prompt_view::prompt_view(&**store, &mind.client, space, event_id).await
     }
 
     /// Stops taking up work, gives what runs `grace`, then leaves it for a later start to take up.

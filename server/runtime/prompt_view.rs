@@ -8,14 +8,14 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::log::query::{Query, Show};
 use crate::log::store::{self, Store};
-use crate::mind::call::Caller;
+use crate::mind::call::ModelClient;
 use crate::words::id::Space;
 
 /// The view of the call behind an event (the call's own record, or anything that the call produced), with `exact` saying whether it
 /// is, byte for byte, what was sent.
 pub(super) async fn prompt_view(
     store: &dyn Store,
-    caller: &Caller,
+    client: &ModelClient,
     space: &Space,
     event_id: Uuid,
 ) -> Result<Value, Refused> {
@@ -23,7 +23,7 @@ pub(super) async fn prompt_view(
     let event = store.event(space, event_id).await?.ok_or_else(none)?;
     let record =
         if matches!(event.fact(), Fact::Call(_)) { Some(event) } else { record_behind(store, space, &event).await? };
-    Ok(caller.rebuild(space, &record.ok_or_else(none)?).await?)
+    Ok(client.rebuild(space, &record.ok_or_else(none)?).await?)
 }
 
 /// The last call of the event's own module before it.

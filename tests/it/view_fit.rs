@@ -10,7 +10,7 @@ use thinkd::event::fact::calls::Call;
 use thinkd::event::process::Feedback;
 use thinkd::log::query::Show;
 use thinkd::log::store::{Append, Appended, Store};
-use thinkd::mind::call::{Caller, Place, PromptView, Scope};
+use thinkd::mind::call::{ModelClient, Place, PromptView, Scope};
 use thinkd::model::prompt::Prompts;
 use thinkd::model::scripted::Scripted;
 use thinkd::thread::history::{BATCH_PART, BYTES_MIN, Block, Options, least};
@@ -117,13 +117,13 @@ async fn views_are_as_promised(case: Case) {
     };
     let events: Vec<Event> = stored[1..].iter().map(|placed| placed.shown.event.clone()).collect();
     let batch = batch(&events, &case, &options, &prompts);
-    let caller = Caller::new(store.clone(), Arc::new(Scripted::queue([])), prompts.clone(), options);
+    let client = ModelClient::new(store.clone(), Arc::new(Scripted::queue([])), prompts.clone(), options);
     let show = if case.heard { Show::Heard } else { Show::Visible };
     let until = batch.last().copied().filter(|_| case.hides);
     let scope = Scope { show, until, about: Scope::about(&batch) };
     let place = Place { space, thread, turn: 1, purse: Purse::default() };
-    let whole = caller.view(&place, scope).await.unwrap();
-    let half = caller.smaller_view(&place, &whole).await.unwrap();
+    let whole = client.view(&place, scope).await.unwrap();
+    let half = client.smaller_view(&place, &whole).await.unwrap();
     let is_seen = |event: &Event| {
         let hidden = until.is_some_and(|until| event.wakes() && !event.has("thought") && event.seq > until);
         !hidden && (event.visibility() == Visibility::Heard || !case.heard && event.visibility() == Visibility::Voice)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Caller, Place};
+use super::{ModelClient, Place};
 use crate::event::envelope::Event;
 use crate::log::query::{Order, Query, Show};
 use crate::log::store::{self, ThreadRow};
@@ -83,7 +83,7 @@ impl Found {
     }
 }
 
-impl Caller {
+impl ModelClient {
     /// Reads what a view of the thread holds now.
     pub async fn view(&self, place: &Place, scope: Scope) -> Result<PromptView, store::Error> {
         self.look_at(place, scope, self.options.bytes).await

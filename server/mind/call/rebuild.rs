@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Caller, Place, Question};
+use super::{ModelClient, Place, Question};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::log::query::{Order, Query, Show};
@@ -15,7 +15,7 @@ use crate::words::failure::{By, Who};
 use crate::words::id::{Name, Seq, Space, ThreadId};
 use crate::words::text::{Text, sha256};
 
-impl Caller {
+impl ModelClient {
     /// Makes the view of a recorded call anew. `exact`: its request is, byte for byte, the one that was sent.
     pub async fn rebuild(&self, space: &Space, record: &Event) -> Result<Value, store::Error> {
         let (view, call) = match record.fact() {

@@ -79,7 +79,7 @@ impl Driver {
         }
         drafts.extend(self.unreadable(&reading));
         let outcome = self.act(tools, calls, drafts, &streamed).await;
-        let stored = self.mind.caller.store().clone();
+        let stored = self.mind.client.store().clone();
         // Whatever became of the replies is in the log by now: what is there under its promised id was stored.
         let kept = match &outcome {
             Ok((_, kept)) => kept.clone(),
@@ -233,7 +233,7 @@ impl Driver {
             return Ok(None);
         }
         let Place { space, thread, .. } = &self.place;
-        let row = self.mind.caller.store().thread(space, thread).await.map_err(Lost::Store)?;
+        let row = self.mind.client.store().thread(space, thread).await.map_err(Lost::Store)?;
         let opened = Draft::tools_opened(thread, &[&call.tool]);
         let is_open = row.is_some_and(|row| row.standing.open.contains(&call.tool));
         let is_ahead = || drafts.iter().any(|draft| draft.fact() == opened.fact());
@@ -278,7 +278,7 @@ impl Driver {
         if call.tool != Think::NAME {
             return Ok(None);
         }
-        let row = self.mind.caller.store().thread(&self.place.space, &self.place.thread).await.map_err(Lost::Store)?;
+        let row = self.mind.client.store().thread(&self.place.space, &self.place.thread).await.map_err(Lost::Store)?;
         let stored = row.map_or(0, |row| u64::from(row.self_messages));
         let ahead = drafts.iter().filter(|draft| draft.fact().kind() == Some(Kind::Thought)).count() as u64;
         let limit = self.mind.budget.self_messages;

@@ -23,7 +23,7 @@ use crate::event::process::{Ending, Waiting, described};
 use crate::log::feed::DeltaOutcome;
 use crate::log::store::{self, Shown, Status, SubmoduleRow};
 use crate::mind::action;
-use crate::mind::call::{Caller, Ended, Place, Until};
+use crate::mind::call::{Ended, ModelClient, Place, Until};
 use crate::mind::decision::{Deciding, Manner, Streamed, decide};
 use crate::mind::submodule::{self, Hearing, Occasion, Spoken, Tally, Voice, removed};
 use crate::mind::turn_writer::{Lost, TurnWriter};
@@ -43,7 +43,7 @@ const TOGETHER: Duration = Duration::from_millis(1);
 #[derive(Clone)]
 pub struct Mind {
     /// Who asks the model.
-    pub caller: Arc<Caller>,
+    pub client: Arc<ModelClient>,
     /// The tools there are, by who has them.
     pub tools: Arc<Tools>,
     /// How turns go.
@@ -122,7 +122,7 @@ impl Driver {
         let mut drafts = vec![self.failure(&Who::Decision, failure)];
         let Place { space, thread, .. } = &self.place;
         if failure.kind == FailureKind::Interpreter && self.settings.is_process() && !thread.is_main() {
-            let store = self.mind.caller.store();
+            let store = self.mind.client.store();
             let end = Ending { thread, status: Status::Failed.as_str(), reason: &failure.text, last: "" };
             drafts
                 .extend(ending(store, space, &end, Below::End, crate::words::time::now()).await.map_err(Lost::Store)?);
@@ -172,7 +172,7 @@ impl Driver {
 
     /// Writes down what voices said.
     async fn hear(&mut self, drafts: Vec<Draft>) -> Result<(), Lost> {
-        let drafts = submodule::dated(&self.mind.caller, &self.place.space, drafts).await;
+        let drafts = submodule::dated(&self.mind.client, &self.place.space, drafts).await;
         self.write(drafts).await.map(drop)
     }
 
@@ -212,7 +212,7 @@ impl Driver {
             Language::Auto => !self.settings.is_process() && (repair || self.turn.calls_no_tools()),
         };
         let deciding = Deciding {
-            caller: self.mind.caller.clone(),
+            client: self.mind.client.clone(),
             tools: self.tools().now(),
             place: self.place.clone(),
             batch: self.turn.batch().to_vec(),
@@ -258,7 +258,7 @@ impl Driver {
             return Ok(Manner::Conversation { repair });
         }
         let Place { space, thread, .. } = &self.place;
-        let rows = self.mind.caller.store().contacts(space, thread).await?;
+        let rows = self.mind.client.store().contacts(space, thread).await?;
         let mut lines: Vec<String> = rows
             .iter()
             .map(|row| format!("- {} ({}): {}", row.name, row.target, one_line(&described(&row.description))))
@@ -266,7 +266,7 @@ impl Driver {
         if let Some(parent) = &self.parent {
             lines.insert(
                 0,
-                format!("- parent ({parent}): {}", self.mind.caller.prompts().process_parent.source().as_str()),
+                format!("- parent ({parent}): {}", self.mind.client.prompts().process_parent.source().as_str()),
             );
         }
         lines.push(format!("- self ({thread})"));
@@ -328,8 +328,8 @@ impl Driver {
         let mut ahead = self.turn.clone();
         drafts.iter().for_each(|draft| ahead.apply(&draft.preview()));
         let closing = Closing {
-            store: self.mind.caller.store(),
-            prompts: self.mind.caller.prompts(),
+            store: self.mind.client.store(),
+            prompts: self.mind.client.prompts(),
             place: &self.place,
             settings: &self.settings,
             budget: &self.mind.budget,
@@ -361,18 +361,18 @@ impl Driver {
         let names = self.turn.voices().iter();
         let voices: Vec<_> =
             names.filter_map(|name| self.voice(name)).map(|v| Voice { own: vec![], rounds: 0, ..v }).collect();
-        let (caller, writer, place, turn) =
-            (self.mind.caller.clone(), self.writer.clone(), self.place.clone(), self.turn.number());
+        let (client, writer, place, turn) =
+            (self.mind.client.clone(), self.writer.clone(), self.place.clone(), self.turn.number());
         let hearing = self.hearing_with(occasion, until);
         let tally = self.mind.tally.clone();
         let scope = submodule::scope(self.turn.batch());
         let (processors, space) = (self.mind.processors.clone(), place.space.clone());
         let follow_up = async move {
-            let view = match caller.view(&place, scope).await {
+            let view = match client.view(&place, scope).await {
                 Ok(view) => Arc::new(view),
                 Err(error) => return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out"),
             };
-            let there = match caller.store().submodules(&place.space).await {
+            let there = match client.store().submodules(&place.space).await {
                 Ok(there) => there,
                 Err(error) => return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out"),
             };
@@ -384,7 +384,7 @@ impl Driver {
                     tally.count(&place.space, spoken, false);
                 }
                 let drafts = drafts_of(spoken, &place, turn, When::FollowUp);
-                let drafts = submodule::dated(&caller, &place.space, drafts).await;
+                let drafts = submodule::dated(&client, &place.space, drafts).await;
                 write_beside(&writer, drafts).await;
             }
         };
@@ -406,7 +406,7 @@ impl Driver {
 
     async fn hearing(&self, occasion: Occasion, until: Until) -> Result<Hearing, Lost> {
         let view =
-            self.mind.caller.view(&self.place, submodule::scope(self.turn.batch())).await.map_err(Lost::Store)?;
+            self.mind.client.view(&self.place, submodule::scope(self.turn.batch())).await.map_err(Lost::Store)?;
         Ok(self.hearing_with(occasion, until)(Arc::new(view)))
     }
 
@@ -418,7 +418,7 @@ impl Driver {
         let (mind, writer, place) = (self.mind.clone(), self.writer.clone(), self.place.clone());
         let stop = self.stop.token().clone();
         move |view| Hearing {
-            caller: mind.caller.clone(),
+            client: mind.client.clone(),
             tools: mind.tools.submodule.now(),
             writer: writer.clone(),
             place: place.clone(),
@@ -446,7 +446,7 @@ impl Driver {
     }
 
     fn end_stream(&self, streamed: &mut Streamed, outcome: DeltaOutcome) {
-        streamed.end(self.mind.caller.store().as_ref(), &self.place, |_| outcome);
+        streamed.end(self.mind.client.store().as_ref(), &self.place, |_| outcome);
     }
 
     pub(super) fn failure(&self, who: &Who, failure: &Failure) -> Draft {

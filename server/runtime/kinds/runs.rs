@@ -320,11 +320,11 @@ impl Runs {
     }
 
     fn host(&self, key: &RunKey, space: &Space, stop: &Stop) -> Host {
-        let Mind { caller, beside, options, .. } = &self.mind;
+        let Mind { client, beside, options, .. } = &self.mind;
         let ask_ms = options.decision_timeout_ms;
         // A run has limits of its own (`[pipelines]`); thread and space have theirs.
         let purse = self.quotas.open(space, &key.thread(), None, false);
-        Host::new(caller.clone(), key.clone(), space.clone(), ask_ms, purse, beside.clone(), stop.token().clone())
+        Host::new(client.clone(), key.clone(), space.clone(), ask_ms, purse, beside.clone(), stop.token().clone())
     }
 }
 

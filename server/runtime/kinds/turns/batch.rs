@@ -80,7 +80,7 @@ impl Turns {
     /// than a view can show: what is not shown waits for the next turn. And the wish, if another server
     /// stored one, that the turn about to begin be cancelled.
     pub(super) async fn batch(&self, space: &Space, row: &ThreadRow, turn: u64) -> Result<Batch, store::Error> {
-        let caller = &self.mind.caller;
+        let client = &self.mind.client;
         let mut batch = Batch::default();
         // What lies between them is shown, too.
         let (mut shown, mut least) = (0, 0);
@@ -97,9 +97,9 @@ impl Turns {
             if !batch.is_cut && (is_new || !batch.events.is_empty()) {
                 if event.is_visible() {
                     shown += 1;
-                    least += caller.least(&event);
+                    least += client.least(&event);
                 }
-                let fits = shown <= history::BATCH_MAX && least <= caller.batch_bytes();
+                let fits = shown <= history::BATCH_MAX && least <= client.batch_bytes();
                 let ends = is_new && (event.wakes() || !is_input);
                 batch.events.extend(is_new.then_some(event));
                 whole = if fits && ends { batch.events.len() } else { whole };
