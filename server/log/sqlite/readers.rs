@@ -38,9 +38,9 @@ pub(super) struct Readers {
     places: Places,
     own: Semaphore,
     limit: Duration,
-    opening: tokio::sync::Mutex<()>,
+    opening: Arc<tokio::sync::Mutex<()>>,
     // A plain mutex: held to take or put back one, never across an await.
-    idle: Mutex<Vec<Shared>>,
+    idle: Arc<Mutex<Vec<Shared>>>,
 }
 
 /// A connection for one query; it goes back when this is dropped, if the query is done. One that nobody waits for any more is
@@ -67,8 +67,8 @@ impl Readers {
             places: Places::new("readers", settings.readers, settings.space_share),
             own: Semaphore::new(OWN),
             limit: settings.read,
-            opening: tokio::sync::Mutex::default(),
-            idle: Mutex::default(),
+            opening: Arc::default(),
+            idle: Arc::default(),
         }
     }
 
@@ -86,12 +86,16 @@ impl Readers {
         if self.own.is_closed() {
             return Err(Error::Unavailable("the store is closed".into()));
         }
-        let idle = self.lock().pop();
-        let shared = match idle {
-            Some(shared) => shared,
-            None => self.another().await?,
+        let connection = async {
+            let idle = self.lock().pop();
+            let shared = match idle {
+                Some(shared) => shared,
+                None => self.another().await?,
+            };
+            Ok(shared.lock_owned().await)
         };
-        let opened = shared.lock_owned().await;
+        let late = |_| Error::Unavailable("the database file was not opened in time: its disk may stand still".into());
+        let opened = timeout(ACQUIRE, connection).await.map_err(late)??;
         let most = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
         let until = if space.is_some() { now().saturating_add(most) } else { u64::MAX };
         opened.until.store(until, Ordering::Relaxed);
@@ -101,21 +105,22 @@ impl Readers {
 
     /// A new connection; they are opened one after the other, so that who asks for a moment leaves one behind for the next.
     async fn another(&self) -> Result<Shared, Error> {
-        let _opening = self.opening.lock().await;
-        let idle = self.lock().pop();
-        match idle {
-            Some(shared) => Ok(shared),
-            None => Ok(Arc::new(tokio::sync::Mutex::new(self.open().await?))),
+        loop {
+            let opening = self.opening.clone().lock_owned().await;
+            let idle = self.lock().pop();
+            if let Some(shared) = idle {
+                return Ok(shared);
+            }
+            let (options, idle) = (self.options.clone(), self.idle.clone());
+            // A task of its own: whoever gives up leaves the connection to the next, and no second one is opened beside it meanwhile.
+            let opened = tokio::spawn(async move {
+                let _opening = opening;
+                let opened = open(&options).await?;
+                lock(&idle).push(Arc::new(tokio::sync::Mutex::new(opened)));
+                Ok(())
+            });
+            opened.await.map_err(|error| Error::Unavailable(format!("a connection was not opened: {error}")))??;
         }
-    }
-
-    async fn open(&self) -> Result<Opened, Error> {
-        let mut connection = connect(&self.options).await?;
-        let until = Arc::new(AtomicU64::new(u64::MAX));
-        let limit = until.clone();
-        let in_time = move || now() <= limit.load(Ordering::Relaxed);
-        connection.lock_handle().await.map_err(sql::error)?.set_progress_handler(STEPS, in_time);
-        Ok(Opened { connection, until })
     }
 
     /// Closes those that are not in use; the others are dropped with the store.
@@ -130,9 +135,22 @@ impl Readers {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Shared>> {
-        // A panic while this short lock was held left nothing half done.
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.idle)
     }
+}
+
+fn lock(idle: &Mutex<Vec<Shared>>) -> MutexGuard<'_, Vec<Shared>> {
+    // A panic while this short lock was held left nothing half done.
+    idle.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn open(options: &SqliteConnectOptions) -> Result<Opened, Error> {
+    let mut connection = connect(options).await?;
+    let until = Arc::new(AtomicU64::new(u64::MAX));
+    let limit = until.clone();
+    let in_time = move || now() <= limit.load(Ordering::Relaxed);
+    connection.lock_handle().await.map_err(sql::error)?.set_progress_handler(STEPS, in_time);
+    Ok(Opened { connection, until })
 }
 
 impl Source for Arc<Readers> {
@@ -188,5 +206,45 @@ impl Drop for Reader<'_> {
         } else {
             self.opened.until.store(0, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever asks for a connection that cannot be had is told so, some time after `ACQUIRE`.
+    async fn is_told(readers: &Readers) {
+        let taken = timeout(ACQUIRE * 2, readers.take(None)).await;
+        let Ok(Err(error)) = taken else { panic!("it waits, or has one: {}", taken.is_ok()) };
+        assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    }
+
+    fn readers() -> Readers {
+        let options = SqliteConnectOptions::new().in_memory(true);
+        Readers::new(options, &Options::default())
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_connection_that_does_not_open_is_told_so() {
+        let readers = readers();
+        readers.take(None).await.unwrap().done();
+        readers.take(None).await.unwrap().done();
+        let kept = readers.lock().pop();
+        assert!(kept.is_some() && readers.lock().is_empty(), "control: the one that is there is used again");
+        let opening = readers.opening.lock().await;
+        is_told(&readers).await;
+        drop(opening);
+        readers.take(None).await.unwrap().done();
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_connection_that_is_not_let_go_is_told_so() {
+        let readers = readers();
+        readers.take(None).await.unwrap().done();
+        let held = readers.lock()[0].clone().lock_owned().await;
+        is_told(&readers).await;
+        drop(held);
+        readers.take(None).await.unwrap().done();
     }
 }
