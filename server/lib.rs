@@ -1,6 +1,23 @@
 //! thinkd is a self-hosted server for agents: an append-only event log, parallel voices, one deciding model with tools.
 //!
-//! Each module here is a floor, from the ground up: it may use the floors before it and none after it (`tests/it/floors.rs`).
+//! Each module here is a floor, from the ground up: it may use the floors before it and none after it (`tests/it/floors.rs`). A floor has
+//! no items of its own and exports none again: everything has one path, that of its file.
+//!
+//! # A server with parts of your own
+//!
+//! A program that depends on this crate hands its pipelines and tools to the command line, [`program::command::run`], or, with settings
+//! that it has loaded ([`program::settings::Settings::load`]), to the server alone, [`program::app::serve`]:
+//!
+//! - a pipeline is a function, added to [`pipelines::registry::built_in`]; it reads and asks through a [`pipelines::host::Host`];
+//! - a tool is a type that implements [`tools::tool::Typed`] (or [`tools::tool::Tool`], where its arguments are no type), added to
+//!   [`tools::catalogue::built_in`]; it fails with a [`words::failure::Failure`].
+//!
+//! These are the paths for programs like that; the other modules are open because tests and benches use them, and may move.
+//! `examples/own_pipeline.rs` and `examples/own_tool.rs` are such programs; this is the second one:
+//!
+//! ```no_run
+#![doc = include_str!("../examples/own_tool.rs")]
+//! ```
 
 /// Values: ids, time, text, failures, budgets, secrets.
 pub mod words {
