@@ -1,5 +1,5 @@
 //! Who a connection belongs to: nobody, until its client has said who it is; then a space, which has its share of all; a socket has
-//! a seat instead. Of those who belong to nobody the oldest goes when there are too many: nobody keeps others out by waiting.
+//! a permit instead. Of those who belong to nobody the oldest goes when there are too many: nobody keeps others out by waiting.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,7 +38,7 @@ pub struct Connection {
 impl Connections {
     /// As many as the limits say; a space has at most `share` of them.
     pub fn new(limits: &Limits, share: f64) -> Arc<Self> {
-        // A stream has a seat and a connection.
+        // A stream has a permit and a connection.
         let all = u32::try_from(limits.sockets.saturating_add(limits.connections)).unwrap_or(u32::MAX);
         let places = Places::new("connections", all, share);
         Arc::new(Self { places, strangers: limits.unauthenticated, waiting: Mutex::default() })

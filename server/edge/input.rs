@@ -13,7 +13,7 @@ use crate::session::handle::Session;
 use crate::words::id::{Key, Name, ThreadId};
 
 /// Stores something said or perceived.
-pub async fn said(
+pub async fn submit_said(
     session: &Session,
     limits: &Limits,
     id: Option<String>,
@@ -42,7 +42,7 @@ pub async fn said(
 }
 
 /// Stores a trigger.
-pub async fn trigger(session: &Session, id: Option<String>, trigger: Trigger) -> Result<Ack, Problem> {
+pub async fn submit_trigger(session: &Session, id: Option<String>, trigger: Trigger) -> Result<Ack, Problem> {
     let thread = ids::thread(trigger.thread.as_deref())?;
     let event_id = ids::key(trigger.event_id.as_deref())?;
     let name = Name::parse(&trigger.event).map_err(ids::at("/event"))?;

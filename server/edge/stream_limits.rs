@@ -1,4 +1,4 @@
-//! How many sockets and streams there are: in all, of each space and of each key. A seat is given back when it is dropped.
+//! How many sockets and streams there are: in all, of each space and of each key. A permit is given back when it is dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ pub struct StreamLimits {
     of_key: Mutex<HashMap<u32, usize>>,
 }
 
-/// Which limit leaves no seat.
+/// Which limit leaves no permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
     /// That of the key.
@@ -33,7 +33,7 @@ impl StreamLimits {
         Arc::new(Self { places, per_key: limits.sockets_per_key, of_key: Mutex::default() })
     }
 
-    /// A seat for this client, if one is free.
+    /// A permit for this client, if one is free.
     pub fn take(self: &Arc<Self>, who: &Principal) -> Result<StreamPermit, Full> {
         // Where nobody needs a key there is none to count for.
         let counted = who.key.map(|key| self.count(key).ok_or(Full::Key)).transpose()?;
@@ -58,7 +58,7 @@ impl StreamLimits {
         self.of_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is said to who gets no seat.
+    /// What is said to who gets no permit.
     pub fn refusal(&self, full: Full) -> Problem {
         let detail = match full {
             Full::Key => format!(
@@ -86,7 +86,7 @@ impl Full {
     }
 }
 
-/// One seat.
+/// One permit.
 pub struct StreamPermit {
     _place: Place,
     _counted: Option<Counted>,

@@ -163,7 +163,7 @@ pub struct Running {
     /// Most turns that run at a time.
     pub workers: u32,
     /// Order of threads when more are to run: `breadth-first` or `depth-first`.
-    pub scheduling: schedule::Order,
+    pub scheduling: schedule::Scheduling,
 }
 
 impl Default for Running {
@@ -176,7 +176,7 @@ impl Default for Running {
             default_submodules: true,
             connections: store::CONNECTIONS,
             workers: 1024,
-            scheduling: schedule::Order::default(),
+            scheduling: schedule::Scheduling::default(),
         }
     }
 }

@@ -9,14 +9,14 @@ use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::log::store::{self, Append, SubmoduleRow, ThreadRow};
 use crate::mind::turn::{Below, PARENT_ENDED};
-use crate::thread::new_thread::{Ahead, Denied, Limits, NewThread, ids};
+use crate::thread::new_thread::{Ahead, NewThread, NotMade, ThreadLimits, ids};
 use crate::words::id::{self, Name, Space, ThreadId};
 
 impl Runtime {
     /// Creates a thread. The server assigns the id: the label, with a number where that is taken. Its parent is told.
     pub async fn create_thread(&self, space: &Space, new: NewThread) -> Result<ThreadRow, Refused> {
         self.open(space).await?;
-        let limits = Limits::new(&self.0.ground.options.budget, self.0.ground.options.tool_limits.threads);
+        let limits = ThreadLimits::new(&self.0.ground.options.budget, self.0.ground.options.tool_limits.threads);
         self.check_new(space, &new, &limits).await?;
         for (_, thread) in ids(new.parent.as_ref(), new.label.as_ref(), id::fresh())? {
             if self.0.ground.store.thread(space, &thread).await?.is_some() {
@@ -26,18 +26,18 @@ impl Runtime {
             match self.0.ground.store.append(Append::free(space, drafts)).await {
                 Ok(_) => return self.0.ground.known_thread(space, &thread).await,
                 Err(store::Error::Unmet(unmet)) => {
-                    if let Some(denied) = Denied::by_append(&unmet, &new, &thread, &limits) {
-                        return Err(denied.into());
+                    if let Some(why_not) = NotMade::by_append(&unmet, &new, &thread, &limits) {
+                        return Err(why_not.into());
                     }
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(Denied::NoFreeId.into())
+        Err(NotMade::NoFreeId.into())
     }
 
     /// Whether everything that a new thread names is there, and there is room for it.
-    async fn check_new(&self, space: &Space, new: &NewThread, limits: &Limits) -> Result<(), Refused> {
+    async fn check_new(&self, space: &Space, new: &NewThread, limits: &ThreadLimits) -> Result<(), Refused> {
         let parent = match &new.parent {
             Some(parent) => Some(self.0.ground.known_thread(space, parent).await?),
             None => None,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::schedule::Order as Scheduling;
+use super::schedule::Scheduling;
 use crate::event::condition::Condition;
 use crate::mind::turn::options::TurnOptions;
 use crate::pipelines::registry::{self, Pipelines};

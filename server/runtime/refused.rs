@@ -1,7 +1,7 @@
 //! Why something that was asked for from outside is not done.
 
 use crate::log::store;
-use crate::thread::new_thread::Denied;
+use crate::thread::new_thread::NotMade;
 use crate::words::id::{MAIN, ThreadId};
 
 /// Why something was refused. Nothing was stored.
@@ -51,25 +51,25 @@ pub enum Refused {
     Store(#[from] store::Error),
 }
 
-impl From<Denied> for Refused {
-    fn from(denied: Denied) -> Self {
+impl From<NotMade> for Refused {
+    fn from(why_not: NotMade) -> Self {
         let too_many = |what, limit: u64| Self::TooMany { what, limit: u32::try_from(limit).unwrap_or(u32::MAX) };
-        match denied {
-            Denied::Main => Self::Unprocessable(format!(
+        match why_not {
+            NotMade::Main => Self::Unprocessable(format!(
                 "{MAIN} is kept for the conversation that a message without a thread goes to; choose another label for a process"
             )),
-            Denied::OfRuns(parent) => {
+            NotMade::OfRuns(parent) => {
                 Self::Unprocessable(format!("{parent} is kept for runs of pipelines, which have no subthreads"))
             }
-            Denied::Ended(parent) => Self::Ended(parent),
-            Denied::Depth(most) => Self::Unprocessable(format!("threads may be nested {most} deep (budget.depth)")),
-            Denied::Subthreads(most) => {
+            NotMade::Ended(parent) => Self::Ended(parent),
+            NotMade::Depth(most) => Self::Unprocessable(format!("threads may be nested {most} deep (budget.depth)")),
+            NotMade::Subthreads(most) => {
                 too_many("subthreads of a thread that have not ended (budget.subthreads)", most)
             }
-            Denied::Contacts(most) => too_many("contacts of a thread (budget.contacts)", most),
-            Denied::Threads(most) => too_many_threads(most),
-            Denied::Id(why) => Self::Unprocessable(why),
-            Denied::NoFreeId => Self::Unprocessable("no free id was found for the label; choose another".into()),
+            NotMade::Contacts(most) => too_many("contacts of a thread (budget.contacts)", most),
+            NotMade::Threads(most) => too_many_threads(most),
+            NotMade::Id(why) => Self::Unprocessable(why),
+            NotMade::NoFreeId => Self::Unprocessable("no free id was found for the label; choose another".into()),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::words::id::{Space, ThreadId};
 /// Who goes before whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
+pub enum Scheduling {
     /// Threads before their subthreads.
     #[default]
     BreadthFirst,
@@ -21,19 +21,19 @@ pub enum Order {
 /// Places for turns; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Schedule {
-    order: Order,
+    order: Scheduling,
     places: Places,
 }
 
 impl Schedule {
-    pub fn new(workers: u32, share: f64, order: Order) -> Self {
+    pub fn new(workers: u32, share: f64, order: Scheduling) -> Self {
         Self { order, places: Places::new("turns", workers, share) }
     }
 
     /// Waits for a place for a turn of this thread.
     pub async fn place(&self, space: &Space, thread: &ThreadId) -> Place {
         let depth = i64::try_from(thread.as_str().split('.').count()).unwrap_or(i64::MAX);
-        let rank = if self.order == Order::BreadthFirst { depth } else { -depth };
+        let rank = if self.order == Scheduling::BreadthFirst { depth } else { -depth };
         self.places.take_ranked(space, rank).await
     }
 }

@@ -241,14 +241,14 @@ impl Follow {
         kept
     }
 
-    fn read_page(&self, upto: Option<Seq>) -> AbortOnDropHandle<Result<Page, store::Error>> {
+    fn read_page(&self, last: Option<Seq>) -> AbortOnDropHandle<Result<Page, store::Error>> {
         let (store, pages, space) = (self.store.clone(), self.pages.clone(), self.space.clone());
         let query = Query { after: Some(self.cursor), order: Order::Ascending, limit: self.ask, ..self.filter.clone() };
         AbortOnDropHandle::new(tokio::spawn(async move {
             let mut tries = 1;
             loop {
                 let place = pages.take(&space).await;
-                let page = read_page(&*store, &space, &query, upto).await;
+                let page = read_page(&*store, &space, &query, last).await;
                 drop(place);
                 match page {
                     Err(error) if tries < TRIES => tracing::warn!(%error, "a page for a follower failed; trying again"),
@@ -269,13 +269,13 @@ async fn read_page(
     store: &dyn EventLog,
     space: &Space,
     query: &Query,
-    upto: Option<Seq>,
+    last: Option<Seq>,
 ) -> Result<Page, store::Error> {
-    let upto = match upto {
-        Some(upto) => upto,
+    let last = match last {
+        Some(last) => last,
         None => store.head(space).await?.seq,
     };
-    let query = Query { before: Some(upto + 1), ..query.clone() };
+    let query = Query { before: Some(last + 1), ..query.clone() };
     let events = store.written(space, &query).await?;
     let all = events.len();
     let length = |event: &Written| event.json.as_ref().map_or(0, |json| json.get().len());
@@ -289,7 +289,7 @@ async fn read_page(
     let events: Vec<Written> = events.into_iter().take_while(fits).collect();
     // What does not fit is read again, rather than kept for a reader that may never take it.
     let is_whole = events.len() == all && all < query.limit as usize;
-    let end = events.last().filter(|_| !is_whole).map_or(upto, |event| event.seq);
+    let end = events.last().filter(|_| !is_whole).map_or(last, |event| event.seq);
     let unreadable = events.iter().filter(|event| event.json.is_none()).map(|event| event.seq).collect();
     let events = events.into_iter().filter_map(|event| Some(FollowedEvent::Read(event.seq, event.json?))).collect();
     Ok(Page { events, unreadable, end, ask: ask(all, bytes, query.limit) })

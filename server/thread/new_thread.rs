@@ -60,7 +60,7 @@ pub struct Ahead {
 
 /// How many threads there may be, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ThreadLimits {
     /// `budget.depth`: names in an id.
     pub depth: u64,
     /// `budget.subthreads`: those of one thread that have not ended.
@@ -73,7 +73,7 @@ pub struct Limits {
 
 /// Why a thread is not made. Each door says it in its own words: to a client, or to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Denied {
+pub enum NotMade {
     /// A process cannot have the id `main`.
     Main,
     /// Runs of pipelines have no subthreads.
@@ -94,38 +94,38 @@ pub enum Denied {
     NoFreeId,
 }
 
-impl Limits {
+impl ThreadLimits {
     /// By the budget, and `limits.threads`.
     pub fn new(budget: &Budget, threads: u64) -> Self {
         Self { depth: budget.depth, subthreads: budget.subthreads, contacts: budget.contacts, threads }
     }
 
     /// Checks everything that the parent's row and the wish itself say. The append checks again what may change until then.
-    pub fn check(&self, new: &NewThread, parent: Option<&ThreadRow>, ahead: Ahead) -> Result<(), Denied> {
+    pub fn check(&self, new: &NewThread, parent: Option<&ThreadRow>, ahead: Ahead) -> Result<(), NotMade> {
         if new.parent.is_none() && new.settings.is_process() && new.label.as_ref().is_some_and(|it| it.as_str() == MAIN)
         {
-            return Err(Denied::Main);
+            return Err(NotMade::Main);
         }
         if let Some(row) = parent {
             if row.thread.is_of_runs() {
-                return Err(Denied::OfRuns(row.thread.clone()));
+                return Err(NotMade::OfRuns(row.thread.clone()));
             }
             if row.status.is_final() {
-                return Err(Denied::Ended(row.thread.clone()));
+                return Err(NotMade::Ended(row.thread.clone()));
             }
             if u64::from(row.standing.subthreads) >= self.room_for_subthreads(ahead) {
-                return Err(Denied::Subthreads(self.subthreads));
+                return Err(NotMade::Subthreads(self.subthreads));
             }
             if row.thread.as_str().split('.').count() as u64 >= self.depth {
-                return Err(Denied::Depth(self.depth));
+                return Err(NotMade::Depth(self.depth));
             }
         }
         self.check_contacts(new.contacts.len() as u64)
     }
 
     /// Checks that a thread may have so many contacts.
-    pub fn check_contacts(&self, contacts: u64) -> Result<(), Denied> {
-        if contacts > self.contacts { Err(Denied::Contacts(self.contacts)) } else { Ok(()) }
+    pub fn check_contacts(&self, contacts: u64) -> Result<(), NotMade> {
+        if contacts > self.contacts { Err(NotMade::Contacts(self.contacts)) } else { Ok(()) }
     }
 
     /// The events that make the thread under this id, and tell its parent.
@@ -155,9 +155,9 @@ impl Limits {
     }
 }
 
-impl Denied {
+impl NotMade {
     /// Why the append did not store a new thread. None: somebody else took its id, and another one may do.
-    pub fn by_append(unmet: &Condition, new: &NewThread, thread: &ThreadId, limits: &Limits) -> Option<Self> {
+    pub fn by_append(unmet: &Condition, new: &NewThread, thread: &ThreadId, limits: &ThreadLimits) -> Option<Self> {
         match unmet {
             Condition::FewerSubthreads(_) => Some(Self::Subthreads(limits.subthreads)),
             Condition::FewerThreads(_) => Some(Self::Threads(limits.threads)),
@@ -169,7 +169,7 @@ impl Denied {
 
 /// The ids to try for a new thread, with the last part of each: its label, then the label with numbers. One without a label has a
 /// short one that is made of `drawn`. Where runs of pipelines are is nobody else's.
-pub fn ids(parent: Option<&ThreadId>, label: Option<&Name>, drawn: Uuid) -> Result<Vec<(Name, ThreadId)>, Denied> {
+pub fn ids(parent: Option<&ThreadId>, label: Option<&Name>, drawn: Uuid) -> Result<Vec<(Name, ThreadId)>, NotMade> {
     let short = || format!("t-{}", &drawn.simple().to_string()[20..]);
     let stem = label.map_or_else(short, |label| label.as_str().to_owned());
     let head = &stem[..stem.len().min(28)];
@@ -184,7 +184,7 @@ pub fn ids(parent: Option<&ThreadId>, label: Option<&Name>, drawn: Uuid) -> Resu
         match thread {
             Ok(thread) if thread.is_of_runs() => {}
             Ok(thread) => ids.push((label, thread)),
-            Err(error) if ids.is_empty() => return Err(Denied::Id(error.to_string())),
+            Err(error) if ids.is_empty() => return Err(NotMade::Id(error.to_string())),
             // Only with a number it is too long.
             Err(_) => break,
         }

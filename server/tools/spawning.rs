@@ -12,7 +12,7 @@ use crate::event::draft::Draft;
 use crate::event::gather::Gather;
 use crate::event::process::ErrorCode;
 use crate::log::store::{Store, ThreadRow};
-use crate::thread::new_thread::{Ahead, Denied, Limits, Maker, NewThread, ids};
+use crate::thread::new_thread::{Ahead, Maker, NewThread, NotMade, ThreadLimits, ids};
 use crate::thread::settings::{Gathered, Kind, Settings};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{self, Name, ThreadId};
@@ -22,7 +22,7 @@ use crate::words::id::{self, Name, ThreadId};
 pub struct Spawner {
     store: Arc<dyn Store>,
     contacts: Contacts,
-    limits: Limits,
+    limits: ThreadLimits,
     /// `budget.sends`.
     sends: u64,
     /// Most bytes of a prompt.
@@ -33,7 +33,7 @@ impl Spawner {
     /// Within these limits.
     pub fn new(supplies: &Supplies) -> Self {
         let Supplies { store, budget, limits: call, .. } = supplies;
-        let limits = Limits::new(budget, call.threads);
+        let limits = ThreadLimits::new(budget, call.threads);
         let contacts = Contacts::new(supplies);
         Self { store: store.clone(), contacts, limits, sends: budget.sends, text_bytes: call.text_bytes }
     }
@@ -108,7 +108,7 @@ impl Spawning {
         let new = NewThread { label, parent: Some(site.thread.clone()), contacts: Vec::new(), settings };
         let (mut drafts, mut aside) = (Vec::new(), None);
         let mut checked = self.check(&new);
-        if let Err(Denied::Subthreads(_)) = checked {
+        if let Err(NotMade::Subthreads(_)) = checked {
             aside = self.idle(site).await?;
             if let Some(idle) = &aside {
                 drafts.extend(Draft::archived(&idle.thread, &site.thread, site.turn));
@@ -118,7 +118,7 @@ impl Spawning {
         }
         let found = match checked {
             Ok(()) => self.free_id(site, new.label.as_ref()).await?,
-            Err(denied) => Err(said(denied)),
+            Err(why_not) => Err(said(why_not)),
         };
         let taken = found.and_then(|found| {
             let no_room = |failure: Failure| (ErrorCode::SubthreadLimit, failure.text);
@@ -146,12 +146,12 @@ impl Spawning {
     }
 
     /// Checks what every door checks, and that the space has room: a turn's append is not refused for what can be seen before.
-    fn check(&self, new: &NewThread) -> Result<(), Denied> {
+    fn check(&self, new: &NewThread) -> Result<(), NotMade> {
         let (limits, ahead) = (self.spawner.limits, self.ahead());
         limits.check(new, self.row.as_ref(), ahead)?;
         // The thread knows the new one, too.
         limits.check_contacts(self.contacts.len() as u64 + 1)?;
-        if self.living + ahead.made >= limits.threads { Err(Denied::Threads(limits.threads)) } else { Ok(()) }
+        if self.living + ahead.made >= limits.threads { Err(NotMade::Threads(limits.threads)) } else { Ok(()) }
     }
 
     /// An id that nobody has, whose last part means nobody to the thread: that is what it calls the new one.
@@ -171,7 +171,7 @@ impl Spawning {
         }
         let ids = match ids(Some(&site.thread), label, id::fresh()) {
             Ok(ids) => ids,
-            Err(denied) => return Ok(Err(said(denied))),
+            Err(why_not) => return Ok(Err(said(why_not))),
         };
         for (name, thread) in ids {
             let means_somebody = self.contacts.contains(&name) || [PARENT, SELF].contains(&name.as_str());
@@ -182,7 +182,7 @@ impl Spawning {
                 return Ok(Ok((name, thread)));
             }
         }
-        Ok(Err(said(Denied::NoFreeId)))
+        Ok(Err(said(NotMade::NoFreeId)))
     }
 
     /// Those that were to be made are not made after all.
@@ -251,32 +251,32 @@ fn refusal(site: &CallSite, given: &str, code: ErrorCode, text: &str) -> Output 
 }
 
 /// Why a subthread is not made, as the model that wanted it is told.
-fn said(denied: Denied) -> (ErrorCode, String) {
-    match denied {
-        Denied::Ended(_) => (ErrorCode::UnknownThread, "not made: this thread has ended".to_owned()),
-        Denied::Depth(most) => {
+fn said(why_not: NotMade) -> (ErrorCode, String) {
+    match why_not {
+        NotMade::Ended(_) => (ErrorCode::UnknownThread, "not made: this thread has ended".to_owned()),
+        NotMade::Depth(most) => {
             let text =
                 format!("threads may be nested {most} deep (budget.depth); do it here, or in a thread further up");
             (ErrorCode::DepthLimit, text)
         }
-        Denied::Subthreads(most) => {
+        NotMade::Subthreads(most) => {
             let text = format!("there are {most} subthreads at work already (budget.subthreads); wait until one ends");
             (ErrorCode::SubthreadLimit, text)
         }
-        Denied::Contacts(most) => {
+        NotMade::Contacts(most) => {
             let text = format!(
                 "not made: a subthread is a contact, and there are {most} contacts already (budget.contacts); disconnect some"
             );
             (ErrorCode::SubthreadLimit, text)
         }
-        Denied::Threads(most) => {
+        NotMade::Threads(most) => {
             let text = format!(
                 "not made: there are {most} threads at work in the whole mind (limits.threads); end some that are not needed"
             );
             (ErrorCode::SubthreadLimit, text)
         }
-        Denied::Id(_) => (ErrorCode::InvalidLabel, "the id would be too long; use a shorter label".to_owned()),
-        Denied::Main | Denied::OfRuns(_) | Denied::NoFreeId => {
+        NotMade::Id(_) => (ErrorCode::InvalidLabel, "the id would be too long; use a shorter label".to_owned()),
+        NotMade::Main | NotMade::OfRuns(_) | NotMade::NoFreeId => {
             (ErrorCode::InvalidLabel, "no free id was found for the label; choose another".to_owned())
         }
     }

@@ -150,13 +150,13 @@ pub async fn post_message(
     params.end()?;
     let thread = ThreadId::parse(&thread)?;
     let (members, wrongs) = json_body(request, &edge).await?;
-    let (id, kind, said) = said(&thread, members, wrongs)?;
+    let (id, kind, said) = parse_message(&thread, members, wrongs)?;
     // Followed from before it is stored: nothing that comes of it is missed.
     let follow = match wait {
         Some(_) => Some(session.follow_outcome(&thread).await?),
         None => None,
     };
-    let ack = input::said(&session, &edge.limits, id, kind, said).await?;
+    let ack = input::submit_said(&session, &edge.limits, id, kind, said).await?;
     let Some((limit_ms, follow)) = wait.zip(follow) else { return Ok(accepted(ack)) };
     let seq = ack.events.last().map_or(0, |placed| placed.seq);
     let waited = async {
@@ -171,7 +171,7 @@ pub async fn post_message(
         () = edge.drain.cancelled() => None,
     };
     Ok(match outcome {
-        Some(Ok(outcome)) => axum::Json(Posted::of(ack, outcome)).into_response(),
+        Some(Ok(outcome)) => axum::Json(Posted::new(ack, outcome)).into_response(),
         None => accepted(ack),
         // The input is stored: a log that cannot be read now changes nothing about that.
         Some(Err(error)) => {
@@ -182,7 +182,7 @@ pub async fn post_message(
 }
 
 impl Posted {
-    fn of(ack: Ack, outcome: Outcome) -> Self {
+    fn new(ack: Ack, outcome: Outcome) -> Self {
         let turn = outcome.turn.map_or("ended", TurnOutcome::as_str);
         Self { ack, responses: Some(outcome.responses), outcome: Some(turn), failures: outcome.failures }
     }
@@ -203,7 +203,7 @@ pub fn wait(params: &mut Params, most_ms: u64) -> Result<Option<u64>, Problem> {
 
 type Saying = (Option<String>, crate::event::draft::InputKind, frame::Said);
 
-fn said(thread: &ThreadId, members: Map<String, Value>, wrongs: Wrongs) -> Result<Saying, Problem> {
+fn parse_message(thread: &ThreadId, members: Map<String, Value>, wrongs: Wrongs) -> Result<Saying, Problem> {
     let Framed { id, frame } = frame::from_members(members, wrongs);
     match frame? {
         ClientFrame::Input(kind, said) if said.thread.as_deref().is_none_or(|named| named == thread.as_str()) => {

@@ -68,7 +68,7 @@ pub struct Heard {
 }
 
 impl Submodule {
-    fn of(session: &Session, row: SubmoduleRow) -> Result<Self, Problem> {
+    fn new(session: &Session, row: SubmoduleRow) -> Result<Self, Problem> {
         let submodule::Heard { spoke, passed, late, failed } = session.heard(&row.name)?;
         let heard = Heard { spoke, passed, late, failed };
         Ok(Self { name: row.name, prompt: row.prompt, updated_at: row.updated, heard })
@@ -90,7 +90,7 @@ pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Pag
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, row.name.as_str()));
-    let items = rows.into_iter().map(|row| Submodule::of(&session, row)).collect::<Result<_, _>>()?;
+    let items = rows.into_iter().map(|row| Submodule::new(&session, row)).collect::<Result<_, _>>()?;
     Ok(axum::Json(Page { items, next }))
 }
 
@@ -141,7 +141,7 @@ pub async fn create(session: Session, params: Params, Json(body): Json<NewSubmod
     let name = Name::parse(&body.name).map_err(ids::at("/name"))?;
     let row = session.set_submodule(&name, &body.prompt, true).await?;
     let place = format!("/submodules/{name}");
-    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Submodule::of(&session, row)?)).into_response())
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Submodule::new(&session, row)?)).into_response())
 }
 
 /// Gives a voice another prompt.
@@ -156,7 +156,7 @@ pub async fn change(
     params.end()?;
     let name = Name::parse(&name)?;
     let row = session.set_submodule(&name, &body.prompt, false).await?;
-    Ok(axum::Json(Submodule::of(&session, row)?))
+    Ok(axum::Json(Submodule::new(&session, row)?))
 }
 
 /// Removes a voice.

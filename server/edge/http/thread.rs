@@ -110,7 +110,7 @@ impl Kind {
     }
 
     /// What a thread is.
-    pub fn of(row: &ThreadRow) -> Self {
+    pub fn of_row(row: &ThreadRow) -> Self {
         let Settings { pipeline, kind, .. } = Settings::of(&row.settings);
         match (pipeline, kind) {
             (Some(_), _) => Self::Pipeline,
@@ -128,8 +128,8 @@ pub fn shown_status(row: &ThreadRow) -> Status {
 
 impl Thread {
     /// The thread of a row, with what stands in rows of its own.
-    pub fn of(row: ThreadRow, contacts: Vec<ContactRow>, timers: &[TimerRow]) -> Self {
-        let (status, kind) = (shown_status(&row), Kind::of(&row));
+    pub fn new(row: ThreadRow, contacts: Vec<ContactRow>, timers: &[TimerRow]) -> Self {
+        let (status, kind) = (shown_status(&row), Kind::of_row(&row));
         let title = Settings::of(&row.settings).title;
         let parent = row.parent().filter(|_| kind != Kind::Pipeline);
         let waiting = row.standing.waiting.filter(|_| status == Status::Waiting);

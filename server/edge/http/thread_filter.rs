@@ -50,7 +50,7 @@ impl Filter {
     /// Whether a thread is among them.
     pub fn admits(&self, row: &ThreadRow) -> bool {
         self.status.is_none_or(|status| shown_status(row) == status)
-            && self.kind.is_none_or(|kind| Kind::of(row) == kind)
+            && self.kind.is_none_or(|kind| Kind::of_row(row) == kind)
             && self.parent.as_ref().is_none_or(|parent| row.parent().as_ref() == Some(parent))
             && self.subtree.as_ref().is_none_or(|root| row.thread.is_within(root))
             && self.stuck.is_none_or(|stuck| is_stuck(row) == stuck)

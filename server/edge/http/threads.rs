@@ -87,7 +87,7 @@ pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Pag
     let after = at.map(|at| Ok::<_, Problem>(ThreadId::parse(&cursor::read(&bound, &at)?)?)).transpose()?;
     let (rows, next) = listed(&session, after, &filter, limit).await?;
     let next = next.map(|last| cursor::write(&bound, last.as_str()));
-    Ok(axum::Json(Page { items: rows.into_iter().map(|row| Thread::of(row, Vec::new(), &[])).collect(), next }))
+    Ok(axum::Json(Page { items: rows.into_iter().map(|row| Thread::new(row, Vec::new(), &[])).collect(), next }))
 }
 
 /// One thread.
@@ -98,13 +98,13 @@ pub async fn one(session: Session, Path(thread): Path<String>, params: Params) -
     let id = ThreadId::parse(&thread)?;
     let row = session.thread(&id).await?;
     let row = row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no thread {id}")))?;
-    Ok(axum::Json(whole(&session, row).await?))
+    Ok(axum::Json(with_details(&session, row).await?))
 }
 
 /// A thread with what takes a look of its own.
-async fn whole(session: &Session, row: ThreadRow) -> Result<Thread, Problem> {
+async fn with_details(session: &Session, row: ThreadRow) -> Result<Thread, Problem> {
     let ThreadDetails { contacts, timers, queued } = session.thread_details(&row).await?;
-    Ok(Thread { queued: Some(queued), ..Thread::of(row, contacts, &timers) })
+    Ok(Thread { queued: Some(queued), ..Thread::new(row, contacts, &timers) })
 }
 
 /// A thread to be.
@@ -242,7 +242,7 @@ pub async fn create(session: Session, params: Params, Json(body): Json<CreateThr
     named_once(&new.contacts)?;
     let row = session.create_thread(new).await?;
     let place = format!("/threads/{}", row.thread);
-    let thread = whole(&session, row).await?;
+    let thread = with_details(&session, row).await?;
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(thread)).into_response())
 }
 
@@ -278,5 +278,5 @@ pub async fn end(
     let subtree = params.word("subtree", "true, false", |word| word.parse::<bool>().ok())?.unwrap_or(true);
     params.end()?;
     let row = session.end_thread(&ThreadId::parse(&thread)?, subtree).await?;
-    Ok(axum::Json(whole(&session, row).await?))
+    Ok(axum::Json(with_details(&session, row).await?))
 }

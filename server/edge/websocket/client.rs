@@ -71,9 +71,9 @@ pub struct Client {
     /// The `event_id` of the input that is worked on, if it is one.
     input: Option<Option<Uuid>>,
     order: Order,
-    pace: RateLimit,
+    rate: RateLimit,
     /// It was told that it is read more slowly than it sends.
-    told_of_pace: bool,
+    told_of_rate: bool,
     next_ping: Instant,
     unanswered: u32,
     next_failure: Instant,
@@ -84,7 +84,7 @@ impl Client {
     pub fn new(edge: Arc<Edge>, socket: Socket, entrance: Entrance) -> Self {
         let now = Instant::now();
         let limits = &edge.limits;
-        let pace = RateLimit::new(limits.frames_per_second, now);
+        let rate = RateLimit::new(limits.frames_per_second, now);
         let next_ping = now + ms(limits.ping_ms);
         Self {
             may_name_itself: edge.auth.is_open(),
@@ -98,8 +98,8 @@ impl Client {
             work: None,
             input: None,
             order: Order::default(),
-            pace,
-            told_of_pace: false,
+            rate,
+            told_of_rate: false,
             next_ping,
             unanswered: 0,
             next_failure: now,
@@ -128,7 +128,7 @@ impl Client {
     async fn converse(&mut self) -> Result<std::convert::Infallible, End> {
         self.greet().await?;
         loop {
-            let read = self.work.is_none() && self.socket.answers() < ANSWERS_WAITING && self.pace.allows();
+            let read = self.work.is_none() && self.socket.answers() < ANSWERS_WAITING && self.rate.allows();
             let show = self.socket.unflushed().is_none();
             let wake = self.wake();
             tokio::select! {
@@ -145,7 +145,7 @@ impl Client {
     /// When to wake up without anything happening.
     fn wake(&self) -> Instant {
         let stalled = self.socket.unflushed().map(|since| since + ms(self.edge.limits.stall_ms));
-        let paced = self.pace.again();
+        let paced = self.rate.again();
         [stalled, paced].into_iter().flatten().fold(self.next_ping, Instant::min)
     }
 
@@ -163,7 +163,7 @@ impl Client {
             self.unanswered += 1;
             self.socket.ping(Bytes::new())?;
         }
-        self.pace.renew(now);
+        self.rate.renew(now);
         Ok(())
     }
 
@@ -174,8 +174,8 @@ impl Client {
             Came::Message(message) => message,
         };
         self.unanswered = 0;
-        self.pace.count(Instant::now());
-        if !self.pace.allows() && !std::mem::replace(&mut self.told_of_pace, true) {
+        self.rate.count(Instant::now());
+        if !self.rate.allows() && !std::mem::replace(&mut self.told_of_rate, true) {
             self.tell_of_pace()?;
         }
         match message {
@@ -219,14 +219,16 @@ impl Client {
                     return self.refuse(id, behind());
                 }
                 let (edge, session) = (self.edge.clone(), self.session.clone());
-                self.start(id, async move |id| input::said(&session, &edge.limits, id, kind, said).await.map(Done::Ack))
+                self.start(id, async move |id| {
+                    input::submit_said(&session, &edge.limits, id, kind, said).await.map(Done::Ack)
+                })
             }
             ClientFrame::Trigger(trigger) => {
                 if !self.takes(trigger.event_id.as_deref()) {
                     return self.refuse(id, behind());
                 }
                 let session = self.session.clone();
-                self.start(id, async move |id| input::trigger(&session, id, trigger).await.map(Done::Ack))
+                self.start(id, async move |id| input::submit_trigger(&session, id, trigger).await.map(Done::Ack))
             }
             ClientFrame::Subscribe(frame) => {
                 let (edge, session) = (self.edge.clone(), self.session.clone());

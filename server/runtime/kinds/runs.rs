@@ -246,7 +246,7 @@ impl Runs {
             tracing::error!(thread = %row.thread, "a run without a beginning is left alone");
             return Ok(Looked::Nothing);
         };
-        let _seat = if past.cancel { None } else { self.seat(&fence, &stop).await };
+        let _place = if past.cancel { None } else { self.take_place(&fence, &stop).await };
         let writer = TurnWriter::new(self.store.clone(), fence.clone(), None);
         let limits = self.options.pipeline_limits.clone();
         let ledger = Ledger::new(key.clone(), writer, self.values(&fence.space), limits, &past);
@@ -271,7 +271,7 @@ impl Runs {
 
     /// A place to work at; held until the run ends or is left. One that was started here has it already, one that was cut off
     /// elsewhere waits for it, its lease renewed. None: it was stopped meanwhile.
-    async fn seat(&self, fence: &Fence, stop: &Stop) -> Option<Place> {
+    async fn take_place(&self, fence: &Fence, stop: &Stop) -> Option<Place> {
         let key = (fence.space.clone(), fence.thread.clone());
         let place = self.running.take_place(&key);
         if place.is_some() {
