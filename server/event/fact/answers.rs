@@ -35,6 +35,11 @@ impl<'a> Fact<'a> {
         self.family().role()
     }
 
+    /// Whether it changes more of its thread's row than what every event counts for.
+    pub fn changes_thread(&self) -> bool {
+        self.family().changes_thread()
+    }
+
     /// Who speaks in the entry of a view for it. `event` is the one that says it.
     pub fn byline(&self, event: &'a Event) -> Byline<'a> {
         self.family().byline(event.into())

@@ -367,6 +367,10 @@ impl<'a> Family<'a> for Record<'a> {
         Role::Turn
     }
 
+    fn changes_thread(&self) -> bool {
+        true
+    }
+
     fn has_root(&self) -> bool {
         true
     }
@@ -391,6 +395,10 @@ impl<'a> Family<'a> for Action<'a> {
 
     fn role(&self) -> Role {
         role_of(self.voice())
+    }
+
+    fn changes_thread(&self) -> bool {
+        false
     }
 
     fn voice(&self) -> Option<&'a str> {
@@ -435,6 +443,10 @@ impl<'a> Family<'a> for Outcome<'a> {
 
     fn role(&self) -> Role {
         role_of(self.voice)
+    }
+
+    fn changes_thread(&self) -> bool {
+        true
     }
 
     fn voice(&self) -> Option<&'a str> {
@@ -483,6 +495,10 @@ impl<'a> Family<'a> for Reply<'a> {
 
     fn role(&self) -> Role {
         Role::Decision
+    }
+
+    fn changes_thread(&self) -> bool {
+        false
     }
 
     fn call_id(&self) -> Option<&'a str> {

@@ -196,6 +196,10 @@ impl<'a> Family<'a> for Failed<'a> {
         Role::Turn
     }
 
+    fn changes_thread(&self) -> bool {
+        false
+    }
+
     fn voice(&self) -> Option<&'a str> {
         self.who.submodule()
     }
@@ -235,6 +239,10 @@ impl<'a> Family<'a> for ClientFailed<'a> {
 
     fn role(&self) -> Role {
         Role::Aside
+    }
+
+    fn changes_thread(&self) -> bool {
+        false
     }
 
     fn byline(&self, raw: Raw<'a>) -> Byline<'a> {

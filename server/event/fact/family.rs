@@ -50,6 +50,9 @@ pub(super) trait Family<'a> {
     /// What it is to the turn whose number it carries.
     fn role(&self) -> Role;
 
+    /// Whether it changes more of its thread's row than what every event counts for: then `thread/projection.rs` says what.
+    fn changes_thread(&self) -> bool;
+
     /// Who speaks in its entry of a view: by default its first tag.
     fn byline(&self, raw: Raw<'a>) -> Byline<'a> {
         let first = raw.tags.first().map_or(raw.source.as_str(), String::as_str);

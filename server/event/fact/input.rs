@@ -140,6 +140,10 @@ impl<'a> Family<'a> for Input<'a> {
         Role::Aside
     }
 
+    fn changes_thread(&self) -> bool {
+        false
+    }
+
     fn is_root(&self) -> bool {
         true
     }
@@ -194,6 +198,10 @@ impl<'a> Family<'a> for Trigger<'a> {
 
     fn role(&self) -> Role {
         Role::Aside
+    }
+
+    fn changes_thread(&self) -> bool {
+        false
     }
 
     fn is_root(&self) -> bool {

@@ -149,6 +149,10 @@ impl<'a> Family<'a> for Remark<'a> {
         Role::Aside
     }
 
+    fn changes_thread(&self) -> bool {
+        false
+    }
+
     fn voice(&self) -> Option<&'a str> {
         Some(self.voice)
     }
@@ -185,6 +189,10 @@ impl<'a> Family<'a> for Decided<'a> {
 
     fn role(&self) -> Role {
         Role::Decision
+    }
+
+    fn changes_thread(&self) -> bool {
+        false
     }
 
     fn call_id(&self) -> Option<&'a str> {

@@ -382,6 +382,10 @@ impl<'a> Family<'a> for RunFact<'a> {
         Role::Decision
     }
 
+    fn changes_thread(&self) -> bool {
+        true
+    }
+
     fn label(&self) -> Option<String> {
         Some("state".to_owned())
     }
@@ -406,6 +410,10 @@ impl<'a> Family<'a> for NodeFact<'a> {
 
     fn role(&self) -> Role {
         Role::Decision
+    }
+
+    fn changes_thread(&self) -> bool {
+        false
     }
 
     fn label(&self) -> Option<String> {

@@ -375,6 +375,10 @@ impl<'a> Family<'a> for Set<'a> {
         Role::Decision
     }
 
+    fn changes_thread(&self) -> bool {
+        true
+    }
+
     fn has_root(&self) -> bool {
         match &self.change {
             Change::Timer(_) => true,

@@ -259,6 +259,10 @@ impl<'a> Family<'a> for Message<'a> {
         Role::Decision
     }
 
+    fn changes_thread(&self) -> bool {
+        false
+    }
+
     fn by(&self) -> Option<&'a str> {
         Some(self.from)
     }
@@ -295,6 +299,10 @@ impl<'a> Family<'a> for Told<'a> {
 
     fn role(&self) -> Role {
         Role::Decision
+    }
+
+    fn changes_thread(&self) -> bool {
+        true
     }
 
     fn overrules(&self) -> bool {

@@ -164,6 +164,10 @@ impl<'a> Family<'a> for Started<'a> {
         Role::Turn
     }
 
+    fn changes_thread(&self) -> bool {
+        true
+    }
+
     fn has_root(&self) -> bool {
         true
     }
@@ -190,6 +194,10 @@ impl<'a> Family<'a> for Ended {
         Role::Turn
     }
 
+    fn changes_thread(&self) -> bool {
+        true
+    }
+
     fn label(&self) -> Option<String> {
         Some("turn".to_owned())
     }
@@ -210,6 +218,10 @@ impl<'a> Family<'a> for Cancel {
 
     fn role(&self) -> Role {
         Role::Turn
+    }
+
+    fn changes_thread(&self) -> bool {
+        false
     }
 
     fn label(&self) -> Option<String> {

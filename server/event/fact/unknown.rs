@@ -25,6 +25,10 @@ impl<'a> Family<'a> for Raw<'a> {
         if self.voice().is_some() { Role::Aside } else { Role::Decision }
     }
 
+    fn changes_thread(&self) -> bool {
+        false
+    }
+
     // Shown as far as its envelope says who it is from.
     fn byline(&self, raw: Raw<'a>) -> Byline<'a> {
         match self.source {
