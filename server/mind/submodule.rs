@@ -29,9 +29,9 @@ pub use tally::{Heard, Tally};
 /// The word a voice may say instead of saying nothing.
 const PASS: &str = "PASS";
 
-/// What a voice is asked about.
+/// Why a submodule is asked.
 #[derive(Debug, Clone)]
-pub enum Occasion {
+pub enum Purpose {
     /// Something new has come.
     New {
         /// Its seqs.
@@ -51,9 +51,9 @@ pub enum Occasion {
     },
 }
 
-impl Occasion {
+impl Purpose {
     /// The purpose of its calls, as their records say it.
-    pub const fn purpose(&self) -> &'static str {
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Self::New { .. } => "turn",
             Self::FollowUp { .. } => "follow-up",
@@ -75,9 +75,9 @@ pub struct Voice {
     pub rounds: u64,
 }
 
-/// What all voices of a turn share.
+/// What all submodules of a turn are asked with.
 #[derive(Clone)]
-pub struct Hearing {
+pub struct SubmoduleRequest {
     /// Who asks the model.
     pub client: Arc<ModelClient>,
     /// The voices' tools.
@@ -88,9 +88,9 @@ pub struct Hearing {
     pub place: Place,
     /// What of the log they see.
     pub view: Arc<PromptView>,
-    /// What they are asked about.
-    pub occasion: Occasion,
-    /// When every voice must have spoken, late or not.
+    /// Why they are asked.
+    pub purpose: Purpose,
+    /// When every submodule must have answered, late or not.
     pub until: Until,
     /// Most calls one voice may make.
     pub rounds_max: u64,
@@ -100,57 +100,57 @@ pub struct Hearing {
     pub stop: CancellationToken,
 }
 
-/// What a voice came to: events to append, the last of them marked as such in its record.
+/// What a submodule answered: events to append, the last of them marked as such in its record.
 #[derive(Debug)]
-pub struct Spoken {
+pub struct SubmoduleAnswer {
     /// Who.
     pub name: Name,
     /// What it said, with the records of its calls; a failure, if it failed. `when` tags its words.
     pub drafts: Vec<Draft>,
 }
 
-/// Asks one voice and lets it use its tools until it has spoken. Never fails: a failure is among the events.
-pub async fn speak(mut hearing: Hearing, mut voice: Voice, when: When) -> Spoken {
+/// Asks one voice and lets it use its tools until it has answered. Never fails: a failure is among the events.
+pub async fn ask_submodule(mut request: SubmoduleRequest, mut voice: Voice, when: When) -> SubmoduleAnswer {
     let who = Who::Submodule(voice.name.clone());
     let mut said = Vec::new();
     loop {
-        match ask(&mut hearing, &voice, &who, when, &mut said).await {
+        match ask(&mut request, &voice, &who, when, &mut said).await {
             Ok(Some(own)) => voice.own.extend(own),
             Ok(None) => break,
             Err(failure) => {
-                said.push(Draft::failure(&hearing.place.thread, Some(hearing.place.turn), &who, &failure).when(when));
+                said.push(Draft::failure(&request.place.thread, Some(request.place.turn), &who, &failure).when(when));
                 break;
             }
         }
         voice.rounds += 1;
     }
-    Spoken { name: voice.name, drafts: said }
+    SubmoduleAnswer { name: voice.name, drafts: said }
 }
 
 /// One call. `Some`: it used tools (those events are stored) and wants to be asked again.
 async fn ask(
-    hearing: &mut Hearing,
+    request: &mut SubmoduleRequest,
     voice: &Voice,
     who: &Who,
     when: When,
     said: &mut Vec<Draft>,
 ) -> Result<Option<Vec<Event>>, Failure> {
-    let mut view = hearing.view.clone();
-    let asks = |_: &PromptView| question(hearing, voice, who);
-    let Hearing { client, place, until, stop, .. } = &*hearing;
+    let mut view = request.view.clone();
+    let asks = |_: &PromptView| question(request, voice, who);
+    let SubmoduleRequest { client, place, until, stop, .. } = &*request;
     let asked = client.ask_about(place, &mut view, asks, *until, stop, &mut |_| {}).await;
     let (ready, ended) = asked.map_err(unstored)?;
-    hearing.view = view;
-    let Hearing { place, .. } = &*hearing;
-    let left = hearing.calls_max.saturating_sub(calls_made(voice));
+    request.view = view;
+    let SubmoduleRequest { place, .. } = &*request;
+    let left = request.calls_max.saturating_sub(calls_made(voice));
     let (calls, made) = match &ended {
-        Ended::Answered(answer) => (calls(answer, hearing, voice, left), answer.calls.len()),
+        Ended::Answered(answer) => (calls(answer, request, voice, left), answer.calls.len()),
         Ended::Failed(_) | Ended::Stopped => (Vec::new(), 0),
     };
-    let is_gone = !calls.is_empty() && !is_there(hearing, &voice.name).await.map_err(unstored)?;
-    let last = calls.is_empty() || is_gone || voice.rounds + 1 >= hearing.rounds_max;
+    let is_gone = !calls.is_empty() && !is_there(request, &voice.name).await.map_err(unstored)?;
+    let last = calls.is_empty() || is_gone || voice.rounds + 1 >= request.rounds_max;
     let mut record = json!({ "last": last, "calls": calls.len() });
-    let left_out = action::left_out(who, made, calls.len(), hearing.calls_max);
+    let left_out = action::left_out(who, made, calls.len(), request.calls_max);
     if left_out.is_some() {
         record["calls_made"] = made.into();
     }
@@ -172,10 +172,10 @@ async fn ask(
             if is_gone {
                 return Err(removed());
             }
-            let allowed = Allowed { left, beyond: beyond(hearing.calls_max, left_out) };
-            let own = act(hearing, who, &calls, &allowed, std::mem::take(said)).await.map_err(lost)?;
+            let allowed = Allowed { left, beyond: beyond(request.calls_max, left_out) };
+            let own = act(request, who, &calls, &allowed, std::mem::take(said)).await.map_err(lost)?;
             if last {
-                let text = format!("{who} was still calling tools after {} calls to its model", hearing.rounds_max);
+                let text = format!("{who} was still calling tools after {} calls to its model", request.rounds_max);
                 return Err(Failure::new(FailureKind::Budget, text));
             }
             Ok(Some(own))
@@ -183,27 +183,27 @@ async fn ask(
     }
 }
 
-fn question(hearing: &Hearing, voice: &Voice, who: &Who) -> Question {
-    let prompts = hearing.client.prompts();
+fn question(request: &SubmoduleRequest, voice: &Voice, who: &Who) -> Question {
+    let prompts = request.client.prompts();
     let value = |name: &str, text: String| (name.to_owned(), text);
-    let (tail, values): (&Template, Vec<_>) = match &hearing.occasion {
-        Occasion::New { batch } => (&prompts.submodule_turn, vec![value("batch", positions(batch))]),
-        Occasion::FollowUp { batch, decision } => (
+    let (tail, values): (&Template, Vec<_>) = match &request.purpose {
+        Purpose::New { batch } => (&prompts.submodule_turn, vec![value("batch", positions(batch))]),
+        Purpose::FollowUp { batch, decision } => (
             &prompts.submodule_follow_up,
             vec![value("batch", positions(batch)), value("decision", positions(decision))],
         ),
-        Occasion::Asked { question } => (&prompts.submodule_answer, vec![value("question", positions(&[*question]))]),
+        Purpose::Asked { question } => (&prompts.submodule_answer, vec![value("question", positions(&[*question]))]),
     };
     Question {
         who: who.clone(),
-        purpose: hearing.occasion.purpose(),
+        purpose: request.purpose.as_str(),
         round: voice.rounds,
         system: prompts.submodule.source().clone(),
         tail: tail.clone(),
         values,
         prompt: Some(voice.prompt.clone()),
         own: voice.own.clone(),
-        tools: hearing.tools.specs().clone(),
+        tools: request.tools.specs().clone(),
         choice: ToolChoice::Auto,
         tier: Tier::Low,
     }
@@ -227,13 +227,13 @@ fn calls_made(voice: &Voice) -> u64 {
     voice.own.iter().filter(|event| matches!(event.fact(), Fact::Action(_))).count() as u64
 }
 
-fn calls(answer: &Answer, hearing: &Hearing, voice: &Voice, left: u64) -> Vec<Asked> {
-    let (name, turn) = (&voice.name, hearing.place.turn);
+fn calls(answer: &Answer, request: &SubmoduleRequest, voice: &Voice, left: u64) -> Vec<Asked> {
+    let (name, turn) = (&voice.name, request.place.turn);
     // A voice may be asked about several things in a turn.
-    let who = match &hearing.occasion {
-        Occasion::New { .. } => format!("{name}-{turn}"),
-        Occasion::FollowUp { .. } => format!("{name}-{turn}-after"),
-        Occasion::Asked { question } => format!("{name}-{turn}-q{question}"),
+    let who = match &request.purpose {
+        Purpose::New { .. } => format!("{name}-{turn}"),
+        Purpose::FollowUp { .. } => format!("{name}-{turn}-after"),
+        Purpose::Asked { question } => format!("{name}-{turn}-q{question}"),
     };
     let taken = &answer.calls[..action::taken(answer.calls.len(), left)];
     taken.iter().enumerate().map(|(index, call)| Asked::new(call, &who, voice.rounds, index)).collect()
@@ -241,13 +241,13 @@ fn calls(answer: &Answer, hearing: &Hearing, voice: &Voice, left: u64) -> Vec<As
 
 /// Runs the calls in order and appends what they leave, after `before`. Returns the actions and results.
 async fn act(
-    hearing: &Hearing,
+    request: &SubmoduleRequest,
     who: &Who,
     calls: &[Asked],
     allowed: &Allowed,
     before: Vec<Draft>,
 ) -> Result<Vec<Event>, Lost> {
-    let Hearing { place, tools, .. } = hearing;
+    let SubmoduleRequest { place, tools, .. } = request;
     let mut drafts = before;
     let mut own = Vec::new();
     for (number, call) in (0..).zip(calls) {
@@ -267,15 +267,15 @@ async fn act(
             drafts.push(call.refused(&site, &allowed.beyond));
         }
         let drafts = std::mem::take(&mut drafts);
-        let stored = hearing.writer.write_beside(drafts).await?;
+        let stored = request.writer.write_beside(drafts).await?;
         own.extend(stored.iter().map(|shown| &shown.event).filter(|event| is_own(event, who)).cloned());
     }
     Ok(own)
 }
 
 /// Whether a voice has not been removed since it was asked.
-async fn is_there(hearing: &Hearing, name: &Name) -> Result<bool, crate::log::store::Error> {
-    let voices = hearing.client.store().submodules(&hearing.place.space).await?;
+async fn is_there(request: &SubmoduleRequest, name: &Name) -> Result<bool, crate::log::store::Error> {
+    let voices = request.client.store().submodules(&request.place.space).await?;
     Ok(voices.iter().any(|row| row.name == *name))
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::Spoken;
+use super::SubmoduleAnswer;
 use crate::event::draft::Draft;
 use crate::event::fact::Fact;
 use crate::event::fact::calls::CallOutcome;
@@ -33,16 +33,16 @@ pub struct Tally(Mutex<HashMap<(Space, Name), Heard>>);
 
 impl Tally {
     /// A voice has come to an end; `late`: after the deadline.
-    pub fn count(&self, space: &Space, spoken: &Spoken, late: bool) {
-        let Some(became) = became(&spoken.drafts, late) else { return };
-        let label = metered::label(&spoken.name);
+    pub fn count(&self, space: &Space, answer: &SubmoduleAnswer, late: bool) {
+        let Some(became) = became(&answer.drafts, late) else { return };
+        let label = metered::label(&answer.name);
         metrics::counter!("thinkd_submodule_answers_total", "submodule" => label, "answer" => became).increment(1);
         // A plain mutex: held for a look-up.
         let mut voices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if voices.len() >= VOICES_MAX {
             voices.clear();
         }
-        let heard = voices.entry((space.clone(), spoken.name.clone())).or_default();
+        let heard = voices.entry((space.clone(), answer.name.clone())).or_default();
         *match became {
             "spoke" => &mut heard.spoke,
             "passed" => &mut heard.passed,

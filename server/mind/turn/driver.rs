@@ -25,7 +25,7 @@ use crate::log::store::{self, Shown, Status, SubmoduleRow};
 use crate::mind::action;
 use crate::mind::call::{Ended, ModelClient, Place, Until};
 use crate::mind::decision::{Deciding, Manner, Streamed, decide};
-use crate::mind::submodule::{self, Hearing, Occasion, Spoken, Tally, Voice, removed};
+use crate::mind::submodule::{self, Purpose, SubmoduleAnswer, SubmoduleRequest, Tally, Voice, removed};
 use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::model::provider::Tier;
 use crate::tasks::share::Processors;
@@ -135,13 +135,13 @@ impl Driver {
         let begin = Instant::now();
         let deadline = begin + Duration::from_millis(self.mind.options.submodule_timeout_ms);
         let late = self.mind.options.late_timeout_ms.max(self.mind.options.submodule_timeout_ms);
-        let occasion = Occasion::New { batch: self.turn.batch().to_vec() };
-        let hearing = self.hearing(occasion, Until::ms(late)).await?;
+        let purpose = Purpose::New { batch: self.turn.batch().to_vec() };
+        let request = self.request(purpose, Until::ms(late)).await?;
         let mut asked = Voices::new(self.mind.processors.clone(), self.place.space.clone());
         let mut gone = Vec::new();
         for name in names {
             match self.voice(&name) {
-                Some(voice) => asked.ask(hearing.clone(), voice, When::InTime),
+                Some(voice) => asked.ask(request.clone(), voice, When::InTime),
                 None => gone.push(self.failure(&Who::Submodule(name), &removed())),
             }
         }
@@ -149,9 +149,9 @@ impl Driver {
             self.write(gone).await?;
         }
         loop {
-            let spoken = tokio::select! {
+            let answer = tokio::select! {
                 biased;
-                spoken = asked.next() => spoken,
+                answer = asked.next() => answer,
                 () = tokio::time::sleep_until(deadline) => {
                     let silent = asked.silent().map(|name| self.too_late(name)).collect();
                     self.write(silent).await?;
@@ -160,7 +160,7 @@ impl Driver {
                     return Ok(None);
                 }
             };
-            let Some(first) = spoken else { return Ok(None) };
+            let Some(first) = answer else { return Ok(None) };
             let mut drafts = self.drafts_of(first);
             let moment = Instant::now() + TOGETHER;
             while let Ok(Some(more)) = timeout_at(moment, asked.next()).await {
@@ -179,7 +179,7 @@ impl Driver {
     /// A question of the decision, answered by one voice.
     async fn answer(&mut self, name: &Name, question: i64) -> Result<Option<TurnOutcome>, Lost> {
         let until = Until::ms(self.mind.options.submodule_timeout_ms);
-        let hearing = self.hearing(Occasion::Asked { question }, until).await?;
+        let request = self.request(Purpose::Asked { question }, until).await?;
         let mut asked = Voices::new(self.mind.processors.clone(), self.place.space.clone());
         let Some(voice) = self.voice(name) else {
             // `ask` checked that it is there: it was removed this very moment. The fold needs an end to the question.
@@ -190,9 +190,9 @@ impl Driver {
             self.write(vec![record, failure]).await?;
             return Ok(None);
         };
-        asked.ask(hearing, Voice { own: Vec::new(), rounds: 0, ..voice }, When::InTime);
-        if let Some(spoken) = asked.next().await {
-            let drafts = self.drafts_of(spoken);
+        asked.ask(request, Voice { own: Vec::new(), rounds: 0, ..voice }, When::InTime);
+        if let Some(answer) = asked.next().await {
+            let drafts = self.drafts_of(answer);
             self.hear(drafts).await?;
         }
         Ok(None)
@@ -356,14 +356,14 @@ impl Driver {
 
     fn follow_up(&self) {
         let decision = self.turn.decided().to_vec();
-        let occasion = Occasion::FollowUp { batch: self.turn.batch().to_vec(), decision };
+        let purpose = Purpose::FollowUp { batch: self.turn.batch().to_vec(), decision };
         let until = Until::ms(self.mind.options.submodule_timeout_ms);
         let names = self.turn.voices().iter();
         let voices: Vec<_> =
             names.filter_map(|name| self.voice(name)).map(|v| Voice { own: vec![], rounds: 0, ..v }).collect();
         let (client, writer, place, turn) =
             (self.mind.client.clone(), self.writer.clone(), self.place.clone(), self.turn.number());
-        let hearing = self.hearing_with(occasion, until);
+        let request = self.request_with(purpose, until);
         let tally = self.mind.tally.clone();
         let scope = submodule::scope(self.turn.batch());
         let (processors, space) = (self.mind.processors.clone(), place.space.clone());
@@ -378,12 +378,12 @@ impl Driver {
             };
             let mut asked = Voices::new(processors, place.space.clone());
             let voices = voices.into_iter().filter(|voice| there.iter().any(|row| row.name == voice.name));
-            voices.for_each(|voice| asked.ask(hearing(view.clone()), voice, When::FollowUp));
-            while let Some(spoken) = asked.next().await {
-                if let Ok(spoken) = &spoken {
-                    tally.count(&place.space, spoken, false);
+            voices.for_each(|voice| asked.ask(request(view.clone()), voice, When::FollowUp));
+            while let Some(answer) = asked.next().await {
+                if let Ok(answer) = &answer {
+                    tally.count(&place.space, answer, false);
                 }
-                let drafts = drafts_of(spoken, &place, turn, When::FollowUp);
+                let drafts = drafts_of(answer, &place, turn, When::FollowUp);
                 let drafts = submodule::dated(&client, &place.space, drafts).await;
                 write_beside(&writer, drafts).await;
             }
@@ -404,26 +404,26 @@ impl Driver {
         Ok(stored.iter().map(|shown| shown.event.event_id).collect())
     }
 
-    async fn hearing(&self, occasion: Occasion, until: Until) -> Result<Hearing, Lost> {
+    async fn request(&self, purpose: Purpose, until: Until) -> Result<SubmoduleRequest, Lost> {
         let view =
             self.mind.client.view(&self.place, submodule::scope(self.turn.batch())).await.map_err(Lost::Store)?;
-        Ok(self.hearing_with(occasion, until)(Arc::new(view)))
+        Ok(self.request_with(purpose, until)(Arc::new(view)))
     }
 
-    fn hearing_with(
+    fn request_with(
         &self,
-        occasion: Occasion,
+        purpose: Purpose,
         until: Until,
-    ) -> impl Fn(Arc<crate::mind::call::PromptView>) -> Hearing + Send + use<> {
+    ) -> impl Fn(Arc<crate::mind::call::PromptView>) -> SubmoduleRequest + Send + use<> {
         let (mind, writer, place) = (self.mind.clone(), self.writer.clone(), self.place.clone());
         let stop = self.stop.token().clone();
-        move |view| Hearing {
+        move |view| SubmoduleRequest {
             client: mind.client.clone(),
             tools: mind.tools.submodule.now(),
             writer: writer.clone(),
             place: place.clone(),
             view,
-            occasion: occasion.clone(),
+            purpose: purpose.clone(),
             until,
             rounds_max: mind.options.max_rounds.max(1),
             calls_max: mind.options.max_tool_calls,
@@ -459,11 +459,11 @@ impl Driver {
         self.failure(&Who::Submodule(name.clone()), &Failure::new(FailureKind::Timeout, text).retryable())
     }
 
-    fn drafts_of(&self, spoken: Result<Spoken, (Name, JoinError)>) -> Vec<Draft> {
-        if let Ok(spoken) = &spoken {
-            self.mind.tally.count(&self.place.space, spoken, false);
+    fn drafts_of(&self, answer: Result<SubmoduleAnswer, (Name, JoinError)>) -> Vec<Draft> {
+        if let Ok(answer) = &answer {
+            self.mind.tally.count(&self.place.space, answer, false);
         }
-        drafts_of(spoken, &self.place, self.turn.number(), When::InTime)
+        drafts_of(answer, &self.place, self.turn.number(), When::InTime)
     }
 }
 

@@ -8,17 +8,17 @@ use tokio::task::{Id, JoinError, JoinSet};
 use crate::event::draft::{Draft, When};
 use crate::event::fact::Fact;
 use crate::mind::call::Place;
-use crate::mind::submodule::{Hearing, Spoken, Tally, Voice, speak};
+use crate::mind::submodule::{SubmoduleAnswer, SubmoduleRequest, Tally, Voice, ask_submodule};
 use crate::mind::turn_writer::TurnWriter;
 use crate::tasks::share::Processors;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Name, Space};
 
-/// Voices that were asked and have not spoken yet.
+/// Voices that were asked and have not answered yet.
 pub(super) struct Voices {
     processors: Processors,
     space: Space,
-    tasks: JoinSet<Spoken>,
+    tasks: JoinSet<SubmoduleAnswer>,
     names: HashMap<Id, Name>,
 }
 
@@ -27,23 +27,26 @@ impl Voices {
         Self { processors, space, tasks: JoinSet::new(), names: HashMap::new() }
     }
 
-    pub fn ask(&mut self, hearing: Hearing, voice: Voice, when: When) {
+    pub fn ask(&mut self, request: SubmoduleRequest, voice: Voice, when: When) {
         let name = voice.name.clone();
-        let task = self.tasks.spawn(self.processors.of(&self.space, speak(hearing, voice, when)));
+        let task = self.tasks.spawn(self.processors.of(&self.space, ask_submodule(request, voice, when)));
         self.names.insert(task.id(), name);
     }
 
-    /// The next to have spoken; a voice whose task died is named. Cancel safe.
-    pub async fn next(&mut self) -> Option<Result<Spoken, (Name, JoinError)>> {
+    /// The next to have answered; a voice whose task died is named. Cancel safe.
+    pub async fn next(&mut self) -> Option<Result<SubmoduleAnswer, (Name, JoinError)>> {
         let joined = self.tasks.join_next_with_id().await?;
         self.joined(joined)
     }
 
-    fn joined(&mut self, joined: Result<(Id, Spoken), JoinError>) -> Option<Result<Spoken, (Name, JoinError)>> {
+    fn joined(
+        &mut self,
+        joined: Result<(Id, SubmoduleAnswer), JoinError>,
+    ) -> Option<Result<SubmoduleAnswer, (Name, JoinError)>> {
         match joined {
-            Ok((id, spoken)) => {
+            Ok((id, answer)) => {
                 self.names.remove(&id);
-                Some(Ok(spoken))
+                Some(Ok(answer))
             }
             Err(error) => Some(Err((self.names.remove(&error.id())?, error))),
         }
@@ -62,11 +65,11 @@ pub(super) async fn late_voices(
     turn: u64,
     tally: Arc<Tally>,
 ) {
-    while let Some(spoken) = asked.next().await {
-        if let Ok(spoken) = &spoken {
-            tally.count(&place.space, spoken, true);
+    while let Some(answer) = asked.next().await {
+        if let Ok(answer) = &answer {
+            tally.count(&place.space, answer, true);
         }
-        let drafts = drafts_of(spoken, &place, turn, When::InTime).into_iter();
+        let drafts = drafts_of(answer, &place, turn, When::InTime).into_iter();
         // That it was not heard in time stands in the log already; that it never came is in the record of its call.
         let drafts = drafts.filter(|draft| !is_timeout(draft));
         let late = |draft: Draft| match draft.fact() {
@@ -87,9 +90,14 @@ pub(super) async fn write_beside(writer: &TurnWriter, drafts: Vec<Draft>) {
     }
 }
 
-pub(super) fn drafts_of(spoken: Result<Spoken, (Name, JoinError)>, place: &Place, turn: u64, when: When) -> Vec<Draft> {
-    match spoken {
-        Ok(spoken) => spoken.drafts,
+pub(super) fn drafts_of(
+    answer: Result<SubmoduleAnswer, (Name, JoinError)>,
+    place: &Place,
+    turn: u64,
+    when: When,
+) -> Vec<Draft> {
+    match answer {
+        Ok(answer) => answer.drafts,
         Err((name, error)) => {
             let failure = Failure::new(FailureKind::Internal, format!("the voice {name} broke down: {error}"));
             vec![Draft::failure(&place.thread, Some(turn), &Who::Submodule(name), &failure).when(when)]
