@@ -1,14 +1,12 @@
 //! How a thread ends: the events of that, told to those who know it, append by append where they are many. What does not fit into
 //! the first append stands in the note of a timer of the thread (`Rest`), so that whoever finds it due goes on with it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::dependents::counted;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::Fact;
-use crate::event::fact::set::{Change, Thread};
 use crate::event::fact::told::{News, Told};
 use crate::event::process::Ending;
 use crate::event::rest::{ENDING, Rest};
@@ -17,6 +15,10 @@ use crate::log::store::{self, Status, Store, ThreadRow};
 use crate::thread::settings::Settings;
 use crate::words::id::{Space, ThreadId};
 use crate::words::time::Timestamp;
+
+use word::{Around, Knowing, Word};
+
+mod word;
 
 /// Most events that are appended together where threads end: nobody else's append waits for more of them.
 const AT_ONCE: usize = 256;
@@ -212,215 +214,6 @@ async fn living_row(
     thread: &ThreadId,
 ) -> Result<Option<ThreadRow>, store::Error> {
     Ok(store.thread(space, thread).await?.filter(|row| !row.status.is_final()))
-}
-
-/// Those who know threads, by these threads' ids, as many as are read together.
-#[derive(Default)]
-struct Knowers {
-    of: BTreeMap<ThreadId, Vec<ThreadId>>,
-    /// Of this one there may be more, and of those behind it nothing is known.
-    cut: Option<ThreadId>,
-}
-
-impl Knowers {
-    fn of(pairs: Vec<(ThreadId, ThreadId)>, limit: u32) -> Self {
-        let cut = pairs.last().filter(|_| pairs.len() >= limit as usize).map(|(of, _)| of.clone());
-        let mut knowers = Self { cut, ..Self::default() };
-        pairs.into_iter().for_each(|(of, who)| knowers.of.entry(of).or_default().push(who));
-        knowers
-    }
-
-    fn knows(&self, thread: &ThreadId) -> bool {
-        self.cut.as_ref().is_none_or(|cut| thread <= cut)
-    }
-
-    /// Those of one thread, and whether there may be more.
-    fn take(&mut self, thread: &ThreadId) -> (Vec<ThreadId>, bool) {
-        (self.of.remove(thread).unwrap_or_default(), self.cut.as_ref() == Some(thread))
-    }
-}
-
-/// Who waits for a thread, and who has it as a contact, in the order of their ids; and whether there may be more.
-struct Knowing {
-    waiting: (Vec<ThreadId>, bool),
-    holders: (Vec<ThreadId>, bool),
-}
-
-impl Knowing {
-    /// Of one thread, holders behind this one.
-    async fn of(store: &Arc<dyn Store>, space: &Space, thread: &ThreadId, after: &str) -> Result<Self, store::Error> {
-        let waiting = Knowers::of(store.awaiting(space, thread..=thread, ROWS).await?, ROWS).take(thread);
-        let holders = Knowers::of(store.referrers(space, thread..=thread, after, PAGE).await?, PAGE).take(thread);
-        Ok(Self { waiting, holders })
-    }
-}
-
-/// What there is around threads that end, by their ids: read for many at once.
-struct Around {
-    /// The names of their timers.
-    timers: BTreeMap<ThreadId, Vec<String>>,
-    waiting: Knowers,
-    holders: Knowers,
-}
-
-impl Around {
-    /// Of these, in the order of their ids.
-    async fn of(store: &Arc<dyn Store>, space: &Space, rows: &[ThreadRow]) -> Result<Self, store::Error> {
-        let mut timers: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        let (mut waiting, mut holders) = (Knowers::default(), Knowers::default());
-        if let [first, ..] = rows
-            && let [.., last] = rows
-        {
-            let all = &first.thread..=&last.thread;
-            for timer in store.timers(space, all.clone()).await? {
-                timers.entry(timer.thread).or_default().push(timer.name);
-            }
-            holders = Knowers::of(store.referrers(space, all.clone(), "", PAGE).await?, PAGE);
-            waiting = Knowers::of(store.awaiting(space, all, PAGE).await?, PAGE);
-        }
-        Ok(Self { timers, waiting, holders })
-    }
-
-    /// Whether that of this thread was read: always so of the first.
-    fn knows(&self, thread: &ThreadId) -> bool {
-        self.waiting.knows(thread) && self.holders.knows(thread)
-    }
-}
-
-/// The word of a thread's end, for those who know it, but not for those that are gone with it.
-struct Word<'a> {
-    store: &'a Arc<dyn Store>,
-    space: &'a Space,
-    row: &'a ThreadRow,
-    end: &'a Ending<'a>,
-    /// This one ends, too, and all within it.
-    gone: Option<&'a ThreadId>,
-    /// It has ended in an earlier append: some were told.
-    again: bool,
-}
-
-impl Word<'_> {
-    /// The end of the thread, told as far as there is room; its parent always is. And behind whom it goes on, if not all were told.
-    async fn first(&self, around: &mut Around, room: usize) -> Result<(Vec<Draft>, Option<String>), store::Error> {
-        let (thread, end) = (&self.row.thread, self.end);
-        let watches = self.row.standing.watches.len() as u64;
-        let watches_removed = (watches > 0).then_some(watches);
-        let (status, reason) = (Some(end.status), Some(end.reason));
-        let change = Thread { status, reason, watches_removed, ..Thread::default() };
-        // Of two who end it one does, and tells of it.
-        let mut drafts = vec![Draft::set_thread(thread, change).only_if(Condition::NotEnded)];
-        // Whoever has ended is not to be woken any more.
-        let timers = around.timers.remove(thread).unwrap_or_default();
-        drafts.extend(timers.iter().map(|name| Draft::set(thread, name, Change::Timer(None))));
-        let mut told = BTreeSet::new();
-        if let Some(parent) = self.row.parent() {
-            drafts.extend(self.to(&parent).await?);
-            told.insert(parent);
-        }
-        let knowing = Knowing { waiting: around.waiting.take(thread), holders: around.holders.take(thread) };
-        let room = room.saturating_sub(drafts.len());
-        let (more, tell) = self.tell(knowing, &mut told, String::new(), room).await?;
-        drafts.extend(more);
-        Ok((drafts, tell))
-    }
-
-    /// Tells those who know it as far as there is room, first those who wait. And behind whom it goes on, if these were not all.
-    async fn tell(
-        &self,
-        Knowing { waiting: (waiting, more_wait), holders: (holders, more_hold) }: Knowing,
-        told: &mut BTreeSet<ThreadId>,
-        mut after: String,
-        room: usize,
-    ) -> Result<(Vec<Draft>, Option<String>), store::Error> {
-        let mut drafts = Vec::new();
-        for holder in waiting {
-            if drafts.len() >= room {
-                return Ok((drafts, Some(after)));
-            }
-            if told.insert(holder.clone()) {
-                drafts.extend(self.to(&holder).await?);
-            }
-        }
-        if more_wait && !drafts.is_empty() {
-            return Ok((drafts, Some(after)));
-        }
-        for holder in holders {
-            if drafts.len() >= room {
-                return Ok((drafts, Some(after)));
-            }
-            if told.insert(holder.clone()) {
-                drafts.extend(self.to(&holder).await?);
-            }
-            after = holder.to_string();
-        }
-        Ok((drafts, more_hold.then_some(after)))
-    }
-
-    /// The events that tell one of it: none where that one has ended, or was told.
-    async fn to(&self, holder: &ThreadId) -> Result<Vec<Draft>, store::Error> {
-        if *holder == self.row.thread || self.gone.is_some_and(|above| holder.is_within(above)) {
-            return Ok(Vec::new());
-        }
-        match living_row(self.store, self.space, holder).await? {
-            Some(holder) => self.to_living(&holder).await,
-            None => Ok(Vec::new()),
-        }
-    }
-
-    async fn to_living(&self, holder: &ThreadRow) -> Result<Vec<Draft>, store::Error> {
-        let Self { store, space, row, end, .. } = self;
-        let word = Draft::ended(&holder.thread, end).once(&row.thread);
-        if self.again
-            && let Some(id) = word.event_id
-            && store.event(space, id).await?.is_some()
-        {
-            return Ok(Vec::new());
-        }
-        // By its id only where it may come twice: a look for ids costs every end a little.
-        let word = Draft { event_id: None, ..word };
-        let last = if end.last.is_empty() { end.reason } else { end.last };
-        let word = counted(word, row, holder, end.status == Status::Done.as_str(), last);
-        let mut drafts = vec![if row.standing.archived { word.after_archiving() } else { word }];
-        if Some(&holder.thread) == row.parent().as_ref() {
-            // It was made a contact with its beginning; one that makes many has not all of them for ever.
-            let contacts = store.contacts(space, &holder.thread).await?;
-            let contacts = contacts.into_iter().filter(|contact| contact.target == row.thread);
-            drafts.extend(contacts.map(|it| Draft::set(&holder.thread, it.name.as_str(), Change::Contact(None))));
-        }
-        Ok(drafts)
-    }
-
-    /// The children of the thread, as far as there is room: the events that tell them, unless they are told already, and give them the
-    /// nearest living thread above it as their parent. And whether these are all.
-    async fn adopt(&self, told: &BTreeSet<ThreadId>, room: usize) -> Result<(Vec<Draft>, bool), store::Error> {
-        let Self { store, space, row, .. } = self;
-        let mut heir = row.parent();
-        while let Some(above) = &heir {
-            heir = match store.thread(space, above).await? {
-                Some(row) if !row.status.is_final() => break,
-                Some(row) => row.parent(),
-                None => above.parent(),
-            };
-        }
-        let change = Thread { parent: Some(heir.as_ref().map(ThreadId::as_str)), ..Thread::default() };
-        let (mut drafts, mut after) = (Vec::new(), None);
-        loop {
-            let page = store.descendants(space, &row.thread, after.as_ref(), ROWS).await?;
-            for child in page.iter().filter(|child| child.parent().as_ref() == Some(&row.thread)) {
-                if drafts.len() + 2 > room {
-                    return Ok((drafts, false));
-                }
-                if !told.contains(&child.thread) {
-                    drafts.extend(self.to_living(child).await?);
-                }
-                drafts.push(Draft::set_thread(&child.thread, change.clone()));
-            }
-            after = page.last().filter(|_| page.len() >= ROWS as usize).map(|last| last.thread.clone());
-            if after.is_none() {
-                return Ok((drafts, true));
-            }
-        }
-    }
 }
 
 /// The subthreads of a gathering that are still at work end with its time.
