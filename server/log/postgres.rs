@@ -1,14 +1,12 @@
 //! Postgres: many servers, one log. Each has one connection that writes, one for the index, one that listens and pools that
 //! read and write blobs; leases are rows. Only what differs from SQLite is here; what passes between servers is in `postgres/watch.rs`.
 
-use std::collections::{BTreeSet, HashMap};
-use std::str::FromStr;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::migrate::Migrator;
+use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{ConnectOptions, Connection};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -25,27 +23,34 @@ use super::table::{Row, Table};
 use super::write_cache::WriteCache;
 use crate::event::envelope::Event;
 use crate::tasks::share::Places;
-use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::id::{Space, ThreadId};
 use crate::words::time::Timestamp;
 
 mod blobs;
 mod bulk;
+mod connect;
 mod index;
+mod known;
 mod life;
 mod log;
 mod pool;
 mod readers;
+mod search;
 mod watch;
 
 use blobs::Blobs;
 pub(super) use blobs::read_blob;
 pub(super) use bulk::{clear, put, put_index, put_rest};
+use connect::{Refused, begin, placed, try_connect};
+pub(super) use connect::{connect, migrate, options};
 use index::Tables;
+use known::read_threads;
 use life::Life;
 pub(super) use life::alone;
 use log::Log;
 use pool::{Pool, Pools};
 use readers::Reader;
+use search::all_of;
 use watch::{Pooled, Watch};
 
 /// How long anybody waits for a connection.
@@ -75,8 +80,6 @@ impl Sizes {
 
 /// See `sql::store!`.
 const MERGES_POSTINGS: bool = false;
-/// More events than these with a word make it a common one.
-const RARE: i64 = 1000;
 /// See `rebuild!`.
 const HEADS: &str = "select space, head, ts from spaces";
 
@@ -102,148 +105,6 @@ pub(super) struct Postgres {
     rows: Batch<(&'static Table, Space), Arc<[Row]>>,
     // A plain mutex: held to stop the tasks, never across an await.
     watch: Mutex<JoinSet<()>>,
-}
-
-fn migrations() -> Migrator {
-    sql::migrations(|migration| migration.postgres)
-}
-
-/// Every statement and every lock has its limit. And every plan is the one that its statement was written for: joins go row by row
-/// from the few to their keys, pages are read in the order of an index. What Postgres would plan otherwise depends on statistics,
-/// which a log that grows quickly does not have yet; a plan made while it was short stays when it is long.
-pub(super) fn options(url: &str) -> Result<PgConnectOptions, Error> {
-    let options =
-        PgConnectOptions::from_str(url).map_err(|error| Error::Broken(format!("the database URL: {error}")))?;
-    let limits = [
-        ("statement_timeout", "30s"),
-        ("lock_timeout", "10s"),
-        ("idle_in_transaction_session_timeout", "60s"),
-        ("synchronous_commit", "on"),
-        ("enable_seqscan", "off"),
-        ("enable_hashjoin", "off"),
-        ("enable_mergejoin", "off"),
-        ("enable_sort", "off"),
-        // Or else Postgres plans nearly every statement anew for the arrays it is given, which takes longer than to carry it out.
-        ("plan_cache_mode", "force_generic_plan"),
-        // It would begin to compile what these make look dear.
-        ("jit", "off"),
-        // Whatever the database has as its own: a commit looks at rows again that others have changed meanwhile.
-        ("default_transaction_isolation", "read committed"),
-    ];
-    Ok(options.application_name("thinkd").options(limits).statement_cache_capacity(256).disable_statement_logging())
-}
-
-/// Why there is no connection.
-pub(super) struct Refused {
-    error: Error,
-    /// Postgres takes no more of them.
-    is_full: bool,
-    /// It may come up in a moment.
-    is_passing: bool,
-}
-
-impl From<Error> for Refused {
-    fn from(error: Error) -> Self {
-        Self { error, is_full: false, is_passing: false }
-    }
-}
-
-pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Error> {
-    try_connect(options).await.map_err(|refused| refused.error)
-}
-
-async fn try_connect(options: &PgConnectOptions) -> Result<PgConnection, Refused> {
-    const REACH: &str = "; see that it runs there and can be reached (DATABASE_URL)";
-    match timeout(ACQUIRE, options.connect()).await {
-        Ok(Ok(connection)) => Ok(connection),
-        Ok(Err(error)) => {
-            let code = error.as_database_error().and_then(|cause| cause.code());
-            let (is_full, is_starting) = (code.as_deref() == Some("53300"), code.as_deref() == Some("57P03"));
-            let is_away =
-                matches!(&error, sqlx::Error::Io(cause) if cause.kind() == std::io::ErrorKind::ConnectionRefused);
-            let advice = match error {
-                sqlx::Error::Io(_) => REACH,
-                sqlx::Error::Tls(_) => "; see whether it speaks TLS, and what sslmode in DATABASE_URL asks for",
-                _ => "",
-            };
-            let error = placed(options, &sql::error(error), advice);
-            Err(Refused { error, is_full, is_passing: is_starting || is_away })
-        }
-        Err(_) => {
-            let late = Error::Unavailable(format!("no answer within {} s", ACQUIRE.as_secs()));
-            Err(placed(options, &late, REACH).into())
-        }
-    }
-}
-
-/// The error with what it was asked of: server, database and role. A name that is none is not shown, neither here nor in the words of
-/// Postgres: a mistyped address may have the password in it.
-fn placed(options: &PgConnectOptions, error: &Error, advice: &str) -> Error {
-    let role = options.get_username();
-    let database = options.get_database().unwrap_or(role);
-    let server = match options.get_socket() {
-        Some(socket) => format!("{}, port {}", socket.display(), options.get_port()),
-        None => format!("{}:{}", options.get_host(), options.get_port()),
-    };
-    let is_name = |name: &str| name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
-    let hidden: Vec<&str> = [database, role].into_iter().filter(|name| !is_name(name)).collect();
-    let hidden = || hidden.iter().copied().chain(server.contains('@').then_some(server.as_str()));
-    let placed = |why: &str| {
-        let text = format!("Postgres at {server}, database {database}, role {role}: {why}{advice}");
-        hidden().fold(text, |text, name| text.replace(name, "(no plain name, so not shown)"))
-    };
-    match error {
-        Error::Unavailable(why) => Error::Unavailable(placed(why)),
-        Error::Broken(why) => Error::Broken(placed(why)),
-        other => other.clone(),
-    }
-}
-
-/// Brings the tables up to date. Of several servers that start together, one does; the others wait.
-pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), Error> {
-    // Indexes of a long log take their time.
-    sqlx::query("set statement_timeout = 0").execute(&mut *connection).await.map_err(sql::error)?;
-    sqlx::query("set lock_timeout = 0").execute(&mut *connection).await.map_err(sql::error)?;
-    migrations().run(connection).await.map_err(sql::migration_error)
-}
-
-/// Takes the database into use; the epoch of its log.
-async fn begin(connection: &mut PgConnection, wanted: u32) -> Result<Uuid, Error> {
-    life::share(connection).await?;
-    count(connection, wanted).await?;
-    migrate(connection).await?;
-    let text = "update log set incarnation = incarnation + 1 returning epoch";
-    let epoch = sqlx::query_scalar(text).fetch_one(&mut *connection).await.map_err(sql::error)?;
-    // What the migrations had set: from here on it has the limits that it was opened with.
-    sqlx::raw_sql("reset statement_timeout; reset lock_timeout").execute(connection).await.map_err(sql::error)?;
-    Ok(epoch)
-}
-
-/// Says how many connections are wanted, and how many there can be. Superusers are bound by the server's limit alone.
-async fn count(connection: &mut PgConnection, wanted: u32) -> Result<(), Error> {
-    let text = "select least(\
-         current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint \
-         - coalesce(current_setting('reserved_connections', true), '0')::bigint - (select count(datid) from pg_stat_activity), \
-         case when r.rolsuper or r.rolconnlimit < 0 then null else r.rolconnlimit \
-         - (select count(*) from pg_stat_activity where usesysid = r.oid) end, \
-         case when r.rolsuper or d.datconnlimit < 0 then null else d.datconnlimit \
-         - (select count(*) from pg_stat_activity where datid = d.oid) end) + 1 \
-         from pg_roles r, pg_database d where r.rolname = session_user and d.datname = current_database()";
-    let left: Option<i64> = sqlx::query_scalar(text).fetch_optional(connection).await.map_err(sql::error)?.flatten();
-    let left = left.unwrap_or(i64::MAX).max(1);
-    if left >= i64::from(wanted) {
-        tracing::info!(
-            "up to {wanted} connections to Postgres are wanted (runtime.connections), and so many can be had"
-        );
-    } else {
-        tracing::warn!(
-            "up to {wanted} connections to Postgres are wanted (runtime.connections), and {left} can be had: it goes on with fewer, more \
-             slowly, but not with fewer than {}; raise max_connections, or the limit of the role or the database, or set \
-             runtime.connections",
-            super::store::CONNECTIONS_MIN
-        );
-    }
-    Ok(())
 }
 
 impl Postgres {
@@ -415,49 +276,6 @@ impl Postgres {
         Ok(waiting)
     }
 
-    /// Rare words are looked up, and what has them is sorted; common ones are met soon by going through the words in order.
-    /// Which of the two is seen by looking, not planned.
-    async fn text_page(&self, space: &Space, words: &[String], query: &Query) -> Result<Option<Page>, Error> {
-        let (after, before) = sql::range(query);
-        let rare = self.rare(space, words).await?;
-        let order = if rare.is_some() { " order by m.place" } else { " order by m.seq" };
-        let direction = if rare.is_some() { "" } else { sql::order(query) };
-        let mut page = Page::new(concat!("select ", sql::event_columns!(), " from ("));
-        if let Some(mut seqs) = rare {
-            seqs.retain(|seq| *seq > after && *seq < before);
-            if seqs.is_empty() {
-                return Ok(None);
-            }
-            seqs.sort_unstable();
-            if query.order == crate::log::query::Order::Descending {
-                seqs.reverse();
-            }
-            page.push("select seq, place from unnest(")
-                .push_bind(seqs)
-                .push("::bigint[]) with ordinality w (seq, place)");
-        } else {
-            page.push("select seq from event_words where space = ").push_bind(space.as_str().to_owned());
-            page.push(" and words @@ ").push_bind(all_of(words)).push("::tsquery");
-            page.push(" and seq > ").push_bind(after).push(" and seq < ").push_bind(before);
-            page.push(" order by seq").push(sql::order(query)).push(" offset 0");
-        }
-        page.push(") m");
-        by_key(&mut page, space);
-        page.push(" where true");
-        conditions(&mut page, query);
-        page.push(order).push(direction).push(" limit ").push_bind(i64::from(query.limit.max(1)));
-        Ok(Some(page))
-    }
-
-    /// The events with all the words, in any order; `None`: there are many, in this space or others.
-    async fn rare(&self, space: &Space, words: &[String]) -> Result<Option<Vec<Seq>>, Error> {
-        let text = "select space, seq from event_words where words @@ $1::tsquery limit $2";
-        let found: Vec<(String, i64)> =
-            sql::search!(self, space, sqlx::query_as(text).bind(all_of(words)).bind(RARE + 1), fetch_all)?;
-        let is_rare = found.len() as i64 <= RARE;
-        Ok(is_rare.then(|| found.into_iter().filter(|it| it.0 == space.as_str()).map(|it| it.1).collect()))
-    }
-
     /// A connection in a transaction of its own that sees one state. To change rows, it keeps all appends waiting.
     async fn alone(&self, check: bool) -> Result<PgConnection, Error> {
         let mut connection = connect(&self.options).await?;
@@ -480,59 +298,6 @@ impl Postgres {
     /// A Postgres whose disk fails stops itself; but it may have no more connections.
     async fn sound(&self) -> Result<(), Error> {
         tokio::try_join!(self.pool.ready(), self.own.ready(), self.blobs.ready(), self.writer.ready()).map(|_| ())
-    }
-
-    async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
-        let read = async |keys: Vec<(Space, ThreadId)>| {
-            // Of many spaces at once, each by its key: nobody's search stands in the way.
-            let mut reader = self.reader(None).await?;
-            let rows = read_threads(reader.connection(), &keys).await;
-            reader.done();
-            let mut found: HashMap<(String, String), Result<ThreadRow, Error>> = HashMap::new();
-            for row in rows? {
-                let key = (row.space.clone(), row.thread.clone());
-                let row = sql::placed_thread(row);
-                row.iter().for_each(|(space, row)| self.cache.met_thread(space, row));
-                found.insert(key, row.map(|(_, row)| row));
-            }
-            let key = |(space, thread): &(Space, ThreadId)| (space.to_string(), thread.to_string());
-            Ok(keys.iter().map(|it| found.get(&key(it)).cloned().transpose()).collect())
-        };
-        self.threads.load((space.clone(), thread.clone()), read).await
-    }
-
-    /// What this server has written of a thread is all there is as long as the thread ends where it did, and of what lies
-    /// before that end it is all there will ever be.
-    async fn known_events(&self, space: &Space, query: &Query) -> Result<Option<Vec<Event>>, Error> {
-        let (Some(thread), Some((events, head))) = (&query.thread, self.cache.events(space, query)) else {
-            return Ok(None);
-        };
-        if query.before.is_some_and(|before| before <= head + 1) {
-            return Ok(Some(events));
-        }
-        let row = self.known_thread(space, thread).await?;
-        Ok(row.filter(|row| row.head == head).map(|_| events))
-    }
-
-    async fn known_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, Error> {
-        let read = async |keys: Vec<(&'static Table, Space)>| {
-            let mut found: HashMap<(&str, String), Vec<Row>> = HashMap::new();
-            let tables: BTreeSet<&'static Table> = keys.iter().map(|(table, _)| *table).collect();
-            for table in tables {
-                let its = keys.iter().filter(|(of, _)| *of == table);
-                let spaces: BTreeSet<&str> = its.map(|(_, space)| space.as_str()).collect();
-                let (columns, order) = (table.list(""), table.key_list());
-                let text = format!("select {columns} from {} where space = any($1) order by {order}", table.name);
-                let query = sqlx::query(sqlx::AssertSqlSafe(text)).bind(Vec::from_iter(spaces));
-                let rows = sql::read!(self, None, query, fetch_all)?;
-                for row in read_rows(&rows, &table.columns().collect::<Vec<_>>())? {
-                    found.entry((table.name, row.text("space")?.to_owned())).or_default().push(row);
-                }
-            }
-            let of = |(table, space): &(&'static Table, Space)| found.get(&(table.name, space.to_string())).cloned();
-            Ok(keys.iter().map(|key| Ok(of(key).unwrap_or_default().into())).collect())
-        };
-        self.rows.load((table, space.clone()), read).await
     }
 
     fn renewed(&self) {
@@ -569,27 +334,6 @@ super::rebuild::rebuild!(Postgres, PgConnection);
 
 fn micros(ttl: Duration) -> i64 {
     i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX)
-}
-
-/// Those of the threads that have rows.
-async fn read_threads(
-    connection: &mut PgConnection,
-    ids: &[(Space, ThreadId)],
-) -> Result<Vec<sql::ThreadColumns>, Error> {
-    let spaces: Vec<&str> = ids.iter().map(|(space, _)| space.as_str()).collect();
-    let threads: Vec<&str> = ids.iter().map(|(_, thread)| thread.as_str()).collect();
-    let text = concat!(
-        "select t.space, ",
-        sql::thread_columns!(),
-        " from unnest($1::text[], $2::text[]) k (space_key, thread_key)",
-        " join threads t on t.space = k.space_key and t.thread = k.thread_key"
-    );
-    sqlx::query_as(text).bind(spaces).bind(threads).fetch_all(connection).await.map_err(sql::error)
-}
-
-/// A tsquery: all of the words. They have letters, digits and marks only, so quoting them is safe.
-fn all_of(words: &[String]) -> String {
-    words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" & ")
 }
 
 /// A tsvector without positions.

@@ -1,0 +1,158 @@
+//! Connections to Postgres: how each is set up, why one is refused, how the tables are brought up to date.
+
+use crate::log::sql;
+use crate::log::store::Error;
+use std::str::FromStr as _;
+
+use sqlx::ConnectOptions as _;
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::{ACQUIRE, life};
+
+/// Every statement and every lock has its limit. And every plan is the one that its statement was written for: joins go row by row
+/// from the few to their keys, pages are read in the order of an index. What Postgres would plan otherwise depends on statistics,
+/// which a log that grows quickly does not have yet; a plan made while it was short stays when it is long.
+pub(in crate::log) fn options(url: &str) -> Result<PgConnectOptions, Error> {
+    let options =
+        PgConnectOptions::from_str(url).map_err(|error| Error::Broken(format!("the database URL: {error}")))?;
+    let limits = [
+        ("statement_timeout", "30s"),
+        ("lock_timeout", "10s"),
+        ("idle_in_transaction_session_timeout", "60s"),
+        ("synchronous_commit", "on"),
+        ("enable_seqscan", "off"),
+        ("enable_hashjoin", "off"),
+        ("enable_mergejoin", "off"),
+        ("enable_sort", "off"),
+        // Or else Postgres plans nearly every statement anew for the arrays it is given, which takes longer than to carry it out.
+        ("plan_cache_mode", "force_generic_plan"),
+        // It would begin to compile what these make look dear.
+        ("jit", "off"),
+        // Whatever the database has as its own: a commit looks at rows again that others have changed meanwhile.
+        ("default_transaction_isolation", "read committed"),
+    ];
+    Ok(options.application_name("thinkd").options(limits).statement_cache_capacity(256).disable_statement_logging())
+}
+
+/// Why there is no connection.
+pub struct Refused {
+    /// What is told of it.
+    pub error: Error,
+    /// Postgres takes no more of them.
+    pub is_full: bool,
+    /// It may come up in a moment.
+    pub is_passing: bool,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self { error, is_full: false, is_passing: false }
+    }
+}
+
+/// Connects, or says what to do.
+pub(in crate::log) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Error> {
+    try_connect(options).await.map_err(|refused| refused.error)
+}
+
+/// Connects, or says what kind of refusal it was.
+pub async fn try_connect(options: &PgConnectOptions) -> Result<PgConnection, Refused> {
+    const REACH: &str = "; see that it runs there and can be reached (DATABASE_URL)";
+    match timeout(ACQUIRE, options.connect()).await {
+        Ok(Ok(connection)) => Ok(connection),
+        Ok(Err(error)) => {
+            let code = error.as_database_error().and_then(|cause| cause.code());
+            let (is_full, is_starting) = (code.as_deref() == Some("53300"), code.as_deref() == Some("57P03"));
+            let is_away =
+                matches!(&error, sqlx::Error::Io(cause) if cause.kind() == std::io::ErrorKind::ConnectionRefused);
+            let advice = match error {
+                sqlx::Error::Io(_) => REACH,
+                sqlx::Error::Tls(_) => "; see whether it speaks TLS, and what sslmode in DATABASE_URL asks for",
+                _ => "",
+            };
+            let error = placed(options, &sql::error(error), advice);
+            Err(Refused { error, is_full, is_passing: is_starting || is_away })
+        }
+        Err(_) => {
+            let late = Error::Unavailable(format!("no answer within {} s", ACQUIRE.as_secs()));
+            Err(placed(options, &late, REACH).into())
+        }
+    }
+}
+
+/// The error with what it was asked of: server, database and role. A name that is none is not shown, neither here nor in the words of
+/// Postgres: a mistyped address may have the password in it.
+pub fn placed(options: &PgConnectOptions, error: &Error, advice: &str) -> Error {
+    let role = options.get_username();
+    let database = options.get_database().unwrap_or(role);
+    let server = match options.get_socket() {
+        Some(socket) => format!("{}, port {}", socket.display(), options.get_port()),
+        None => format!("{}:{}", options.get_host(), options.get_port()),
+    };
+    let is_name = |name: &str| name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
+    let hidden: Vec<&str> = [database, role].into_iter().filter(|name| !is_name(name)).collect();
+    let hidden = || hidden.iter().copied().chain(server.contains('@').then_some(server.as_str()));
+    let placed = |why: &str| {
+        let text = format!("Postgres at {server}, database {database}, role {role}: {why}{advice}");
+        hidden().fold(text, |text, name| text.replace(name, "(no plain name, so not shown)"))
+    };
+    match error {
+        Error::Unavailable(why) => Error::Unavailable(placed(why)),
+        Error::Broken(why) => Error::Broken(placed(why)),
+        other => other.clone(),
+    }
+}
+
+/// Brings the tables up to date. Of several servers that start together, one does; the others wait.
+pub(in crate::log) async fn migrate(connection: &mut PgConnection) -> Result<(), Error> {
+    // Indexes of a long log take their time.
+    sqlx::query("set statement_timeout = 0").execute(&mut *connection).await.map_err(sql::error)?;
+    sqlx::query("set lock_timeout = 0").execute(&mut *connection).await.map_err(sql::error)?;
+    migrations().run(connection).await.map_err(sql::migration_error)
+}
+
+/// Takes the database into use; the epoch of its log.
+pub async fn begin(connection: &mut PgConnection, wanted: u32) -> Result<Uuid, Error> {
+    life::share(connection).await?;
+    count(connection, wanted).await?;
+    migrate(connection).await?;
+    let text = "update log set incarnation = incarnation + 1 returning epoch";
+    let epoch = sqlx::query_scalar(text).fetch_one(&mut *connection).await.map_err(sql::error)?;
+    // What the migrations had set: from here on it has the limits that it was opened with.
+    sqlx::raw_sql("reset statement_timeout; reset lock_timeout").execute(connection).await.map_err(sql::error)?;
+    Ok(epoch)
+}
+
+/// Says how many connections are wanted, and how many there can be. Superusers are bound by the server's limit alone.
+async fn count(connection: &mut PgConnection, wanted: u32) -> Result<(), Error> {
+    let text = "select least(\
+         current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint \
+         - coalesce(current_setting('reserved_connections', true), '0')::bigint - (select count(datid) from pg_stat_activity), \
+         case when r.rolsuper or r.rolconnlimit < 0 then null else r.rolconnlimit \
+         - (select count(*) from pg_stat_activity where usesysid = r.oid) end, \
+         case when r.rolsuper or d.datconnlimit < 0 then null else d.datconnlimit \
+         - (select count(*) from pg_stat_activity where datid = d.oid) end) + 1 \
+         from pg_roles r, pg_database d where r.rolname = session_user and d.datname = current_database()";
+    let left: Option<i64> = sqlx::query_scalar(text).fetch_optional(connection).await.map_err(sql::error)?.flatten();
+    let left = left.unwrap_or(i64::MAX).max(1);
+    if left >= i64::from(wanted) {
+        tracing::info!(
+            "up to {wanted} connections to Postgres are wanted (runtime.connections), and so many can be had"
+        );
+    } else {
+        tracing::warn!(
+            "up to {wanted} connections to Postgres are wanted (runtime.connections), and {left} can be had: it goes on with fewer, more \
+             slowly, but not with fewer than {}; raise max_connections, or the limit of the role or the database, or set \
+             runtime.connections",
+            crate::log::store::CONNECTIONS_MIN
+        );
+    }
+    Ok(())
+}
+
+fn migrations() -> Migrator {
+    sql::migrations(|migration| migration.postgres)
+}
