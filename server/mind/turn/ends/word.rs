@@ -1,5 +1,9 @@
 //! The word of a thread's end: who knows the thread that ended, and what each of them is told.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{PAGE, ROWS, living_row};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Thread};
@@ -7,10 +11,6 @@ use crate::event::process::Ending;
 use crate::log::store::{self, Status, Store, ThreadRow};
 use crate::mind::turn::dependents::counted;
 use crate::words::id::{Space, ThreadId};
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use super::{PAGE, ROWS, living_row};
 
 /// Those who know threads, by these threads' ids, as many as are read together.
 #[derive(Default)]
