@@ -1,5 +1,6 @@
 //! Events of pipelines: a run begins, its nodes start and end, it ends. All of modality `state`, failures aside: no model
 //! is shown them. What a run is made of stands in `pipelines/registry.rs`.
+//! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
 use serde_json::{Value, json};
 use uuid::Uuid;

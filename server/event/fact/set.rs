@@ -1,5 +1,6 @@
 //! Changes of what is derived from the log: a thread's settings and end, its contacts, timers, plan; submodules; notes. A change of null is a
 //! removal. One that cannot be read, because a newer build wrote it, is never taken for one.
+//! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
 //! What a thread hears that is not from outside: a message of another thread (or its own), and what the core tells it.
+//! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
 use serde::Deserialize as _;
 use serde_json::{Value, json};

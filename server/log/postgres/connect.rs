@@ -1,7 +1,5 @@
 //! Connections to Postgres: how each is set up, why one is refused, how the tables are brought up to date.
 
-use crate::log::sql;
-use crate::log::store::Error;
 use std::str::FromStr as _;
 
 use sqlx::ConnectOptions as _;
@@ -11,6 +9,8 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::{ACQUIRE, life};
+use crate::log::sql;
+use crate::log::store::Error;
 
 /// Every statement and every lock has its limit. And every plan is the one that its statement was written for: joins go row by row
 /// from the few to their keys, pages are read in the order of an index. What Postgres would plan otherwise depends on statistics,

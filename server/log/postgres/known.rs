@@ -1,16 +1,17 @@
 //! Rows and events that this server knows already, or reads for many who ask at the same time.
 
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use sqlx::postgres::PgConnection;
+
+use super::{Postgres, read_rows};
 use crate::event::envelope::Event;
 use crate::log::query::Query;
 use crate::log::sql;
 use crate::log::store::{Error, ThreadRow};
 use crate::log::table::{Row, Table};
 use crate::words::id::{Space, ThreadId};
-use sqlx::postgres::PgConnection;
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
-
-use super::{Postgres, read_rows};
 
 impl Postgres {
     pub async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {

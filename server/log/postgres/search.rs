@@ -1,11 +1,10 @@
 //! Pages of events that have words: by the index of words, or by going through the log.
 
+use super::{Page, Postgres, by_key, conditions};
 use crate::log::query::Query;
 use crate::log::sql;
 use crate::log::store::Error;
 use crate::words::id::{Seq, Space};
-
-use super::{Page, Postgres, by_key, conditions};
 
 /// More events than these with a word make it a common one.
 const RARE: i64 = 1000;
