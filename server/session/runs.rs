@@ -22,6 +22,11 @@ impl Session {
         Ok(self.kinds(Right::Read)?.runs.pipeline(name)?)
     }
 
+    /// The pipeline of that name, for who wants to start it.
+    pub fn pipeline_to_start(&self, name: &Name) -> Result<&Arc<Pipeline>, Error> {
+        Ok(self.kinds(Right::Speak)?.runs.pipeline(name)?)
+    }
+
     /// Starts a run; `id` is the client's idempotency key. Returns after the commit.
     pub async fn start_run(&self, pipeline: Name, input: Value, id: Option<Key>) -> Result<Run, Error> {
         let runs = &self.kinds(Right::Speak)?.runs;
@@ -45,7 +50,10 @@ impl Session {
     }
 
     /// Cancels a run, wherever it runs. False: it has ended already, and stays as it is.
-    pub async fn cancel_run(&self, run: &Run) -> Result<bool, Error> {
-        Ok(self.runtime(Right::Speak)?.cancel(self.space(), &run.key.thread(), self.user()).await?)
+    pub async fn cancel_run(&self, pipeline: &Name, id: Uuid) -> Result<bool, Error> {
+        // Asked for first: whether there is such a run is not said to who may not cancel it.
+        let runtime = self.runtime(Right::Speak)?;
+        let run = self.run(pipeline, id).await?;
+        Ok(runtime.cancel(self.space(), &run.key.thread(), self.user()).await?)
     }
 }

@@ -53,6 +53,8 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
         (speak, "submit", session.submit(thread.clone(), None, said).await.err()),
         (speak, "cancel", session.cancel(&thread).await.err()),
         (speak, "put_blob", session.put_blob(blob).await.err()),
+        (speak, "pipeline_to_start", session.pipeline_to_start(&name).err()),
+        (speak, "cancel_run", session.cancel_run(&name, id::fresh()).await.err()),
         (speak, "start_run", session.start_run(name.clone(), serde_json::Value::Null, None).await.err()),
         (shape, "create_thread", session.create_thread(NewThread::default()).await.err()),
         (shape, "end_thread", session.end_thread(&thread, true).await.err()),
@@ -78,7 +80,7 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let sessions = Sessions::new(runtime.clone(), kinds, 1.0);
     let space = Space::default();
     // The first two can be configured for no key yet; the others are the control.
-    for (role, acts_allowed) in [(Role::Viewer, 0), (Role::Member, 0), (Role::Operator, 27), (Role::Admin, 29)] {
+    for (role, acts_allowed) in [(Role::Viewer, 0), (Role::Member, 0), (Role::Operator, 29), (Role::Admin, 31)] {
         let session = sessions.open(Principal { space: space.clone(), user: None, key: None, role });
         let head = store.head(&space).await.unwrap().seq;
         let all = acts(&session).await;

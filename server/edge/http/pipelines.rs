@@ -196,7 +196,7 @@ pub async fn start(
     let wait = messages::wait(&mut params, edge.limits.wait_ms)?;
     params.end()?;
     let name = Name::parse(&name)?;
-    let pipeline = session.pipeline(&name)?;
+    let pipeline = session.pipeline_to_start(&name)?;
     let mut wrongs = Wrongs::default();
     for wrong in pipeline.check(&body.input) {
         wrongs.add(Slug::InvalidFrame, format!("/input{}", wrong.pointer()), wrong.detail);
@@ -278,8 +278,7 @@ pub async fn cancel(
 ) -> Result<Response, Problem> {
     params.end()?;
     let (name, id) = parse(&name, &run)?;
-    let run = session.run(&name, id).await?;
-    let status = if session.cancel_run(&run).await? { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let status = if session.cancel_run(&name, id).await? { StatusCode::ACCEPTED } else { StatusCode::OK };
     let run = session.run(&name, id).await?;
     Ok((status, axum::Json(Run::from(run))).into_response())
 }
