@@ -236,13 +236,6 @@ impl Settings {
                  [[keys]], or listen on 127.0.0.1"
             ));
         }
-        if let Some(key) = self.keys.iter().find(|key| !key.role.is_enforced()) {
-            let space = key.space.as_str();
-            return invalid(format!(
-                "[[keys]] of the space {space} has a role other than operator and admin: others are not enforced yet, and a \
-                 key must not do more than it says; remove it or make it operator"
-            ));
-        }
         self.edge().check().map_err(Invalid)?;
         self.check_database()?;
         let at_least_one = [

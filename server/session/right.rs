@@ -5,11 +5,11 @@ use crate::words::principal::Role;
 /// What an act needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Right {
-    /// To read the space: its log, threads, submodules, state, blobs and runs.
+    /// To read the space: its log with `debug`, prompt views, threads, submodules, state, blobs and runs.
     Read,
-    /// To speak in the space: inputs and blobs, runs of pipelines; and to cancel what runs.
+    /// To speak in the space: inputs and blobs; to create, end and cancel threads and runs of pipelines.
     Speak,
-    /// To change what the mind is made of: threads and submodules.
+    /// To change what the mind is made of: submodules.
     Shape,
     /// To see what concerns all spaces of the server.
     Oversee,
@@ -17,8 +17,8 @@ pub enum Right {
 
 /// The roles that have each right. A role that no line names may do nothing.
 const ROLES: [(Right, &[Role]); 4] = [
-    (Right::Read, &[Role::Operator, Role::Admin]),
-    (Right::Speak, &[Role::Operator, Role::Admin]),
+    (Right::Read, &[Role::Viewer, Role::Member, Role::Operator, Role::Admin]),
+    (Right::Speak, &[Role::Member, Role::Operator, Role::Admin]),
     (Right::Shape, &[Role::Operator, Role::Admin]),
     (Right::Oversee, &[Role::Admin]),
 ];
@@ -33,8 +33,12 @@ impl Right {
     pub(super) fn denial(self) -> &'static str {
         match self {
             Self::Read => "the role of this key may not read here",
-            Self::Speak => "the role of this key may not speak here",
-            Self::Shape => "the role of this key may not change threads and submodules",
+            Self::Speak => {
+                "the role of this key may only read here: what speaks, creates, ends or cancels is for a key with role = \"member\" or above"
+            }
+            Self::Shape => {
+                "the role of this key may not change submodules; that is for a key with role = \"operator\" or \"admin\""
+            }
             Self::Oversee => "this is about all spaces of the server; it is for a key with role = \"admin\"",
         }
     }

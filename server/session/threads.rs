@@ -63,12 +63,12 @@ impl Session {
 
     /// Creates a thread; the server assigns the id.
     pub async fn create_thread(&self, new: NewThread) -> Result<ThreadRow, Error> {
-        Ok(self.runtime(Right::Shape)?.create_thread(self.space(), new).await?)
+        Ok(self.runtime(Right::Speak)?.create_thread(self.space(), new).await?)
     }
 
     /// Ends a thread; with `subtree` all below it, too.
     pub async fn end_thread(&self, thread: &ThreadId, subtree: bool) -> Result<ThreadRow, Error> {
-        Ok(self.runtime(Right::Shape)?.end(self.space(), thread, subtree).await?)
+        Ok(self.runtime(Right::Speak)?.end(self.space(), thread, subtree).await?)
     }
 
     /// The submodules by name.

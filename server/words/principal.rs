@@ -8,21 +8,29 @@ use super::id::Space;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Everything.
+    /// Reads everything of its space.
+    Viewer,
+    /// Talks, too; creates, ends and cancels threads, runs pipelines.
+    Member,
+    /// Changes what the mind is made of, too.
     #[default]
     Operator,
-    /// Talk, but not change what the mind is made of.
-    Member,
-    /// Read.
-    Viewer,
-    /// Everything, and see what concerns all spaces of the server.
+    /// An operator who also sees what concerns all spaces of the server.
     Admin,
 }
 
 impl Role {
-    /// Whether the server enforces the limits of this role. Roles without enforcement cannot be configured.
-    pub fn is_enforced(self) -> bool {
-        matches!(self, Self::Operator | Self::Admin)
+    /// All roles, each with all that those before it may do.
+    pub const ALL: [Self; 4] = [Self::Viewer, Self::Member, Self::Operator, Self::Admin];
+
+    /// The word for it in a configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Member => "member",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        }
     }
 }
 
@@ -37,4 +45,11 @@ pub struct Principal {
     pub key: Option<u32>,
     /// Their role.
     pub role: Role,
+}
+
+impl Principal {
+    /// Whether the other one is in the same space, and may do the same there.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.space == other.space && self.role == other.role
+    }
 }

@@ -49,6 +49,7 @@ mod prompt_cache;
 mod properties;
 mod real_model;
 mod resume;
+mod rights;
 mod secrets;
 mod servers;
 mod session;

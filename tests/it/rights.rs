@@ -1,0 +1,322 @@
+//! Rights: what each role may do through each door, to what is its own, another space's, and nobody's. And keys that come and go while
+//! the server runs. Every `on_both!` is two `#[tokio::test]`s, one a database.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const ROLES: [&str; 4] = ["viewer", "member", "operator", "admin"];
+
+/// What an act needs, as the contract says it: who has it, by the order of `ROLES`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    Read,
+    Speak,
+    Shape,
+    Oversee,
+}
+
+/// The contract's table. Written down again here on purpose: the test compares the server with it, not with itself.
+fn may(needs: Needs) -> [bool; 4] {
+    match needs {
+        Needs::Read => [true; 4],
+        Needs::Speak => [false, true, true, true],
+        Needs::Shape => [false, false, true, true],
+        Needs::Oversee => [false, false, false, true],
+    }
+}
+
+/// Whose thing an act is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Own,
+    Foreign,
+    Absent,
+}
+
+/// One act through one door, by one role, and what came of it.
+#[derive(Debug)]
+struct Done {
+    act: &'static str,
+    needs: Needs,
+    whose: Whose,
+    role: usize,
+    status: u16,
+    slug: String,
+}
+
+/// What differs from the table: who may not is refused, who may is not, and what is another's is as if it were not there.
+fn differences(all: &[Done], may: impl Fn(Needs) -> [bool; 4]) -> Vec<&Done> {
+    let differs = |done: &&Done| {
+        let expected = match (may(done.needs)[done.role], done.whose) {
+            (false, _) => done.status == 403 && done.slug == "forbidden",
+            (true, Whose::Own) => (200..300).contains(&done.status),
+            (true, Whose::Foreign | Whose::Absent) => done.status == 404 && done.slug == "not-found",
+        };
+        !expected
+    };
+    all.iter().filter(differs).collect()
+}
+
+fn key(space: &str, role: &str) -> String {
+    format!("the-key-of-{space}-{role}")
+}
+
+fn spaces() -> String {
+    let entry = |space: &str, role: &str| {
+        format!("[[keys]]\nkey = \"{}\"\nspace = \"{space}\"\nrole = \"{role}\"\n", key(space, role))
+    };
+    ["ours", "theirs"].iter().flat_map(|space| ROLES.map(|role| entry(space, role))).collect()
+}
+
+async fn ask(app: &App, key: &str, method: &str, path: &str, body: Option<Value>) -> Reply {
+    let request = app.request(method, path).bearer_auth(key);
+    http::send(match body {
+        Some(body) => request.json(&body),
+        None => request,
+    })
+    .await
+}
+
+/// A sound as short as one can be, another one for each name.
+fn sound(name: &str) -> Vec<u8> {
+    [b"RIFF\x20\0\0\0WAVEfmt ", name.as_bytes()].concat()
+}
+
+/// What there is in a space, to be asked for.
+struct Things {
+    thread: String,
+    event: String,
+    call: String,
+    blob: String,
+    submodule: String,
+}
+
+/// Makes one thing of each kind in a space.
+async fn things(app: &App, space: &str, round: usize) -> Things {
+    let (operator, label) = (key(space, "operator"), format!("{space}-{round}"));
+    let ask = async |method, path: &str, body| ask(app, &operator, method, path, body).await;
+    ask("POST", "/threads", Some(json!({ "kind": "conversation", "label": label }))).await.expect(201);
+    let prompt = json!({ "name": label, "prompt": "Say hm." });
+    ask("POST", "/submodules", Some(prompt)).await.expect(201);
+    let said = json!({ "text": format!("of {space}") });
+    ask("POST", &format!("/threads/{label}/messages?wait=15"), Some(said)).await.expect(200);
+    let newest = async |of: &str| {
+        let page = ask("GET", &format!("/events?limit=1&thread={label}{of}"), None).await.expect(200);
+        page["items"][0]["event_id"].as_str().unwrap().to_owned()
+    };
+    let image = app.request("POST", "/blobs").bearer_auth(&operator).header("content-type", "audio/wav");
+    let stored = http::send(image.body(sound(&format!("{space} {round}")))).await;
+    let blob = stored.expect(201)["blob"].as_str().unwrap().to_owned();
+    Things {
+        event: newest("&tags=input").await,
+        call: newest("&tags=debug").await,
+        blob,
+        submodule: label.clone(),
+        thread: label,
+    }
+}
+
+/// Everything that can be done over HTTP and by socket, by every role of a space, to its own things and to others.
+async fn everything(app: &App, round: usize) -> Vec<Done> {
+    let (ours, theirs) = (things(app, "ours", round).await, things(app, "theirs", round).await);
+    let absent = Things {
+        thread: "nobody".into(),
+        event: "0193b6c2-7c2e-7aaa-8000-0123456789ab".into(),
+        call: "0193b6c2-7c2e-7aaa-8000-0123456789ac".into(),
+        blob: "0".repeat(64),
+        submodule: "nobody".into(),
+    };
+    let mut all = Vec::new();
+    for (role, name) in ROLES.iter().enumerate() {
+        for (whose, things) in [(Whose::Own, &ours), (Whose::Foreign, &theirs), (Whose::Absent, &absent)] {
+            for act in acts_on(things, &format!("new-{round}-{role}")) {
+                if act.whose.is_some_and(|only| only != whose) {
+                    continue;
+                }
+                // Whoever ends or removes something has one to end.
+                let path = match (act.spent, whose) {
+                    (Some(kind), Whose::Own) => fresh(app, kind, &act.path, &format!("spent-{round}-{role}")).await,
+                    _ => act.path.clone(),
+                };
+                let reply = ask(app, &key("ours", name), act.method, &path, act.body.clone()).await;
+                let slug = reply.slug().to_owned();
+                all.push(Done { act: act.operation, needs: act.needs, whose, role, status: reply.status, slug });
+            }
+        }
+        all.extend(by_socket(app, role, &ours, round).await);
+        all.extend(by_stream(app, role).await);
+    }
+    all
+}
+
+/// One request.
+struct Act {
+    /// As the contract calls it: the method, and the address with its parameters' names.
+    operation: &'static str,
+    needs: Needs,
+    method: &'static str,
+    path: String,
+    body: Option<Value>,
+    /// Only whose thing it can be about.
+    whose: Option<Whose>,
+    /// What it uses up.
+    spent: Option<&'static str>,
+}
+
+fn act(operation: &'static str, needs: Needs, path: String) -> Act {
+    let method = operation.split(' ').next().unwrap();
+    Act { operation, needs, method, path, body: None, whose: None, spent: None }
+}
+
+impl Act {
+    fn with(mut self, body: Value) -> Self {
+        self.body = Some(body);
+        self
+    }
+
+    /// It is about no thing, or about one that there is not here.
+    fn only(mut self, whose: Whose) -> Self {
+        self.whose = Some(whose);
+        self
+    }
+
+    fn spends(mut self, kind: &'static str) -> Self {
+        self.spent = Some(kind);
+        self
+    }
+}
+
+fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
+    use Needs::{Oversee, Read, Shape, Speak};
+    let Things { thread, event, call, blob, submodule } = things;
+    let run = "/pipelines/nobody/runs/0193b6c2-7c2e-7aaa-8000-0123456789ab";
+    let text = json!({ "text": "hello" });
+    vec![
+        act("GET /events", Read, "/events?tags=debug".into()).only(Whose::Own),
+        act("GET /events/{event_id}", Read, format!("/events/{event}")),
+        act("GET /prompt-views/{event_id}", Read, format!("/prompt-views/{call}")),
+        act("GET /messages", Read, "/messages".into()).only(Whose::Own),
+        act("GET /threads", Read, "/threads".into()).only(Whose::Own),
+        act("GET /threads/{thread}", Read, format!("/threads/{thread}")),
+        act("POST /threads", Speak, "/threads".into())
+            .with(json!({ "kind": "conversation", "label": fresh }))
+            .only(Whose::Own),
+        act("POST /threads/{thread}/messages", Speak, format!("/threads/{thread}/messages"))
+            .with(text)
+            .only(Whose::Own),
+        act("POST /threads/{thread}/cancel", Speak, format!("/threads/{thread}/cancel")),
+        act("POST /threads/{thread}/end", Speak, format!("/threads/{thread}/end")).spends("threads"),
+        act("GET /submodules", Read, "/submodules".into()).only(Whose::Own),
+        act("POST /submodules", Shape, "/submodules".into())
+            .with(json!({ "name": fresh, "prompt": "Say hm." }))
+            .only(Whose::Own),
+        act("PATCH /submodules/{name}", Shape, format!("/submodules/{submodule}")).with(json!({ "prompt": "Say ho." })),
+        act("DELETE /submodules/{name}", Shape, format!("/submodules/{submodule}")).spends("submodules"),
+        act("GET /state", Read, "/state".into()).only(Whose::Own),
+        act("GET /state/{key}", Read, "/state/nobody".into()).only(Whose::Absent),
+        act("GET /pipelines", Read, "/pipelines".into()).only(Whose::Own),
+        act("POST /pipelines/{name}", Speak, "/pipelines/nobody".into())
+            .with(json!({ "input": 1 }))
+            .only(Whose::Absent),
+        act("GET /pipelines/{name}/runs", Read, "/pipelines/nobody/runs".into()).only(Whose::Absent),
+        act("GET /pipelines/{name}/runs/{run}", Read, run.into()).only(Whose::Absent),
+        act("POST /pipelines/{name}/runs/{run}/cancel", Speak, format!("{run}/cancel")).only(Whose::Absent),
+        act("GET /blobs/{sha256}", Read, format!("/blobs/{blob}")),
+        act("GET /metadata", Read, "/metadata".into()).only(Whose::Own),
+        act("GET /metrics", Oversee, "/metrics".into()).only(Whose::Own),
+        act("GET /readyz", Oversee, "/readyz?full=true".into()).only(Whose::Own),
+    ]
+}
+
+/// Makes a thing to be used up; the path that names it in the place of the other one.
+async fn fresh(app: &App, kind: &str, path: &str, label: &str) -> String {
+    let body = match kind {
+        "threads" => json!({ "kind": "conversation", "label": label }),
+        _ => json!({ "name": label, "prompt": "Say hm." }),
+    };
+    ask(app, &key("ours", "operator"), "POST", &format!("/{kind}"), Some(body)).await.expect(201);
+    let rest = path.splitn(4, '/').nth(3).map_or(String::new(), |rest| format!("/{rest}"));
+    format!("/{kind}/{label}{rest}")
+}
+
+/// The doors that are no request with an answer to its end: an upload, and the live stream.
+async fn by_stream(app: &App, role: usize) -> Vec<Done> {
+    let key = key("ours", ROLES[role]);
+    let image = app.request("POST", "/blobs").bearer_auth(&key).header("content-type", "audio/wav");
+    let stored = http::send(image.body(sound("any"))).await;
+    let stream = app.request("GET", "/events/stream").bearer_auth(&key).send().await.unwrap();
+    let done =
+        |act, needs, status, slug: &str| Done { act, needs, whose: Whose::Own, role, status, slug: slug.to_owned() };
+    vec![
+        done("POST /blobs", Needs::Speak, stored.status, stored.slug()),
+        done("GET /events/stream", Needs::Read, stream.status().as_u16(), ""),
+    ]
+}
+
+/// The same acts as frames. An acknowledgement counts as 200.
+async fn by_socket(app: &App, role: usize, ours: &Things, round: usize) -> Vec<Done> {
+    let key = format!("Bearer {}", key("ours", ROLES[role]));
+    let mut socket = Socket::connect_with(&app.url("/ws").replace("http", "ws"), &[("authorization", &key)]).await;
+    socket.of_type("hello").await;
+    let frames = [
+        ("subscribe", Needs::Read, json!({ "type": "subscribe", "after": 0 })),
+        ("unsubscribe", Needs::Read, json!({ "type": "unsubscribe" })),
+        ("message", Needs::Speak, json!({ "type": "message", "text": "hello", "thread": ours.thread })),
+        ("sensory", Needs::Speak, json!({ "type": "sensory", "text": "rain", "thread": ours.thread })),
+        (
+            "trigger",
+            Needs::Speak,
+            json!({ "type": "trigger", "event": format!("bell-{round}"), "thread": ours.thread }),
+        ),
+        ("cancel", Needs::Speak, json!({ "type": "cancel", "thread": ours.thread })),
+    ];
+    let mut all = Vec::new();
+    for (act, needs, frame) in frames {
+        let answer = socket.ask(frame).await;
+        let problem = &answer["problem"];
+        let slug = problem["type"].as_str().and_then(|kind| kind.rsplit('/').next()).unwrap_or_default();
+        let status = problem["status"].as_u64().and_then(|status| u16::try_from(status).ok()).unwrap_or(200);
+        all.push(Done { act, needs, whose: Whose::Own, role, status, slug: slug.to_owned() });
+    }
+    all
+}
+
+// D4.58, T4.68: every right, by every role, through every door, to what is its own, another space's and nobody's; before and after a restart.
+on_both!(d4_58_every_role_may_do_what_the_table_says_and_nothing_else, |medium| {
+    let stub = Stub::start().await;
+    stub.on(|_| true, call("reply", json!({ "text": "hi" })));
+    let mut app = Setup::new(medium, &stub).file("thinkd.toml", &spaces()).start_bare().await;
+    for round in 0..2 {
+        let all = everything(&app, round).await;
+        assert!(differences(&all, may).is_empty(), "{:#?}", differences(&all, may));
+        // The control: with any right flipped for any role the comparison fails.
+        for needs in [Needs::Read, Needs::Speak, Needs::Shape, Needs::Oversee] {
+            for role in 0..ROLES.len() {
+                let flipped = |asked: Needs| {
+                    let mut table = may(asked);
+                    table[role] ^= asked == needs;
+                    table
+                };
+                assert!(!differences(&all, flipped).is_empty(), "{needs:?} of {} is not asked for", ROLES[role]);
+            }
+        }
+        // Nothing that the contract offers is left out.
+        let asked: BTreeSet<&str> = all.iter().map(|done| done.act).collect();
+        let missing: Vec<String> = offered().into_iter().filter(|offered| !asked.contains(offered.as_str())).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+        app.restart().await;
+    }
+});
+
+/// The operations of the contract, as `METHOD /address`.
+fn offered() -> Vec<String> {
+    let contract: Value = serde_json::from_str(include_str!("../../openapi/openapi.json")).unwrap();
+    let operations = contract["paths"].as_object().unwrap().iter().flat_map(|(path, methods)| {
+        methods.as_object().unwrap().keys().map(move |method| format!("{} {path}", method.to_uppercase()))
+    });
+    // Open to everybody.
+    operations.filter(|operation| operation != "GET /livez").collect()
+}
