@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
 use thinkd::edge::context::{Options, Parts};
+use thinkd::edge::keys::Keys;
 use thinkd::edge::server;
 use thinkd::event::draft::{Draft, When};
 use thinkd::log::store::{self, Append};
@@ -66,7 +67,8 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
         let metrics = telemetry::start_metrics().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let parts = Parts { sessions: Sessions::new(runtime, 1.0), metrics, about: Vec::new() };
+        let keys = Arc::new(Keys::new(None, &[]).unwrap());
+        let parts = Parts { sessions: Sessions::new(runtime, 1.0), keys, metrics, about: Vec::new() };
         tokio::spawn(server::serve(listener, Options::default(), parts, CancellationToken::new()));
         (log, address)
     });

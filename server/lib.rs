@@ -172,6 +172,7 @@ pub mod edge {
     mod ids;
     mod input;
     mod json;
+    pub mod keys;
     pub mod limits;
     pub mod media;
     mod problem;
@@ -187,6 +188,7 @@ pub mod program {
     pub mod app;
     pub mod command;
     mod greeting;
+    mod key_files;
     mod output;
     mod parts;
     pub mod settings;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use secrecy::SecretString;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 
 use super::allowed_hosts::AllowedHosts;
-use super::auth::{Auth, Denied, Key, Shown};
+use super::auth::{self, Denied, Shown};
 use super::connections::{Connection, Connections};
+use super::keys::{self, Key, Keys};
 use super::limits::Limits;
 use super::problem::Problem;
 use super::rate_limit::RateLimits;
@@ -30,6 +31,8 @@ pub struct Options {
     pub token: Option<SecretString>,
     /// Secrets that open the spaces they name.
     pub keys: Vec<Key>,
+    /// More keys, of more spaces, may come while the server runs.
+    pub keys_may_come: bool,
     /// Names this server answers to, besides loopback and the address it listens on; and whole origins whose pages may speak to it.
     pub hosts: Vec<String>,
     /// How much, how many, how long.
@@ -39,7 +42,7 @@ pub struct Options {
 impl Options {
     /// Says what is wrong with the options, in a sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
-        Auth::new(self.token.as_ref(), &self.keys)?;
+        keys::check(self.token.as_ref(), &self.keys)?;
         AllowedHosts::new(&self.hosts)?;
         self.limits.check()
     }
@@ -49,7 +52,7 @@ impl Options {
         let default = self.token.as_ref().map(|_| Space::default());
         let spaces: BTreeSet<Space> =
             default.into_iter().chain(self.keys.iter().map(|key| key.space.clone())).collect();
-        if spaces.len() > 1 { self.limits.space_share } else { 1.0 }
+        if spaces.len() > 1 || self.keys_may_come { self.limits.space_share } else { 1.0 }
     }
 }
 
@@ -57,6 +60,8 @@ impl Options {
 pub struct Parts {
     /// What clients can do.
     pub sessions: Sessions,
+    /// The keys in force: the program may replace them.
+    pub keys: Arc<Keys>,
     /// The collected metrics, as text at `/metrics`.
     pub metrics: PrometheusHandle,
     /// For `/metadata`: database, models and pipelines, one line each, without secrets.
@@ -67,7 +72,7 @@ pub struct Parts {
 pub struct Edge {
     sessions: Sessions,
     /// Who may come in.
-    pub auth: Auth,
+    pub keys: Arc<Keys>,
     /// How much, how many, how long.
     pub limits: Limits,
     /// How many sockets and streams there are.
@@ -96,15 +101,14 @@ impl Edge {
         options.check()?;
         let share = options.space_share();
         let limits = options.limits;
-        let auth = Auth::new(options.token.as_ref(), &options.keys)?;
         Ok(Self {
             sessions: parts.sessions,
             hosts: AllowedHosts::new(&options.hosts)?,
             stream_limits: StreamLimits::new(&limits, share),
-            rate_limits: RateLimits::new(auth.keys(), limits.requests_per_second),
+            rate_limits: RateLimits::new(limits.requests_per_second),
             connections: Connections::new(&limits, share),
             uploads: Places::new("uploads", UPLOADS, share),
-            auth,
+            keys: parts.keys,
             limits,
             drain,
             tasks: TaskTracker::new(),
@@ -115,7 +119,12 @@ impl Edge {
 
     /// The session of whoever showed this.
     pub fn enter(&self, shown: Shown<'_>) -> Result<Session, Denied> {
-        Ok(self.sessions.open(self.auth.decide(shown)?))
+        Ok(self.sessions.open(auth::decide(&self.keys, shown)?))
+    }
+
+    /// Waits until the key of this client is removed.
+    pub fn key_removed(&self, session: &Session) -> WaitForCancellationFutureOwned {
+        self.keys.removed(session.principal().key).cancelled_owned()
     }
 
     /// Lets a request of this client through when it is due, on a connection that counts for its space.

@@ -1,6 +1,7 @@
 //! How fast a socket is read, and requests of a key are taken: bursts of a second's worth, then evenly. Above that a socket is read
 //! later; a request waits up to a second, and is refused where that is not enough, for nobody holds back who sends them.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -55,23 +56,29 @@ impl RateLimit {
 /// The paces of all keys' requests.
 pub struct RateLimits {
     per_second: u32,
-    /// When the next request of each key is due at an even pace. Plain mutexes: held to count, never across an await.
-    due: Vec<Mutex<Instant>>,
+    /// When the next request of each key is due at an even pace. A plain mutex: held to count, never across an await.
+    due: Mutex<HashMap<u32, Instant>>,
 }
 
+/// With more keys than this, those that have sent nothing for a while are forgotten: they are as new.
+const REMEMBERED: usize = 1024;
+
 impl RateLimits {
-    /// So many keys, so many requests a second of each.
-    pub fn new(keys: usize, per_second: u32) -> Self {
-        let now = Instant::now();
-        Self { per_second, due: (0..keys).map(|_| Mutex::new(now)).collect() }
+    /// So many requests a second of each key.
+    pub fn new(per_second: u32) -> Self {
+        Self { per_second, due: Mutex::default() }
     }
 
     /// Waits until a request of this key is due; refuses it where that would be too long. Where nobody needs a key there is no pace.
     pub async fn pass(&self, key: Option<u32>) -> Result<(), Problem> {
-        let Some(due) = key.and_then(|key| self.due.get(key as usize)) else { return Ok(()) };
+        let Some(key) = key else { return Ok(()) };
         let now = Instant::now();
         let at = {
-            let mut due = due.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+            if all.len() > REMEMBERED {
+                all.retain(|_, due| *due > now);
+            }
+            let due = all.entry(key).or_insert(now);
             let next = (*due).max(now) + Duration::from_secs(1) / self.per_second;
             if next <= now + BURST + SLOWED {
                 *due = next;

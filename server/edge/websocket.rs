@@ -97,7 +97,7 @@ async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Prob
     }
     let shown = Shown::in_headers(request.headers());
     let session = match shown {
-        Shown::Nothing if !edge.auth.is_open() => None,
+        Shown::Nothing if !edge.keys.is_open() => None,
         shown => Some(edge.enter(shown)?),
     };
     let connection = request.extensions().get::<Arc<Connection>>().cloned();

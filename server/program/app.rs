@@ -14,10 +14,12 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::greeting::{About, greet};
+use super::key_files::KeyFiles;
 use super::parts::{model, open_store};
 use super::settings::{Invalid, Settings};
 use super::telemetry;
 use crate::edge::context::Parts;
+use crate::edge::keys::Keys;
 use crate::edge::limits::ms;
 use crate::edge::server;
 use crate::log::store::Store;
@@ -41,12 +43,14 @@ pub fn serve(settings: &Settings, pipelines: Pipelines, tools: &Catalogue) -> an
     settings.check()?;
     pipelines.check().map_err(Invalid::new)?;
     // Held to the end: what was said last is written, too.
-    let _log = telemetry::start_log(&settings.log, settings.secrets())?;
+    let log = telemetry::start_log(&settings.log, settings.secrets())?;
     let prompts = Prompts::load(settings.prompts.as_deref()).map_err(|error| Invalid::new(error.to_string()))?;
     settings.check_tools(&prompts, tools)?;
     let model = model(&settings.models)?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = threads.block_on(run(settings, prompts, model, pipelines, tools));
+    let keys = Arc::new(Keys::new(settings.token.clone(), &settings.keys).map_err(Invalid::new)?);
+    let following = KeyFiles { keys, loading: settings.loading.clone(), hidden: log.hidden.clone() };
+    let outcome = threads.block_on(run(settings, prompts, model, pipelines, tools, following));
     // Everything that matters has been waited for.
     threads.shutdown_background();
     outcome
@@ -59,6 +63,7 @@ async fn run(
     model: Arc<dyn Model>,
     pipelines: Pipelines,
     tools: &Catalogue,
+    key_files: KeyFiles,
 ) -> anyhow::Result<()> {
     // First of all: a signal that comes while starting is not lost.
     let mut stop = Stop::listen()?;
@@ -89,7 +94,8 @@ async fn run(
     let shutdown = CancellationToken::new();
     let options = settings.edge();
     let sessions = Sessions::new(runtime.clone(), kinds, options.space_share());
-    let parts = Parts { sessions, metrics, about: about.lines() };
+    let parts = Parts { sessions, keys: key_files.keys.clone(), metrics, about: about.lines() };
+    tokio::spawn(supervisor.watch("the keys", key_files.follow()?));
     let mut edge = tokio::spawn(server::serve(listener, options, parts, shutdown.clone()));
     let died = tokio::select! {
         signal = stop.signalled() => {

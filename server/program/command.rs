@@ -20,6 +20,7 @@ mod chat;
 pub mod client;
 mod doctor;
 mod events;
+mod key;
 mod keyboard;
 mod markdown;
 mod paint;
@@ -71,6 +72,11 @@ enum Command {
     },
     /// Print the configuration in force, secrets redacted
     Config,
+    /// Make a key for a client
+    Key {
+        #[command(subcommand)]
+        command: key::Command,
+    },
     /// Print the contract of the HTTP interface (OpenAPI, JSON)
     Openapi,
     /// Print the contract of the socket (AsyncAPI, YAML)
@@ -108,11 +114,12 @@ fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Resu
     match command {
         // Done: a configuration that cannot be read is a finding.
         Command::Doctor(_) => Ok(()),
-        Command::Serve => app::serve(&settings, pipelines, tools),
+        Command::Serve => app::serve(&settings.with_key_files()?, pipelines, tools),
         Command::Config => {
             say(settings.to_toml(&sources).trim_end())?;
-            Ok(settings.check()?)
+            Ok(settings.with_key_files()?.check()?)
         }
+        Command::Key { command: key::Command::New(options) } => Ok(print(&key::new(&options))?),
         Command::Chat(options) => wait_for(chat::run(&options, &settings)),
         Command::Events(options) => wait_for(events::run(&options, &settings)),
         Command::Healthcheck => wait_for(client::healthcheck(&settings)),

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
-use crate::edge::auth::Key;
 use crate::edge::context;
+use crate::edge::keys::Key;
 use crate::edge::limits::{self, ms};
 use crate::log::store;
 use crate::mind::decision;
@@ -30,7 +30,7 @@ use crate::words::secret;
 mod sources;
 mod values;
 
-pub use sources::{Environment, Flags, Loaded, environment};
+pub use sources::{Environment, Flags, Loaded, Loading, environment};
 use values::{address, address_shown, list, names, redacted, without_password};
 
 /// All that can be configured.
@@ -54,9 +54,13 @@ pub struct Settings {
     /// A folder whose files replace the built-in prompts of the same name; absent: only built-in prompts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts: Option<PathBuf>,
-    /// Secrets that open the spaces they name.
+    /// Secrets that open the spaces they name. They are read again on SIGHUP and when the file changes; who came in by a key that is
+    /// gone, or has another role or space, is disconnected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<Key>,
+    /// Files with more `[[keys]]` and nothing else, followed like those; a list, or a text with commas.
+    #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
+    pub keys_file: Vec<PathBuf>,
     /// Which models answer. Without any, the built-in offline model does.
     pub models: Models,
     /// How turns go.
@@ -75,6 +79,9 @@ pub struct Settings {
     pub limits: limits::Limits,
     /// What the server writes to standard error.
     pub log: Log,
+    /// Where all of it was read from; none: it was made by a program.
+    #[serde(skip)]
+    pub loading: Option<Loading>,
 }
 
 impl Default for Settings {
@@ -86,6 +93,7 @@ impl Default for Settings {
             hosts: Vec::new(),
             prompts: None,
             keys: Vec::new(),
+            keys_file: Vec::new(),
             models: Models::default(),
             turn: TurnOptions::default(),
             history: history::Options::default(),
@@ -95,6 +103,7 @@ impl Default for Settings {
             runtime: Running::default(),
             limits: limits::Limits::default(),
             log: Log::default(),
+            loading: None,
         }
     }
 }
@@ -293,6 +302,14 @@ impl Settings {
         Ok(())
     }
 
+    /// The same with the keys of the files that `keys_file` names, as a server has them. Files that cannot be read are an error.
+    pub fn with_key_files(mut self) -> Result<Self, Invalid> {
+        for file in &self.keys_file {
+            self.keys.extend(sources::key_file(file)?);
+        }
+        Ok(self)
+    }
+
     /// What one tool call may take.
     pub fn tool_limits(&self) -> supplies::Limits {
         supplies::Limits {
@@ -346,6 +363,7 @@ impl Settings {
         context::Options {
             token: self.token.clone(),
             keys: self.keys.clone(),
+            keys_may_come: !self.keys_file.is_empty(),
             hosts: self.hosts.clone(),
             limits: self.limits.clone(),
         }
@@ -353,7 +371,7 @@ impl Settings {
 
     /// All configured secrets, to be kept out of what is written.
     pub fn secrets(&self) -> Vec<SecretString> {
-        let keys = self.keys.iter().map(|key| key.key.clone());
+        let keys = self.keys.iter().filter_map(|key| key.key.clone());
         let api_keys = self.models.all().filter_map(|model| model.api_key.clone());
         let addresses = self.models.all().map(|model| model.base_url.as_str()).chain(self.models.base_url.as_deref());
         let in_addresses = addresses.chain([self.database.expose_secret()]).flat_map(secret::in_url);

@@ -2,8 +2,8 @@
 //! What a mind does is not logged here: that is the event log.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,19 +31,19 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 ///
 /// Lines are written by a thread of their own: a full disk, a pipe that nobody reads or whose reader is gone costs lines, never the
 /// work that they are about.
-pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<LastLines, Invalid> {
+pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<Logging, Invalid> {
     let levels: Targets = format!("{QUIET},{}", log.level)
         .parse()
         .map_err(|error| Invalid::new(format!("log.level {:?}: {error}", log.level)))?;
-    // Short ones would hit innocent words; whoever has such a secret has none.
-    let secrets = secrets.into_iter().filter(|secret| secret.expose_secret().len() >= 4).collect();
+    let hidden = Hidden::default();
+    hidden.hide(secrets);
     // No colours from the formatter: then every control character in a line came from outside, and is escaped.
     let (queue, waiting) = sync_channel(LINES);
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(false)
         // It would print, and panic where that fails.
         .log_internal_errors(false)
-        .with_writer(Careful { secrets, queue: queue.clone() });
+        .with_writer(Careful { hidden: hidden.clone(), queue: queue.clone() });
     let started = match log.format {
         LogFormat::Pretty => tracing_subscriber::registry().with(levels).with(lines).try_init(),
         LogFormat::Json => {
@@ -54,7 +54,7 @@ pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<LastLines, Inv
     let _ = started;
     let writing = thread::Builder::new().name("log".into()).spawn(move || write_lines(&waiting));
     writing.map_err(|error| Invalid::new(format!("the log cannot be started: {error}")))?;
-    Ok(LastLines(queue))
+    Ok(Logging { hidden, queue })
 }
 
 /// What the thread that writes is sent.
@@ -88,16 +88,38 @@ fn write_lines(waiting: &Receiver<Line>) {
     }
 }
 
-/// Waits, when it is dropped, until what was said is written; not for long.
-pub struct LastLines(SyncSender<Line>);
+/// The log. Waits, when it is dropped, until what was said is written; not for long.
+pub struct Logging {
+    /// What is not to be read in it.
+    pub hidden: Hidden,
+    queue: SyncSender<Line>,
+}
 
-impl Drop for LastLines {
+impl Drop for Logging {
     fn drop(&mut self) {
         let (asked, written) = sync_channel(1);
-        if self.0.try_send(Line::Written(asked)).is_ok() {
+        if self.queue.try_send(Line::Written(asked)).is_ok() {
             // Whoever reads the log may have stopped to.
             let _ = written.recv_timeout(LAST_LINES);
         }
+    }
+}
+
+/// The secrets that no line of the log shows.
+// A plain lock: held to copy or replace the handle.
+#[derive(Clone, Default)]
+pub struct Hidden(Arc<RwLock<Arc<[SecretString]>>>);
+
+impl Hidden {
+    /// Hides these from now on, and no others.
+    pub fn hide(&self, secrets: Vec<SecretString>) {
+        // Short ones would hit innocent words; whoever has such a secret has none.
+        let secrets = secrets.into_iter().filter(|secret| secret.expose_secret().len() >= 4).collect();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = secrets;
+    }
+
+    fn all(&self) -> Arc<[SecretString]> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -121,7 +143,7 @@ pub async fn keep_metrics_small(handle: PrometheusHandle) {
 
 /// Has lines written, without secrets and without control characters.
 struct Careful {
-    secrets: Arc<[SecretString]>,
+    hidden: Hidden,
     queue: SyncSender<Line>,
 }
 
@@ -136,7 +158,7 @@ impl<'a> MakeWriter<'a> for Careful {
 impl Write for &Careful {
     // The formatter hands over whole lines.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let mut text = masked(&escaped(String::from_utf8_lossy(line).trim_end_matches('\n')), &self.secrets);
+        let mut text = masked(&escaped(String::from_utf8_lossy(line).trim_end_matches('\n')), &self.hidden.all());
         text.push('\n');
         if let Err(TrySendError::Full(_)) = self.queue.try_send(Line::Text(text.into_bytes())) {
             metrics::counter!("thinkd_log_lines_dropped_total").increment(1);

@@ -186,6 +186,12 @@ pub fn drawn() -> i64 {
     (Uuid::new_v4().as_u64_pair().0 >> 1).cast_signed()
 }
 
+/// Draws a secret: 64 hex digits, 244 bits of which the operating system drew.
+#[expect(clippy::disallowed_methods, reason = "the one place where secrets are drawn")]
+pub fn secret() -> String {
+    format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
+}
+
 /// Makes a fresh, time-ordered event id. Only drivers and the store call this: pure code gets its ids as arguments.
 #[expect(clippy::disallowed_methods, reason = "the one place where ids are drawn")]
 pub fn fresh() -> Uuid {

@@ -41,7 +41,7 @@ fn the_page_of_settings_is_written_from_the_code() {
 #[test]
 fn settings_are_read_from_their_types() {
     let file = "use crate::a::b;\nuse crate::a::c::{self, Other};\n/// All.\npub struct Top {\n    /// A key;\n    /// of two lines.\n    \
-        #[serde(default)]\n    pub key: u64,\n    /// More.\n    pub more: b::Part,\n    /// Others.\n    pub others: Vec<Other>,\n}\n";
+        #[serde(default)]\n    pub key: u64,\n    /// Not a key.\n    #[serde(skip)]\n    pub from: u64,\n    /// More.\n    pub more: b::Part,\n    /// Others.\n    pub others: Vec<Other>,\n}\n";
     let part = "/// A part.\npub struct Part {\n    /// Its size.\n    pub size: Option<u64>,\n}\n";
     let other = "pub struct Other {\n    /// Its name.\n    pub name: Name,\n}\n";
     let files = [("x/top.rs", file), ("a/b.rs", part), ("a/c.rs", other)];
@@ -112,9 +112,14 @@ fn part(sources: &BTreeMap<String, String>, file: &str, kind: &str) -> Option<(S
 fn fields(text: &str, structure: &str) -> Option<Vec<Field>> {
     let body = text.split_once(&format!("pub struct {structure} {{\n"))?.1.split("\n}").next()?;
     let (mut found, mut says) = (Vec::new(), Vec::new());
+    let mut skipped = false;
     for line in body.lines().map(str::trim) {
         if let Some(words) = line.strip_prefix("/// ") {
             says.push(words);
+        } else if line == "#[serde(skip)]" {
+            skipped = true;
+        } else if skipped && line.starts_with("pub ") {
+            (skipped, says) = (false, Vec::new());
         } else if let Some((name, kind)) = line.strip_prefix("pub ").and_then(|field| field.split_once(": ")) {
             let (kind, says) = (kind.trim_end_matches(','), std::mem::take(&mut says).join(" "));
             found.push(Field { name: name.to_owned(), kind: kind.to_owned(), says });

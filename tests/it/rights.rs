@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+mod keys;
+
 const ROLES: [&str; 4] = ["viewer", "member", "operator", "admin"];
 
 /// What an act needs, as the contract says it: who has it, by the order of `ROLES`.

@@ -247,6 +247,30 @@ fn every_role_can_be_given_to_a_key() {
     }
 }
 
+// A key is a secret or the hash of one, in the configuration or in a file of keys; what is neither is refused by its place.
+#[test]
+fn a_key_that_cannot_be_kept_is_refused_and_never_quoted() {
+    let hash = "0f".repeat(32);
+    let long = format!("[[keys]]\nsha256 = \"{hash}\"\n");
+    let shown = config(&[("thinkd.toml", &long)], &[], &[]);
+    assert!(shown.contains(&hash[..12]) && !shown.contains(&hash), "{shown}");
+    let named = [("THINKD_KEYS_FILE", "more.toml")];
+    config(&[("more.toml", &long)], &named, &[]);
+    let both = format!("[[keys]]\nkey = \"canary\"\nsha256 = \"{hash}\"\n");
+    refuses(&[("thinkd.toml", &both)], &[], &["entry 1", "both"]);
+    refuses(&[("thinkd.toml", "[[keys]]\nspace = \"a\"\n")], &[], &["entry 1", "thinkd key new"]);
+    for short in ["canary", &hash[1..], &hash.replace('0', "g")] {
+        refuses(&[("thinkd.toml", &format!("[[keys]]\nsha256 = \"{short}\"\n"))], &[], &["entry 1", "64"]);
+    }
+    refuses(&[], &named, &["more.toml", "cannot be read"]);
+    refuses(&[("more.toml", "\n\n[[keys]]\nsecret = \"canary\"\n")], &named, &["more.toml", "line 4"]);
+    refuses(
+        &[("more.toml", &long), ("thinkd.toml", &long)],
+        &named,
+        &["entry 1 of [[keys]] in more.toml", "same secret"],
+    );
+}
+
 #[test]
 fn half_a_model_refuses_to_start() {
     refuses(&[], &[("OPENAI_API_KEY", "canary")], &["OPENAI_API_KEY", "THINKD_MODEL"]);

@@ -84,13 +84,15 @@ pub async fn stream(
     if let Some(after) = after {
         super::events::not_ahead(after, head.seq)?;
     }
-    let start = (edge, follow, permit);
-    let chunks = futures_util::stream::unfold(start, move |(edge, mut follow, permit)| async move {
+    let removed = Box::pin(edge.key_removed(&session));
+    let start = (edge, follow, permit, removed);
+    let chunks = futures_util::stream::unfold(start, move |(edge, mut follow, permit, mut removed)| async move {
         let chunk = tokio::select! {
             () = edge.drain.cancelled() => return None,
+            () = &mut removed => return None,
             chunk = chunk(&mut follow, head.epoch, edge.limits.sse_comment_ms) => chunk?,
         };
-        Some((Ok::<_, Infallible>(chunk), (edge, follow, permit)))
+        Some((Ok::<_, Infallible>(chunk), (edge, follow, permit, removed)))
     });
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, Body::from_stream(chunks)).into_response())

@@ -13,7 +13,7 @@ use super::order::Order;
 use super::outgoing::{CaughtUp, Pong, ServerFrame};
 use super::socket::{Came, End, Socket};
 use crate::edge::ack::Ack;
-use crate::edge::auth::{Shown, user_name};
+use crate::edge::auth::{self, Shown, user_name};
 use crate::edge::context::Edge;
 use crate::edge::frame::{self, ClientFrame, Framed, Subscribe};
 use crate::edge::limits::{Limits, ms};
@@ -87,7 +87,7 @@ impl Client {
         let rate = RateLimit::new(limits.frames_per_second, now);
         let next_ping = now + ms(limits.ping_ms);
         Self {
-            may_name_itself: edge.auth.is_open(),
+            may_name_itself: edge.keys.is_open(),
             socket,
             session: entrance.session,
             older: entrance.older,
@@ -127,6 +127,8 @@ impl Client {
 
     async fn converse(&mut self) -> Result<std::convert::Infallible, End> {
         self.greet().await?;
+        let removed = self.edge.key_removed(&self.session);
+        tokio::pin!(removed);
         loop {
             let read = self.work.is_none() && self.socket.answers() < ANSWERS_WAITING && self.rate.allows();
             let show = self.socket.unflushed().is_none();
@@ -134,6 +136,7 @@ impl Client {
             tokio::select! {
                 biased;
                 () = self.edge.drain.cancelled() => return Err(End::Close(1001, "going away; connect again")),
+                () = &mut removed => return Err(End::Close(4401, "unauthenticated: the key of this socket was removed or changed")),
                 done = next(&mut self.work) => self.finish_work(done)?,
                 () = sleep_until(wake) => self.tick()?,
                 came = self.socket.turn(read) => self.came(came)?,
@@ -252,10 +255,10 @@ impl Client {
                 let after = self.reached();
                 self.say(&ServerFrame::Pong(Pong { after }))
             }
-            ClientFrame::Auth(auth) => match self.edge.auth.decide(Shown::Secret(&auth.token)) {
-                Ok(same) if same.space == *self.session.space() => self.acknowledge(id),
+            ClientFrame::Auth(shown) => match auth::decide(&self.edge.keys, Shown::Secret(&shown.token)) {
+                Ok(same) if same.is_like(self.session.principal()) => self.acknowledge(id),
                 Ok(_) => {
-                    let detail = "this connection is of another space; open another one";
+                    let detail = "this connection is of another space or role; open another one";
                     self.refuse(id, Problem::new(Slug::Forbidden, detail))
                 }
                 Err(denied) => self.refuse(id, denied.into()),

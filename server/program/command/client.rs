@@ -39,7 +39,7 @@ pub struct Server {
 impl Target {
     /// The server that the flags name, or else the configured one.
     pub fn server(&self, settings: &Settings) -> Server {
-        let configured = settings.token.clone().or_else(|| settings.keys.first().map(|key| key.key.clone()));
+        let configured = settings.token.clone().or_else(|| settings.keys.iter().find_map(|key| key.key.clone()));
         let url = self.url.clone().or_else(|| environment().remove("THINKD_URL"));
         let base = match &url {
             Some(url) => http_base(url),

@@ -62,7 +62,7 @@ fn configuration(
     prompts: Option<&Prompts>,
     tools: &Catalogue,
 ) -> anyhow::Result<String> {
-    settings.check()?;
+    settings.clone().with_key_files()?.check()?;
     prompts.map_or(Ok(()), |prompts| settings.check_tools(prompts, tools))?;
     let variable = |source: &str| source.strip_prefix("the environment variable ").map(str::to_owned);
     let from: BTreeSet<String> =

@@ -8,6 +8,7 @@ use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 
 use super::{Invalid, Settings, invalid};
+use crate::edge::keys::Key;
 use crate::words::decode;
 
 /// The flags that configure; the same for every command.
@@ -37,6 +38,25 @@ pub fn environment() -> Environment {
         .collect()
 }
 
+/// Where settings are read from.
+#[derive(Debug, Clone)]
+pub struct Loading {
+    flags: Flags,
+    environment: Environment,
+}
+
+impl Loading {
+    /// Reads them again.
+    pub fn again(&self) -> Result<Settings, Invalid> {
+        Ok(Settings::load(&self.flags, &self.environment)?.settings)
+    }
+
+    /// Where the configuration file is, or would be.
+    pub fn file(&self) -> PathBuf {
+        named_file(&self.flags, &self.environment).unwrap_or_else(|| PathBuf::from(FILE))
+    }
+}
+
 /// Settings and where those that are not defaults come from.
 #[derive(Debug, Clone)]
 pub struct Loaded {
@@ -55,7 +75,8 @@ impl Settings {
         }
         figment = share_endpoint(figment);
         // Lossy: an environment has texts only, and "3" is to be a number where one is wanted.
-        let settings = figment.extract_lossy().map_err(|error| explain(&figment, &error))?;
+        let mut settings: Self = figment.extract_lossy().map_err(|error| explain(&figment, &error))?;
+        settings.loading = Some(Loading { flags: flags.clone(), environment: environment.clone() });
         Ok(Loaded { settings, sources: sources(&figment) })
     }
 }
@@ -91,7 +112,7 @@ fn nest(path: &str, value: Value) -> Dict {
 }
 
 fn layers(flags: &Flags, environment: &Environment) -> Result<Vec<Layer>, Invalid> {
-    let named = flags.config.clone().or_else(|| environment.get("THINKD_CONFIG").map(PathBuf::from));
+    let named = named_file(flags, environment);
     let mut layers: Vec<Layer> = file(named.as_deref())?.into_iter().collect();
     layers.extend(variables(environment)?);
     let flag = |name: &str, value: &Option<String>| {
@@ -108,22 +129,51 @@ fn layers(flags: &Flags, environment: &Environment) -> Result<Vec<Layer>, Invali
     Ok(layers)
 }
 
+fn named_file(flags: &Flags, environment: &Environment) -> Option<PathBuf> {
+    flags.config.clone().or_else(|| environment.get("THINKD_CONFIG").map(PathBuf::from))
+}
+
+/// The configuration file, where none is named.
+const FILE: &str = "thinkd.toml";
+
 /// The file; `named` must be there, `thinkd.toml` need not.
 fn file(named: Option<&Path>) -> Result<Option<Layer>, Invalid> {
-    let path = named.unwrap_or(Path::new("thinkd.toml"));
+    let path = named.unwrap_or(Path::new(FILE));
     let source = path.display().to_string();
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return invalid(format!("the configuration file {source} cannot be read: {error}")),
     };
-    let table: toml::Table = toml::from_str(&text).map_err(|error| {
-        // Not the error's own text: it quotes the line, which may hold a secret.
-        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-        Invalid(format!("{source}, line {line}: {}", error.message()))
-    })?;
+    // Not the error's own text: it quotes the line, which may hold a secret.
+    let table: toml::Table = toml::from_str(&text)
+        .map_err(|error| Invalid(format!("{source}, line {}: {}", line_of(&text, &error), error.message())))?;
     let data = Value::serialize(table).ok().and_then(|value| value.into_dict()).unwrap_or_default();
     Ok(Some(Layer { source, data }))
+}
+
+/// The line that an error is about, from 1.
+fn line_of(text: &str, error: &toml::de::Error) -> usize {
+    error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1)
+}
+
+/// The keys of a file that has nothing else.
+pub(super) fn key_file(path: &Path) -> Result<Vec<Key>, Invalid> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct File {
+        #[serde(default)]
+        keys: Vec<Key>,
+    }
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Invalid(format!("the file of keys {shown} cannot be read: {error}")))?;
+    // Nothing that stands there is said: any of it may be a secret in the wrong place.
+    let file: File = toml::from_str(&text).map_err(|error| {
+        let line = line_of(&text, &error);
+        Invalid(format!("{shown}, line {line}: a file of keys has tables [[keys]] with key or sha256, space and role, and nothing else"))
+    })?;
+    Ok(file.keys.into_iter().map(|key| Key { file: Some(path.to_owned()), ..key }).collect())
 }
 
 /// Environment names that are shorter than the rule makes them.

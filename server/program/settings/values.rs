@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serializer};
 
-use crate::edge::auth;
+use crate::edge::keys;
 use crate::words::id::Name;
 use crate::words::secret;
 
@@ -17,19 +17,20 @@ pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr,
 }
 
 /// A list, or a text with commas.
-pub fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+pub fn list<'de, D: Deserializer<'de>, T: From<String>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Given {
         List(Vec<String>),
         Text(String),
     }
-    Ok(match Given::deserialize(deserializer)? {
+    let items = match Given::deserialize(deserializer)? {
         Given::List(items) => items,
         Given::Text(text) => {
             text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
         }
-    })
+    };
+    Ok(items.into_iter().map(T::from).collect())
 }
 
 pub fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Name>>, D::Error> {
@@ -39,7 +40,7 @@ pub fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Na
 
 pub fn redacted<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
     match secret {
-        Some(secret) => auth::redacted(secret, serializer),
+        Some(secret) => keys::redacted(secret, serializer),
         None => serializer.serialize_none(),
     }
 }

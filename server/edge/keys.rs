@@ -1,0 +1,269 @@
+//! The keys of a server: which secret opens which space, in which role. They are kept as hashes and can be replaced while the server
+//! runs; whoever came in by one that is gone learns of it. What a client shows, and what follows when it is wrong, is in `auth.rs`.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+use tokio_util::sync::CancellationToken;
+
+use crate::words::id::Space;
+use crate::words::principal::Role;
+
+/// Hex digits of a hash that are shown: enough to tell keys apart.
+const SHOWN: usize = 12;
+
+/// A configured key (`[[keys]]`): `key` or `sha256`, and what it opens.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Key {
+    /// The secret; or
+    #[serde(default, serialize_with = "redacted_some", skip_serializing_if = "Option::is_none")]
+    pub key: Option<SecretString>,
+    /// the SHA-256 of the secret, as 64 hex digits: whoever reads the configuration cannot use it. `thinkd key new` makes both.
+    #[serde(default, serialize_with = "shortened", skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// The space that it opens.
+    #[serde(default)]
+    pub space: Space,
+    /// What its holder may do there: `viewer` (read everything, `debug` and prompt views too), `member` (also talk; create, end and
+    /// cancel threads and runs), `operator` (also change submodules) or `admin` (also see what concerns all spaces: `/metrics`, all of
+    /// `/metadata`).
+    #[serde(default)]
+    pub role: Role,
+    /// The file of keys that it stands in; none: the configuration.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
+}
+
+fn redacted_some<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
+    match secret {
+        Some(secret) => redacted(secret, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// The beginning of a hash: that of a weak secret could be found out.
+fn shortened<S: Serializer>(sha256: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    let sha256 = sha256.as_deref().unwrap_or_default();
+    serializer.collect_str(&format_args!("{}…", sha256.chars().take(SHOWN).collect::<String>()))
+}
+
+/// Writes a secret as what is not one: for printing a configuration.
+pub fn redacted<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if secret.expose_secret().is_empty() { "" } else { "(redacted)" })
+}
+
+/// The SHA-256 of a secret.
+pub fn hash(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<[u8; 32]> {
+    let digits = text.trim().as_bytes();
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let mut bytes = [0; 32];
+    if pairs.len() != bytes.len() || !rest.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(pairs) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// What a key opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Grant {
+    hash: [u8; 32],
+    space: Space,
+    role: Role,
+}
+
+/// A grant that is in force.
+#[derive(Clone)]
+struct Entry {
+    grant: Grant,
+    /// Its number, which no other key of this process ever has.
+    number: u32,
+    /// Cancelled when it is gone.
+    removed: CancellationToken,
+}
+
+/// The keys in force at one time.
+#[derive(Clone, Default)]
+struct Table {
+    entries: Vec<Entry>,
+    /// The number of the next new key.
+    next: u32,
+    /// Cancelled when keys come where none were needed.
+    open: CancellationToken,
+}
+
+/// The keys in force, the token among them.
+pub struct Keys {
+    token: Option<SecretString>,
+    // A plain lock: held to copy or replace the handle, never across an await.
+    table: RwLock<Arc<Table>>,
+}
+
+/// Who a secret makes of its holder.
+pub struct Found {
+    /// The key's number.
+    pub number: u32,
+    /// The space it opens.
+    pub space: Space,
+    /// What its holder may do there.
+    pub role: Role,
+}
+
+impl Keys {
+    /// The keys of a configuration. Refuses what could not be kept as promised, in a sentence for the operator.
+    pub fn new(token: Option<SecretString>, keys: &[Key]) -> Result<Self, String> {
+        let grants = grants(token.as_ref(), keys)?;
+        let table = RwLock::new(Arc::new(Table::default().with(grants)));
+        Ok(Self { token, table })
+    }
+
+    /// Puts these keys in the place of those there are; the token stays. Whoever came in by a key that is gone, or opens something else
+    /// now, is told so. Refuses what `new` refuses, and to leave a server open that was not: then nothing changes.
+    pub fn replace(&self, keys: &[Key]) -> Result<(), String> {
+        let grants = grants(self.token.as_ref(), keys)?;
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        if grants.is_empty() && !table.entries.is_empty() {
+            return Err("no key would be left, and nobody would need one: the keys that were there stay in force; stop the server to \
+                        open it to everybody on this machine"
+                .into());
+        }
+        let after = Arc::new(table.with(grants));
+        let before = std::mem::replace(&mut *table, after.clone());
+        drop(table);
+        for gone in before.entries.iter().filter(|entry| after.entry(entry.number).is_none()) {
+            gone.removed.cancel();
+        }
+        if !after.entries.is_empty() {
+            before.open.cancel();
+        }
+        Ok(())
+    }
+
+    /// Whether no key is needed.
+    pub fn is_open(&self) -> bool {
+        self.table().entries.is_empty()
+    }
+
+    /// Whose key it is. Looks at all of them, however early one fits: time says nothing.
+    pub fn find(&self, secret: &str) -> Option<Found> {
+        let (table, given) = (self.table(), hash(secret));
+        let mut found = u32::MAX;
+        for (index, entry) in (0u32..).zip(&table.entries) {
+            found.conditional_assign(&index, entry.grant.hash.ct_eq(&given));
+        }
+        let Entry { grant, number, .. } = table.entries.get(found as usize)?;
+        Some(Found { number: *number, space: grant.space.clone(), role: grant.role })
+    }
+
+    /// Cancelled as soon as who came in by this key (none: where none was needed) has to go.
+    pub fn removed(&self, key: Option<u32>) -> CancellationToken {
+        let table = self.table();
+        match key {
+            Some(number) => table.entry(number).map_or_else(cancelled, |entry| entry.removed.clone()),
+            None if table.entries.is_empty() => table.open.clone(),
+            None => cancelled(),
+        }
+    }
+
+    fn table(&self) -> Arc<Table> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Of a key that went between its use and this question.
+fn cancelled() -> CancellationToken {
+    let token = CancellationToken::new();
+    token.cancel();
+    token
+}
+
+impl Table {
+    /// The table with these grants: one that was there keeps its number, and who came in by it stays.
+    fn with(&self, grants: Vec<Grant>) -> Self {
+        let mut next = self.next;
+        let entry = |grant: Grant| {
+            let kept = self.entries.iter().find(|entry| entry.grant == grant).cloned();
+            kept.unwrap_or_else(|| {
+                next += 1;
+                Entry { grant, number: next - 1, removed: CancellationToken::new() }
+            })
+        };
+        let entries = grants.into_iter().map(entry).collect();
+        Self { entries, next, open: CancellationToken::new() }
+    }
+
+    fn entry(&self, number: u32) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.number == number)
+    }
+}
+
+/// What a configuration grants, or what is wrong with it, in a sentence for the operator. A secret itself is never said.
+fn grants(token: Option<&SecretString>, keys: &[Key]) -> Result<Vec<Grant>, String> {
+    // Where nobody else can be the admin, the token is.
+    let role = if keys.is_empty() { Role::Admin } else { Role::Operator };
+    let token =
+        token.map(|token| Key { key: Some(token.clone()), sha256: None, space: Space::default(), role, file: None });
+    let named = keys.iter().enumerate().map(|(at, key)| (name(keys, at), key));
+    let all = token.iter().map(|token| ("token (THINKD_TOKEN)".to_owned(), token)).chain(named);
+    let mut grants: Vec<(String, Grant)> = Vec::new();
+    for (which, key) in all {
+        let hash = key.hash().map_err(|wrong| format!("{which} {wrong}"))?;
+        if let Some((first, _)) = grants.iter().find(|(_, other)| other.hash == hash) {
+            return Err(format!(
+                "{first} and {which} hold the same secret: nobody could say who shows it; give one of them another"
+            ));
+        }
+        grants.push((which, Grant { hash, space: key.space.clone(), role: key.role }));
+    }
+    Ok(grants.into_iter().map(|(_, grant)| grant).collect())
+}
+
+/// A key as an operator finds it.
+fn name(keys: &[Key], at: usize) -> String {
+    let Key { file, space, .. } = &keys[at];
+    let number = keys[..=at].iter().filter(|key| key.file == *file).count();
+    match file {
+        Some(file) => format!("entry {number} of [[keys]] in {} (space {space})", file.display()),
+        None => format!("entry {number} of [[keys]] (space {space})"),
+    }
+}
+
+impl Key {
+    /// The hash of its secret, or what is wrong with it.
+    fn hash(&self) -> Result<[u8; 32], &'static str> {
+        let secret = match (&self.key, &self.sha256) {
+            (Some(secret), None) => secret.expose_secret(),
+            (None, Some(hex)) => return from_hex(hex).ok_or("has a sha256 that is not 64 hexadecimal digits"),
+            (Some(_), Some(_)) => return Err("has both key and sha256: leave one of them"),
+            (None, None) => return Err("has neither key nor sha256; thinkd key new prints both"),
+        };
+        if secret.trim().is_empty() {
+            return Err("is empty: give it a value or leave it out");
+        }
+        if secret.trim() != secret {
+            return Err("begins or ends with a blank, which a header does not keep: remove the blank");
+        }
+        Ok(hash(secret))
+    }
+}
+
+/// Whether a configuration of keys can be served: see `Keys::new`.
+pub fn check(token: Option<&SecretString>, keys: &[Key]) -> Result<(), String> {
+    grants(token, keys).map(|_| ())
+}

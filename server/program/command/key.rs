@@ -1,0 +1,43 @@
+//! `thinkd key new`: a secret for a client, and what the configuration needs to know of it. Nothing is stored.
+
+use crate::edge::keys::{hash, to_hex};
+use crate::words::id::{self, Space};
+use crate::words::principal::Role;
+
+/// What can be done about keys.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Print a new key, its SHA-256, and the lines that admit it
+    New(Options),
+}
+
+/// What a new key opens.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// The space it opens
+    #[arg(long, default_value = "default", value_parser = Space::parse)]
+    space: Space,
+    /// What its holder may do there
+    #[arg(long, default_value = "operator", value_parser = role)]
+    role: Role,
+}
+
+fn role(text: &str) -> Result<Role, String> {
+    let known = Role::ALL.map(Role::as_str);
+    Role::ALL
+        .into_iter()
+        .find(|role| role.as_str() == text)
+        .ok_or_else(|| format!("a role is one of {}", known.join(", ")))
+}
+
+/// A new key, in the words of the terminal.
+pub fn new(options: &Options) -> String {
+    let key = format!("tk_{}", id::secret());
+    let Options { space, role } = options;
+    let role = role.as_str();
+    let sha256 = to_hex(&hash(&key));
+    format!(
+        "key     {key}\nsha256  {sha256}\n\nGive the key to the client; it is shown this once. To admit it, put this into thinkd.toml or a file that \
+         keys_file names (a running server takes it up by itself):\n\n[[keys]]\nsha256 = \"{sha256}\"\nspace = \"{space}\"\nrole = \"{role}\"\n"
+    )
+}
