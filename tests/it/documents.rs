@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::support::imports::files;
+use crate::support::imports::{files, sources};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -84,6 +84,23 @@ fn decisions_are_listed_and_have_one_form() {
 fn the_readme_is_short() {
     let lines = std::fs::read_to_string(root().join("README.md")).unwrap().lines().count();
     assert!(lines <= 120, "README.md has {lines} lines: 120 are what a newcomer reads");
+}
+
+/// `Good`, not `bad`: the names that the house rule gives as examples are those of the code.
+#[test]
+fn names_of_the_style_page_are_those_of_the_code() {
+    let page = std::fs::read_to_string(root().join("docs/style.md")).unwrap();
+    let code = sources().into_values().collect::<Vec<_>>().join("\n");
+    let words: BTreeSet<&str> = code.split(|it: char| !it.is_alphanumeric() && it != '_').collect();
+    let parts: Vec<&str> = page.split("`, not `").collect();
+    assert!(parts.len() > 1, "docs/style.md gives examples: `Good`, not `bad`");
+    for pair in parts.windows(2) {
+        let (good, bad) = (pair[0].rsplit('`').next().unwrap(), pair[1].split('`').next().unwrap());
+        assert!(words.contains(good), "docs/style.md names `{good}`, which the code does not have");
+        let defines = |kind: &&str| words.contains(bad) && code.contains(&format!("{kind} {bad}"));
+        let kind = ["struct", "enum", "trait", "type", "fn", "mod"].into_iter().find(|kind| defines(kind));
+        assert_eq!(kind, None, "docs/style.md says that `{bad}` is called `{good}`; the code still has it");
+    }
 }
 
 /// Links to files that do not exist, or to headings that their page does not have.
