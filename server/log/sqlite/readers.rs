@@ -242,7 +242,8 @@ mod tests {
     async fn who_waits_for_a_connection_that_is_not_let_go_is_told_so() {
         let readers = readers();
         readers.take(None).await.unwrap().done();
-        let held = readers.lock()[0].clone().lock_owned().await;
+        let shared = readers.lock()[0].clone();
+        let held = shared.lock_owned().await;
         is_told(&readers).await;
         drop(held);
         readers.take(None).await.unwrap().done();
