@@ -13,7 +13,10 @@ use thinkd::log::store::{self, Append};
 use thinkd::model::offline::Offline;
 use thinkd::model::prompt;
 use thinkd::program::telemetry;
-use thinkd::runtime::{handle, options};
+use thinkd::runtime::ground::Ground;
+use thinkd::runtime::handle::Runtime;
+use thinkd::runtime::kinds::Kinds;
+use thinkd::runtime::options;
 use thinkd::session::handle::Sessions;
 use thinkd::thread::{history, projection};
 use thinkd::tools::catalogue;
@@ -63,12 +66,14 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
             limits: options.tool_limits,
         };
         let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
-        let runtime = handle::Runtime::start(supplies, tools, model, history::Options::default(), options);
+        let ground = Ground::new(supplies, tools, model, history::Options::default(), options);
+        let kinds = Kinds::new(&ground);
+        let runtime = Runtime::start(ground, kinds.all());
         let metrics = telemetry::start_metrics().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let keys = Arc::new(Keys::new(None, &[]).unwrap());
-        let parts = Parts { sessions: Sessions::new(runtime, 1.0), keys, metrics, about: Vec::new() };
+        let parts = Parts { sessions: Sessions::new(runtime, kinds, 1.0), keys, metrics, about: Vec::new() };
         tokio::spawn(server::serve(listener, Options::default(), parts, CancellationToken::new()));
         (log, address)
     });
