@@ -62,21 +62,7 @@ impl Past {
                 NodeNews::Passed => {}
             },
             // Signs of work, whatever they say: calls to models, failures of nodes.
-            Fact::Call(_) | Fact::Failure(_) | Fact::ClientFailure(_) | Fact::Unknown(_) => {}
-            // No such event is written in the thread of a run.
-            Fact::Input(_)
-            | Fact::Trigger(_)
-            | Fact::TurnStarted(_)
-            | Fact::TurnEnded(_)
-            | Fact::TurnCancel(_)
-            | Fact::Remark(_)
-            | Fact::Decided(_)
-            | Fact::Action(_)
-            | Fact::Result(_)
-            | Fact::Reply(_)
-            | Fact::Message(_)
-            | Fact::Told(_)
-            | Fact::Set(_) => {}
+            _ => {}
         }
         self.begun = true;
         self.work = Some((self.work.map_or(event.ts, |(since, _)| since), event.ts));

@@ -88,20 +88,8 @@ impl Chat {
             Fact::Input(_) | Fact::Trigger(_) => true,
             // The call of `reply` only says what the reply says.
             Fact::Action(action) => action.tool == "reply",
-            Fact::TurnStarted(_)
-            | Fact::TurnCancel(_)
-            | Fact::Remark(_)
-            | Fact::Decided(_)
-            | Fact::Call(_)
-            | Fact::Result(_)
-            | Fact::Message(_)
-            | Fact::Told(_)
-            | Fact::Set(_)
-            | Fact::Failure(_)
-            | Fact::ClientFailure(_)
-            | Fact::Run(_)
-            | Fact::Node(_)
-            | Fact::Unknown(_) => false,
+            // Of any other kind, a newer server's too: shown as a thought, unless no model sees it.
+            _ => false,
         };
         let has_spoken = self.note_voice(event, fact.voice());
         let is_thought = event.modality != Modality::State && !is_known;
