@@ -1,4 +1,5 @@
-//! The documents of all facts, made of their specs and examples: `docs/events.md` for people, `docs/events.d.ts` for clients in TypeScript.
+//! The catalogue writes the documents of all facts from their specs and examples: `docs/events.md` for people, `docs/events.d.ts` for clients in
+//! TypeScript.
 
 use std::fmt::Write as _;
 

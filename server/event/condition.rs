@@ -1,5 +1,5 @@
-//! What has to be so when an event is stored. Looked at inside the append, where nobody else can change it: who looks before it
-//! may be overtaken.
+//! A condition is what a draft requires of the log when it is stored. The append checks it in its transaction, where nobody can overtake the
+//! check.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! An event to be. What it says is a fact (`event/fact.rs`): each family of facts writes and reads its own tags and payload, and has the
-//! constructors of its drafts beside that.
+//! A draft is an event before it is stored: without `seq` and `ts`. What it says is a fact (`event/fact.rs`); the constructors of drafts stand
+//! beside their families.
 
 use serde_json::{Map, Value};
 use uuid::Uuid;

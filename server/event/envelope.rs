@@ -1,6 +1,5 @@
-//! The event: what happened, in the one envelope that everything inside thinkd speaks.
-//! What an event says is a fact (`event/fact.rs`), which reads and writes its tags and payload.
-//! Position and time are not: the store stamps `seq`, `ts` and, where none was given, the id.
+//! The envelope is the closed form of every event: six fields, the thread and the `seq`. What an event says is a fact (`event/fact.rs`). The store
+//! stamps `seq`, `ts` and, where none was given, the id.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! What a thread sent out together and waits to have back: to several subthreads at once, or one step after the other.
+//! A gathering is the state of a fan-out or a sequence: which results of its subthreads have come back, and which are missing. The row of
+//! the parent keeps it.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What a turn has made up its mind to do when it ends. A result says it (`payload.intent`), so that a turn that is taken up
-//! again still knows.
+//! An intent is an effect that a turn has at its end: a message, a contact, a wait, the end of the thread. The result of a tool call keeps it
+//! (`payload.intent`), so that a turn that is resumed still has it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

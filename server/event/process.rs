@@ -1,5 +1,5 @@
-//! Threads as processes, in the words that their facts are made of: who woke one, for whom it waits, what it watches for, and how the core
-//! tells it something. Feedback is written twice: as an element, which models read, and as fields, which clients read.
+//! The vocabulary of threads as processes: who woke a thread, what it waits for, what it watches for, and the feedback of the core. Feedback is
+//! written twice: as an element for models, and as fields for clients.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! An event's tags and payload as they stand, before anybody knows what they say: what a fact is read from.
+//! Raw is the undecoded view of an event or a draft: its tags and payload, borrowed. Facts are decoded from it.
 
 use serde_json::Value;
 

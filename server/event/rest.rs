@@ -1,4 +1,4 @@
-//! What is left to do where a thread has ended: too much for one append. A timer of the thread stands for it, with a note.
+//! Rest is the remaining work of a thread's end that did not fit into one append. A timer of the thread carries it as its note.
 
 use serde::{Deserialize, Serialize};
 

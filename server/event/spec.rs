@@ -1,5 +1,5 @@
-//! What the documents say of a kind of fact. Each family has a `Spec` a kind beside the code that writes and reads it; the documents
-//! (`event/catalogue.rs`) and the check of tests' logs are made of them.
+//! A spec describes a kind of fact: its tags and the members of its payload. Each family has one for each kind. The catalogue
+//! (`event/catalogue.rs`) writes the documents from specs, and the tests check every event of their logs against them.
 
 use serde_json::Value;
 

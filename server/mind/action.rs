@@ -1,5 +1,5 @@
-//! One tool call: from what a model wrote to the events it leaves, in one place for all tools. Whatever the model wrote, it ends
-//! in an action with a result, or in the one event that is both.
+//! An action runs one tool call: from what a model wrote to the events that it leaves, in one place for all tools. Whatever the model wrote, it
+//! ends in an action with a result, or in the one event that is both.
 
 use serde_json::{Value, json};
 use tokio::time::Instant;

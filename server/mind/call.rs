@@ -1,5 +1,5 @@
-//! One model call: from a view of the log to an answer, and the record from which the call can be made again byte for byte.
-//! Who asks what, and what is done with the answer, is decided by voices and decision.
+//! The model client makes one model call: from a view of the log to an answer and a record, from which the call can be rebuilt byte for byte.
+//! Submodules and the decision choose what is asked and what becomes of the answer.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! The decision's one model call: what it is shown, and its reply shown to readers while it still arrives.
-//! What the answer leads to is the turn's business.
+//! The decision's model call: the prompt view that it gets, and its reply streamed to readers while it arrives. What the answer leads to is the
+//! business of the turn.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A voice: asked with its own prompt about something new, the decision, or a question. It may look things up and keep notes
-//! first. What it says becomes events; where and when they are appended is its caller's choice.
+//! A submodule is asked with its own prompt about something new, the decision, or a question. It may call tools first. What it says becomes
+//! events; the turn decides where and when they are appended.
 
 use std::sync::Arc;
 

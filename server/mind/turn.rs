@@ -1,4 +1,4 @@
-//! A turn: what a thread does with one batch. The machine below is a fold over the turn's events and never waits: `apply` takes an event in,
+//! A turn is what a thread does with one batch. The machine below is a fold over the turn's events and never waits: `apply` takes an event in,
 //! `phase` says where the turn is, and `next` what is to be done (`turn/phase.rs`). After a crash the same fold over the same events says the
 //! same: what is recorded is not done again. The driver (`turn/driver.rs`) does what `next` says.
 

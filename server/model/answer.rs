@@ -1,5 +1,5 @@
-//! Reading a provider's answer: whole or in pieces, and as loosely as possible, because every server that calls itself
-//! OpenAI-compatible differs somewhere. Pure: JSON in, pieces and an `Answer` out. No network here.
+//! The decoder of a provider's answer, whole or in pieces. It is lenient, because servers that call themselves OpenAI-compatible differ. Pure:
+//! JSON in, pieces and an `Answer` out.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! A model's endpoint as it is configured: where it is, which model, how it is asked, and for how long.
+//! The configuration of a model's endpoint: where it is, which model, how it is asked, and its time limits.
 
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize, Serializer};

@@ -1,4 +1,4 @@
-//! What an answer's bytes pass on their way to async-openai: limits of size, whole lines, and the notes on how it ended that
+//! A guard between the network and async-openai: it limits the size of an answer, passes whole lines, and notes how the answer ended, which
 //! async-openai does not keep.
 
 use std::borrow::Cow;

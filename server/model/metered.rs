@@ -1,4 +1,4 @@
-//! Counts what models are asked, what becomes of it, how long it takes and what it costs. Changes nothing.
+//! A layer around models that counts calls, outcomes, durations and tokens. It changes nothing.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;

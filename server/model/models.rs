@@ -1,4 +1,4 @@
-//! Which model is asked: a module's own, or its tier's. Knows models by their trait only.
+//! The choice of a model: the module's own, or the one of its tier.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The model that answers when none is configured: no language model at all, and it says so. It shows the whole flow
-//! (voices remark, the decision replies through its tool, in pieces) and always answers the same to the same.
+//! The offline model answers when no model is configured. It is no language model, and says so. It is deterministic and shows the whole flow:
+//! submodules remark, and the decision replies through its tool, in pieces.
 
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Asking a language model, in our words: a request to a stream of pieces that ends in a whole answer with its usage.
-//! Only the files below speak to a provider. What a model answers is data: nothing here trusts or acts on it.
+//! The interface of language models: a request becomes a stream of pieces that ends in a whole answer with its usage. Only the files of this
+//! folder speak to a provider. What a model answers is data: nothing here trusts it or acts on it.
 
 use std::sync::Arc;
 

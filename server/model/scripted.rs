@@ -1,4 +1,4 @@
-//! A model that answers what it was told to, for tests and for users of the library. It records what it was asked.
+//! The scripted model answers what it was told to, for tests and for users of the library. It records its requests.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
-//! The one place where events become what a model reads: which events a view holds, and how each of them is written.
-//! Pure. An event is always written the same way, and views are cut at block boundaries, so that what was sent once
-//! is a prefix of what is sent next.
+//! The renderer of prompt views: which events a view holds, and how each of them is written. Pure. It is the only place where events become what
+//! a model reads. An event is always written the same way, and views are cut at block boundaries, so that what was sent once is a prefix of
+//! what is sent next.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
-//! How events change the rows of threads: the one fold, live and in `thinkd rebuild`. Pure; where rows are kept is the store's
-//! business. A family of facts says whether it changes more than every event does (`changes_thread`), and what is said here; what it does to
-//! other tables is in `log/projections/`.
+//! The projection of threads: the one pure fold from events to changes of thread rows, live and in `thinkd rebuild`. A family of facts says
+//! whether it changes more than every event does (`changes_thread`), and what is said here. `log/projections/` has the other tables.
 
 use serde_json::json;
 

@@ -1,6 +1,6 @@
-//! What may still be used up by a thread, by a space, and by all that goes back to one event from outside (a root). The sums are
-//! the log's; what this process has let through since it read them is added here, so that many calls at once do not slip through
-//! together. An account lives as long as a turn draws on it.
+//! The accounts of budgets: what a thread, a space and a root (an event from outside) may still use up. The log has the sums; an account adds what
+//! this process has let through since it read them, so that calls at the same time stay within the budget together. An account lives as long
+//! as a turn draws on it.
 
 use std::collections::HashMap;
 use std::fmt;

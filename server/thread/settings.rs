@@ -1,4 +1,4 @@
-//! A thread as its settings say: what it was created with. What became of it is its row (`store::ThreadRow`).
+//! The settings of a thread: what it was created with. Its row (`store::ThreadRow`) has what became of it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! The list of tools, and who has which: a line each. The tools themselves are files below; what a tool is stands in
-//! `tools/tool.rs`.
+//! The list of the built-in tools and who has which, a line each. The tools are the files of this folder; `tools/tool.rs` says what a tool
+//! is.
 
 use std::sync::Arc;
 

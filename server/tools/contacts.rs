@@ -1,5 +1,5 @@
-//! Whom a thread can send to, and how a name is resolved: to a contact, the parent, or the thread itself; whoever is none of these
-//! is not there. What several tools share.
+//! The resolution of names to threads: a contact, the parent, or the thread itself. Several tools share it. A name that is none of these is
+//! reported as unknown.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

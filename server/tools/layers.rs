@@ -1,5 +1,5 @@
-//! Layers around tools: each wraps a tool and is one. Every tool of every toolbox has the same, from the inside out: its time is
-//! limited, then the size of what it says.
+//! The layers around tools: each wraps a tool and is one. Every tool has the same layers, from the inside out: a time limit, then a limit of the
+//! size of its output.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The schema of a tool's arguments: from their type what they are, from its prompt what each of them is for.
+//! The JSON schema of a tool's arguments: types from the Rust type, descriptions from the tool's prompt.
 
 use schemars::JsonSchema;
 use serde_json::{Value, json};

@@ -1,5 +1,4 @@
-//! Makes subthreads: what all tools need that do so, and a sequence that goes on to its next step. The core gives a subthread its id;
-//! a label is a wish.
+//! The creation of subthreads by tools, and the next step of a sequence. The core assigns the id of a subthread; a label is a wish.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the composition root has for tools: each keeps of it what it needs.
+//! The supplies are what the composition root hands to tools: each tool keeps what it needs.
 
 use std::sync::Arc;
 use std::time::Duration;

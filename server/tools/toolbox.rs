@@ -1,5 +1,5 @@
-//! Which tools there are at a moment, and what models are told of them: always the same bytes for the same tools, and what comes
-//! and goes stands behind what stays, so that the beginning of a prompt stays, too.
+//! A toolbox is the tools of one kind of caller at one moment, with the specs that models are sent. The same tools are always the same bytes, and
+//! tools that come and go stand last, so that the prompt cache of the provider keeps the beginning.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,5 +1,5 @@
-//! What readers ask of a fact, an event or a draft: where it comes from, whom it wakes, which call it belongs to. Families answer
-//! (`fact/family.rs`).
+//! The questions that readers ask of a fact, an event or a draft: where it comes from, whom it wakes, which call it belongs to. The families
+//! answer them (`fact/family.rs`).
 
 use super::family::{Byline, Role};
 use super::run::{RunFact, RunKey, RunNews};

@@ -1,4 +1,5 @@
-//! Calls: a model's, as its record; a tool's, as it is about to run and as it came back; and `reply`, whose result is the answer itself.
+//! The facts of calls: the record of a model call; the action and the result of a tool call; and the reply, which is the result of the tool
+//! `reply`.
 //! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
 use std::borrow::Cow;

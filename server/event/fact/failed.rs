@@ -1,4 +1,4 @@
-//! What went wrong, as events say it: in a thread, at a node of a pipeline, with a client.
+//! The facts of failures: in a thread, at a node of a pipeline, and of a client.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! What readers ask of every fact, whatever its family. Each family answers in its own file, so that projections, views, the turn's fold and the
-//! terminal have a new family's answers before they know its name. What has no default has to be decided for every family.
+//! A family answers in its own file what readers ask of every fact. Projections, views, the turn's fold and the terminal go by the answers, so
+//! that a new family needs no arm in them. A question without a default is a decision that every family has to make.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What comes from outside: messages, perceptions and triggers.
+//! The facts of input from outside: messages, perceptions and triggers.
 
 use serde_json::{Map, Value, json};
 use uuid::Uuid;

@@ -1,4 +1,4 @@
-//! What is said in a turn, and to whom: a submodule's words; the decision's words, thoughts and questions.
+//! The facts of words in a turn: what a submodule says; what the decision says, thinks and asks.
 
 use serde_json::json;
 

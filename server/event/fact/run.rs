@@ -1,5 +1,5 @@
-//! Events of pipelines: a run begins, its nodes start and end, it ends. All of modality `state`, failures aside: no model
-//! is shown them. What a run is made of stands in `pipelines/registry.rs`.
+//! The facts of pipeline runs: a run begins and ends, its nodes start and end. All but failures are of modality `state`, so that no model is
+//! shown them. `pipelines/registry.rs` says what a run is made of.
 //! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Changes of what is derived from the log: a thread's settings and end, its contacts, timers, plan; submodules; notes. A change of null is a
-//! removal. One that cannot be read, because a newer build wrote it, is never taken for one.
+//! The facts of changes to derived data: a thread's settings and end, its contacts, timers and plan; submodules; notes. A change of null is a
+//! removal. A change that this build cannot read removes nothing.
 //! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
 use serde::de::DeserializeOwned;

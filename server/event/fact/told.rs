@@ -1,4 +1,4 @@
-//! What a thread hears that is not from outside: a message of another thread (or its own), and what the core tells it.
+//! The facts that a thread receives from inside: a message of a thread, and the feedback of the core.
 //! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
 use serde::Deserialize as _;

@@ -1,4 +1,4 @@
-//! The frame of a turn: its beginning, its end, and the wish that it end.
+//! The facts that frame a turn: its beginning, its end, and a request to cancel it.
 
 use serde::Deserialize as _;
 use serde_json::{Value, json};

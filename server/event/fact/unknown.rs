@@ -1,4 +1,4 @@
-//! What this build does not know: a newer one wrote it. Its answers are what tags say, as far as they say it.
+//! The answers of a fact that this build does not know, because a newer build wrote it: what its tags and payload say.
 
 use super::Kind;
 use super::family::{Byline, Family, Piece, Role};

@@ -1,4 +1,4 @@
-//! What of the log a call sees: read, cut to what a view may take, and written.
+//! A prompt view is what a model call sees of the log: the events, read, cut to the size of a view, and written.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Makes a recorded call again from its record, the log and the kept texts.
+//! The rebuilding of a recorded call: from its record, the log and the kept texts to the same request.
 
 use serde_json::{Value, json};
 

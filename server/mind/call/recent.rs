@@ -1,5 +1,5 @@
-//! What models were shown of threads lately. An event is written once and never changes, so the next view of the same thread
-//! needs only what came since. For all threads together there is a limit; what is not here is in the log.
+//! A cache of the entries that models were shown last, by thread. An event never changes, so the next view of the same thread reads only what
+//! came since. The cache has one limit in bytes for all threads; what it lacks is read from the log.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

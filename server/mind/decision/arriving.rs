@@ -1,4 +1,4 @@
-//! The text of a reply, read out of the tool call's arguments while they still arrive. Pure.
+//! An incremental reader of a reply: it reads the text out of the arguments of the tool call while they arrive. Pure.
 
 /// Reads the text out of a reply's arguments while they still arrive: `{"text":"Hel` gives `Hel`.
 /// Gives up silently on anything else; the whole arguments are parsed properly when they are there.

@@ -1,5 +1,5 @@
-//! How often each voice spoke, passed, was late or failed, as far as this server has heard it since it started.
-//! Figures for people; nothing is decided by them, and the log has what they are made of.
+//! Counters of the answers of each submodule since this server started: spoken, passed, late, failed. Nothing is decided by them, and the log
+//! has what they are made of.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

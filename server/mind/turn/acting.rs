@@ -1,5 +1,5 @@
-//! What a decision's answer leads to: its words and calls become events, calls run in order, and what they say of the turn's end
-//! is remembered. Part of the driver: every choice is the machine's.
+//! The part of the driver that acts on an answer of the decision: its words and calls become events, the calls run in order, and their intents
+//! are kept. The machine makes every choice.
 
 use serde_json::{Value, json};
 use thinking_language::{Call, Reading};

@@ -1,5 +1,5 @@
-//! What a turn's end leads to besides itself: messages are delivered, contacts changed, and then the thread goes on, waits or
-//! ends. All of it is one append with the turn's end.
+//! The closing of a turn carries out its intents: it delivers messages and changes contacts, and the thread goes on, waits or ends. All of it is
+//! one append with the turn's end.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Those who depend on a thread, and what they are told when it cannot go on: its parent, and whoever waits for it. The events are
-//! appended together with what they tell of. How they are told of its end is `ends.rs`.
+//! The dependents of a thread are its parent and the threads that wait for it. They are told when the thread cannot go on, in the append that
+//! says so. `turn/ends.rs` tells them of its end.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Does what the turn machine says, and writes down what came of it. Dull on purpose: every choice is the machine's.
+//! The driver does what the turn machine says and appends the result. It makes no choice of its own.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! How a thread ends: the events of that, told to those who know it, append by append where they are many. What does not fit into
-//! the first append stands in the note of a timer of the thread (`Rest`), so that whoever finds it due goes on with it.
+//! The end of a thread: its events, and one for each thread that knows it, append by append where they are many. A timer of the thread carries
+//! what does not fit into the first append (`event/rest.rs`), so that any server can go on with it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The limits and the manner of turns: the section `[turn]` of the settings.
+//! The options of turns: limits and manner, section `[turn]` of the settings.
 
 use serde::{Deserialize, Serialize};
 

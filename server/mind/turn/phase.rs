@@ -1,4 +1,4 @@
-//! The phase of a turn: computed from what the machine has folded, and the table from phase to what is to be done.
+//! The phase of a turn, computed from what the machine has folded, and the table from phase to what is to be done.
 
 use std::fmt;
 

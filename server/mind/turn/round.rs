@@ -1,4 +1,4 @@
-//! What a turn counts: the answers of the decision with their tool calls, and the limits of both.
+//! A round is one answer of the decision with its tool calls. The limits count rounds, calls and tokens.
 
 use serde_json::Value;
 

@@ -1,5 +1,4 @@
-//! A thinking step that is taken in sub-steps: what is decided so far. A fold over the turn's intentions; when every field is
-//! filled, the step is complete.
+//! A step is the state of a turn in sub-steps: a fold over its intents. When every field is filled, the step is complete.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Stops a turn that runs: for which reason, and who is told of it.
+//! A stop cancels a running turn, once, for a reason.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};

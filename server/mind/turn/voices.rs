@@ -1,4 +1,4 @@
-//! Voices that were asked by a turn: each speaks in a task of its own, and who speaks after the deadline is late.
+//! The submodules that a turn asked: each answers in a task of its own, and an answer after the deadline is late.
 
 use std::collections::HashMap;
 use std::sync::Arc;

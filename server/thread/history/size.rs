@@ -1,4 +1,4 @@
-//! How many bytes of the log a view holds, and where it begins so that it holds no more.
+//! The size of a view: how many bytes of the log it holds, and where it begins so that it holds no more.
 
 use std::sync::Arc;
 

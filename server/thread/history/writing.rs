@@ -1,5 +1,5 @@
-//! How one event is written, and what makes a text of anybody's safe there: it stays in its own lines. Models, users and threads
-//! write what they like; where an entry begins and who speaks in it is said by the log alone.
+//! The writer of one entry of a view. It escapes and indents what models, users and threads wrote, so that no text can forge an entry or its
+//! speaker.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
