@@ -126,7 +126,7 @@ impl Turn {
 
     /// The same, of a thread with these settings.
     #[must_use]
-    pub fn of(mut self, settings: &Settings) -> Self {
+    pub fn for_thread(mut self, settings: &Settings) -> Self {
         self.process = settings.is_process();
         if settings.substeps {
             self.step = Some(Step::default());
@@ -152,8 +152,8 @@ impl Turn {
         &self.batch
     }
 
-    /// Where the mailbox begins when it is done.
-    pub fn upto(&self) -> Seq {
+    /// The last event of its batch: the mailbox begins after it when the turn has ended.
+    pub fn last_of_batch(&self) -> Seq {
         self.batch.last().copied().unwrap_or(0)
     }
 
@@ -168,7 +168,7 @@ impl Turn {
     }
 
     /// What a voice did in this turn before it spoke: its calls and results, and how often it was asked.
-    pub fn own(&self, voice: &Name) -> (Vec<Event>, u64) {
+    pub fn earlier_calls(&self, voice: &Name) -> (Vec<Event>, u64) {
         self.progress.get(voice).map(|it| (it.own.clone(), it.calls)).unwrap_or_default()
     }
 

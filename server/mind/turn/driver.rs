@@ -234,7 +234,7 @@ impl Driver {
         drafts.extend(more);
         let status = ends(&drafts);
         self.status = status.unwrap_or(if waiting.is_some() { Status::Waiting } else { Status::Idle });
-        let (turn, handled) = (self.turn.number(), Some(self.turn.upto()));
+        let (turn, handled) = (self.turn.number(), Some(self.turn.last_of_batch()));
         let ended = turn::Ended { turn, outcome: Some(outcome), handled, wait: waiting, seen: None };
         drafts.push(Fact::TurnEnded(ended).encode(&thread));
         self.stop.end();

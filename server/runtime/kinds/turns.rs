@@ -161,32 +161,32 @@ impl Turns {
                 let root = if settled.news { root(row, &batch.events) } else { row.standing.root };
                 let is_new = attempts.are_none() && is_unused(row, root, &seqs);
                 let purse = self.quotas.open(&space, &thread, root, is_new);
-                let mut turn = Turn::new(number, seqs, names, options, budget).of(&settings);
+                let mut turn = Turn::new(number, seqs, names, options, budget).for_thread(&settings);
                 batch.cancel.iter().for_each(|event| turn.apply(event));
                 (turn, Some(opening), batch.events, purse)
             }
         };
         let place = Where { space, thread, turn: turn.number(), purse };
         let key = (place.space.clone(), place.thread.clone());
-        self.running.takes(&key, turn.upto());
+        self.running.takes(&key, turn.last_of_batch());
         let begins = opening.is_some();
         let writer = Arc::new(TurnWriter::new(self.store.clone(), fence, opening).rooted(place.purse.root()));
         if !settled.news {
             // What the thread does not wait for waits on.
-            let upto = if batch.iter().any(Event::wakes) { row.handled } else { turn.upto() };
+            let upto = if batch.iter().any(Event::wakes) { row.handled } else { turn.last_of_batch() };
             return self.slept_through(&writer, row, &place, upto, settled.drafts).await;
         }
         if begins && self.talks_to_itself(row, &batch) {
-            return self.silence(&writer, &place, turn.upto()).await;
+            return self.silence(&writer, &place, turn.last_of_batch()).await;
         }
         if begins {
             place.purse.read().await?;
             if let Some(spent) = place.purse.spent() {
                 // What came back and whose time was up is settled nonetheless: nothing would come to tell of it again.
-                return looked(self.fall_silent(&writer, &place, turn.upto(), &spent, settled.drafts).await);
+                return looked(self.fall_silent(&writer, &place, turn.last_of_batch(), &spent, settled.drafts).await);
             }
         }
-        let upto = turn.upto();
+        let upto = turn.last_of_batch();
         if attempts.are_used_up() {
             return self.give_up(&writer, &place, upto).await;
         }

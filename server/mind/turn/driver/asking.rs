@@ -156,7 +156,7 @@ impl Driver {
 
     fn voice(&self, name: &Name) -> Option<Voice> {
         let row = self.voices.iter().find(|row| row.name == *name)?;
-        let (own, rounds) = self.turn.own(name);
+        let (own, rounds) = self.turn.earlier_calls(name);
         Some(Voice { name: name.clone(), prompt: row.prompt.clone(), own, rounds })
     }
 

@@ -67,7 +67,7 @@ impl Turns {
                 Some(turn) => turn.apply(&event),
                 None => {
                     let begun = Turn::begun_by(&event, &self.options.turn, &self.options.budget);
-                    turn = begun.filter(|turn| turn.number() == number).map(|turn| turn.of(settings));
+                    turn = begun.filter(|turn| turn.number() == number).map(|turn| turn.for_thread(settings));
                 }
             }
             true
