@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::append::{Parts, Position, json};
 use super::change::Spent;
 use super::index::Gap;
-use super::standing::Standing;
+use super::standing::ThreadState;
 use super::store::{Error, Status, ThreadRow, Wait, Written};
 use super::{terms, words};
 use crate::event::envelope::{Event, Meta, Modality, Source};
@@ -208,7 +208,7 @@ pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, Error> {
         self_messages: count(columns.self_messages)?,
         model_calls: count(columns.model_calls)?,
         tokens: count(columns.tokens)?,
-        standing: if standing.is_empty() { Standing::default() } else { parse(standing)? },
+        standing: if standing.is_empty() { ThreadState::default() } else { parse(standing)? },
         created: Timestamp::from_micros(columns.created),
         updated: Timestamp::from_micros(columns.updated),
     })

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::change::{Spent, ThreadChange};
 use super::projections::{self, Change};
-use super::standing::Standing;
+use super::standing::ThreadState;
 use super::store::{Project, Status, ThreadRow, Unread};
 use super::table::{Key, Row};
 use crate::event::envelope::Event;
@@ -154,7 +154,7 @@ impl ThreadRow {
             self_messages: 0,
             model_calls: 0,
             tokens: 0,
-            standing: Standing::default(),
+            standing: ThreadState::default(),
             created: ts,
             updated: ts,
         }

@@ -15,7 +15,7 @@ use crate::words::id::{Seq, ThreadId};
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Standing {
+pub struct ThreadState {
     /// For whom it waits, or waited when it was woken last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
@@ -136,7 +136,7 @@ pub struct StandingChange {
     pub root: Option<Seq>,
 }
 
-impl Standing {
+impl ThreadState {
     /// As it is stored: nothing, for most.
     pub(super) fn to_column(&self) -> String {
         if *self == Self::default() { String::new() } else { serde_json::to_string(self).unwrap_or_default() }

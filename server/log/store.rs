@@ -14,7 +14,7 @@ use super::change::ThreadChange;
 pub use super::kernel::{BlobStore, EventLog, Leasing, ProjectionRows, Store, Threads, Upkeep};
 pub use super::projections::entries::Entry;
 pub use super::projections::submodules::SubmoduleRow;
-use super::standing::Standing;
+use super::standing::ThreadState;
 use super::{memory, postgres, sqlite};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
@@ -218,7 +218,7 @@ pub struct ThreadRow {
     /// Tokens used, in and out, as far as providers said.
     pub tokens: u64,
     /// For whom it waits, its plan, …
-    pub standing: Standing,
+    pub standing: ThreadState,
     /// When its first event was stored.
     pub created: Timestamp,
     /// When its last event was stored.
