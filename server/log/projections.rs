@@ -27,8 +27,7 @@ pub struct Projection {
     pub kind: set::Kind,
     /// What makes its table, and changes it; none where the kernel's migrations did.
     pub migrations: &'static [Migration],
-    /// What an event does to its rows. Pure. Which facts do nothing to any table is decided in `thread/projection.rs`, whose match is
-    /// exhaustive.
+    /// What an event does to its rows. Pure; nothing for nearly all events.
     pub fold: fn(&Space, &Event, &Fact<'_>) -> Option<Change>,
 }
 
