@@ -1,5 +1,6 @@
 //! Runs of pipelines as a kind of work. A run is a thread whose only turn is the pipeline: the same lease, the same search for what
 //! waits, so it is taken up again after a crash by one server, and there does not repeat what its log has.
+//! Long because all that a client asks of runs is here beside the work: begin one, see one, list them, cancel one.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
