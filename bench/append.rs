@@ -20,7 +20,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, SqliteConnection};
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::{Event, Modality, Payload, Source};
-use thinkd::log::change::{Change, ThreadChange};
+use thinkd::event::fact::Fact;
+use thinkd::log::change::ThreadChange;
 use thinkd::log::query::{Order, Query, Show};
 use thinkd::log::store::{self, Append, Options, Store};
 use thinkd::words::id::{Space, ThreadId};
@@ -40,15 +41,8 @@ const WRITERS: usize = 64;
 const TEXT: &str =
     "A reply of ordinary length, as a mind gives it: two sentences, some words each. This is the second one.";
 
-fn project(event: &Event) -> (ThreadChange, Option<Change>) {
-    let change =
-        ThreadChange { woken: event.wakes().then_some(event.seq), visible: 1, heard: 1, ..ThreadChange::default() };
-    let note = event.payload.get("note").and_then(|note| Some((note.get(0)?.as_str()?, note.get(1)?.as_str()?)));
-    let note = note.map(|(key, content)| Change::Entry {
-        key: key.to_owned(),
-        value: Some((content.to_owned(), Vec::new(), "bench".to_owned())),
-    });
-    (change, note)
+fn project(event: &Event, _: &Fact<'_>) -> ThreadChange {
+    ThreadChange { woken: event.wakes().then_some(event.seq), visible: 1, heard: 1, ..ThreadChange::default() }
 }
 
 fn draft(thread: &str, tags: &[&str]) -> Draft {

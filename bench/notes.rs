@@ -8,10 +8,11 @@ use serde_json::json;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
+use thinkd::event::draft::Draft;
 use thinkd::log::store::{self, Append, Options, Store};
-use thinkd::words::id::Space;
+use thinkd::words::id::{Space, ThreadId};
 
-use crate::{draft, median, project};
+use crate::{median, project};
 
 /// Questions of each kind.
 const ASKED: usize = 40;
@@ -29,10 +30,9 @@ fn text(number: u64) -> String {
     format!("One of many notes{seldom}, as long as they are, about what somebody said of number{number}")
 }
 
-fn note(number: u64) -> thinkd::event::draft::Draft {
-    let mut draft = draft("main", &["set:entry"]);
-    draft.payload.insert("note".into(), json!([format!("note-{number}"), text(number)]));
-    draft
+fn note(number: u64) -> Draft {
+    let note = json!({ "content": text(number), "related_keys": [], "owner": "bench" });
+    Draft::changed(&ThreadId::default(), "entry", &format!("note-{number}"), note)
 }
 
 async fn filled(url: &str, most: u64) -> Arc<dyn Store> {
