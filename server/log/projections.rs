@@ -23,8 +23,8 @@ pub static ALL: [&Projection; 4] =
 pub struct Projection {
     /// The table.
     pub table: &'static Table,
-    /// The kind of change (`set:<kind>`) that sets its rows: where one cannot be read, the row stays as it is.
-    pub kind: set::Kind,
+    /// The kind of change (`set:<kind>`) that sets its rows: where one cannot be read, the row stays as it is. None: other facts set them.
+    pub kind: Option<set::Kind>,
     /// What makes its table, and changes it; none where the kernel's migrations did.
     pub migrations: &'static [Migration],
     /// What an event does to its rows. Pure; nothing for nearly all events.
@@ -51,5 +51,5 @@ impl Change {
 
 /// The projection whose rows a kind of change sets.
 pub fn of_kind(kind: &str) -> Option<&'static Projection> {
-    ALL.into_iter().find(|projection| projection.kind.as_str() == kind)
+    ALL.into_iter().find(|projection| projection.kind.is_some_and(|known| known.as_str() == kind))
 }

@@ -21,7 +21,7 @@ pub struct ContactRow {
 }
 
 pub(super) static PROJECTION: Projection =
-    Projection { table: &TABLE, kind: set::Kind::Contact, migrations: &[], fold };
+    Projection { table: &TABLE, kind: Some(set::Kind::Contact), migrations: &[], fold };
 
 static TABLE: Table = Table {
     name: "contacts",

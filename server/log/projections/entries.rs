@@ -34,7 +34,8 @@ const CANDIDATES: u32 = 200;
 /// Words of a search that count.
 const WORDS: usize = 8;
 
-pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: set::Kind::Entry, migrations: &[], fold };
+pub(super) static PROJECTION: Projection =
+    Projection { table: &TABLE, kind: Some(set::Kind::Entry), migrations: &[], fold };
 
 static TABLE: Table = Table {
     name: "entries",

@@ -25,7 +25,7 @@ pub struct SubmoduleRow {
 }
 
 pub(super) static PROJECTION: Projection =
-    Projection { table: &TABLE, kind: set::Kind::Submodule, migrations: &[], fold };
+    Projection { table: &TABLE, kind: Some(set::Kind::Submodule), migrations: &[], fold };
 
 static TABLE: Table = Table {
     name: "submodules",

@@ -30,7 +30,8 @@ pub struct TimerRow {
     pub root: Option<Seq>,
 }
 
-pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: set::Kind::Timer, migrations: &[], fold };
+pub(super) static PROJECTION: Projection =
+    Projection { table: &TABLE, kind: Some(set::Kind::Timer), migrations: &[], fold };
 
 static TABLE: Table = Table {
     name: "timers",
