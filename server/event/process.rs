@@ -19,7 +19,7 @@ pub struct Waking {
     /// It came from outside the mind.
     pub outside: bool,
     /// It ends any wait: the time is up, or waiting is of no use.
-    pub overrules: bool,
+    pub ends_any_wait: bool,
 }
 
 /// What the core tells a thread.
@@ -205,7 +205,7 @@ impl Waiting {
 
     /// Whether this wakes it.
     pub fn admits(&self, waking: &Waking) -> bool {
-        self.from.is_none() || waking.overrules || (self.outside && waking.outside) || self.from == waking.by
+        self.from.is_none() || waking.ends_any_wait || (self.outside && waking.outside) || self.from == waking.by
     }
 }
 

@@ -242,7 +242,7 @@ impl ThreadRow {
         let waking = if gathering.is_some_and(|(gather, part)| gather.take(part)) {
             // Nobody else looks after what has come back: the thread does, whoever it waits for.
             self.woken = seq;
-            Some(Waking { by: None, outside: false, overrules: true })
+            Some(Waking { by: None, outside: false, ends_any_wait: true })
         } else {
             waking.clone()
         };

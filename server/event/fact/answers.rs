@@ -103,7 +103,7 @@ impl<'a> Fact<'a> {
             return None;
         }
         let by = family.by().and_then(|from| ThreadId::parse(from).ok());
-        Some(Waking { by, outside: family.is_root(), overrules: family.overrules() })
+        Some(Waking { by, outside: family.is_root(), ends_any_wait: family.ends_any_wait() })
     }
 }
 

@@ -122,7 +122,7 @@ pub(super) trait Family<'a> {
     }
 
     /// Whether it ends whatever wait its thread is in.
-    fn overrules(&self) -> bool {
+    fn ends_any_wait(&self) -> bool {
         false
     }
 }

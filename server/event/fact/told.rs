@@ -44,7 +44,7 @@ pub struct Told<'a> {
     /// It wakes nobody.
     pub is_silent: bool,
     /// It ends whatever wait the thread is in, and wakes it.
-    pub overrules: bool,
+    pub ends_any_wait: bool,
 }
 
 /// How a thread that is gathered with others came to its end or its halt.
@@ -119,7 +119,7 @@ impl News<'_> {
 impl<'a> Told<'a> {
     /// News outside of any turn.
     pub(super) const fn of(news: News<'a>) -> Self {
-        Self { news, turn: None, call_id: None, root: None, is_silent: false, overrules: false }
+        Self { news, turn: None, call_id: None, root: None, is_silent: false, ends_any_wait: false }
     }
 
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
@@ -130,15 +130,15 @@ impl<'a> Told<'a> {
             call_id: raw.text("call_id"),
             root: raw.seq("root"),
             is_silent: raw.has(tag::PART),
-            overrules: raw.has(tag::OVERRULES),
+            ends_any_wait: raw.has(tag::OVERRULES),
         })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { news, turn, call_id, root, is_silent, overrules } = self;
+        let Self { news, turn, call_id, root, is_silent, ends_any_wait } = self;
         news.encode(thread, turn)
             .tagged(is_silent.then_some(tag::PART))
-            .tagged(overrules.then_some(tag::OVERRULES))
+            .tagged(ends_any_wait.then_some(tag::OVERRULES))
             .payload_some("call_id", call_id)
             .payload_some("root", root)
     }
@@ -295,7 +295,7 @@ impl<'a> Family<'a> for Told<'a> {
     }
 
     fn wakes(&self) -> bool {
-        !self.is_silent && (self.overrules || self.news.is_waking())
+        !self.is_silent && (self.ends_any_wait || self.news.is_waking())
     }
 
     fn role(&self) -> Role {
@@ -306,8 +306,8 @@ impl<'a> Family<'a> for Told<'a> {
         true
     }
 
-    fn overrules(&self) -> bool {
-        self.overrules
+    fn ends_any_wait(&self) -> bool {
+        self.ends_any_wait
     }
 
     fn call_id(&self) -> Option<&'a str> {
@@ -330,7 +330,7 @@ impl<'a> Family<'a> for Told<'a> {
     }
 
     fn is_from_itself(&self, _own: &ThreadId) -> bool {
-        self.overrules && !self.is_from_outside()
+        self.ends_any_wait && !self.is_from_outside()
     }
 
     fn has_root(&self) -> bool {

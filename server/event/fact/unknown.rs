@@ -72,7 +72,7 @@ impl<'a> Family<'a> for Raw<'a> {
         self.text("from").filter(|_| !self.is_root())
     }
 
-    fn overrules(&self) -> bool {
+    fn ends_any_wait(&self) -> bool {
         self.has(tag::OVERRULES)
     }
 }
