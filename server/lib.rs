@@ -71,10 +71,10 @@ pub mod log {
     pub mod select;
     mod sql;
     mod sqlite;
-    pub mod standing;
     pub mod store;
     pub mod table;
     mod terms;
+    pub mod thread_state;
     pub mod unserved;
     pub mod words;
     mod write_cache;

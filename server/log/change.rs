@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::standing::StandingChange;
 use super::store::Status;
+use super::thread_state::ThreadStateChange;
 use crate::words::id::Seq;
 
 /// What one event does to a thread's row.
@@ -35,7 +35,7 @@ pub struct ThreadChange {
     /// More tokens.
     pub tokens: u64,
     /// What becomes of the rest of the row.
-    pub standing: StandingChange,
+    pub standing: ThreadStateChange,
     /// What was used, and by what goes back to which event.
     pub spent: Option<(Option<Seq>, Spent)>,
     /// The event is a change in a form that this build does not know: what it would change stays as it is.

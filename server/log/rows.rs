@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use super::change::{Spent, ThreadChange};
 use super::projections::{self, Change};
-use super::standing::ThreadState;
 use super::store::{Project, Status, ThreadRow, Unread};
 use super::table::{Key, Row};
+use super::thread_state::ThreadState;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::words::id::{Seq, Space, ThreadId};

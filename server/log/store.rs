@@ -14,7 +14,7 @@ use super::change::ThreadChange;
 pub use super::kernel::{BlobStore, EventLog, Leasing, ProjectionRows, Store, Threads, Upkeep};
 pub use super::projections::entries::Entry;
 pub use super::projections::submodules::SubmoduleRow;
-use super::standing::ThreadState;
+use super::thread_state::ThreadState;
 use super::{memory, postgres, sqlite};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;

@@ -12,8 +12,8 @@ use crate::event::fact::told::{News, Told};
 use crate::event::fact::turn;
 use crate::event::process::Waiting;
 use crate::log::change::{Spent, ThreadChange};
-use crate::log::standing::{Adopted, Waits};
 use crate::log::store::Status;
+use crate::log::thread_state::{Adopted, Waits};
 use crate::words::id::{Seq, ThreadId};
 
 /// What an event, which says this fact, does to its thread's row.

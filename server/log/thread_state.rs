@@ -101,7 +101,7 @@ pub type Member<T> = (String, Option<T>);
 
 /// What one event does to a thread's standing.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct StandingChange {
+pub struct ThreadStateChange {
     /// It was woken so.
     pub waking: Option<Waking>,
     /// It waits.
@@ -183,7 +183,7 @@ impl ThreadRow {
     /// Takes over a change, after all counters but `visible` and `heard`.
     pub(super) fn stand(&mut self, change: &ThreadChange, seq: Seq) {
         let standing = &mut self.standing;
-        let StandingChange {
+        let ThreadStateChange {
             waking,
             waits,
             begins,
