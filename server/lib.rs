@@ -1,4 +1,4 @@
-//! thinkd is a self-hosted server for agents: an append-only event log, parallel voices, one deciding model with tools.
+//! thinkd is a self-hosted server for agents: an append-only event log, parallel submodules, one deciding model with tools.
 //!
 //! Each module here is a floor, from the ground up: it may use the floors before it and none after it (`tests/it/floors.rs`). A floor has
 //! no items of its own and exports none again: everything has one path, that of its file.

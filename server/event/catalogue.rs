@@ -114,7 +114,7 @@ fn seen_by(visibility: Visibility) -> &'static str {
     match visibility {
         Visibility::Debug => "debug",
         Visibility::State => "readers",
-        Visibility::Voice => "decision",
+        Visibility::Submodule => "decision",
         Visibility::Heard => "everybody",
     }
 }

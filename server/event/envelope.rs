@@ -20,7 +20,7 @@ pub enum Source {
     Tool,
     /// The core, speaking to threads and readers.
     System,
-    /// A voice or the decision.
+    /// A submodule or the decision.
     Internal,
 }
 
@@ -120,7 +120,7 @@ impl Event {
 
     /// Whether a model may see it: neither `debug` nor of modality `state`.
     pub fn is_visible(&self) -> bool {
-        self.visibility() >= Visibility::Voice
+        self.visibility() >= Visibility::Submodule
     }
 
     /// Who may see it.
@@ -147,9 +147,9 @@ pub mod tag {
     pub const STARTED: &str = "started";
     /// Beside `turn` or `run`: it is over.
     pub const ENDED: &str = "ended";
-    /// What a voice said after the deadline of its turn.
+    /// What a submodule said after the deadline of its turn.
     pub const LATE: &str = "late";
-    /// What a voice added after it had heard the decision.
+    /// What a submodule added after it had heard the decision.
     pub const FOLLOW_UP: &str = "follow-up";
     /// Said or done by the decision.
     pub const DECISION: &str = "decision";
@@ -157,9 +157,9 @@ pub mod tag {
     pub const THOUGHT: &str = "thought";
     /// The decision to do nothing.
     pub const NO_ACTION: &str = "no-action";
-    /// A question of the decision to a voice.
+    /// A question of the decision to a submodule.
     pub const QUESTION: &str = "question";
-    /// The answer of a voice to such a question.
+    /// The answer of a submodule to such a question.
     pub const ANSWER: &str = "answer";
     /// A tool call.
     pub const ACTION: &str = "action";
@@ -215,8 +215,8 @@ pub enum Visibility {
     Debug = 0,
     /// Of modality `state`: readers.
     State = 1,
-    /// What a submodule said, did or failed at: readers and the decision, but no submodule, so that voices stay independent.
-    Voice = 2,
+    /// What a submodule said, did or failed at: readers and the decision, but no submodule, so that submodules stay independent.
+    Submodule = 2,
     /// All else: readers, the decision and the submodules.
     Heard = 3,
 }
@@ -228,7 +228,7 @@ pub(super) fn visibility(modality: Modality, tags: &[String]) -> Visibility {
     } else if modality == Modality::State {
         Visibility::State
     } else if !has(tag::DECISION) && tags.iter().any(|t| t.starts_with("submodule:")) {
-        Visibility::Voice
+        Visibility::Submodule
     } else {
         Visibility::Heard
     }

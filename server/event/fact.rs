@@ -225,16 +225,16 @@ impl<'a> Fact<'a> {
 pub fn examples() -> Vec<Draft> {
     let thread = ThreadId::default();
     let (Ok(name), Ok(child)) = (Name::parse("critic"), ThreadId::parse("main.bob")) else { return Vec::new() };
-    let voice = Who::Submodule(name.clone());
+    let submodule = Who::Submodule(name.clone());
     let failure = Failure::new(FailureKind::Timeout, "no answer within 20000 ms").retryable();
     let families = [
         input::examples(&thread, &name),
         turn::examples(&thread),
         remark::examples(&thread, &name),
-        calls::examples(&thread, &voice, &failure),
+        calls::examples(&thread, &submodule, &failure),
         told::examples(&thread, &name, &child),
         set::examples(&thread, &name, &child),
-        failed::examples(&thread, &voice, &failure),
+        failed::examples(&thread, &submodule, &failure),
         run::examples(&failure),
     ];
     families.into_iter().flatten().collect()

@@ -23,7 +23,7 @@ pub enum Show {
     /// All but `debug` (unless the tag `debug` is asked for).
     #[default]
     Public,
-    /// What a decision may see (`Visibility::Voice` and above).
+    /// What a decision may see (`Visibility::Submodule` and above).
     Visible,
     /// What a submodule may see (`Visibility::Heard`).
     Heard,

@@ -105,14 +105,14 @@ impl Query {
             Show::All => Visibility::Debug,
             Show::Public if self.tags().contains(tag::DEBUG) => Visibility::Debug,
             Show::Public => Visibility::State,
-            Show::Visible => Visibility::Voice,
+            Show::Visible => Visibility::Submodule,
             Show::Heard => Visibility::Heard,
         }
     }
 
     fn levels(&self) -> impl Iterator<Item = Visibility> + use<> {
         let least = self.least();
-        [Visibility::Debug, Visibility::State, Visibility::Voice, Visibility::Heard]
+        [Visibility::Debug, Visibility::State, Visibility::Submodule, Visibility::Heard]
             .into_iter()
             .filter(move |level| *level >= least)
     }

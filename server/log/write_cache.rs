@@ -237,7 +237,7 @@ impl Thread {
         while self.events.len() > EVENTS || (self.bytes > BYTES / 16 && self.events.len() > 1) {
             self.forget_oldest();
         }
-        let visible = self.events.iter().filter(|shown| shown.event.visibility() >= Visibility::Voice);
+        let visible = self.events.iter().filter(|shown| shown.event.visibility() >= Visibility::Submodule);
         self.has_visible = visible.count() as u64 == self.row.visible;
         self
     }
@@ -252,7 +252,7 @@ impl Thread {
     fn page(&self, query: &Query) -> Option<Vec<Arc<Shown>>> {
         let limit = usize::try_from(query.limit.max(1)).unwrap_or(usize::MAX);
         let is_whole =
-            query.after.unwrap_or(0) >= self.since || (self.has_visible && query.least() >= Visibility::Voice);
+            query.after.unwrap_or(0) >= self.since || (self.has_visible && query.least() >= Visibility::Submodule);
         let asked = self.events.iter().filter(|shown| query.matches(&shown.event)).cloned();
         let found: Vec<_> = match query.order {
             Order::Descending => asked.rev().take(limit).collect(),

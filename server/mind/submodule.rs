@@ -26,7 +26,7 @@ mod tally;
 
 pub use tally::{Heard, Tally};
 
-/// The word a voice may say instead of saying nothing.
+/// The word a submodule may say instead of saying nothing.
 const PASS: &str = "PASS";
 
 /// Why a submodule is asked.
@@ -62,9 +62,9 @@ impl Purpose {
     }
 }
 
-/// One voice, with what it has done in this turn before (when a turn is taken up again).
+/// One submodule, with what it has done in this turn before (when a turn is taken up again).
 #[derive(Debug, Clone)]
-pub struct Voice {
+pub struct Submodule {
     /// Its name.
     pub name: Name,
     /// Its prompt.
@@ -80,9 +80,9 @@ pub struct Voice {
 pub struct SubmoduleRequest {
     /// Who asks the model.
     pub client: Arc<ModelClient>,
-    /// The voices' tools.
+    /// The submodules' tools.
     pub tools: Toolbox,
-    /// The turn's writer, for what a voice does before it speaks.
+    /// The turn's writer, for what a submodule does before it speaks.
     pub writer: Arc<TurnWriter>,
     /// Where.
     pub place: Place,
@@ -92,9 +92,9 @@ pub struct SubmoduleRequest {
     pub purpose: Purpose,
     /// When every submodule must have answered, late or not.
     pub until: Until,
-    /// Most calls one voice may make.
+    /// Most calls one submodule may make.
     pub rounds_max: u64,
-    /// Most tool calls one voice may make.
+    /// Most tool calls one submodule may make.
     pub calls_max: u64,
     /// Ends everything.
     pub stop: CancellationToken,
@@ -109,53 +109,53 @@ pub struct SubmoduleAnswer {
     pub drafts: Vec<Draft>,
 }
 
-/// Asks one voice and lets it use its tools until it has answered. Never fails: a failure is among the events.
-pub async fn ask_submodule(mut request: SubmoduleRequest, mut voice: Voice, when: When) -> SubmoduleAnswer {
-    let who = Who::Submodule(voice.name.clone());
+/// Asks one submodule and lets it use its tools until it has answered. Never fails: a failure is among the events.
+pub async fn ask_submodule(mut request: SubmoduleRequest, mut submodule: Submodule, when: When) -> SubmoduleAnswer {
+    let who = Who::Submodule(submodule.name.clone());
     let mut said = Vec::new();
     loop {
-        match ask(&mut request, &voice, &who, when, &mut said).await {
-            Ok(Some(own)) => voice.own.extend(own),
+        match ask(&mut request, &submodule, &who, when, &mut said).await {
+            Ok(Some(own)) => submodule.own.extend(own),
             Ok(None) => break,
             Err(failure) => {
                 said.push(Draft::failure(&request.place.thread, Some(request.place.turn), &who, &failure).when(when));
                 break;
             }
         }
-        voice.rounds += 1;
+        submodule.rounds += 1;
     }
-    SubmoduleAnswer { name: voice.name, drafts: said }
+    SubmoduleAnswer { name: submodule.name, drafts: said }
 }
 
 /// One call. `Some`: it used tools (those events are stored) and wants to be asked again.
 async fn ask(
     request: &mut SubmoduleRequest,
-    voice: &Voice,
+    submodule: &Submodule,
     who: &Who,
     when: When,
     said: &mut Vec<Draft>,
 ) -> Result<Option<Vec<Event>>, Failure> {
     let mut view = request.view.clone();
-    let asks = |_: &PromptView| question(request, voice, who);
+    let asks = |_: &PromptView| question(request, submodule, who);
     let SubmoduleRequest { client, place, until, stop, .. } = &*request;
     let asked = client.ask_about(place, &mut view, asks, *until, stop, &mut |_| {}).await;
     let (ready, ended) = asked.map_err(unstored)?;
     request.view = view;
     let SubmoduleRequest { place, .. } = &*request;
-    let left = request.calls_max.saturating_sub(calls_made(voice));
+    let left = request.calls_max.saturating_sub(calls_made(submodule));
     let (calls, made) = match &ended {
-        Ended::Answered(answer) => (calls(answer, request, voice, left), answer.calls.len()),
+        Ended::Answered(answer) => (calls(answer, request, submodule, left), answer.calls.len()),
         Ended::Failed(_) | Ended::Stopped => (Vec::new(), 0),
     };
-    let is_gone = !calls.is_empty() && !is_there(request, &voice.name).await.map_err(unstored)?;
-    let last = calls.is_empty() || is_gone || voice.rounds + 1 >= request.rounds_max;
+    let is_gone = !calls.is_empty() && !is_there(request, &submodule.name).await.map_err(unstored)?;
+    let last = calls.is_empty() || is_gone || submodule.rounds + 1 >= request.rounds_max;
     let mut record = json!({ "last": last, "calls": calls.len() });
     let left_out = action::left_out(who, made, calls.len(), request.calls_max);
     if left_out.is_some() {
         record["calls_made"] = made.into();
     }
     said.extend(ready.records(place, &ended, record));
-    // Not as the voice's own failure: it has not come to its end by that.
+    // Not as the submodule's own failure: it has not come to its end by that.
     let told = |failure: &Failure| Draft::failure(&place.thread, Some(place.turn), &Who::Core, failure).when(when);
     said.extend(left_out.as_ref().map(told));
     match ended {
@@ -164,7 +164,7 @@ async fn ask(
         Ended::Answered(answer) => {
             let words = answer.text.trim();
             if !words.is_empty() && words != PASS {
-                said.push(Draft::submodule_said(&place.thread, place.turn, &voice.name, when, words));
+                said.push(Draft::submodule_said(&place.thread, place.turn, &submodule.name, when, words));
             }
             if calls.is_empty() {
                 return Ok(None);
@@ -183,7 +183,7 @@ async fn ask(
     }
 }
 
-fn question(request: &SubmoduleRequest, voice: &Voice, who: &Who) -> Question {
+fn question(request: &SubmoduleRequest, submodule: &Submodule, who: &Who) -> Question {
     let prompts = request.client.prompts();
     let value = |name: &str, text: String| (name.to_owned(), text);
     let (tail, values): (&Template, Vec<_>) = match &request.purpose {
@@ -197,46 +197,46 @@ fn question(request: &SubmoduleRequest, voice: &Voice, who: &Who) -> Question {
     Question {
         who: who.clone(),
         purpose: request.purpose.as_str(),
-        round: voice.rounds,
+        round: submodule.rounds,
         system: prompts.submodule.source().clone(),
         tail: tail.clone(),
         values,
-        prompt: Some(voice.prompt.clone()),
-        own: voice.own.clone(),
+        prompt: Some(submodule.prompt.clone()),
+        own: submodule.own.clone(),
         tools: request.tools.specs().clone(),
         choice: ToolChoice::Auto,
         tier: Tier::Low,
     }
 }
 
-/// How many of a voice's calls run, and what is the result of one beyond.
+/// How many of a submodule's calls run, and what is the result of one beyond.
 struct Allowed {
     left: u64,
     beyond: Failure,
 }
 
-/// A voice is shown only what itself did in the turn, so that the result says how many were left out after it, too.
+/// A submodule is shown only what itself did in the turn, so that the result says how many were left out after it, too.
 fn beyond(limit: u64, left_out: Option<Failure>) -> Failure {
     let text = format!("not run: all {limit} tool calls are used up (turn.max_tool_calls)");
     let more = left_out.map(|failure| format!("; {}", failure.text)).unwrap_or_default();
     Failure::new(FailureKind::Budget, text + &more)
 }
 
-/// How many calls a voice has made since it was asked, from what is in the log.
-fn calls_made(voice: &Voice) -> u64 {
-    voice.own.iter().filter(|event| matches!(event.fact(), Fact::Action(_))).count() as u64
+/// How many calls a submodule has made since it was asked, from what is in the log.
+fn calls_made(submodule: &Submodule) -> u64 {
+    submodule.own.iter().filter(|event| matches!(event.fact(), Fact::Action(_))).count() as u64
 }
 
-fn calls(answer: &Answer, request: &SubmoduleRequest, voice: &Voice, left: u64) -> Vec<Asked> {
-    let (name, turn) = (&voice.name, request.place.turn);
-    // A voice may be asked about several things in a turn.
+fn calls(answer: &Answer, request: &SubmoduleRequest, submodule: &Submodule, left: u64) -> Vec<Asked> {
+    let (name, turn) = (&submodule.name, request.place.turn);
+    // A submodule may be asked about several things in a turn.
     let who = match &request.purpose {
         Purpose::New { .. } => format!("{name}-{turn}"),
         Purpose::FollowUp { .. } => format!("{name}-{turn}-after"),
         Purpose::Asked { question } => format!("{name}-{turn}-q{question}"),
     };
     let taken = &answer.calls[..action::taken(answer.calls.len(), left)];
-    taken.iter().enumerate().map(|(index, call)| Asked::new(call, &who, voice.rounds, index)).collect()
+    taken.iter().enumerate().map(|(index, call)| Asked::new(call, &who, submodule.rounds, index)).collect()
 }
 
 /// Runs the calls in order and appends what they leave, after `before`. Returns the actions and results.
@@ -273,47 +273,47 @@ async fn act(
     Ok(own)
 }
 
-/// Whether a voice has not been removed since it was asked.
+/// Whether a submodule has not been removed since it was asked.
 async fn is_there(request: &SubmoduleRequest, name: &Name) -> Result<bool, crate::log::store::Error> {
-    let voices = request.client.store().submodules(&request.place.space).await?;
-    Ok(voices.iter().any(|row| row.name == *name))
+    let submodules = request.client.store().submodules(&request.place.space).await?;
+    Ok(submodules.iter().any(|row| row.name == *name))
 }
 
-/// The voice is there no more: neither asked nor acted for.
+/// The submodule is there no more: neither asked nor acted for.
 pub fn removed() -> Failure {
     Failure::new(FailureKind::Tool, "the voice was removed before it was heard")
 }
 
-/// What voices said, as it is to be stored: the words of one that has been removed meanwhile are late, whatever it was asked.
+/// What submodules said, as it is to be stored: the words of one that has been removed meanwhile are late, whatever it was asked.
 pub async fn dated(client: &ModelClient, space: &Space, drafts: Vec<Draft>) -> Vec<Draft> {
     if !drafts.iter().any(|draft| words_of(draft).is_some()) {
         return drafts;
     }
     // Where this cannot be read nothing can be stored either, which is said there.
-    let Ok(voices) = client.store().submodules(space).await else { return drafts };
+    let Ok(submodules) = client.store().submodules(space).await else { return drafts };
     let date = |draft: Draft| match words_of(&draft) {
-        Some(name) if !voices.iter().any(|row| row.name.as_str() == name) => draft.when(When::Late),
+        Some(name) if !submodules.iter().any(|row| row.name.as_str() == name) => draft.when(When::Late),
         _ => draft,
     };
     drafts.into_iter().map(date).collect()
 }
 
-/// The voice whose words these are, unless they are late already.
+/// The submodule whose words these are, unless they are late already.
 fn words_of(draft: &Draft) -> Option<&str> {
     match draft.fact() {
-        Fact::Remark(remark) if !remark.is_late => Some(remark.voice),
+        Fact::Remark(remark) if !remark.is_late => Some(remark.submodule),
         _ => None,
     }
 }
 
-/// Whether an event is an action of this voice or its result.
+/// Whether an event is an action of this submodule or its result.
 fn is_own(event: &Event, who: &Who) -> bool {
     let fact = event.fact();
     let Who::Submodule(name) = who else { return false };
-    matches!(fact, Fact::Action(_) | Fact::Result(_)) && fact.voice() == Some(name.as_str())
+    matches!(fact, Fact::Action(_) | Fact::Result(_)) && fact.submodule() == Some(name.as_str())
 }
 
-/// What a voice is shown: the log without what any voice said, and all of what the turn is about.
+/// What a submodule is shown: the log without what any submodule said, and all of what the turn is about.
 pub fn scope(batch: &[Seq]) -> Scope {
     Scope { show: Show::Heard, until: None, about: Scope::about(batch) }
 }

@@ -28,7 +28,7 @@ mod phase;
 mod round;
 pub mod step;
 pub mod stop;
-mod voices;
+mod submodules;
 
 pub use dependents::{out_of_reach, stuck};
 pub use ends::{Below, PARENT_ENDED, dismissed, ending, rest_of_end, taken};
@@ -43,7 +43,7 @@ pub struct Turn {
     /// A process thinks by itself: words alone are thinking, too.
     process: bool,
     limits: Limits,
-    voices: Vec<Name>,
+    submodules: Vec<Name>,
     /// How far the submodules are that were asked.
     progress: BTreeMap<Name, Progress>,
     rounds: Vec<Round>,
@@ -101,13 +101,13 @@ impl Halt {
 
 impl Turn {
     /// A turn that is about to begin.
-    pub fn new(number: u64, batch: Vec<Seq>, voices: Vec<Name>, options: &TurnOptions, budget: &Budget) -> Self {
+    pub fn new(number: u64, batch: Vec<Seq>, submodules: Vec<Name>, options: &TurnOptions, budget: &Budget) -> Self {
         Self {
             number,
             batch,
             process: false,
             limits: Limits::new(options, budget),
-            voices,
+            submodules,
             progress: BTreeMap::new(),
             rounds: Vec::new(),
             repairs: 0,
@@ -138,8 +138,8 @@ impl Turn {
     /// The turn that an event began, if it began one.
     pub fn begun_by(event: &Event, options: &TurnOptions, budget: &Budget) -> Option<Self> {
         let Fact::TurnStarted(started) = event.fact() else { return None };
-        let voices = started.voices.iter().filter_map(|name| Name::parse(name).ok()).collect();
-        Some(Self::new(started.turn, started.batch, voices, options, budget))
+        let submodules = started.submodules.iter().filter_map(|name| Name::parse(name).ok()).collect();
+        Some(Self::new(started.turn, started.batch, submodules, options, budget))
     }
 
     /// Its number.
@@ -157,9 +157,9 @@ impl Turn {
         self.batch.last().copied().unwrap_or(0)
     }
 
-    /// The voices it listens to.
-    pub fn voices(&self) -> &[Name] {
-        &self.voices
+    /// The submodules it listens to.
+    pub fn submodules(&self) -> &[Name] {
+        &self.submodules
     }
 
     /// The seqs of what the decision said and did.
@@ -167,9 +167,9 @@ impl Turn {
         &self.decided
     }
 
-    /// What a voice did in this turn before it spoke: its calls and results, and how often it was asked.
-    pub fn earlier_calls(&self, voice: &Name) -> (Vec<Event>, u64) {
-        self.progress.get(voice).map(|it| (it.own.clone(), it.calls)).unwrap_or_default()
+    /// What a submodule did in this turn before it spoke: its calls and results, and how often it was asked.
+    pub fn earlier_calls(&self, submodule: &Name) -> (Vec<Event>, u64) {
+        self.progress.get(submodule).map(|it| (it.own.clone(), it.calls)).unwrap_or_default()
     }
 
     /// What it intends, in the order it was said.
@@ -233,7 +233,7 @@ impl Turn {
             Role::Aside => {}
             Role::Turn => self.moved(&fact),
             Role::Submodule => {
-                let name = fact.voice().and_then(|name| Name::parse(name).ok());
+                let name = fact.submodule().and_then(|name| Name::parse(name).ok());
                 name.into_iter().for_each(|name| self.progress(name).own.push(event.clone()));
             }
             Role::Decision => self.said(event.seq, &fact),
@@ -262,8 +262,8 @@ impl Turn {
 
     fn called(&mut self, record: &Record<'_>) {
         self.tokens += record.tokens();
-        let voice = record.voice().and_then(|name| Name::parse(name).ok());
-        match (voice, record.purpose()) {
+        let submodule = record.submodule().and_then(|name| Name::parse(name).ok());
+        match (submodule, record.purpose()) {
             (Some(name), "turn") => {
                 let progress = self.progress(name);
                 progress.calls += 1;

@@ -12,7 +12,7 @@ use crate::words::failure::Who;
 /// How much of a text is repeated.
 const QUOTE_MAX: usize = 200;
 
-/// How much of what a voice is asked for it repeats.
+/// How much of what a submodule is asked for it repeats.
 const TASK_MAX: usize = 80;
 
 /// About how many characters come in a piece.
@@ -73,14 +73,14 @@ impl Model for Offline {
 struct Heard {
     /// The last thing a user said.
     said: String,
-    /// What the voices remarked since.
+    /// What the submodules remarked since.
     remarks: Vec<String>,
     /// Whether it has been replied to.
     replied: bool,
 }
 
 impl Heard {
-    /// Reads entries like `#12 [2026-11-21 04:25] user: hello` and `#13 [2026-11-21 04:25] voice critic: …`, whose further lines are
+    /// Reads entries like `#12 [2026-11-21 04:25] user: hello` and `#13 [2026-11-21 04:25] submodule critic: …`, whose further lines are
     /// indented. In a text that has no such entries the last line is what was said.
     fn in_transcript(transcript: &str) -> Self {
         let mut entries: Vec<(&str, String)> = Vec::new();
@@ -97,10 +97,10 @@ impl Heard {
             return Self { said: last.unwrap_or_default().trim().to_owned(), ..Self::default() };
         };
         let since = &entries[at + 1..];
-        let voices = since.iter().filter_map(|(who, text)| Some((who.strip_prefix("voice ")?, text)));
+        let submodules = since.iter().filter_map(|(who, text)| Some((who.strip_prefix("voice ")?, text)));
         Self {
             said: entries[at].1.clone(),
-            remarks: voices.map(|(name, text)| format!("{name}: {text}")).collect(),
+            remarks: submodules.map(|(name, text)| format!("{name}: {text}")).collect(),
             replied: since.iter().any(|(who, _)| who.starts_with("reply")),
         }
     }
@@ -162,13 +162,13 @@ fn announcement(heard: &Heard) -> String {
         said => format!("You said: “{}”.", quote(said, QUOTE_MAX)),
     };
     let remarks: Vec<String> = heard.remarks.iter().map(|remark| quote(remark, QUOTE_MAX)).collect();
-    let voices = match remarks.is_empty() {
+    let submodules = match remarks.is_empty() {
         true => "My inner voices remarked nothing.".to_owned(),
         false => format!("My inner voices remarked: {}", remarks.join(" / ")),
     };
     format!(
         "This is the offline model: no language model is configured, so I cannot think, only show how things flow here. \
-         {said} {voices}\n\
+         {said} {submodules}\n\
          To have real answers, start me with THINKD_MODEL and OPENAI_API_KEY set, and OPENAI_BASE_URL for a server of \
          your own; or write them into thinkd.toml under [models.low]."
     )
@@ -182,7 +182,7 @@ fn extract(text: &str) -> String {
     format!("(offline) {count} lines; the first: “{first}”; the last: “{last}”")
 }
 
-/// What stands before a voice's own prompt, and that prompt: `prompts/submodule_*.md` end with this line.
+/// What stands before a submodule's own prompt, and that prompt: `prompts/submodule_*.md` end with this line.
 fn role(view: &str) -> (&str, &str) {
     view.split_once("\nYour role:\n").unwrap_or((view, ""))
 }
@@ -196,9 +196,9 @@ fn task(prompt: &str) -> Option<&str> {
     sentences().find(says_more).or_else(|| sentences().find(|sentence| !sentence.is_empty()))
 }
 
-/// One dry remark of a voice: what its prompt asks it for, and something about the message that differs from voice to voice.
+/// One dry remark of a submodule: what its prompt asks it for, and something about the message that differs from submodule to submodule.
 /// Where nothing was said there is nothing to remark.
-fn remark(voice: &str, prompt: &str, said: &str) -> String {
+fn remark(submodule: &str, prompt: &str, said: &str) -> String {
     let words = said.split_whitespace().count();
     if words == 0 {
         return String::new();
@@ -212,7 +212,7 @@ fn remark(voice: &str, prompt: &str, said: &str) -> String {
         (!names.is_empty()).then(|| format!("Names may be in it: {}.", quote(&names.join(", "), QUOTE_MAX))),
         said.chars().any(char::is_numeric).then(|| "It has figures in it; they should be kept exactly.".to_owned()),
     ];
-    let first = voice.bytes().take(2).map(usize::from).sum::<usize>() % aspects.len();
+    let first = submodule.bytes().take(2).map(usize::from).sum::<usize>() % aspects.len();
     let aspect = aspects[first].clone().unwrap_or(length);
     let task = task(prompt)
         .map(|task| format!("I am asked: “{}” ", quote(task.trim_end_matches(['.', ':', ';']), TASK_MAX)))

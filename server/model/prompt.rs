@@ -141,7 +141,7 @@ macro_rules! prompts {
         const EMBEDDED: &[(&str, &str)] = &[
             $(($file, include_str!(concat!("../../prompts/", $file))),)*
         ];
-        const VOICES: &[(&str, &str)] = &[
+        const SUBMODULES: &[(&str, &str)] = &[
             $(($submodule, include_str!(concat!("../../prompts/submodules/", $submodule, ".md"))),)*
         ];
 
@@ -151,7 +151,7 @@ macro_rules! prompts {
             $(#[doc = $about] pub $template: Template,)*
             /// The files that replace prompts of tools, by the tool's name; those prompts are the tools' own.
             tools: BTreeMap<String, (PathBuf, String)>,
-            /// The voices a new space begins with: name and prompt.
+            /// The submodules a new space begins with: name and prompt.
             pub submodules: Vec<(Name, String)>,
         }
 
@@ -252,20 +252,20 @@ impl Folder {
         self.0.iter().filter_map(|(file, found)| Some((named(file)?, found.clone()))).collect()
     }
 
-    /// The embedded voices, replaced and added to by the files of `submodules/`.
+    /// The embedded submodules, replaced and added to by the files of `submodules/`.
     fn submodules(&self) -> Result<Vec<(Name, String)>, Error> {
-        let mut voices: BTreeMap<&str, &str> = VOICES.iter().copied().collect();
+        let mut submodules: BTreeMap<&str, &str> = SUBMODULES.iter().copied().collect();
         for (file, (_, text)) in &self.0 {
             if let Some(name) = file.strip_prefix("submodules/").and_then(|f| f.strip_suffix(".md")) {
-                voices.insert(name, text);
+                submodules.insert(name, text);
             }
         }
-        let voice = |(name, text): (&str, &str)| {
+        let submodule = |(name, text): (&str, &str)| {
             let file = format!("submodules/{name}.md");
             let name = Name::parse(name).map_err(|_| Error::Unknown(PathBuf::from(&file)))?;
             Ok((name, worded(&file, text)?))
         };
-        voices.into_iter().map(voice).collect()
+        submodules.into_iter().map(submodule).collect()
     }
 }
 

@@ -66,11 +66,11 @@ impl Ground {
             tally: Arc::default(),
             beside: TaskTracker::new(),
         };
-        let voices = if options.default_submodules { prompts.submodules.clone() } else { Vec::new() };
+        let submodules = if options.default_submodules { prompts.submodules.clone() } else { Vec::new() };
         Self {
             quotas: Arc::new(Quotas::new(store.clone(), budget)),
             running: Running::new(store.clone()),
-            opening: Arc::new(Opening::new(store.clone(), voices)),
+            opening: Arc::new(Opening::new(store.clone(), submodules)),
             store,
             mind,
             options,

@@ -43,9 +43,9 @@ impl Runtime {
             None => None,
         };
         limits.check(new, parent.as_ref(), Ahead::default())?;
-        if let Some(voices) = &new.settings.submodules {
+        if let Some(submodules) = &new.settings.submodules {
             let known = self.0.ground.store.submodules(space).await?;
-            if let Some(name) = voices.iter().find(|name| !known.iter().any(|row| row.name == **name)) {
+            if let Some(name) = submodules.iter().find(|name| !known.iter().any(|row| row.name == **name)) {
                 return Err(Refused::NotFound(format!("submodule {name}")));
             }
         }
@@ -118,7 +118,7 @@ impl Runtime {
         rows.into_iter().find(|row| row.name == *name).ok_or_else(|| Refused::NotFound(format!("submodule {name}")))
     }
 
-    /// The space's voices by name; a space that nobody has used yet gets its first ones now.
+    /// The space's submodules by name; a space that nobody has used yet gets its first ones now.
     pub async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Refused> {
         self.open(space).await?;
         Ok(self.0.ground.store.submodules(space).await?)

@@ -30,7 +30,7 @@ pub struct Options {
     pub queue_max: u32,
     /// Most submodules in a space.
     pub submodules_max: u32,
-    /// Whether a new space begins with the voices of `prompts/submodules`.
+    /// Whether a new space begins with the submodules of `prompts/submodules`.
     pub default_submodules: bool,
     /// The pipelines there are.
     pub pipelines: Pipelines,

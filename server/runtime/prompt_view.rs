@@ -31,7 +31,7 @@ async fn record_behind(store: &dyn Store, space: &Space, event: &Event) -> Resul
     let fact = event.fact();
     let is_frame = matches!(fact, Fact::TurnStarted(_) | Fact::TurnEnded(_));
     let Some(turn) = event.turn().filter(|_| !is_frame) else { return Ok(None) };
-    let module = match fact.voice() {
+    let module = match fact.submodule() {
         Some(name) => format!("call:submodule:{name}"),
         None => "call:decision".to_owned(),
     };

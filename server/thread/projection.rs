@@ -30,7 +30,7 @@ fn counted(event: &Event, fact: &Fact<'_>) -> ThreadChange {
     let (visibility, own) = (event.visibility(), &event.thread);
     let mut thread = ThreadChange {
         woken: event.wakes().then_some(event.seq),
-        visible: u64::from(visibility >= Visibility::Voice),
+        visible: u64::from(visibility >= Visibility::Submodule),
         heard: u64::from(visibility >= Visibility::Heard),
         from_outside: fact.is_from_outside(),
         from_others: fact.is_from_others(own),

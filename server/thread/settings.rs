@@ -116,8 +116,8 @@ impl Settings {
     }
 
     /// Whether it hears this voice: a process only those that are listed, a conversation all unless some are.
-    pub fn hears(&self, voice: &Name) -> bool {
-        self.submodules.as_ref().map_or(!self.is_process(), |heard| heard.contains(voice))
+    pub fn hears(&self, submodule: &Name) -> bool {
+        self.submodules.as_ref().map_or(!self.is_process(), |heard| heard.contains(submodule))
     }
 
     /// Whether it thinks by itself.

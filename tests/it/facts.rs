@@ -54,11 +54,11 @@ fn who_sees_a_fact_and_whether_it_wakes_are_what_the_store_reads_from_its_tags()
 fn what_a_submodule_does_is_its_own_and_no_other_submodule_sees_it() {
     for draft in examples() {
         let fact = draft.fact();
-        assert_eq!(fact.visibility() == Visibility::Voice, fact.voice().is_some(), "{:?}", draft.tags);
+        assert_eq!(fact.visibility() == Visibility::Submodule, fact.submodule().is_some(), "{:?}", draft.tags);
         let is_own = fact.role() == Role::Submodule;
-        assert!(!is_own || fact.voice().is_some(), "{:?}", draft.tags);
+        assert!(!is_own || fact.submodule().is_some(), "{:?}", draft.tags);
         let is_decisions = fact.role() == Role::Decision;
-        assert!(!is_decisions || fact.visibility() != Visibility::Voice, "{:?}", draft.tags);
+        assert!(!is_decisions || fact.visibility() != Visibility::Submodule, "{:?}", draft.tags);
     }
 }
 

@@ -32,7 +32,7 @@ fn project(event: &Event, _: &Fact<'_>) -> ThreadChange {
     ThreadChange {
         woken: event.wakes().then_some(event.seq),
         handled: event.payload.get("handled").and_then(serde_json::Value::as_i64),
-        visible: u64::from(event.visibility() >= Visibility::Voice),
+        visible: u64::from(event.visibility() >= Visibility::Submodule),
         heard: u64::from(event.visibility() == Visibility::Heard),
         from_outside: event.is_from_outside(),
         self_messages: u32::from(event.has(tag::THOUGHT)),

@@ -126,7 +126,8 @@ async fn views_are_as_promised(case: Case) {
     let half = client.smaller_view(&place, &whole).await.unwrap();
     let is_seen = |event: &Event| {
         let hidden = until.is_some_and(|until| event.wakes() && !event.has("thought") && event.seq > until);
-        !hidden && (event.visibility() == Visibility::Heard || !case.heard && event.visibility() == Visibility::Voice)
+        !hidden
+            && (event.visibility() == Visibility::Heard || !case.heard && event.visibility() == Visibility::Submodule)
     };
     for (view, bytes) in [(&whole, case.bytes), (&half, case.bytes / 2)] {
         let written = text(view);

@@ -56,8 +56,8 @@ impl<'a> Fact<'a> {
     }
 
     /// The submodule that said it, did it or failed.
-    pub fn voice(&self) -> Option<&'a str> {
-        self.family().voice()
+    pub fn submodule(&self) -> Option<&'a str> {
+        self.family().submodule()
     }
 
     /// The tool call that it belongs to.

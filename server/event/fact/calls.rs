@@ -61,7 +61,7 @@ pub struct Action<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome<'a> {
     /// The submodule that made it; none: the decision.
-    pub voice: Option<&'a str>,
+    pub submodule: Option<&'a str>,
     /// The turn.
     pub turn: u64,
     /// The tool.
@@ -211,7 +211,7 @@ impl<'a> Record<'a> {
     }
 
     /// The submodule that asked, if one did.
-    pub fn voice(&self) -> Option<&'a str> {
+    pub fn submodule(&self) -> Option<&'a str> {
         self.module.strip_prefix("submodule:")
     }
 
@@ -302,7 +302,7 @@ impl<'a> Outcome<'a> {
             false => Came::Output(raw.get("output").map_or(Cow::Owned(Value::Null), Cow::Borrowed)),
         };
         Some(Self {
-            voice: raw.value("submodule:"),
+            submodule: raw.value("submodule:"),
             turn: raw.turn()?,
             tool: raw.value("tool:")?,
             call_id: raw.said("call_id"),
@@ -314,11 +314,11 @@ impl<'a> Outcome<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { voice, turn, tool, call_id, duration_ms, came, intent, sent } = self;
+        let Self { submodule, turn, tool, call_id, duration_ms, came, intent, sent } = self;
         let payload = json!({ "turn": turn, "tool": tool, "call_id": call_id, "duration_ms": duration_ms });
         let tags = tags([tag::RESULT, &format!("tool:{tool}")]);
         let draft = Draft::new(thread, Source::Tool, Modality::Text, tags, payload)
-            .tagged(voice.map(|voice| format!("submodule:{voice}")));
+            .tagged(submodule.map(|submodule| format!("submodule:{submodule}")));
         let draft = match came {
             Came::Output(output) => {
                 let output = output.into_owned();
@@ -388,7 +388,7 @@ impl<'a> Family<'a> for Action<'a> {
     }
 
     fn visibility(&self) -> Visibility {
-        seen_of(self.voice())
+        seen_of(self.submodule())
     }
 
     fn wakes(&self) -> bool {
@@ -396,14 +396,14 @@ impl<'a> Family<'a> for Action<'a> {
     }
 
     fn role(&self) -> Role {
-        role_of(self.voice())
+        role_of(self.submodule())
     }
 
     fn changes_thread(&self) -> bool {
         false
     }
 
-    fn voice(&self) -> Option<&'a str> {
+    fn submodule(&self) -> Option<&'a str> {
         self.by.submodule()
     }
 
@@ -414,7 +414,7 @@ impl<'a> Family<'a> for Action<'a> {
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
         let call =
             [Piece::Word("call "), Piece::Name(self.tool.into()), Piece::Word(" "), Piece::Name(self.call_id.into())];
-        call.into_iter().chain(made_by(self.voice())).collect()
+        call.into_iter().chain(made_by(self.submodule())).collect()
     }
 
     // What a reply says stands in the reply's own entry.
@@ -423,7 +423,7 @@ impl<'a> Family<'a> for Action<'a> {
     }
 
     fn label(&self) -> Option<String> {
-        Some(format!("{} → {}", self.voice().unwrap_or("decision"), self.tool))
+        Some(format!("{} → {}", self.submodule().unwrap_or("decision"), self.tool))
     }
 }
 
@@ -436,7 +436,7 @@ impl<'a> Family<'a> for Outcome<'a> {
     }
 
     fn visibility(&self) -> Visibility {
-        seen_of(self.voice)
+        seen_of(self.submodule)
     }
 
     fn wakes(&self) -> bool {
@@ -444,15 +444,15 @@ impl<'a> Family<'a> for Outcome<'a> {
     }
 
     fn role(&self) -> Role {
-        role_of(self.voice)
+        role_of(self.submodule)
     }
 
     fn changes_thread(&self) -> bool {
         true
     }
 
-    fn voice(&self) -> Option<&'a str> {
-        self.voice
+    fn submodule(&self) -> Option<&'a str> {
+        self.submodule
     }
 
     fn call_id(&self) -> Option<&'a str> {
@@ -471,12 +471,12 @@ impl<'a> Family<'a> for Outcome<'a> {
         let call =
             [Piece::Word("result "), Piece::Name(self.tool.into()), Piece::Word(" "), Piece::Name(self.call_id.into())];
         let failed = self.is_failure().then_some(Piece::Word(" failed"));
-        call.into_iter().chain(failed).chain(made_by(self.voice)).collect()
+        call.into_iter().chain(failed).chain(made_by(self.submodule)).collect()
     }
 
     fn label(&self) -> Option<String> {
-        Some(match self.voice {
-            Some(voice) => format!("{voice} → {}", self.tool),
+        Some(match self.submodule {
+            Some(submodule) => format!("{submodule} → {}", self.tool),
             None => self.tool.to_owned(),
         })
     }
@@ -518,7 +518,7 @@ impl<'a> Family<'a> for Reply<'a> {
 
 /// Who sees what a submodule, or the decision, does.
 fn seen_of(submodule: Option<&str>) -> Visibility {
-    if submodule.is_some() { Visibility::Voice } else { Visibility::Heard }
+    if submodule.is_some() { Visibility::Submodule } else { Visibility::Heard }
 }
 
 fn role_of(submodule: Option<&str>) -> Role {
@@ -545,12 +545,12 @@ pub struct Call<'a> {
 
 impl<'a> Call<'a> {
     fn came(&self, came: Came<'a>, duration_ms: u64) -> Outcome<'a> {
-        let voice = match self.by {
+        let submodule = match self.by {
             Who::Submodule(name) => Some(name.as_str()),
             _ => None,
         };
         let Self { turn, tool, call_id, .. } = *self;
-        Outcome { voice, turn, tool, call_id, duration_ms, came, intent: None, sent: 0 }
+        Outcome { submodule, turn, tool, call_id, duration_ms, came, intent: None, sent: 0 }
     }
 }
 
@@ -586,9 +586,9 @@ impl Draft {
 }
 
 /// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId, voice: &Who, failure: &Failure) -> Vec<Draft> {
+pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) -> Vec<Draft> {
     let call = Call { turn: 7, by: &Who::Decision, tool: "send", call_id: "c7.0.0" };
-    let own = Call { turn: 7, by: voice, tool: "state_search", call_id: "critic-7.0.0" };
+    let own = Call { turn: 7, by: submodule, tool: "state_search", call_id: "critic-7.0.0" };
     let arguments = json!({ "to": "bob", "text": "hi" });
     let record = json!({
         "purpose": "decide", "round": 0, "outcome": "answered", "model": "offline", "last": true, "root": 41,
@@ -608,7 +608,7 @@ pub(super) fn examples(thread: &ThreadId, voice: &Who, failure: &Failure) -> Vec
     vec![
         Draft::call_record(thread, 7, &Who::Decision, record),
         Draft::action(thread, 7, &Who::Decision, "send", "c7.0.0", &arguments),
-        Draft::action(thread, 7, voice, "state_search", "critic-7.0.0", &json!({ "query": "price" })),
+        Draft::action(thread, 7, submodule, "state_search", "critic-7.0.0", &json!({ "query": "price" })),
         written.encode(thread),
         Draft::result(thread, &call, json!({ "sent": ["main.bob"] }), 3),
         Draft::result(thread, &own, json!([]), 1),

@@ -185,7 +185,7 @@ impl<'a> Family<'a> for Failed<'a> {
     }
 
     fn visibility(&self) -> Visibility {
-        if self.voice().is_some() { Visibility::Voice } else { Visibility::Heard }
+        if self.submodule().is_some() { Visibility::Submodule } else { Visibility::Heard }
     }
 
     fn wakes(&self) -> bool {
@@ -200,7 +200,7 @@ impl<'a> Family<'a> for Failed<'a> {
         false
     }
 
-    fn voice(&self) -> Option<&'a str> {
+    fn submodule(&self) -> Option<&'a str> {
         self.who.submodule()
     }
 
@@ -209,8 +209,8 @@ impl<'a> Family<'a> for Failed<'a> {
     }
 
     fn byline(&self, raw: Raw<'a>) -> Byline<'a> {
-        match self.voice() {
-            Some(voice) => vec![Piece::Word("failure voice "), Piece::Name(voice.into())],
+        match self.submodule() {
+            Some(submodule) => vec![Piece::Word("failure voice "), Piece::Name(submodule.into())],
             None => named_by_tags(raw),
         }
     }
@@ -268,7 +268,7 @@ impl Draft {
 }
 
 /// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId, voice: &Who, failure: &Failure) -> Vec<Draft> {
+pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) -> Vec<Draft> {
     let node = Failed {
         run: Some("0193b6c2-7c2e-7aaa-8000-0123456789ab"),
         node: Some(("digest", "2")),
@@ -276,8 +276,8 @@ pub(super) fn examples(thread: &ThreadId, voice: &Who, failure: &Failure) -> Vec
     };
     vec![
         Draft::failure(thread, Some(7), &Who::Decision, failure),
-        Draft::failure(thread, Some(7), voice, failure).when(crate::event::draft::When::FollowUp),
-        Draft::failure(thread, Some(7), voice, failure).when(crate::event::draft::When::Late),
+        Draft::failure(thread, Some(7), submodule, failure).when(crate::event::draft::When::FollowUp),
+        Draft::failure(thread, Some(7), submodule, failure).when(crate::event::draft::When::Late),
         Draft::failure(thread, None, &Who::Core, failure).unreadable(),
         node.encode(thread),
         Draft::client_failure(thread, "a frame was refused", json!({ "reason": "invalid" })),

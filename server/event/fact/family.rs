@@ -70,7 +70,7 @@ pub(super) trait Family<'a> {
     }
 
     /// The submodule that said it, did it or failed.
-    fn voice(&self) -> Option<&'a str> {
+    fn submodule(&self) -> Option<&'a str> {
         None
     }
 

@@ -14,7 +14,7 @@ use crate::words::id::{Name, ThreadId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remark<'a> {
     /// Which.
-    pub voice: &'a str,
+    pub submodule: &'a str,
     /// The turn.
     pub turn: u64,
     /// After the turn's deadline, or after it was removed.
@@ -90,7 +90,7 @@ pub(super) const QUESTION: Spec = Spec {
 impl<'a> Remark<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         Some(Self {
-            voice: raw.value("submodule:")?,
+            submodule: raw.value("submodule:")?,
             turn: raw.turn()?,
             is_late: raw.has(tag::LATE),
             is_follow_up: raw.has(tag::FOLLOW_UP),
@@ -99,9 +99,9 @@ impl<'a> Remark<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { voice, turn, is_late, is_follow_up, text } = self;
+        let Self { submodule, turn, is_late, is_follow_up, text } = self;
         let payload = json!({ "text": text, "turn": turn });
-        Draft::new(thread, Source::Internal, Modality::Text, tags([&format!("submodule:{voice}")]), payload)
+        Draft::new(thread, Source::Internal, Modality::Text, tags([&format!("submodule:{submodule}")]), payload)
             .tagged(is_follow_up.then_some(tag::FOLLOW_UP))
             .tagged(is_late.then_some(tag::LATE))
     }
@@ -126,7 +126,7 @@ impl<'a> Decided<'a> {
             Decision::Said => draft,
             Decision::Thought => draft.tagged([tag::THOUGHT]),
             Decision::NoAction => draft.tagged([tag::NO_ACTION]),
-            Decision::Question(voice) => draft.tagged([tag::QUESTION, &format!("submodule:{voice}")]),
+            Decision::Question(submodule) => draft.tagged([tag::QUESTION, &format!("submodule:{submodule}")]),
         };
         draft.payload_some("call_id", self.call_id)
     }
@@ -138,7 +138,7 @@ impl<'a> Family<'a> for Remark<'a> {
     }
 
     fn visibility(&self) -> Visibility {
-        Visibility::Voice
+        Visibility::Submodule
     }
 
     fn wakes(&self) -> bool {
@@ -153,19 +153,19 @@ impl<'a> Family<'a> for Remark<'a> {
         false
     }
 
-    fn voice(&self) -> Option<&'a str> {
-        Some(self.voice)
+    fn submodule(&self) -> Option<&'a str> {
+        Some(self.submodule)
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
         let late = self.is_late.then_some(Piece::Word(" (late)"));
         let follow_up = self.is_follow_up.then_some(Piece::Word(" (follow-up)"));
-        let voice = [Piece::Word("voice "), Piece::Name(self.voice.into())];
-        voice.into_iter().chain(late).chain(follow_up).collect()
+        let submodule = [Piece::Word("voice "), Piece::Name(self.submodule.into())];
+        submodule.into_iter().chain(late).chain(follow_up).collect()
     }
 
     fn label(&self) -> Option<String> {
-        Some(self.voice.to_owned())
+        Some(self.submodule.to_owned())
     }
 }
 
@@ -208,13 +208,13 @@ impl<'a> Family<'a> for Decided<'a> {
             Decision::Said => vec![Piece::Word("decision")],
             Decision::Thought => vec![Piece::Word("thought")],
             Decision::NoAction => vec![Piece::Word("no action")],
-            Decision::Question(voice) => vec![Piece::Word("question to "), Piece::Name(voice.into())],
+            Decision::Question(submodule) => vec![Piece::Word("question to "), Piece::Name(submodule.into())],
         }
     }
 
     fn label(&self) -> Option<String> {
         Some(match self.what {
-            Decision::Question(voice) => format!("decision asks {voice}"),
+            Decision::Question(submodule) => format!("decision asks {submodule}"),
             Decision::Said | Decision::Thought | Decision::NoAction => "decision".to_owned(),
         })
     }
@@ -224,7 +224,7 @@ impl Draft {
     /// A submodule said something.
     pub fn submodule_said(thread: &ThreadId, turn: u64, name: &Name, when: When, text: &str) -> Self {
         let (is_late, is_follow_up) = (when == When::Late, when == When::FollowUp);
-        Remark { voice: name.as_str(), turn, is_late, is_follow_up, text }.encode(thread)
+        Remark { submodule: name.as_str(), turn, is_late, is_follow_up, text }.encode(thread)
     }
 
     fn decided(thread: &ThreadId, turn: u64, text: &str, what: Decision<'_>) -> Self {

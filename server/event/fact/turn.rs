@@ -20,7 +20,7 @@ pub struct Started<'a> {
     /// The seqs of all that woke the thread and waited, in order.
     pub batch: Vec<Seq>,
     /// The submodules it listens to.
-    pub voices: Vec<&'a str>,
+    pub submodules: Vec<&'a str>,
     /// In sub-steps: the state of the step, with nothing decided.
     pub step: Option<&'a Value>,
     /// The timer of the wait that it ends.
@@ -95,7 +95,7 @@ impl<'a> Started<'a> {
         Some(Self {
             turn: raw.turn()?,
             batch: raw.list("batch").filter_map(Value::as_i64).collect(),
-            voices: raw.list("submodules").filter_map(Value::as_str).collect(),
+            submodules: raw.list("submodules").filter_map(Value::as_str).collect(),
             step: raw.get("step"),
             waited: raw.text("waited"),
             root: raw.seq("root"),
@@ -103,9 +103,9 @@ impl<'a> Started<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { turn, batch, voices, step, waited, root } = self;
+        let Self { turn, batch, submodules, step, waited, root } = self;
         let text = format!("turn {turn} started");
-        let payload = json!({ "text": text, "turn": turn, "batch": batch, "submodules": voices });
+        let payload = json!({ "text": text, "turn": turn, "batch": batch, "submodules": submodules });
         let tags = tags([tag::TURN, tag::STARTED, &format!("turn:{turn}")]);
         let draft = Draft::new(thread, Source::Internal, Modality::State, tags, payload);
         draft.payload_some("step", step.cloned()).payload_some("waited", waited).payload_some("root", root)
@@ -232,9 +232,9 @@ impl<'a> Family<'a> for Cancel {
 impl Draft {
     /// A turn begins: its number, and its batch: the seqs of all that woke the thread and waited, in order.
     /// `voices` are the submodules it listens to.
-    pub fn turn_started(thread: &ThreadId, turn: u64, batch: &[Seq], voices: &[Name]) -> Self {
-        let voices = voices.iter().map(Name::as_str).collect();
-        Started { turn, batch: batch.to_vec(), voices, step: None, waited: None, root: None }.encode(thread)
+    pub fn turn_started(thread: &ThreadId, turn: u64, batch: &[Seq], submodules: &[Name]) -> Self {
+        let submodules = submodules.iter().map(Name::as_str).collect();
+        Started { turn, batch: batch.to_vec(), submodules, step: None, waited: None, root: None }.encode(thread)
     }
 
     /// A turn ends. `handled` is where the thread's mailbox now begins.
@@ -254,7 +254,7 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
     let started = Started {
         turn: 7,
         batch: vec![41, 42],
-        voices: vec!["critic"],
+        submodules: vec!["critic"],
         step: Some(&step),
         waited: Some("wait!"),
         root: Some(41),

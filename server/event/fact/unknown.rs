@@ -22,7 +22,7 @@ impl<'a> Family<'a> for Raw<'a> {
     }
 
     fn role(&self) -> Role {
-        if self.voice().is_some() { Role::Aside } else { Role::Decision }
+        if self.submodule().is_some() { Role::Aside } else { Role::Decision }
     }
 
     fn changes_thread(&self) -> bool {
@@ -40,7 +40,7 @@ impl<'a> Family<'a> for Raw<'a> {
         }
     }
 
-    fn voice(&self) -> Option<&'a str> {
+    fn submodule(&self) -> Option<&'a str> {
         self.value("submodule:").filter(|_| !self.has(tag::DECISION))
     }
 

@@ -11,10 +11,10 @@ use crate::event::fact::calls::CallOutcome;
 use crate::model::metered;
 use crate::words::id::{Name, Space};
 
-/// Voices that are counted; with more, those of spaces that were heard long ago are not told apart from those never heard.
-const VOICES_MAX: usize = 16_384;
+/// Submodules that are counted; with more, those of spaces that were heard long ago are not told apart from those never heard.
+const SUBMODULES_MAX: usize = 16_384;
 
-/// What became of the times that one voice was asked; each is counted once.
+/// What became of the times that one submodule was asked; each is counted once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Heard {
     /// It spoke in time.
@@ -27,22 +27,22 @@ pub struct Heard {
     pub failed: u64,
 }
 
-/// The counts of all voices.
+/// The counts of all submodules.
 #[derive(Debug, Default)]
 pub struct Tally(Mutex<HashMap<(Space, Name), Heard>>);
 
 impl Tally {
-    /// A voice has come to an end; `late`: after the deadline.
+    /// A submodule has come to an end; `late`: after the deadline.
     pub fn count(&self, space: &Space, answer: &SubmoduleAnswer, late: bool) {
         let Some(became) = became(&answer.drafts, late) else { return };
         let label = metered::label(&answer.name);
         metrics::counter!("thinkd_submodule_answers_total", "submodule" => label, "answer" => became).increment(1);
         // A plain mutex: held for a look-up.
-        let mut voices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if voices.len() >= VOICES_MAX {
-            voices.clear();
+        let mut submodules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if submodules.len() >= SUBMODULES_MAX {
+            submodules.clear();
         }
-        let heard = voices.entry((space.clone(), answer.name.clone())).or_default();
+        let heard = submodules.entry((space.clone(), answer.name.clone())).or_default();
         *match became {
             "spoke" => &mut heard.spoke,
             "passed" => &mut heard.passed,
@@ -51,10 +51,10 @@ impl Tally {
         } += 1;
     }
 
-    /// The counts of one voice.
+    /// The counts of one submodule.
     pub fn of(&self, space: &Space, name: &Name) -> Heard {
-        let voices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        voices.get(&(space.clone(), name.clone())).copied().unwrap_or_default()
+        let submodules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        submodules.get(&(space.clone(), name.clone())).copied().unwrap_or_default()
     }
 }
 

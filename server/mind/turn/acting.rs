@@ -250,7 +250,7 @@ impl Driver {
             now: crate::words::time::now(),
             so_far: SoFar {
                 intents: intents.into(),
-                submodules: self.turn.voices().into(),
+                submodules: self.turn.submodules().into(),
                 purse: self.place.purse.clone(),
             },
         }

@@ -47,9 +47,9 @@ pub struct Mind {
     pub budget: Arc<Budget>,
     /// The processors, which spaces share.
     pub processors: Processors,
-    /// What became of the voices that were asked.
+    /// What became of the submodules that were asked.
     pub tally: Arc<Tally>,
-    /// Where late voices and follow-ups run on after their turn.
+    /// Where late submodules and follow-ups run on after their turn.
     pub beside: TaskTracker,
     /// Who sees to it that what an event asks for of others happens.
     pub on_stored: OnStored,
@@ -68,8 +68,8 @@ pub struct Driver {
     pub place: Place,
     /// The machine.
     pub turn: Turn,
-    /// The voices there are.
-    pub voices: Vec<SubmoduleRow>,
+    /// The submodules there are.
+    pub submodules: Vec<SubmoduleRow>,
     /// What the thread was created with.
     pub settings: Settings,
     /// The thread above.
@@ -216,7 +216,7 @@ impl Driver {
         }
     }
 
-    /// ③ ④ The end of the turn with what it leads to, and beside it the voices hear what was decided.
+    /// ③ ④ The end of the turn with what it leads to, and beside it the submodules hear what was decided.
     pub(super) async fn end(&mut self, mut drafts: Vec<Draft>, outcome: TurnOutcome) -> Result<TurnOutcome, Lost> {
         let thread = self.place.thread.clone();
         let ends = |drafts: &[Draft]| {
@@ -241,7 +241,7 @@ impl Driver {
         let stored = self.writer.close(drafts).await?;
         self.stored(&stored);
         metrics::counter!("thinkd_turns_total", "outcome" => outcome.as_str()).increment(1);
-        if outcome == TurnOutcome::Done && self.mind.options.follow_up && !self.voices.is_empty() {
+        if outcome == TurnOutcome::Done && self.mind.options.follow_up && !self.submodules.is_empty() {
             self.follow_up();
         }
         Ok(outcome)

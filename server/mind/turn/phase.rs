@@ -145,7 +145,7 @@ impl Turn {
 
     fn before_rounds(&self) -> Phase {
         let is_silent = |name: &&Name| self.progress.get(*name).is_none_or(|progress| !progress.is_done);
-        let silent: Vec<Name> = self.voices.iter().filter(is_silent).cloned().collect();
+        let silent: Vec<Name> = self.submodules.iter().filter(is_silent).cloned().collect();
         if silent.is_empty() { self.deciding(false) } else { Phase::Listening { silent } }
     }
 

@@ -303,7 +303,7 @@ impl Chat {
                     _ => self.notice("(/history takes a number from 1 to 500)").await,
                 },
             },
-            ("/voices", _) => self.voices().await.map(|()| false),
+            ("/voices", _) => self.submodules().await.map(|()| false),
             ("/why", _) => self.why().await.map(|()| false),
             ("/thoughts", _) => {
                 self.thoughts = !self.thoughts;

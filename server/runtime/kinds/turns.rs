@@ -144,8 +144,8 @@ impl Turns {
         let row = &row;
         let (space, thread) = (fence.space.clone(), row.thread.clone());
         let settings = Settings::of(&row.settings);
-        let mut voices = prepared.submodules;
-        voices.retain(|voice| settings.hears(&voice.name));
+        let mut submodules = prepared.submodules;
+        submodules.retain(|submodule| settings.hears(&submodule.name));
         let mut settled = Settled { news: true, ..Settled::default() };
         let (options, budget) = (&self.options.turn, &self.options.budget);
         let (mut turn, opening, batch, purse) = match self.open_turn(&fence.space, row, &settings).await? {
@@ -153,7 +153,7 @@ impl Turns {
             None => {
                 let number = row.turn + 1;
                 let batch = self.batch(&fence.space, row, number).await?;
-                let names: Vec<Name> = voices.iter().map(|voice| voice.name.clone()).collect();
+                let names: Vec<Name> = submodules.iter().map(|submodule| submodule.name.clone()).collect();
                 let seqs: Vec<Seq> = batch.events.iter().map(|event| event.seq).collect();
                 let opening = opening(row, &settings, number, &seqs, &names);
                 settled = self.settle(&fence.space, row, number, &batch).await?;
@@ -209,7 +209,7 @@ impl Turns {
             writer: writer.clone(),
             place: place.clone(),
             turn,
-            voices,
+            submodules,
             settings,
             parent: row.parent(),
             stop,

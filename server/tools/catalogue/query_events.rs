@@ -56,7 +56,7 @@ impl Typed for QueryEvents {
             tags: input.tags.unwrap_or_default().into_iter().map(|tag| tag.to_lowercase()).collect(),
             text: input.text.filter(|text| !text.trim().is_empty()),
             since: input.since.filter(|since| !since.is_empty()).map(|since| moment(&since)).transpose()?,
-            // Voices stay independent of each other here, too.
+            // Submodules stay independent of each other here, too.
             show: if matches!(site.by, Who::Submodule(_)) { Show::Heard } else { Show::Visible },
             limit,
             ..Query::default()

@@ -1,4 +1,4 @@
-//! What a turn asks of its voices: all of them at once, one of them, and whether they add something to what was decided.
+//! What a turn asks of its submodules: all of them at once, one of them, and whether they add something to what was decided.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,28 +11,28 @@ use super::Driver;
 use crate::event::draft::{Draft, When};
 use crate::event::envelope::TurnOutcome;
 use crate::mind::call::Until;
-use crate::mind::submodule::{self, Purpose, SubmoduleAnswer, SubmoduleRequest, Voice, removed};
-use crate::mind::turn::voices::{Voices, drafts_of, late_voices, write_beside};
+use crate::mind::submodule::{self, Purpose, Submodule, SubmoduleAnswer, SubmoduleRequest, removed};
+use crate::mind::turn::submodules::{SubmoduleTasks, drafts_of, late_submodules, write_beside};
 use crate::mind::turn_writer::Lost;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::Name;
 
-/// Voices that answer within so short a time of one another are written down together.
+/// Submodules that answer within so short a time of one another are written down together.
 const TOGETHER: Duration = Duration::from_millis(1);
 
 impl Driver {
-    /// ① All voices at once, until the deadline; what comes is appended as it comes.
+    /// ① All submodules at once, until the deadline; what comes is appended as it comes.
     pub async fn listen(&mut self, names: Vec<Name>) -> Result<Option<TurnOutcome>, Lost> {
         let begin = Instant::now();
         let deadline = begin + Duration::from_millis(self.mind.options.submodule_timeout_ms);
         let late = self.mind.options.late_timeout_ms.max(self.mind.options.submodule_timeout_ms);
         let purpose = Purpose::New { batch: self.turn.batch().to_vec() };
         let request = self.request(purpose, Until::ms(late)).await?;
-        let mut asked = Voices::new(self.mind.processors.clone(), self.place.space.clone());
+        let mut asked = SubmoduleTasks::new(self.mind.processors.clone(), self.place.space.clone());
         let mut gone = Vec::new();
         for name in names {
-            match self.voice(&name) {
-                Some(voice) => asked.ask(request.clone(), voice, When::InTime),
+            match self.submodule(&name) {
+                Some(submodule) => asked.ask(request.clone(), submodule, When::InTime),
                 None => gone.push(self.failure(&Who::Submodule(name), &removed())),
             }
         }
@@ -46,7 +46,7 @@ impl Driver {
                 () = tokio::time::sleep_until(deadline) => {
                     let silent = asked.silent().map(|name| self.too_late(name)).collect();
                     self.write(silent).await?;
-                    let late = late_voices(asked, self.writer.clone(), self.place.clone(), self.turn.number(), self.mind.tally.clone());
+                    let late = late_submodules(asked, self.writer.clone(), self.place.clone(), self.turn.number(), self.mind.tally.clone());
                     self.mind.beside.spawn(self.mind.processors.of(&self.place.space, late));
                     return Ok(None);
                 }
@@ -61,18 +61,18 @@ impl Driver {
         }
     }
 
-    /// Writes down what voices said.
+    /// Writes down what submodules said.
     async fn hear(&mut self, drafts: Vec<Draft>) -> Result<(), Lost> {
         let drafts = submodule::dated(&self.mind.client, &self.place.space, drafts).await;
         self.write(drafts).await.map(drop)
     }
 
-    /// A question of the decision, answered by one voice.
+    /// A question of the decision, answered by one submodule.
     pub async fn answer(&mut self, name: &Name, question: i64) -> Result<Option<TurnOutcome>, Lost> {
         let until = Until::ms(self.mind.options.submodule_timeout_ms);
         let request = self.request(Purpose::Asked { question }, until).await?;
-        let mut asked = Voices::new(self.mind.processors.clone(), self.place.space.clone());
-        let Some(voice) = self.voice(name) else {
+        let mut asked = SubmoduleTasks::new(self.mind.processors.clone(), self.place.space.clone());
+        let Some(submodule) = self.submodule(name) else {
             // `ask` checked that it is there: it was removed this very moment. The fold needs an end to the question.
             let record = json!({ "purpose": "answer", "last": true, "outcome": "refused" });
             let record =
@@ -81,7 +81,7 @@ impl Driver {
             self.write(vec![record, failure]).await?;
             return Ok(None);
         };
-        asked.ask(request, Voice { own: Vec::new(), rounds: 0, ..voice }, When::InTime);
+        asked.ask(request, Submodule { own: Vec::new(), rounds: 0, ..submodule }, When::InTime);
         if let Some(answer) = asked.next().await {
             let drafts = self.drafts_of(answer);
             self.hear(drafts).await?;
@@ -89,14 +89,14 @@ impl Driver {
         Ok(None)
     }
 
-    /// ④ The voices hear the decision beside the turn, and may add something.
+    /// ④ The submodules hear the decision beside the turn, and may add something.
     pub fn follow_up(&self) {
         let decision = self.turn.decided().to_vec();
         let purpose = Purpose::FollowUp { batch: self.turn.batch().to_vec(), decision };
         let until = Until::ms(self.mind.options.submodule_timeout_ms);
-        let names = self.turn.voices().iter();
-        let voices: Vec<_> =
-            names.filter_map(|name| self.voice(name)).map(|v| Voice { own: vec![], rounds: 0, ..v }).collect();
+        let names = self.turn.submodules().iter();
+        let submodules: Vec<_> =
+            names.filter_map(|name| self.submodule(name)).map(|v| Submodule { own: vec![], rounds: 0, ..v }).collect();
         let (client, writer, place, turn) =
             (self.mind.client.clone(), self.writer.clone(), self.place.clone(), self.turn.number());
         let request = self.request_with(purpose, until);
@@ -112,9 +112,10 @@ impl Driver {
                 Ok(there) => there,
                 Err(error) => return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out"),
             };
-            let mut asked = Voices::new(processors, place.space.clone());
-            let voices = voices.into_iter().filter(|voice| there.iter().any(|row| row.name == voice.name));
-            voices.for_each(|voice| asked.ask(request(view.clone()), voice, When::FollowUp));
+            let mut asked = SubmoduleTasks::new(processors, place.space.clone());
+            let submodules =
+                submodules.into_iter().filter(|submodule| there.iter().any(|row| row.name == submodule.name));
+            submodules.for_each(|submodule| asked.ask(request(view.clone()), submodule, When::FollowUp));
             while let Some(answer) = asked.next().await {
                 if let Ok(answer) = &answer {
                     tally.count(&place.space, answer, false);
@@ -154,10 +155,10 @@ impl Driver {
         }
     }
 
-    fn voice(&self, name: &Name) -> Option<Voice> {
-        let row = self.voices.iter().find(|row| row.name == *name)?;
+    fn submodule(&self, name: &Name) -> Option<Submodule> {
+        let row = self.submodules.iter().find(|row| row.name == *name)?;
         let (own, rounds) = self.turn.earlier_calls(name);
-        Some(Voice { name: name.clone(), prompt: row.prompt.clone(), own, rounds })
+        Some(Submodule { name: name.clone(), prompt: row.prompt.clone(), own, rounds })
     }
 
     fn too_late(&self, name: &Name) -> Draft {

@@ -91,7 +91,7 @@ impl Chat {
             // Of any other kind, a newer server's too: shown as a thought, unless no model sees it.
             _ => false,
         };
-        let has_spoken = self.note_voice(event, fact.voice());
+        let has_spoken = self.note_submodule(event, fact.submodule());
         let is_thought = event.modality != Modality::State && !is_known;
         if is_thought && self.thoughts {
             self.screen.show(Manner::Thought, &who(event), &what(event)).await?;
@@ -100,9 +100,9 @@ impl Chat {
     }
 
     /// Remembers who has spoken in this turn. Whether it is somebody new.
-    fn note_voice(&mut self, event: &Event, voice: Option<&str>) -> bool {
+    fn note_submodule(&mut self, event: &Event, submodule: Option<&str>) -> bool {
         let is_beside = matches!(event.fact(), Fact::Remark(remark) if remark.is_follow_up);
-        let (Some(thinking), Some(name), false) = (&mut self.thinking, voice, is_beside) else { return false };
+        let (Some(thinking), Some(name), false) = (&mut self.thinking, submodule, is_beside) else { return false };
         let is_new = !thinking.spoken.iter().any(|spoken| spoken == name);
         if is_new {
             thinking.spoken.push(name.to_owned());

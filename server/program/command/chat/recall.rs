@@ -15,12 +15,12 @@ struct Page {
 }
 
 #[derive(Deserialize)]
-struct Voices {
-    items: Vec<Voice>,
+struct Submodules {
+    items: Vec<Submodule>,
 }
 
 #[derive(Deserialize)]
-struct Voice {
+struct Submodule {
     name: String,
     prompt: String,
 }
@@ -59,15 +59,15 @@ impl Chat {
     }
 
     /// Shows who comments, and on what.
-    pub(super) async fn voices(&mut self) -> anyhow::Result<()> {
-        let voices: Voices = match self.server.ask(&self.http, "/submodules", &[]).await {
-            Ok(voices) => voices,
+    pub(super) async fn submodules(&mut self) -> anyhow::Result<()> {
+        let submodules: Submodules = match self.server.ask(&self.http, "/submodules", &[]).await {
+            Ok(submodules) => submodules,
             Err(error) => return self.not_answered(&error).await,
         };
-        if voices.items.is_empty() {
+        if submodules.items.is_empty() {
             self.notice("(no voices: POST /submodules adds one)").await?;
         }
-        for Voice { name, prompt } in voices.items {
+        for Submodule { name, prompt } in submodules.items {
             self.screen.show(Manner::Thought, &name, prompt.trim()).await?;
         }
         Ok(())

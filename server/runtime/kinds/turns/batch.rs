@@ -17,11 +17,11 @@ use crate::words::id::{Name, Seq, Space};
 
 /// The beginning of a turn. In sub-steps it has the state of the step, with nothing decided; a turn that ends a wait ends
 /// its time limit, too.
-pub(super) fn opening(row: &ThreadRow, settings: &Settings, number: u64, batch: &[Seq], voices: &[Name]) -> Draft {
+pub(super) fn opening(row: &ThreadRow, settings: &Settings, number: u64, batch: &[Seq], submodules: &[Name]) -> Draft {
     let step = settings.substeps.then(|| serde_json::to_value(Step::default()).unwrap_or_default());
     let waited = row.standing.waiting.as_ref().and_then(|waiting| waiting.until).map(|_| WAIT);
-    let voices = voices.iter().map(Name::as_str).collect();
-    let started = Started { turn: number, batch: batch.to_vec(), voices, step: step.as_ref(), waited, root: None };
+    let submodules = submodules.iter().map(Name::as_str).collect();
+    let started = Started { turn: number, batch: batch.to_vec(), submodules, step: step.as_ref(), waited, root: None };
     Fact::TurnStarted(started).encode(&row.thread)
 }
 

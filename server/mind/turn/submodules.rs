@@ -8,32 +8,32 @@ use tokio::task::{Id, JoinError, JoinSet};
 use crate::event::draft::{Draft, When};
 use crate::event::fact::Fact;
 use crate::mind::call::Place;
-use crate::mind::submodule::{SubmoduleAnswer, SubmoduleRequest, Tally, Voice, ask_submodule};
+use crate::mind::submodule::{Submodule, SubmoduleAnswer, SubmoduleRequest, Tally, ask_submodule};
 use crate::mind::turn_writer::TurnWriter;
 use crate::tasks::share::Processors;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Name, Space};
 
-/// Voices that were asked and have not answered yet.
-pub(super) struct Voices {
+/// Submodules that were asked and have not answered yet.
+pub(super) struct SubmoduleTasks {
     processors: Processors,
     space: Space,
     tasks: JoinSet<SubmoduleAnswer>,
     names: HashMap<Id, Name>,
 }
 
-impl Voices {
+impl SubmoduleTasks {
     pub fn new(processors: Processors, space: Space) -> Self {
         Self { processors, space, tasks: JoinSet::new(), names: HashMap::new() }
     }
 
-    pub fn ask(&mut self, request: SubmoduleRequest, voice: Voice, when: When) {
-        let name = voice.name.clone();
-        let task = self.tasks.spawn(self.processors.of(&self.space, ask_submodule(request, voice, when)));
+    pub fn ask(&mut self, request: SubmoduleRequest, submodule: Submodule, when: When) {
+        let name = submodule.name.clone();
+        let task = self.tasks.spawn(self.processors.of(&self.space, ask_submodule(request, submodule, when)));
         self.names.insert(task.id(), name);
     }
 
-    /// The next to have answered; a voice whose task died is named. Cancel safe.
+    /// The next to have answered; a submodule whose task died is named. Cancel safe.
     pub async fn next(&mut self) -> Option<Result<SubmoduleAnswer, (Name, JoinError)>> {
         let joined = self.tasks.join_next_with_id().await?;
         self.joined(joined)
@@ -58,8 +58,8 @@ impl Voices {
 }
 
 /// What comes after the deadline is appended as late.
-pub(super) async fn late_voices(
-    mut asked: Voices,
+pub(super) async fn late_submodules(
+    mut asked: SubmoduleTasks,
     writer: Arc<TurnWriter>,
     place: Place,
     turn: u64,
