@@ -1,6 +1,7 @@
 //! The keys of a server: which secret opens which space, in which role. They are kept as hashes and can be replaced while the server
 //! runs; whoever came in by one that is gone learns of it. What a client shows, and what follows when it is wrong, is in `auth.rs`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -20,10 +21,10 @@ const SHOWN: usize = 12;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Key {
-    /// The secret; or
+    /// The secret itself. A key has this or `sha256`.
     #[serde(default, serialize_with = "redacted_some", skip_serializing_if = "Option::is_none")]
     pub key: Option<SecretString>,
-    /// the SHA-256 of the secret, as 64 hex digits: whoever reads the configuration cannot use it. `thinkd key new` makes both.
+    /// The SHA-256 of the secret, as 64 hex digits: whoever reads the configuration cannot use it. `thinkd key new` makes both.
     #[serde(default, serialize_with = "shortened", skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// The space that it opens.
@@ -58,13 +59,8 @@ pub fn redacted<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S
 }
 
 /// The SHA-256 of a secret.
-pub fn hash(secret: &str) -> [u8; 32] {
+fn hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn from_hex(text: &str) -> Option<[u8; 32]> {
@@ -134,8 +130,9 @@ impl Keys {
     }
 
     /// Puts these keys in the place of those there are; the token stays. Whoever came in by a key that is gone, or opens something else
-    /// now, is told so. Refuses what `new` refuses, and to leave a server open that was not: then nothing changes.
-    pub fn replace(&self, keys: &[Key]) -> Result<(), String> {
+    /// now, is told so. Returns whether anything differs. Refuses what `new` refuses, and to leave a server open that was not: then
+    /// nothing changes.
+    pub fn replace(&self, keys: &[Key]) -> Result<bool, String> {
         let grants = grants(self.token.as_ref(), keys)?;
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         if grants.is_empty() && !table.entries.is_empty() {
@@ -152,7 +149,8 @@ impl Keys {
         if !after.entries.is_empty() {
             before.open.cancel();
         }
-        Ok(())
+        let numbers = |table: &Table| table.entries.iter().map(|entry| entry.number).collect::<BTreeSet<_>>();
+        Ok(numbers(&before) != numbers(&after))
     }
 
     /// Whether no key is needed.
@@ -204,8 +202,10 @@ impl Table {
                 Entry { grant, number: next - 1, removed: CancellationToken::new() }
             })
         };
-        let entries = grants.into_iter().map(entry).collect();
-        Self { entries, next, open: CancellationToken::new() }
+        let entries: Vec<Entry> = grants.into_iter().map(entry).collect();
+        // Who came in while no key was needed stays until one is.
+        let open = if entries.is_empty() { self.open.clone() } else { CancellationToken::new() };
+        Self { entries, next, open }
     }
 
     fn entry(&self, number: u32) -> Option<&Entry> {

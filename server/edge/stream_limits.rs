@@ -109,6 +109,10 @@ impl Drop for Counted {
         let mut of_key = self.seats.lock();
         if let Some(count) = of_key.get_mut(&self.key) {
             *count -= 1;
+            // Keys come and go: one without sockets takes no room.
+            if *count == 0 {
+                of_key.remove(&self.key);
+            }
         }
     }
 }

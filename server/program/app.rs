@@ -49,7 +49,12 @@ pub fn serve(settings: &Settings, pipelines: Pipelines, tools: &Catalogue) -> an
     let model = model(&settings.models)?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let keys = Arc::new(Keys::new(settings.token.clone(), &settings.keys).map_err(Invalid::new)?);
-    let following = KeyFiles { keys, loading: settings.loading.clone(), hidden: log.hidden.clone() };
+    let following = KeyFiles {
+        keys,
+        loading: settings.loading.clone(),
+        named: settings.keys_file.clone(),
+        hidden: log.hidden.clone(),
+    };
     let outcome = threads.block_on(run(settings, prompts, model, pipelines, tools, following));
     // Everything that matters has been waited for.
     threads.shutdown_background();

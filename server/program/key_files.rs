@@ -2,6 +2,7 @@
 //! a file has changed. Nothing else of the configuration is: it waits for the next start.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -23,6 +24,8 @@ pub struct KeyFiles {
     pub keys: Arc<Keys>,
     /// Where they are read from; none: nowhere, and nothing is followed.
     pub loading: Option<Loading>,
+    /// The files of keys that were named at the start.
+    pub named: Vec<PathBuf>,
     /// What the log does not show: new keys neither.
     pub hidden: Hidden,
 }
@@ -31,12 +34,12 @@ impl KeyFiles {
     /// Follows the files for as long as the server lives.
     pub fn follow(self) -> io::Result<impl Future<Output = ()>> {
         let mut hangup = signal(SignalKind::hangup())?;
+        let mut is_configured = self.loading.as_ref().is_some_and(|loading| loading.file().exists());
         Ok(async move {
             let Some(loading) = &self.loading else { return std::future::pending().await };
-            let named = load(loading).await.map(|settings| settings.keys_file).unwrap_or_default();
-            let mut files = of_keys(loading, named);
-            let mut taken = stamps(&files).await;
-            let mut before = taken.clone();
+            let mut files = of_keys(loading, self.named.clone());
+            // Not yet looked at: what has changed since the start is seen at the first looks.
+            let (mut taken, mut before) = (Vec::new(), Vec::new());
             loop {
                 let asked = tokio::select! {
                     _ = hangup.recv() => true,
@@ -44,8 +47,11 @@ impl KeyFiles {
                 };
                 let now = stamps(&files).await;
                 if asked || (now == before && now != taken) {
-                    if let Some(named) = self.take(loading).await {
-                        files = of_keys(loading, named);
+                    let is_there = now.first().is_some_and(Option::is_some);
+                    // One that was never there has no keys; one that is gone is a mistake, perhaps.
+                    match self.take(loading, is_configured && !is_there).await {
+                        Some(named) => (files, is_configured) = (of_keys(loading, named), is_there),
+                        None => is_configured |= is_there,
                     }
                     // As it was before the reading: what changed meanwhile is read again.
                     taken.clone_from(&now);
@@ -56,17 +62,24 @@ impl KeyFiles {
     }
 
     /// Takes up the keys that stand in the files now; returns the files that are named now. None: they cannot be taken up, and
-    /// nothing changes.
-    async fn take(&self, loading: &Loading) -> Option<Vec<PathBuf>> {
-        let taken = load(loading).await.and_then(|settings| {
-            self.keys.replace(&settings.keys).map_err(Invalid::new)?;
+    /// nothing changes. `is_gone`: the configuration file was there before, and is not.
+    async fn take(&self, loading: &Loading, is_gone: bool) -> Option<Vec<PathBuf>> {
+        let loaded = if is_gone {
+            Err(Invalid::new(format!("the configuration file {} is gone", loading.file().display())))
+        } else {
+            load(loading).await
+        };
+        let taken = loaded.and_then(|settings| {
+            let differ = self.keys.replace(&settings.keys).map_err(Invalid::new)?;
             self.hidden.hide(settings.secrets());
-            Ok(settings)
+            Ok((settings, differ))
         });
         metrics::gauge!("thinkd_keys_stale").set(if taken.is_ok() { 0.0 } else { 1.0 });
         match taken {
-            Ok(settings) => {
-                tracing::info!(keys = settings.keys.len(), "the keys were read again and are in force");
+            Ok((settings, differ)) => {
+                if differ {
+                    tracing::info!(keys = settings.keys.len(), "the keys were read again, and these are in force");
+                }
                 Some(settings.keys_file)
             }
             Err(error) => {
@@ -83,19 +96,19 @@ async fn load(loading: &Loading) -> Result<Settings, Invalid> {
     load.await.unwrap_or_else(|error| Err(Invalid::new(error.to_string())))
 }
 
-/// The files that keys stand in.
+/// The files that keys stand in, the configuration first.
 fn of_keys(loading: &Loading, named: Vec<PathBuf>) -> Vec<PathBuf> {
     std::iter::once(loading.file()).chain(named).collect()
 }
 
-/// How a file is: when it was written and how long it is; none: it is not there, or cannot be seen.
-type Stamp = Option<(SystemTime, u64)>;
+/// How a file is: which one, when it was written and how long it is; none: it is not there, or cannot be seen.
+type Stamp = Option<(u64, SystemTime, u64)>;
 
 async fn stamps(files: &[PathBuf]) -> Vec<Stamp> {
     let files = files.to_vec();
     let look = |file: &Path| {
         let data = std::fs::metadata(file).ok()?;
-        Some((data.modified().ok()?, data.len()))
+        Some((data.ino(), data.modified().ok()?, data.len()))
     };
     let looks = spawn_blocking(move || files.iter().map(|file| look(file)).collect());
     looks.await.unwrap_or_default()

@@ -1,8 +1,8 @@
 //! `thinkd key new`: a secret for a client, and what the configuration needs to know of it. Nothing is stored.
 
-use crate::edge::keys::{hash, to_hex};
 use crate::words::id::{self, Space};
 use crate::words::principal::Role;
+use crate::words::text::sha256;
 
 /// What can be done about keys.
 #[derive(Debug, clap::Subcommand)]
@@ -35,7 +35,7 @@ pub fn new(options: &Options) -> String {
     let key = format!("tk_{}", id::secret());
     let Options { space, role } = options;
     let role = role.as_str();
-    let sha256 = to_hex(&hash(&key));
+    let sha256 = sha256(key.as_bytes());
     format!(
         "key     {key}\nsha256  {sha256}\n\nGive the key to the client; it is shown this once. To admit it, put this into thinkd.toml or a file that \
          keys_file names (a running server takes it up by itself):\n\n[[keys]]\nsha256 = \"{sha256}\"\nspace = \"{space}\"\nrole = \"{role}\"\n"

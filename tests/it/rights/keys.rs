@@ -125,6 +125,11 @@ on_both!(a_server_is_closed_by_its_first_key_and_never_opened, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub).file("thinkd.toml", "").start_bare().await;
     let mut socket = app.socket().await;
+    // A change that brings no key closes nobody, and leaves nobody behind who came in before it.
+    write(&app, "thinkd.toml", "[log]\nlevel = \"info\"\n");
+    tokio::time::sleep(ms(1_500)).await;
+    let pong = socket.ask(json!({ "type": "ping" })).await;
+    assert_eq!(pong["type"], "ack", "{pong}");
     write(&app, "thinkd.toml", &entry("the-first-key", "admin"));
     assert_eq!(socket.closed().await, Some(4401));
     app.get("/events").await.expect_problem(401, "unauthenticated");
@@ -138,6 +143,29 @@ on_both!(a_server_is_closed_by_its_first_key_and_never_opened, |medium| {
     })
     .await;
     app.get("/events").await.expect_problem(401, "unauthenticated");
+});
+
+// A configuration that is gone takes no key away, though the token alone would keep the server closed.
+on_both!(a_configuration_that_is_gone_takes_no_key_away, |medium| {
+    let stub = Stub::start().await;
+    let setup = Setup::new(medium, &stub).file("thinkd.toml", &entry("the-key-of-the-admin", "admin"));
+    let app = setup.env("THINKD_TOKEN", "the-token-of-this-server").start_bare().await;
+    let mut socket = socket_of(&app, "the-key-of-the-admin").await;
+    std::fs::remove_file(app.folder().join("thinkd.toml")).unwrap();
+    for _ in 0..2 {
+        hang_up(&app);
+        within("the operator is told", async {
+            while !stale(&app, "the-key-of-the-admin").await {
+                tokio::time::sleep(ms(20)).await;
+            }
+        })
+        .await;
+    }
+    let pong = socket.ask(json!({ "type": "ping" })).await;
+    assert_eq!(pong["type"], "ack", "{pong}");
+    write(&app, "thinkd.toml", &entry("the-key-that-comes", "admin"));
+    assert_eq!(socket.closed().await, Some(4401));
+    until(&app, "the-key-that-comes", 200).await;
 });
 
 // What `thinkd key new` prints is what the configuration takes: the hash admits the key, and the key is nowhere but with the client.
