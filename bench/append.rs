@@ -21,9 +21,12 @@ use sqlx::{ConnectOptions, SqliteConnection};
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::{Event, Modality, Payload, Source};
 use thinkd::event::fact::Fact;
+use thinkd::log::appended::Append;
 use thinkd::log::change::ThreadChange;
+use thinkd::log::kernel::Store;
+use thinkd::log::options::Options;
 use thinkd::log::query::{Order, Query, Show};
-use thinkd::log::store::{self, Append, Options, Store};
+use thinkd::log::store;
 use thinkd::words::id::{Space, ThreadId};
 
 mod notes;

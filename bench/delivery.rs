@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
+use thinkd::edge::auth::Authority;
 use thinkd::edge::context::{Options, Parts};
 use thinkd::edge::keys::Keys;
 use thinkd::edge::server;
 use thinkd::event::draft::{Draft, When};
-use thinkd::log::store::{self, Append};
+use thinkd::log::appended::Append;
+use thinkd::log::store;
 use thinkd::model::offline::Offline;
 use thinkd::model::prompt;
 use thinkd::program::telemetry;
@@ -55,7 +57,7 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
     let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let url = format!("sqlite://{}", folder.file("inside.db").display());
     let (log, address) = threads.block_on(async {
-        let log = store::open(&url, store::Options::default(), projection::project).await.unwrap();
+        let log = store::open(&url, thinkd::log::options::Options::default(), projection::project).await.unwrap();
         let prompts = Arc::new(prompt::Prompts::load(None).unwrap());
         let model = Arc::new(Offline::new());
         let options = options::Options::default();
@@ -63,6 +65,7 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
             store: log.clone(),
             prompts,
             budget: Arc::new(options.budget.clone()),
+            approvals: Arc::default(),
             limits: options.tool_limits,
         };
         let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
@@ -72,8 +75,8 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
         let metrics = telemetry::start_metrics().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let keys = Arc::new(Keys::new(None, &[]).unwrap());
-        let parts = Parts { sessions: Sessions::new(runtime, kinds, 1.0), keys, metrics, about: Vec::new() };
+        let authority = Authority { keys: Arc::new(Keys::new(None, &[]).unwrap()), tokens: None };
+        let parts = Parts { sessions: Sessions::new(runtime, kinds, 1.0), authority, metrics, about: Vec::new() };
         tokio::spawn(server::serve(listener, Options::default(), parts, CancellationToken::new()));
         (log, address)
     });

@@ -7,7 +7,8 @@ use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use thinkd::event::draft::{Draft, When};
 use thinkd::event::envelope::TurnOutcome;
-use thinkd::log::store::{Append, Store};
+use thinkd::log::appended::Append;
+use thinkd::log::kernel::Store;
 use thinkd::words::failure::Who;
 use thinkd::words::id::{Name, Space, ThreadId};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::TurnOutcome;
-use thinkd::log::store::Append;
+use thinkd::log::appended::Append;
 use thinkd::words::id::{Space, ThreadId};
 
 use crate::figures::{Arguments, Usage, client};

@@ -9,7 +9,10 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 use thinkd::event::draft::Draft;
-use thinkd::log::store::{self, Append, Options, Store};
+use thinkd::log::appended::Append;
+use thinkd::log::kernel::Store;
+use thinkd::log::options::Options;
+use thinkd::log::store;
 use thinkd::words::id::{Space, ThreadId};
 
 use crate::{median, project};

@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
-use thinkd::log::store::{self, Append};
+use thinkd::log::appended::Append;
+use thinkd::log::options::Options;
+use thinkd::log::store;
 use thinkd::thread::projection;
 use thinkd::words::id::Space;
 
@@ -185,7 +187,7 @@ impl Database {
         database.run_on_server(&format!("create database {}", database.name)).await;
         if !statistics {
             // The tables are made here, so that they can be told to stay without.
-            store::open(&database.url, store::Options::default(), projection::project).await.unwrap().close().await;
+            store::open(&database.url, Options::default(), projection::project).await.unwrap().close().await;
             let all = "do $$ declare t text; begin for t in select quote_ident(relname) from pg_class where relkind = 'r' \
                 and relnamespace = 'public'::regnamespace loop execute 'alter table ' || t || ' set (autovacuum_enabled = off)'; \
                 end loop; end $$";
@@ -206,7 +208,7 @@ impl Database {
         if range.is_empty() {
             return;
         }
-        let log = store::open(&self.url, store::Options::default(), projection::project).await.unwrap();
+        let log = store::open(&self.url, Options::default(), projection::project).await.unwrap();
         let turns: Vec<usize> = (range.start / 6..range.end / 6).collect();
         for turns in turns.chunks(FILL) {
             let drafts = turns.iter().flat_map(|turn| drafts(*turn)).collect();

@@ -8,8 +8,11 @@ use std::time::{Duration, Instant};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
+use thinkd::log::appended::Append;
+use thinkd::log::kernel::Store;
+use thinkd::log::options::Options;
 use thinkd::log::query::Query;
-use thinkd::log::store::{self, Append, Store};
+use thinkd::log::store;
 use thinkd::thread::projection;
 use thinkd::words::id::{Space, ThreadId};
 use tokio::net::TcpStream;
@@ -259,7 +262,7 @@ impl Drop for Server {
 /// A log in this process: for filling it before a server opens it.
 pub async fn log(file: &Path) -> Arc<dyn Store> {
     let url = format!("sqlite://{}", file.display());
-    store::open(&url, store::Options::default(), projection::project).await.unwrap()
+    store::open(&url, Options::default(), projection::project).await.unwrap()
 }
 
 /// Waits for the log's search index: appends a word that nobody else says, until it is found.

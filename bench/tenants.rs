@@ -11,7 +11,9 @@ use futures_util::future::join_all;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
 use thinkd::event::draft::Draft;
-use thinkd::log::store::{self, Append};
+use thinkd::log::appended::Append;
+use thinkd::log::options::Options;
+use thinkd::log::store;
 use thinkd::thread::projection;
 use thinkd::words::id::{Space, ThreadId};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -166,7 +168,7 @@ async fn start(database: &str, folder: &Path, stub: &Stub) -> Server {
 
 /// A's log: what is searched, and caught up with.
 async fn fill(url: &str) {
-    let log = store::open(url, store::Options::default(), projection::project).await.unwrap();
+    let log = store::open(url, Options::default(), projection::project).await.unwrap();
     let (space, words) = (Space::parse("a").unwrap(), "this is what the plan says about it ".repeat(12));
     for part in 0..LOG / 250 {
         let reply = |n: usize| Draft::reply(&ThreadId::default(), 1, &format!("c{n}"), &format!("{words}{n}"), false);

@@ -25,7 +25,7 @@ interface Of<Tags extends string[], Payload> {
 }
 
 /** A client said something, or perceived something: one event a part, and the last part wakes the thread. */
-export type Input = Of<["input", "type:message" | "type:sensory", ...("part")[]], {
+export type Input = Of<["input", "type:message" | "type:sensory", ...("part" | "answer" | "overrules")[]], {
   /** the words, if it has words */
   text?: string;
   /** SHA-256 of an image's or sound's bytes: GET /blobs/{blob} */
@@ -36,15 +36,37 @@ export type Input = Of<["input", "type:message" | "type:sensory", ...("part")[]]
   bytes?: number;
   /** who sent it, when known */
   user?: string;
+  /** the question that it answers */
+  question_id?: string;
 }>;
 
 /** Something outside has happened that has a name. The payload is the caller's. */
-export type Trigger = Of<["input", "type:trigger", `trigger:${string}`], {
+export type Trigger = Of<["input", "type:trigger", `trigger:${string}`, ...(`schedule:${string}`)[]], {
   /** the same for people and models */
   text: string;
   /** who sent it, when known */
   user?: string;
+  /** of a schedule: its name; due, first, last, count: the due times; next; now: out of turn */
+  schedule?: unknown;
   [member: string]: unknown;
+}>;
+
+/** Due times of a schedule passed longer ago than it catches up with: they come to no run. */
+export type ScheduleMissed = Of<["schedule", "missed", `schedule:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** name; first, last, count: the due times; next: when it is due again */
+  schedule: Record<string, unknown>;
+}>;
+
+/** A schedule was due and did not run: an earlier run is under way, or its thread takes nothing. */
+export type ScheduleSkipped = Of<["schedule", "skipped", `schedule:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** name; first, last, count: the due times; next: when it is due again */
+  schedule: Record<string, unknown>;
+  /** why */
+  reason: string;
 }>;
 
 /** A turn begins: the thread thinks about its batch. */
@@ -210,6 +232,8 @@ export type Result = Of<["result", `tool:${string}`, ...(`submodule:${string}`)[
   intent?: Record<string, unknown>;
   /** how many messages it sent */
   sent?: number;
+  /** the approval without which it would not have run */
+  approval_id?: string;
 }>;
 
 /** A tool call that failed. */
@@ -232,6 +256,8 @@ export type ResultFailed = Of<["result", `tool:${string}`, ...(`submodule:${stri
   intent?: Record<string, unknown>;
   /** how many messages it sent */
   sent?: number;
+  /** the approval without which it would not have run */
+  approval_id?: string;
 }>;
 
 /** An answer to the user, the result of the tool `reply`. */
@@ -412,6 +438,104 @@ export type NodeAbandoned = Of<["node", "abandoned", `pipeline:${string}`], {
   arguments?: unknown;
   /** the node's version */
   version?: number;
+}>;
+
+/** A tool call waits for a person: POST /approvals/{approval_id}, or the frames `approve`, `deny` and `respond`. It is no result: that comes with the verdict. */
+export type ApprovalPending = Of<["approval", "pending", `tool:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the approval: the id of the event that asked for it */
+  approval_id: string;
+  /** the call's id within the thread */
+  call_id: string;
+  /** the tool */
+  tool: string;
+  /** what it is to be called with */
+  arguments: unknown;
+  /** SHA-256 of the arguments as canonical JSON */
+  arguments_sha256: string;
+  /** SHA-256 of the tool's description and schema */
+  tool_version: string;
+  /** what the call would change, as a unified diff */
+  diff?: string;
+  /** when it counts as rejected */
+  expires_at: string;
+}>;
+
+/** What was said of a tool call that waited. Of a granted one the result is still to come; of all others it stands behind this. */
+export type ApprovalVerdict = Of<["approval", "granted" | "answered" | "denied" | "expired" | "withdrawn", `tool:${string}`, ...("overrules")[]], {
+  /** the same for people and models */
+  text: string;
+  /** the approval: the id of the event that asked for it */
+  approval_id: string;
+  /** the call's id within the thread */
+  call_id: string;
+  /** the tool */
+  tool: string;
+  /** who said it, when known */
+  by?: string;
+  /** why; of `answered` the answer */
+  reason: string;
+  /** of `granted`: what the call runs with */
+  arguments?: unknown;
+  /** SHA-256 of the arguments as canonical JSON */
+  arguments_sha256?: string;
+  /** SHA-256 of the tool's description and schema */
+  tool_version?: string;
+  /** of `granted`: the arguments are the person's; the event `approval-pending` has those that were proposed */
+  edited?: boolean;
+}>;
+
+/** A granted call with an effect outside starts: from here on it is not run again, whatever becomes of the server. */
+export type ApprovalStarted = Of<["approval", "started", `tool:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the approval: the id of the event that asked for it */
+  approval_id: string;
+  /** the call's id within the thread */
+  call_id: string;
+  /** the tool */
+  tool: string;
+  /** the seq of the verdict */
+  verdict: number;
+}>;
+
+/** The mind asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the only open question of its thread, the next message. */
+export type UserQuestion = Of<["question", "user"], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the question: the id of the event that asked it */
+  question_id: string;
+  /** the call that asked */
+  call_id: string;
+  /** answers to choose from */
+  choices?: string[];
+  /** the JSON schema that an answer must have */
+  schema?: Record<string, unknown>;
+  /** the names of those who may answer; without it everybody who may speak */
+  who?: string[];
+  /** until when an answer is waited for */
+  expires_at: string;
+}>;
+
+/** What came of a question to a person. The result of the call that asked stands behind it. */
+export type UserAnswer = Of<["answer", ...("away" | "expired" | "withdrawn" | "overrules")[]], {
+  /** the same for people and models */
+  text: string;
+  /** the question: the id of the event that asked it */
+  question_id: string;
+  /** the call that asked */
+  call_id: string;
+  /** who answered, when known */
+  by?: string;
+  /** the answer as JSON, of a question with a schema */
+  value?: unknown;
 }>;
 
 /** A subthread was created. */
@@ -792,6 +916,38 @@ export type SetEntry = Of<["state", "set:entry"], {
   root?: number;
 }>;
 
+/** A person changed a setting of the space. */
+export type SetSetting = Of<["state", "set:setting"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** value; by: the name of who set it, or null */
+  change: Record<string, unknown>;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** A schedule of the space. */
+export type SetSchedule = Of<["state", "set:schedule"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** thread, event, payload, when, overlap, catch_up_s, note, paused; due, through, last; null: removed */
+  change: Record<string, unknown> | null;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
 /** The state of a turn's step, in sub-steps. */
 export type SetStep = Of<["state", "set:step"], {
   /** for people */
@@ -828,6 +984,8 @@ export type SetDoctor = Of<["state", "set:doctor"], {
 export type ThinkdEvent =
   | Input
   | Trigger
+  | ScheduleMissed
+  | ScheduleSkipped
   | TurnStarted
   | TurnEnded
   | TurnCancel
@@ -852,6 +1010,11 @@ export type ThinkdEvent =
   | NodeStarted
   | NodeFinished
   | NodeAbandoned
+  | ApprovalPending
+  | ApprovalVerdict
+  | ApprovalStarted
+  | UserQuestion
+  | UserAnswer
   | ThreadSpawned
   | ThreadEnded
   | ThreadStuck
@@ -876,5 +1039,7 @@ export type ThinkdEvent =
   | SetTimer
   | SetSubmodule
   | SetEntry
+  | SetSetting
+  | SetSchedule
   | SetStep
   | SetDoctor;

@@ -23,10 +23,13 @@
 pub mod words {
     pub mod budget;
     pub mod decode;
+    pub mod diff;
     pub mod failure;
     pub mod id;
     pub mod principal;
+    pub mod recurrence;
     pub mod secret;
+    pub mod setting;
     pub mod text;
     pub mod time;
 }
@@ -41,7 +44,9 @@ pub mod event {
     pub mod intent;
     pub mod process;
     pub mod raw;
+    pub mod request;
     pub mod rest;
+    pub mod schedule;
     pub mod spec;
 }
 /// Fair shares of the machine; supervision of background tasks.
@@ -52,30 +57,44 @@ pub mod tasks {
 /// The append-only log, the rows derived from it, its databases.
 pub mod log {
     mod append;
+    pub mod appended;
     pub mod backup;
     mod batch;
+    pub mod blob;
     mod catch_up;
     pub mod change;
     mod columns;
+    pub mod error;
     pub mod feed;
+    pub mod fence;
+    pub mod head;
     mod index;
+    mod indexed;
     pub mod kernel;
     mod leases;
     pub mod memory;
     pub mod migrations;
+    pub mod not_copied;
+    pub mod options;
     mod postgres;
     pub mod projections;
     pub mod query;
     mod rebuild;
     mod rows;
+    mod seal;
+    mod seen;
     pub mod select;
+    pub mod shown;
     mod sql;
     mod sqlite;
+    pub mod status;
     pub mod store;
     pub mod table;
     mod terms;
+    pub mod thread_row;
     pub mod thread_state;
     pub mod unserved;
+    pub mod upkeep;
     pub mod words;
     mod write_cache;
 }
@@ -103,10 +122,12 @@ pub mod thread {
 }
 /// Tools: what one is, which there are, the layers around a call.
 pub mod tools {
+    pub mod approval;
     pub mod catalogue;
     pub mod contacts;
+    pub mod gate;
     mod layers;
-    mod schema;
+    pub mod schema;
     pub mod spawning;
     pub mod supplies;
     pub mod tool;
@@ -131,6 +152,7 @@ pub mod pipelines {
 /// The lease loop: which thread is worked on, and when.
 pub mod runtime {
     mod ends;
+    mod firing;
     pub mod ground;
     pub mod handle;
     pub mod kinds;
@@ -142,8 +164,11 @@ pub mod runtime {
     mod prompt_view;
     pub mod refused;
     mod remote_cancel;
+    pub mod requests;
     mod running;
     pub mod schedule;
+    mod schedules;
+    mod settings;
     mod timers;
     mod waits;
     pub mod work;
@@ -154,8 +179,11 @@ pub mod session {
     pub mod handle;
     mod log;
     pub mod outcome;
+    pub mod requests;
     pub mod right;
     mod runs;
+    mod schedules;
+    mod settings;
     pub mod space;
     pub mod threads;
 }
@@ -172,6 +200,7 @@ pub mod edge {
     mod ids;
     mod input;
     mod json;
+    pub mod jwt;
     pub mod keys;
     pub mod limits;
     pub mod media;
@@ -179,6 +208,7 @@ pub mod edge {
     mod query;
     mod rate_limit;
     pub mod server;
+    mod stay;
     mod stream_limits;
     pub mod websocket;
     mod write_timeout;
@@ -188,6 +218,7 @@ pub mod program {
     pub mod app;
     pub mod command;
     mod greeting;
+    mod jwks;
     mod key_files;
     mod output;
     mod parts;

@@ -125,6 +125,10 @@ pub const ELEMENTS: &[Element] = elements! {
     ["reply"] => "reply", Words("text"), [must("text", Text, &["text"])], "<reply>text</reply>";
     ["send"] => "send", Words("text"), [must("to", Names, &["to"]), must("text", Text, &["text"])],
         r#"<send to="name, other">text</send>"#;
+    ["ask-user"] => "ask_user", Words("question"),
+        [must("question", Text, &["question"]), may("choices", Names, &["choices"]), may("schema", Text, &["schema"]),
+         may("who", Names, &["who"]), may("expires_s", Seconds, &["expires-s", "expires"])],
+        r#"<ask-user choices="red, blue">question</ask-user>"#;
     ["wait"] => "wait", Nothing, [may("from", Text, &["from", "for"]), may("timeout_s", Seconds, &["timeout-s", "timeout"])],
         r#"<wait from="name" timeout="30"/>"#;
     ["terminate"] => "terminate", Words("reason"), [or("reason", "no reason was given", &["reason"])],
@@ -145,6 +149,11 @@ pub const ELEMENTS: &[Element] = elements! {
         r#"<set-timer after="60">what for</set-timer>"#;
     ["ask"] => "ask", Words("question"), [must("submodule", Text, &["submodule"]), must("question", Text, &["question"])],
         r#"<ask submodule="name">question</ask>"#;
+    ["propose-submodule"] => "propose_submodule", Words("prompt"),
+        [must("name", Text, &["name"]), may("prompt", Text, &["prompt"]), may("diff", Text, &["diff"])],
+        r#"<propose-submodule name="name">its whole prompt</propose-submodule>"#;
+    ["propose-submodule-removal"] => "propose_submodule_removal", Nothing, [must("name", Text, &["name"])],
+        r#"<propose-submodule-removal name="name"/>"#;
     ["watch"] => "watch", Nothing, [may("from", Text, &["from"]), must("kind", Text, &["kind"]), or("note", "", &["note"])],
         r#"<watch from="name" kind="kind" note="what for"/>"#;
     ["close-watch"] => "close_watch", Nothing, [must("id", Text, &["id"])], r#"<close-watch id="w1"/>"#;

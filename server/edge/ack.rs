@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::log::store::Placed;
+use crate::log::appended::Placed;
 use crate::runtime::kinds::turns::input::Received;
 use crate::words::id::{Seq, ThreadId};
 

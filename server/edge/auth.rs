@@ -1,12 +1,18 @@
 //! Who may come in, and whose mind they open: the one decision for sockets and HTTP.
 //! How credentials stand in a header or a frame is read here too; what follows when they are wrong is not.
 
-use axum::http::{HeaderMap, header};
+use std::sync::Arc;
 
+use axum::http::{HeaderMap, header};
+use tokio_util::sync::CancellationToken;
+
+use super::jwt::claims::Unfit;
+use super::jwt::{Refused, Tokens};
 use super::keys::{Found, Keys};
 use super::problem::{Problem, Slug};
 use crate::words::id::Space;
-use crate::words::principal::{Principal, Role};
+use crate::words::principal::{Credential, Principal, Role};
+use crate::words::time;
 
 /// What a client showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +28,7 @@ pub enum Shown<'a> {
 }
 
 /// Why somebody may not come in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Denied {
     /// Nothing was shown.
     Missing,
@@ -30,16 +36,48 @@ pub enum Denied {
     Malformed,
     /// What was shown opens nothing.
     Wrong,
+    /// A token of the issuer that opens nothing here.
+    Unfit(Unfit),
+    /// A token that cannot be verified now.
+    Away,
+}
+
+impl From<Refused> for Denied {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            // As any wrong key: whoever guesses learns nothing.
+            Refused::Forged(_) => Self::Wrong,
+            Refused::Unfit(unfit) => Self::Unfit(unfit),
+            Refused::Away => Self::Away,
+        }
+    }
 }
 
 impl From<Denied> for Problem {
     fn from(denied: Denied) -> Self {
-        let detail = match denied {
-            Denied::Missing => "credentials are missing; send the header Authorization: Bearer <key>",
-            Denied::Malformed => "the Authorization header is malformed; it is Bearer <key> or <user>:<token>",
-            Denied::Wrong => "the credentials are wrong; no key or token of this server is like that",
+        let detail = match &denied {
+            Denied::Missing => "credentials are missing; send the header Authorization: Bearer <key>".to_owned(),
+            Denied::Malformed => {
+                "the Authorization header is malformed; it is Bearer <key> or <user>:<token>".to_owned()
+            }
+            Denied::Wrong => "the credentials are wrong; no key or token of this server is like that".to_owned(),
+            Denied::Unfit(unfit) => unfit.to_string(),
+            Denied::Away => {
+                "the token cannot be verified now: the keys of its issuer cannot be had; try again later".to_owned()
+            }
         };
-        Problem::new(Slug::Unauthenticated, detail)
+        Problem::new(if denied == Denied::Away { Slug::Unavailable } else { Slug::Unauthenticated }, detail)
+    }
+}
+
+impl Denied {
+    /// The same as code and reason of a close frame.
+    pub fn closing(&self) -> (u16, &'static str) {
+        match self {
+            Self::Unfit(unfit) => (4401, unfit.reason()),
+            Self::Away => (1001, "the keys of the token's issuer cannot be had now; connect again"),
+            _ => (4401, "unauthenticated: send an auth frame or <user>:<token> first"),
+        }
     }
 }
 
@@ -75,21 +113,56 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The one decision: who somebody is by what they showed.
-pub fn decide(keys: &Keys, shown: Shown<'_>) -> Result<Principal, Denied> {
-    let user = match shown {
-        Shown::Named(user, _) => Some(user.to_owned()),
-        _ => None,
-    };
-    if keys.is_open() {
-        // Then the server listens on loopback only.
-        return Ok(Principal { space: Space::default(), user, key: None, role: Role::Admin });
+/// Who may come in: by the keys of this server, and by tokens that its issuer signed.
+pub struct Authority {
+    /// The keys in force.
+    pub keys: Arc<Keys>,
+    /// The tokens that are taken, if any are.
+    pub tokens: Option<Arc<Tokens>>,
+}
+
+impl Authority {
+    /// Whether no credential is needed. Then the server listens on loopback only.
+    pub fn is_open(&self) -> bool {
+        self.tokens.is_none() && self.keys.is_open()
     }
-    let secret = match shown {
-        Shown::Nothing => return Err(Denied::Missing),
-        Shown::Malformed => return Err(Denied::Malformed),
-        Shown::Secret(secret) | Shown::Named(_, secret) => secret,
-    };
-    let Found { number, space, role } = keys.find(secret).ok_or(Denied::Wrong)?;
-    Ok(Principal { space, user, key: Some(number), role })
+
+    /// The one decision: who somebody is by what they showed. A key is known at once; a token may have to wait for its issuer's keys.
+    pub async fn decide(&self, shown: Shown<'_>) -> Result<Principal, Denied> {
+        let user = match shown {
+            Shown::Named(user, _) => Some(user.to_owned()),
+            _ => None,
+        };
+        if self.is_open() {
+            return Ok(Principal { space: Space::default(), user, credential: Credential::Open, role: Role::Admin });
+        }
+        let secret = match shown {
+            Shown::Nothing => return Err(Denied::Missing),
+            Shown::Malformed => return Err(Denied::Malformed),
+            Shown::Secret(secret) | Shown::Named(_, secret) => secret,
+        };
+        if let Some(Found { number, space, role }) = self.keys.find(secret) {
+            return Ok(Principal { space, user, credential: Credential::Key(number), role });
+        }
+        match &self.tokens {
+            // The name that somebody gives itself beside a token does not count: the token says who it is.
+            Some(tokens) if is_token(secret) => tokens.identify(secret, time::now()).await.map_err(Denied::from),
+            _ => Err(Denied::Wrong),
+        }
+    }
+
+    /// Cancelled as soon as who came in by this credential has to go, because it is worth nothing any more.
+    pub fn revoked(&self, credential: Credential) -> CancellationToken {
+        match (credential, &self.tokens) {
+            (Credential::Token { key, .. }, Some(tokens)) => tokens.withdrawn(key),
+            (Credential::Key(number), _) => self.keys.removed(Some(number)),
+            // Without tokens nobody came in by one.
+            (Credential::Open | Credential::Token { .. }, _) => self.keys.removed(None),
+        }
+    }
+}
+
+/// Whether it has the form of a token: three parts.
+fn is_token(secret: &str) -> bool {
+    secret.bytes().filter(|byte| *byte == b'.').count() == 2
 }

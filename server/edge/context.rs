@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use secrecy::SecretString;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::allowed_hosts::AllowedHosts;
-use super::auth::{self, Denied, Shown};
+use super::auth::{Authority, Denied, Shown};
 use super::connections::{Connection, Connections};
-use super::keys::{self, Key, Keys};
+use super::jwt::options::JwtOptions;
+use super::keys::{self, Key};
 use super::limits::Limits;
-use super::problem::Problem;
+use super::problem::{Problem, Slug};
 use super::rate_limit::RateLimits;
+use super::stay::Stay;
 use super::stream_limits::StreamLimits;
 use crate::session::handle::{Error, Session, Sessions};
 use crate::tasks::share::Places;
@@ -33,6 +35,8 @@ pub struct Options {
     pub keys: Vec<Key>,
     /// More keys, of more spaces, may come while the server runs.
     pub keys_may_come: bool,
+    /// Which tokens are taken beside keys.
+    pub jwt: JwtOptions,
     /// Names this server answers to, besides loopback and the address it listens on; and whole origins whose pages may speak to it.
     pub hosts: Vec<String>,
     /// How much, how many, how long.
@@ -43,6 +47,7 @@ impl Options {
     /// Says what is wrong with the options, in a sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
         keys::check(self.token.as_ref(), &self.keys)?;
+        self.jwt.check()?;
         AllowedHosts::new(&self.hosts)?;
         self.limits.check()
     }
@@ -52,7 +57,7 @@ impl Options {
         let default = self.token.as_ref().map(|_| Space::default());
         let spaces: BTreeSet<Space> =
             default.into_iter().chain(self.keys.iter().map(|key| key.space.clone())).collect();
-        if spaces.len() > 1 || self.keys_may_come { self.limits.space_share } else { 1.0 }
+        if spaces.len() > 1 || self.keys_may_come || self.jwt.is_on() { self.limits.space_share } else { 1.0 }
     }
 }
 
@@ -60,8 +65,8 @@ impl Options {
 pub struct Parts {
     /// What clients can do.
     pub sessions: Sessions,
-    /// The keys in force: the program may replace them.
-    pub keys: Arc<Keys>,
+    /// Who may come in: the program may replace the keys.
+    pub authority: Authority,
     /// The collected metrics, as text at `/metrics`.
     pub metrics: PrometheusHandle,
     /// For `/metadata`: database, models and pipelines, one line each, without secrets.
@@ -72,7 +77,7 @@ pub struct Parts {
 pub struct Edge {
     sessions: Sessions,
     /// Who may come in.
-    pub keys: Arc<Keys>,
+    pub authority: Authority,
     /// How much, how many, how long.
     pub limits: Limits,
     /// How many sockets and streams there are.
@@ -108,7 +113,7 @@ impl Edge {
             rate_limits: RateLimits::new(limits.requests_per_second),
             connections: Connections::new(&limits, share),
             uploads: Places::new("uploads", UPLOADS, share),
-            keys: parts.keys,
+            authority: parts.authority,
             limits,
             drain,
             tasks: TaskTracker::new(),
@@ -117,20 +122,28 @@ impl Edge {
         })
     }
 
-    /// The session of whoever showed this.
-    pub fn enter(&self, shown: Shown<'_>) -> Result<Session, Denied> {
-        Ok(self.sessions.open(auth::decide(&self.keys, shown)?))
+    /// Refuses what would begin only to be ended: the server is going away.
+    pub fn stays(&self) -> Result<(), Problem> {
+        match self.drain.is_cancelled() {
+            true => Err(Problem::new(Slug::Unavailable, "the server is going away; connect again")),
+            false => Ok(()),
+        }
     }
 
-    /// Waits until the key of this client is removed.
-    pub fn key_removed(&self, session: &Session) -> WaitForCancellationFutureOwned {
-        self.keys.removed(session.principal().key).cancelled_owned()
+    /// The session of whoever showed this.
+    pub async fn enter(&self, shown: Shown<'_>) -> Result<Session, Denied> {
+        Ok(self.sessions.open(self.authority.decide(shown).await?))
+    }
+
+    /// How long a socket or stream of this client may stay.
+    pub fn stay(&self, session: &Session) -> Stay {
+        Stay::new(&self.authority, session.principal())
     }
 
     /// Lets a request of this client through when it is due, on a connection that counts for its space.
     pub async fn admit(&self, session: &Session, connection: Option<&Connection>) -> Result<(), Problem> {
         connection.map_or(Ok(()), |connection| connection.belongs(session.space()))?;
-        self.rate_limits.pass(session.principal().key).await?;
+        self.rate_limits.pass(session.principal().credential.holder()).await?;
         Ok(session.open_space().await?)
     }
 

@@ -134,13 +134,23 @@ pub struct Deny {
     pub reason: Option<String>,
 }
 
+/// The result of a waiting tool call, which does not run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Respond {
+    /// The approval's id.
+    pub approval: String,
+    /// The result.
+    pub text: String,
+}
+
 /// The answer to a question of the mind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     /// The question's id.
     pub question: String,
-    /// The answer.
+    /// The answer; of a question with a schema, JSON as text.
     pub text: String,
 }
 
@@ -182,6 +192,8 @@ pub enum ClientFrame {
     Approve(Approve),
     /// `deny`
     Deny(Deny),
+    /// `respond`
+    Respond(Respond),
     /// `answer`
     Answer(Answer),
     /// `cancel`
@@ -251,6 +263,7 @@ fn of_type(kind: &str, members: Map<String, Value>, wrongs: &mut Wrongs) -> Opti
         "unsubscribe" => ClientFrame::Unsubscribe(json::body(members, wrongs)?),
         "approve" => ClientFrame::Approve(json::body(members, wrongs)?),
         "deny" => ClientFrame::Deny(json::body(members, wrongs)?),
+        "respond" => ClientFrame::Respond(json::body(members, wrongs)?),
         "answer" => ClientFrame::Answer(json::body(members, wrongs)?),
         "cancel" => ClientFrame::Cancel(json::body(members, wrongs)?),
         "ping" => ClientFrame::Ping(json::body(members, wrongs)?),
@@ -317,6 +330,24 @@ impl Body for Cancel {
     }
 }
 
+impl Body for Respond {
+    fn check(&self, wrongs: &mut Wrongs) {
+        check_said(&self.text, wrongs);
+    }
+}
+
+impl Body for Answer {
+    fn check(&self, wrongs: &mut Wrongs) {
+        check_said(&self.text, wrongs);
+    }
+}
+
+fn check_said(text: &str, wrongs: &mut Wrongs) {
+    if text.trim().is_empty() {
+        wrongs.add(Slug::EmptyInput, "/text", "say something");
+    }
+}
+
 macro_rules! shape_alone {
     ($($body:ident),*) => {$(
         impl Body for $body {
@@ -324,4 +355,4 @@ macro_rules! shape_alone {
         }
     )*};
 }
-shape_alone!(Unsubscribe, Approve, Deny, Answer, Ping, Authenticate);
+shape_alone!(Unsubscribe, Approve, Deny, Ping, Authenticate);

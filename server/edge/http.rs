@@ -18,6 +18,7 @@ use super::limits::ms;
 use super::problem::{Problem, Slug, Wrongs};
 use crate::session::handle::Session;
 
+pub mod approvals;
 pub mod blobs;
 pub mod bounds;
 pub mod cursor;
@@ -28,7 +29,10 @@ pub mod openapi;
 pub mod params;
 pub mod pending;
 pub mod pipelines;
+pub mod questions;
+pub mod schedules;
 pub mod server;
+pub mod settings;
 pub mod state;
 pub mod stream;
 pub mod submodules;
@@ -50,16 +54,20 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 9] = [
+const RESOURCES: [Resource; 13] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
     threads::RESOURCE,
     submodules::RESOURCE,
+    settings::RESOURCE,
+    schedules::RESOURCE,
     state::RESOURCE,
     pipelines::RESOURCE,
     blobs::RESOURCE,
     server::RESOURCE,
+    approvals::RESOURCE,
+    questions::RESOURCE,
 ];
 
 /// What anybody may see: whether the server lives, and whether it is ready.

@@ -107,6 +107,8 @@ struct Table {
 /// The keys in force, the token among them.
 pub struct Keys {
     token: Option<SecretString>,
+    /// Tokens let people in, too: without any key the server is not open.
+    beside_tokens: bool,
     // A plain lock: held to copy or replace the handle, never across an await.
     table: RwLock<Arc<Table>>,
 }
@@ -126,7 +128,13 @@ impl Keys {
     pub fn new(token: Option<SecretString>, keys: &[Key]) -> Result<Self, String> {
         let grants = grants(token.as_ref(), keys)?;
         let table = RwLock::new(Arc::new(Table::default().with(grants)));
-        Ok(Self { token, table })
+        Ok(Self { token, beside_tokens: false, table })
+    }
+
+    /// The same keys of a server that also takes tokens: then it may be left without any.
+    #[must_use]
+    pub fn beside_tokens(self, tokens: bool) -> Self {
+        Self { beside_tokens: tokens, ..self }
     }
 
     /// Puts these keys in the place of those there are; the token stays. Whoever came in by a key that is gone, or opens something else
@@ -135,7 +143,7 @@ impl Keys {
     pub fn replace(&self, keys: &[Key]) -> Result<bool, String> {
         let grants = grants(self.token.as_ref(), keys)?;
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
-        if grants.is_empty() && !table.entries.is_empty() {
+        if grants.is_empty() && !table.entries.is_empty() && !self.beside_tokens {
             return Err("no key would be left, and nobody would need one: the keys that were there stay in force; stop the server to \
                         open it to everybody on this machine"
                 .into());
@@ -153,7 +161,7 @@ impl Keys {
         Ok(numbers(&before) != numbers(&after))
     }
 
-    /// Whether no key is needed.
+    /// Whether there is no key.
     pub fn is_open(&self) -> bool {
         self.table().entries.is_empty()
     }

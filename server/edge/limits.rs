@@ -58,6 +58,10 @@ pub struct Limits {
     pub threads: u64,
     /// Most submodules of a space.
     pub submodules: u32,
+    /// Most schedules of a space.
+    pub schedules: u32,
+    /// The shortest interval of a schedule, in milliseconds.
+    pub schedule_interval_ms: u64,
     /// Most bytes of a tool's result that its event keeps; the rest is a blob.
     pub tool_output_bytes: usize,
     /// Interval of pings to a socket.
@@ -105,6 +109,8 @@ impl Default for Limits {
             waiting_inputs: 100,
             threads: 100_000,
             submodules: 32,
+            schedules: 1000,
+            schedule_interval_ms: 1000,
             tool_output_bytes: 64 << 10,
             ping_ms: 20_000,
             unanswered_pings: 3,

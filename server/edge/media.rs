@@ -9,7 +9,7 @@ use super::frame::Media;
 use super::problem::{Problem, Slug};
 use crate::event::draft::Part;
 use crate::event::envelope::Modality;
-use crate::log::store::Blob;
+use crate::log::blob::Blob;
 use crate::session::handle::Session;
 use size::size;
 

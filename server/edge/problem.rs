@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-use crate::log::store::Error as StoreError;
+use crate::log::error::StoreError;
 use crate::runtime::refused::Refused;
 use crate::session::handle::Error;
 use crate::words::decode::WRONGS_MAX;
@@ -58,6 +58,12 @@ pub enum Slug {
     ThreadEnded,
     /// A turn runs, and the thread's policy is to refuse.
     Busy,
+    /// Somebody has settled it before.
+    AlreadySettled,
+    /// The tool is not what was proposed any more.
+    ToolChanged,
+    /// The settings are others than who changes them knows.
+    SettingsChanged,
     /// Too many bytes.
     TooLarge,
     /// Too long an address.
@@ -66,6 +72,8 @@ pub enum Slug {
     UnsupportedMediaType,
     /// A name this server does not answer to.
     MisdirectedRequest,
+    /// What a tool is to be called with, or an answer, is not as it has to be.
+    InvalidArguments,
     /// Understood, but it cannot be done.
     Unprocessable,
     /// This address wants a WebSocket.
@@ -104,10 +112,14 @@ impl Slug {
             Self::CursorAhead => ("cursor-ahead", 409, "The cursor is beyond the log's end"),
             Self::ThreadEnded => ("thread-ended", 409, "The thread has ended"),
             Self::Busy => ("busy", 409, "The thread is busy"),
+            Self::AlreadySettled => ("already-settled", 409, "This is settled already"),
+            Self::ToolChanged => ("tool-changed", 409, "The tool has changed"),
+            Self::SettingsChanged => ("settings-changed", 409, "The settings have changed meanwhile"),
             Self::TooLarge => ("too-large", 413, "This is too large"),
             Self::UriTooLong => ("uri-too-long", 414, "This address is too long"),
             Self::UnsupportedMediaType => ("unsupported-media-type", 415, "This type of content is not taken"),
             Self::MisdirectedRequest => ("misdirected-request", 421, "This server has another name"),
+            Self::InvalidArguments => ("invalid-arguments", 422, "These arguments are not valid"),
             Self::Unprocessable => ("unprocessable", 422, "This cannot be done"),
             Self::UpgradeRequired => ("upgrade-required", 426, "A WebSocket is needed"),
             Self::QueueFull => ("queue-full", 429, "Too many inputs wait"),
@@ -286,9 +298,14 @@ fn from_runtime(refused: &Refused) -> Problem {
     let slug = match refused {
         Refused::NotFound(_) => Slug::NotFound,
         Refused::Ended(_) => Slug::ThreadEnded,
-        Refused::Busy(_) => Slug::Busy,
+        Refused::Busy(_) | Refused::RunUnderWay(_) => Slug::Busy,
         Refused::QueueFull(_) => Slug::QueueFull,
+        Refused::SettingsChanged { .. } => Slug::SettingsChanged,
         Refused::TooManyRuns { .. } => Slug::TooManyRequests,
+        Refused::Settled(_) => Slug::AlreadySettled,
+        Refused::ToolChanged(_) => Slug::ToolChanged,
+        Refused::InvalidArguments(_) => Slug::InvalidArguments,
+        Refused::NotYours(_) => Slug::Forbidden,
         Refused::TooMany { .. } | Refused::Exists(_) | Refused::Unprocessable(_) => Slug::Unprocessable,
         Refused::Store(error) => return from_store(error),
     };

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::problem::{Problem, Slug};
+use crate::words::principal::Holder;
 
 /// A burst is what comes in this time.
 const BURST: Duration = Duration::from_secs(1);
@@ -53,15 +54,35 @@ impl RateLimit {
     }
 }
 
-/// The paces of all keys' requests.
+/// The paces of all requests, by who sends them: the holder of a key, or the user whose token it is.
 pub struct RateLimits {
     per_second: u32,
-    /// When the next request of each key is due at an even pace. A plain mutex: held to count, never across an await.
-    due: Mutex<HashMap<u32, Instant>>,
+    /// When requests are due at an even pace. A plain mutex: held to count, never across an await.
+    due: Mutex<Dues>,
 }
 
-/// With more keys than this, those that have sent nothing for a while are forgotten: they are as new.
+/// When the next request of each holder is due.
+#[derive(Default)]
+struct Dues {
+    of: HashMap<Holder, Instant>,
+    /// With more than this they are looked through.
+    most: usize,
+}
+
+/// With more holders than this, those that have sent nothing for a while are forgotten: they are as new.
 const REMEMBERED: usize = 1024;
+
+impl Dues {
+    /// That of this holder.
+    fn of(&mut self, holder: Holder, now: Instant) -> &mut Instant {
+        if self.of.len() > self.most.max(REMEMBERED) {
+            self.of.retain(|_, due| *due > now);
+            // Looked through again only when as many more have come: a look costs as much as all of them.
+            self.most = 2 * self.of.len();
+        }
+        self.of.entry(holder).or_insert(now)
+    }
+}
 
 impl RateLimits {
     /// So many requests a second of each key.
@@ -69,16 +90,13 @@ impl RateLimits {
         Self { per_second, due: Mutex::default() }
     }
 
-    /// Waits until a request of this key is due; refuses it where that would be too long. Where nobody needs a key there is no pace.
-    pub async fn pass(&self, key: Option<u32>) -> Result<(), Problem> {
-        let Some(key) = key else { return Ok(()) };
+    /// Waits until a request of this holder is due; refuses it where that would be too long. Where nobody needs a key there is no pace.
+    pub async fn pass(&self, holder: Option<Holder>) -> Result<(), Problem> {
+        let Some(holder) = holder else { return Ok(()) };
         let now = Instant::now();
         let at = {
             let mut all = self.due.lock().unwrap_or_else(PoisonError::into_inner);
-            if all.len() > REMEMBERED {
-                all.retain(|_, due| *due > now);
-            }
-            let due = all.entry(key).or_insert(now);
+            let due = all.of(holder, now);
             let next = (*due).max(now) + Duration::from_secs(1) / self.per_second;
             if next <= now + BURST + SLOWED {
                 *due = next;

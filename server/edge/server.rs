@@ -192,7 +192,7 @@ async fn guard(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
 
 /// Lets in who may come in; handlers find the `Session` in the request.
 async fn authenticate(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -> Response {
-    let session = match edge.enter(Shown::in_headers(request.headers())) {
+    let session = match edge.enter(Shown::in_headers(request.headers())).await {
         Ok(session) => session,
         Err(denied) => return Problem::from(denied).into_response(),
     };

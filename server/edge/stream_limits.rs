@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::limits::Limits;
 use super::problem::{Problem, Slug};
 use crate::tasks::share::{Place, Places};
-use crate::words::principal::Principal;
+use crate::words::principal::{Holder, Principal};
 
 /// The seats of a server.
 pub struct StreamLimits {
     places: Places,
     per_key: usize,
     // A plain mutex: held to count, never across an await.
-    of_key: Mutex<HashMap<u32, usize>>,
+    of_key: Mutex<HashMap<Holder, usize>>,
 }
 
 /// Which limit leaves no permit.
@@ -36,13 +36,13 @@ impl StreamLimits {
     /// A permit for this client, if one is free.
     pub fn take(self: &Arc<Self>, who: &Principal) -> Result<StreamPermit, Full> {
         // Where nobody needs a key there is none to count for.
-        let counted = who.key.map(|key| self.count(key).ok_or(Full::Key)).transpose()?;
+        let counted = who.credential.holder().map(|key| self.count(key).ok_or(Full::Key)).transpose()?;
         let place = self.places.try_take(&who.space).ok_or(Full::Sockets)?;
         metrics::gauge!("thinkd_sockets").increment(1.0);
         Ok(StreamPermit { _place: place, _counted: counted })
     }
 
-    fn count(self: &Arc<Self>, key: u32) -> Option<Counted> {
+    fn count(self: &Arc<Self>, key: Holder) -> Option<Counted> {
         let mut of_key = self.lock();
         let count = of_key.entry(key).or_default();
         if *count >= self.per_key {
@@ -53,7 +53,7 @@ impl StreamLimits {
         Some(Counted { seats: self.clone(), key })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u32, usize>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Holder, usize>> {
         // Counting cannot be left half done.
         self.of_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -101,7 +101,7 @@ impl Drop for StreamPermit {
 /// One more of a key, as long as it lives.
 struct Counted {
     seats: Arc<StreamLimits>,
-    key: u32,
+    key: Holder,
 }
 
 impl Drop for Counted {

@@ -92,18 +92,16 @@ fn check_handshake(request: &Request) -> Result<String, Problem> {
 
 async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Problem> {
     let accept = check_handshake(&request)?;
-    if edge.drain.is_cancelled() {
-        return Err(Problem::new(Slug::Unavailable, "the server is going away; connect again"));
-    }
+    edge.stays()?;
     let shown = Shown::in_headers(request.headers());
     let session = match shown {
-        Shown::Nothing if !edge.keys.is_open() => None,
-        shown => Some(edge.enter(shown)?),
+        Shown::Nothing if !edge.authority.is_open() => None,
+        shown => Some(edge.enter(shown).await?),
     };
     let connection = request.extensions().get::<Arc<Connection>>().cloned();
     let who = match session {
         Some(session) => {
-            edge.rate_limits.pass(session.principal().key).await?;
+            edge.rate_limits.pass(session.principal().credential.holder()).await?;
             let limits = &edge.stream_limits;
             let permit = limits.take(session.principal()).map_err(|full| limits.refusal(full))?;
             connection.inspect(|connection| connection.known());
@@ -205,19 +203,21 @@ async fn first_frame(edge: &Edge, socket: &mut Socket) -> Result<Entrance, End> 
             Came::Message(Message::Binary(_)) => return Err(End::Close(1003, "frames are text")),
             Came::Message(Message::Close(_)) => return Err(End::Closed),
             Came::Over(end) => return Err(end),
-            Came::Message(Message::Text(text)) => return authenticate(edge, &text),
+            Came::Message(Message::Text(text)) => return authenticate(edge, &text).await,
         }
     }
 }
 
-fn authenticate(edge: &Edge, text: &str) -> Result<Entrance, End> {
+async fn authenticate(edge: &Edge, text: &str) -> Result<Entrance, End> {
     let Framed { id, frame } = frame::read(text, &edge.limits);
     let (shown, older) = match &frame {
         Ok(ClientFrame::Auth(auth)) => (Shown::Secret(&auth.token), false),
         Err(problem) if problem.slug() == Slug::MalformedJson => (Shown::in_text(text.trim()), true),
         _ => (Shown::Nothing, false),
     };
-    let denied = |_| End::Close(4401, "unauthenticated: send an auth frame or <user>:<token> first");
-    let session = edge.enter(shown).map_err(denied)?;
+    let session = edge.enter(shown).await.map_err(|denied| {
+        let (code, reason) = denied.closing();
+        End::Close(code, reason)
+    })?;
     Ok(Entrance { session, older, acknowledge: id })
 }

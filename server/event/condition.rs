@@ -26,6 +26,22 @@ pub enum Condition {
         /// When it is due.
         due: Timestamp,
     },
+    /// Nothing has happened to the schedule since then: neither a change nor a firing.
+    ScheduleStands {
+        /// Its name.
+        name: Name,
+        /// The event that it was changed by last.
+        changed: Seq,
+        /// When it is due, where it is; all that are due until then are looked at together.
+        due: Option<Timestamp>,
+    },
+    /// The space has no schedule of this name, and fewer than so many.
+    NewSchedule {
+        /// Its name.
+        name: Name,
+        /// How many there may be with it.
+        most: usize,
+    },
     /// The space has no submodule of this name, and fewer than so many.
     NewSubmodule {
         /// Its name.
@@ -35,6 +51,54 @@ pub enum Condition {
     },
     /// The space has a submodule of this name.
     HasSubmodule(Name),
+    /// The settings of the space were last changed by this event; 0: nobody has changed any.
+    SettingsAt(Seq),
+    /// The space has a submodule of this name, and with this prompt.
+    PromptIs {
+        /// Its name.
+        name: Name,
+        /// Its prompt.
+        prompt: String,
+    },
+    /// A request to people is there, and like this.
+    Request {
+        /// Its id.
+        id: String,
+        /// How far it is.
+        state: RequestState,
+    },
+}
+
+/// What a request to people is, and how far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestState {
+    /// A tool call waits for a verdict.
+    Approval,
+    /// A tool call was granted, and has not started.
+    Granted,
+    /// A granted tool call has started, and has no result.
+    Started,
+    /// A question is open.
+    Question,
+}
+
+impl RequestState {
+    const ALL: [Self; 4] = [Self::Approval, Self::Granted, Self::Started, Self::Question];
+
+    /// The word in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::Granted => "granted",
+            Self::Started => "started",
+            Self::Question => "question",
+        }
+    }
+
+    /// The state of a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
+    }
 }
 
 impl fmt::Display for Condition {
@@ -46,10 +110,17 @@ impl fmt::Display for Condition {
             Self::FewerSubthreads(most) => write!(f, "the thread has {most} subthreads already"),
             Self::FewerThreads(most) => write!(f, "the space has {most} threads already that have not ended"),
             Self::TimerStands { name, .. } => write!(f, "the timer {name} is over"),
+            Self::ScheduleStands { name, .. } => write!(f, "the schedule {name} was changed or fired meanwhile"),
+            Self::NewSchedule { name, most } => {
+                write!(f, "the schedule {name} is there already, or {most} others are")
+            }
             Self::NewSubmodule { name, most } => {
                 write!(f, "the submodule {name} is there already, or {most} others are")
             }
             Self::HasSubmodule(name) => write!(f, "there is no submodule {name}"),
+            Self::PromptIs { name, .. } => write!(f, "the submodule {name} has another prompt now, or is gone"),
+            Self::Request { id, .. } => write!(f, "the request {id} is settled"),
+            Self::SettingsAt(seq) => write!(f, "event {seq} is not the last change of a setting any more"),
         }
     }
 }

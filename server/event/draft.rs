@@ -90,6 +90,13 @@ fn replace_nul(value: &mut Value) {
     }
 }
 
+/// A value without NUL characters, as it is stored.
+#[must_use]
+pub fn without_nul(mut value: Value) -> Value {
+    replace_nul(&mut value);
+    value
+}
+
 /// Most levels of nesting in a payload: what is stored must be readable, and readers of JSON have limits.
 pub const DEPTH_MAX: usize = 64;
 

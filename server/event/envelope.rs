@@ -157,10 +157,12 @@ pub mod tag {
     pub const THOUGHT: &str = "thought";
     /// The decision to do nothing.
     pub const NO_ACTION: &str = "no-action";
-    /// A question of the decision to a submodule.
+    /// A question of the decision to a submodule, or, as the first tag, to a person.
     pub const QUESTION: &str = "question";
-    /// The answer of a submodule to such a question.
+    /// Beside `input`, or as the first tag: the answer of a person to a question.
     pub const ANSWER: &str = "answer";
+    /// A tool call waits for a person; what was said of it.
+    pub const APPROVAL: &str = "approval";
     /// A tool call.
     pub const ACTION: &str = "action";
     /// What came of a tool call.

@@ -10,22 +10,28 @@ use super::raw::Raw;
 use super::spec::Spec;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Name, ThreadId};
+use approval::{Pending, Started, Verdict};
 use calls::{Action, Outcome, Record, Reply};
 use failed::{ClientFailed, Failed};
 use family::Family;
 use input::{Input, Trigger};
+use question::{Answer, Question};
 use remark::{Decided, Remark};
 use run::{NodeFact, RunFact};
+use schedule::Unrun;
 use set::Set;
 use told::{Message, Told};
 
 mod answers;
+pub mod approval;
 pub mod calls;
 pub mod failed;
 mod family;
 pub mod input;
+pub mod question;
 pub mod remark;
 pub mod run;
+pub mod schedule;
 pub mod set;
 pub mod told;
 pub mod turn;
@@ -72,6 +78,18 @@ pub enum Fact<'a> {
     Run(RunFact<'a>),
     /// A node of such a run.
     Node(NodeFact<'a>),
+    /// A tool call waits for a person.
+    ApprovalPending(Pending<'a>),
+    /// What was said of it.
+    ApprovalVerdict(Verdict<'a>),
+    /// A granted call starts.
+    ApprovalStarted(Started<'a>),
+    /// A question to a person.
+    Question(Question<'a>),
+    /// What came of it.
+    Answer(Answer<'a>),
+    /// A schedule came to no run.
+    Unrun(Unrun<'a>),
     /// Nothing that this build knows.
     Unknown(Raw<'a>),
 }
@@ -108,6 +126,8 @@ macro_rules! kinds {
 kinds! {
     Input => input::INPUT,
     Trigger => input::TRIGGER,
+    ScheduleMissed => schedule::MISSED_SPEC,
+    ScheduleSkipped => schedule::SKIPPED_SPEC,
     TurnStarted => turn::STARTED,
     TurnEnded => turn::ENDED,
     TurnCancel => turn::CANCEL,
@@ -132,6 +152,11 @@ kinds! {
     NodeStarted => run::NODE_STARTED,
     NodeFinished => run::NODE_FINISHED,
     NodeAbandoned => run::NODE_ABANDONED,
+    ApprovalPending => approval::PENDING,
+    ApprovalVerdict => approval::VERDICT,
+    ApprovalStarted => approval::STARTED,
+    UserQuestion => question::QUESTION,
+    UserAnswer => question::ANSWER,
 }
 
 impl<'a> From<Raw<'a>> for Fact<'a> {
@@ -159,6 +184,14 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
         tag::DEBUG => Record::decode(raw).map(Fact::Call),
         tag::RUN => RunFact::decode(raw).map(Fact::Run),
         tag::NODE => NodeFact::decode(raw).map(Fact::Node),
+        tag::APPROVAL => match tag(1)? {
+            "pending" => Pending::decode(raw).map(Fact::ApprovalPending),
+            tag::STARTED => Started::decode(raw).map(Fact::ApprovalStarted),
+            _ => Verdict::decode(raw).map(Fact::ApprovalVerdict),
+        },
+        tag::QUESTION if tag(1) == Some("user") => Question::decode(raw).map(Fact::Question),
+        tag::ANSWER => Answer::decode(raw).map(Fact::Answer),
+        schedule::TAG => Unrun::decode(raw).map(Fact::Unrun),
         _ if tag(1) == Some(tag::ACTION) => Action::decode(raw).map(Fact::Action),
         tag::DECISION => Decided::decode(raw).map(Fact::Decided),
         by if by.starts_with("submodule:") => Remark::decode(raw).map(Fact::Remark),
@@ -188,6 +221,12 @@ impl<'a> Fact<'a> {
             Self::ClientFailure(fact) => fact.encode(thread),
             Self::Run(fact) => fact.encode(thread),
             Self::Node(fact) => fact.encode(thread),
+            Self::ApprovalPending(fact) => fact.encode(thread),
+            Self::ApprovalVerdict(fact) => fact.encode(thread),
+            Self::ApprovalStarted(fact) => fact.encode(thread),
+            Self::Question(fact) => fact.encode(thread),
+            Self::Answer(fact) => fact.encode(thread),
+            Self::Unrun(fact) => fact.encode(thread),
             Self::Unknown(raw) => {
                 let Raw { source, modality, tags, payload, .. } = raw;
                 Draft::new(thread, source, modality, tags.to_vec(), payload.clone().into())
@@ -216,6 +255,12 @@ impl<'a> Fact<'a> {
             Self::ClientFailure(fact) => fact,
             Self::Run(fact) => fact,
             Self::Node(fact) => fact,
+            Self::ApprovalPending(fact) => fact,
+            Self::ApprovalVerdict(fact) => fact,
+            Self::ApprovalStarted(fact) => fact,
+            Self::Question(fact) => fact,
+            Self::Answer(fact) => fact,
+            Self::Unrun(fact) => fact,
             Self::Unknown(raw) => raw,
         }
     }
@@ -236,6 +281,9 @@ pub fn examples() -> Vec<Draft> {
         set::examples(&thread, &name, &child),
         failed::examples(&thread, &submodule, &failure),
         run::examples(&failure),
+        approval::examples(&thread),
+        question::examples(&thread),
+        schedule::examples(&thread, &set::firing(&name)),
     ];
     families.into_iter().flatten().collect()
 }

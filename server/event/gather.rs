@@ -35,7 +35,7 @@ pub struct Back {
 
 /// Which subthread of which gathering has ended, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct GatherPart {
     /// The gathering.
     pub id: String,
     /// Which of its subthreads, from 0.
@@ -45,7 +45,7 @@ pub struct Part {
     pub back: Back,
 }
 
-impl Part {
+impl GatherPart {
     /// What came back from the subthread of this index.
     pub fn of(id: String, index: u64, ok: bool, text: &str) -> Self {
         Self { id, index, back: Back { ok, text: text.to_owned() } }
@@ -59,7 +59,7 @@ impl Gather {
     }
 
     /// Takes a result in, unless there is one already. True: somebody should look, for it is complete or a step is next.
-    pub fn take(&mut self, part: &Part) -> bool {
+    pub fn take(&mut self, part: &GatherPart) -> bool {
         if part.index >= self.total || self.results.contains_key(&part.index) {
             return false;
         }

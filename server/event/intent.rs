@@ -81,6 +81,15 @@ impl Draft {
         };
         if sent > 0 { draft.with("sent", sent) } else { draft }
     }
+
+    /// The same result, whose intent is carried out beside it, and so not once more at the turn's end.
+    #[must_use]
+    pub fn intending_no_more(mut self, thread: &ThreadId) -> Self {
+        if self.preview_intent().is_some_and(|intent| !intent.carried_out(thread).is_empty()) {
+            self.payload.remove("intent");
+        }
+        self
+    }
 }
 
 impl Intent {

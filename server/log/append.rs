@@ -2,6 +2,7 @@
 //! It is a task of its own, so that no commit lives in a future that a disconnect or a time limit can drop.
 //! What a database has to do for it is `Backend`; how a transaction is made up of that is here, once; what it writes is in
 //! `append/plan.rs`.
+//! Long because the writer is one protocol: what a database has to do, who may append, and what a group that fails is tried as.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::future::Future;
@@ -14,9 +15,16 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
 
+use super::appended::{Append, Appended};
+use super::change::Project;
+use super::error::StoreError;
 use super::feed::Feed;
+use super::fence::Fence;
+use super::head::Position;
 use super::index::Index;
-use super::store::{Append, Appended, Error, Fence, Options, Project, Shown, ThreadRow};
+use super::options::Options;
+use super::shown::Shown;
+use super::thread_row::ThreadRow;
 use crate::event::envelope::Event;
 use crate::tasks::supervisor;
 use crate::words::id::{Space, ThreadId};
@@ -26,9 +34,9 @@ mod plan;
 mod queue;
 mod soundness;
 
-pub(super) use condition::{Asked, Before, Seen};
+pub(super) use condition::{Asked, Before};
+pub(super) use plan::Plan;
 use plan::{Item, drafts};
-pub(super) use plan::{Parts, Plan, Position, json, shown};
 use queue::{Probe, Queue};
 use soundness::Soundness;
 
@@ -62,25 +70,25 @@ pub(super) struct Found {
 /// What a database does for the writer. `begin` … `commit` is one transaction.
 pub(super) trait Backend: Send + 'static {
     /// Begins a transaction, and reads in it. Until its end the leases cannot be lost, and nobody else can append to the logs.
-    fn begin(&mut self, wanted: &Wanted) -> impl Future<Output = Result<Found, Error>> + Send;
+    fn begin(&mut self, wanted: &Wanted) -> impl Future<Output = Result<Found, StoreError>> + Send;
     /// The same without a transaction, if nobody else has written to the logs lately: as if the leases held and the events were not
     /// there.
-    fn known(&mut self, _: &Wanted) -> impl Future<Output = Result<Option<Found>, Error>> + Send {
+    fn known(&mut self, _: &Wanted) -> impl Future<Output = Result<Option<Found>, StoreError>> + Send {
         std::future::ready(Ok(None))
     }
     /// What the conditions of drafts ask about.
-    fn asked(&mut self, asked: &Asked) -> impl Future<Output = Result<Before, Error>> + Send;
-    fn write(&mut self, plan: &Plan) -> impl Future<Output = Result<(), Error>> + Send;
+    fn asked(&mut self, asked: &Asked) -> impl Future<Output = Result<Before, StoreError>> + Send;
+    fn write(&mut self, plan: &Plan) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Writes and commits, in one trip, if the logs still end there and the leases hold. False: nothing is written.
     fn write_if(
         &mut self,
         _: &Plan,
         _: &BTreeMap<Space, Position>,
         _: &[Fence],
-    ) -> impl Future<Output = Result<bool, Error>> + Send {
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send {
         std::future::ready(Ok(false))
     }
-    fn commit(&mut self, plan: &Plan) -> impl Future<Output = Result<(), Error>> + Send;
+    fn commit(&mut self, plan: &Plan) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Ends a transaction in which nothing was written.
     fn undo(&mut self) -> impl Future<Output = ()> + Send;
     /// Undoes the transaction, if one is open, or at least sees to it that the next one starts afresh.
@@ -92,21 +100,21 @@ pub(super) trait Backend: Send + 'static {
         None
     }
     /// Writes that, in a transaction of its own.
-    fn write_aside(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
+    fn write_aside(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send {
         std::future::ready(Ok(()))
     }
     /// What came of that; whether there is more.
-    fn wrote_aside(&mut self, _: Result<(), Error>) -> bool {
+    fn wrote_aside(&mut self, _: Result<(), StoreError>) -> bool {
         false
     }
     /// A space's log grew.
     fn committed(&mut self, space: &Space);
     /// Whether there is a connection to write over; made anew where it was lost.
-    fn ready(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
+    fn ready(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send {
         std::future::ready(Ok(()))
     }
     /// Writes something that nobody reads, as large as this.
-    fn touch(&mut self, bytes: usize) -> impl Future<Output = Result<(), Error>> + Send;
+    fn touch(&mut self, bytes: usize) -> impl Future<Output = Result<(), StoreError>> + Send;
     fn close(self) -> impl Future<Output = ()> + Send;
 }
 
@@ -117,8 +125,8 @@ pub(super) struct Writer {
     soundness: Arc<Soundness>,
 }
 
-fn gone() -> Error {
-    Error::Unavailable("the store is closed".into())
+fn gone() -> StoreError {
+    StoreError::Unavailable("the store is closed".into())
 }
 
 impl Writer {
@@ -132,7 +140,7 @@ impl Writer {
         writer
     }
 
-    pub async fn append(&self, append: Append) -> Result<Appended, Error> {
+    pub async fn append(&self, append: Append) -> Result<Appended, StoreError> {
         let (answer, answered) = oneshot::channel();
         let item = Item::new(append, answer)?;
         if !self.queue.put(item).await {
@@ -142,12 +150,12 @@ impl Writer {
     }
 
     /// The backend has something to write aside.
-    pub fn nudge(&self) -> Result<(), Error> {
+    pub fn nudge(&self) -> Result<(), StoreError> {
         if self.queue.nudge() { Ok(()) } else { Err(gone()) }
     }
 
     /// Whether writing works: known from the last writes; when one failed, tried.
-    pub async fn sound(&self) -> Result<(), Error> {
+    pub async fn sound(&self) -> Result<(), StoreError> {
         if self.soundness.check()? {
             return Ok(());
         }
@@ -155,12 +163,12 @@ impl Writer {
     }
 
     /// Whether there is a connection to write over.
-    pub async fn ready(&self) -> Result<(), Error> {
+    pub async fn ready(&self) -> Result<(), StoreError> {
         self.soundness.check()?;
         self.ask(false).await
     }
 
-    async fn ask(&self, writes: bool) -> Result<(), Error> {
+    async fn ask(&self, writes: bool) -> Result<(), StoreError> {
         let (answer, answered) = oneshot::channel();
         if !self.queue.probe(Probe { answer, writes }) {
             return Err(gone());
@@ -198,14 +206,14 @@ struct Task<B> {
 }
 
 /// What a write comes to within its limit. A defect of ours in it is one of that write, not the end of all writing.
-async fn limited<T>(limit: Duration, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+async fn limited<T>(limit: Duration, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
     match AssertUnwindSafe(timeout(limit, work)).catch_unwind().await {
         Ok(Ok(result)) => result,
-        Ok(Err(_)) => Err(Error::Unavailable("the database does not answer".into())),
+        Ok(Err(_)) => Err(StoreError::Unavailable("the database does not answer".into())),
         Err(panic) => {
             let why = supervisor::words(&*panic);
             tracing::error!(why, "a defect of this server keeps something from being written");
-            Err(Error::Broken(format!("a defect of this server: {why}")))
+            Err(StoreError::Broken(format!("a defect of this server: {why}")))
         }
     }
 }
@@ -328,7 +336,7 @@ impl<B: Backend> Task<B> {
     async fn append(&mut self, group: Vec<Item>) {
         let result = match self.commit(&group, false).await {
             // Perhaps only the connection was lost, perhaps after the commit: ids are looked up this time.
-            Err(Error::Unavailable(reason)) => {
+            Err(StoreError::Unavailable(reason)) => {
                 tracing::warn!(reason, appends = group.len(), "appends failed; once more");
                 self.commit(&group, true).await
             }
@@ -336,7 +344,7 @@ impl<B: Backend> Task<B> {
         };
         match result {
             Ok(outcomes) => answer(group, outcomes),
-            Err(Error::Broken(_)) if group.len() > 1 => {
+            Err(StoreError::Broken(_)) if group.len() > 1 => {
                 for item in group {
                     let single = [item];
                     let result = self.commit(&single, true).await;
@@ -352,7 +360,7 @@ impl<B: Backend> Task<B> {
         }
     }
 
-    async fn commit(&mut self, group: &[Item], again: bool) -> Result<Vec<Result<Appended, Error>>, Error> {
+    async fn commit(&mut self, group: &[Item], again: bool) -> Result<Vec<Result<Appended, StoreError>>, StoreError> {
         self.soundness.begins(group.iter().map(|item| item.bytes).sum());
         let result = limited(self.limit, self.transaction(group, again)).await;
         self.soundness.ended(result.is_ok());
@@ -372,7 +380,7 @@ impl<B: Backend> Task<B> {
         }
     }
 
-    async fn transaction(&mut self, group: &[Item], again: bool) -> Result<Plan, Error> {
+    async fn transaction(&mut self, group: &[Item], again: bool) -> Result<Plan, StoreError> {
         let wanted = Wanted::by(group, again);
         if !again
             && let Some(found) = self.backend.known(&wanted).await?
@@ -393,7 +401,7 @@ impl<B: Backend> Task<B> {
 
     /// One statement in place of a transaction: what it depends on is read, or known, before, and what it writes is written only if
     /// nobody else has written meanwhile, and none of the ids is in the log. `None`: it takes a transaction.
-    async fn at_once(&mut self, group: &[Item], found: Found, fences: &[Fence]) -> Result<Option<Plan>, Error> {
+    async fn at_once(&mut self, group: &[Item], found: Found, fences: &[Fence]) -> Result<Option<Plan>, StoreError> {
         // As if no id were known: nearly none is, and the database sees to it that none is stored twice. What would be refused may
         // be in the log already.
         let heads = found.heads.clone();
@@ -406,7 +414,7 @@ impl<B: Backend> Task<B> {
         Ok(written.then_some(plan))
     }
 
-    async fn plan(&mut self, group: &[Item], found: Found) -> Result<Plan, Error> {
+    async fn plan(&mut self, group: &[Item], found: Found) -> Result<Plan, StoreError> {
         let asked = Asked::of(drafts(group).map(|(space, ready)| (space, &ready.draft)));
         let before = if asked.is_empty() { Before::default() } else { self.backend.asked(&asked).await? };
         let mut plan = Plan::new(found, before, crate::words::time::now())?;
@@ -432,13 +440,13 @@ impl<B: Backend> Task<B> {
     }
 }
 
-fn answer(group: Vec<Item>, outcomes: Vec<Result<Appended, Error>>) {
+fn answer(group: Vec<Item>, outcomes: Vec<Result<Appended, StoreError>>) {
     for (item, outcome) in group.into_iter().zip(outcomes) {
         answer_one(item, outcome);
     }
 }
 
-fn answer_one(item: Item, outcome: Result<Appended, Error>) {
+fn answer_one(item: Item, outcome: Result<Appended, StoreError>) {
     // The caller may be gone; what is committed stays committed.
     let _ = item.answer.send(outcome);
 }

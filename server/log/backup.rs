@@ -6,33 +6,17 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use sqlx::postgres::PgConnection;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{ConnectOptions, Connection};
 
-use super::append::Position;
-use super::sql::{self, EventRow, Writes};
-use super::store::{Error, Project, Rebuilt, Unread};
-use super::{postgres, sqlite};
-
-pub(super) mod seal;
-
-/// Why a log was not copied. For the person who asked for it: a request never does.
-#[derive(Debug, thiserror::Error)]
-pub enum NotCopied {
-    /// It cannot be done as it was asked for: what is wrong, and what to do.
-    #[error("{0}")]
-    Refused(String),
-    /// The database, or the disk, failed.
-    #[error(transparent)]
-    Store(#[from] Error),
-}
-
-impl NotCopied {
-    /// What is wrong, and what to do.
-    pub(super) fn refused(why: impl Into<String>) -> Self {
-        Self::Refused(why.into())
-    }
-}
+use super::change::Project;
+use super::columns::{EventRow, Writes};
+use super::error::StoreError;
+use super::head::Position;
+use super::not_copied::NotCopied;
+use super::upkeep::{Rebuilt, Unread};
+use super::{postgres, seal, sql, sqlite};
 
 /// How another database is named.
 const NAME_ANOTHER: &str = "name another database with DATABASE_URL or --database";
@@ -62,7 +46,7 @@ macro_rules! copy {
             $to::put_blob(target, &space, &sha256, &blob).await?;
             after = (space.to_string(), sha256);
         }
-        Ok::<u64, Error>(events)
+        Ok::<u64, StoreError>(events)
     }};
 }
 
@@ -71,7 +55,7 @@ fn is_postgres(url: &str) -> bool {
 }
 
 /// The file of a database that is one.
-fn file_of(url: &str) -> Result<Option<PathBuf>, Error> {
+fn file_of(url: &str) -> Result<Option<PathBuf>, StoreError> {
     if is_postgres(url) { Ok(None) } else { Ok(Some(sqlite::reading(url)?.get_filename().to_owned())) }
 }
 
@@ -140,7 +124,7 @@ async fn copied(url: &str, file: &Path) -> Result<u64, NotCopied> {
     Ok(events)
 }
 
-async fn fill(url: &str, target: &mut SqliteConnection) -> Result<u64, Error> {
+async fn fill(url: &str, target: &mut SqliteConnection) -> Result<u64, StoreError> {
     begin_sqlite(target).await?;
     let events = if is_postgres(url) {
         let mut source = postgres::connect(&postgres::options(url)?).await?;
@@ -153,7 +137,7 @@ async fn fill(url: &str, target: &mut SqliteConnection) -> Result<u64, Error> {
     Ok(events)
 }
 
-async fn begin_sqlite(connection: &mut SqliteConnection) -> Result<(), Error> {
+async fn begin_sqlite(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     sqlx::query("begin immediate").execute(connection).await.map(|_| ()).map_err(sql::error)
 }
 
@@ -198,21 +182,30 @@ pub async fn restore(url: &str, file: &Path, project: Project) -> Result<Restore
     Ok(Restored { events, unreadable, checked })
 }
 
+async fn fill_postgres(
+    source: &mut SqliteConnection,
+    target: &mut PgConnection,
+    project: Project,
+) -> Result<Rebuilt, NotCopied> {
+    // Nobody else fills it, or serves from it, at the same time.
+    postgres::alone(target).await?;
+    postgres::migrate(target).await?;
+    sqlx::query("begin").execute(&mut *target).await.map_err(sql::error)?;
+    postgres::renew_epoch(target).await?;
+    copy!(sqlite, &mut *source, postgres, &mut *target)?;
+    let made = postgres::remake(target, project, false).await?;
+    sqlx::query("commit").execute(&mut *target).await.map_err(sql::error)?;
+    Ok(made)
+}
+
 async fn fill_from(url: &str, file: &Path, project: Project) -> Result<Rebuilt, NotCopied> {
     let mut source = sqlite::open_backup(file).await?;
     if is_postgres(url) {
         let mut target = postgres::connect(&postgres::options(url)?).await?;
-        // Nobody else fills it, or serves from it, at the same time.
-        postgres::alone(&mut target).await?;
-        postgres::migrate(&mut target).await?;
-        sqlx::query("begin").execute(&mut target).await.map_err(sql::error)?;
-        postgres::renew_epoch(&mut target).await?;
-        copy!(sqlite, &mut source, postgres, &mut target)?;
-        let made = postgres::remake(&mut target, project, false).await?;
-        sqlx::query("commit").execute(&mut target).await.map_err(sql::error)?;
-        // Whoever serves may come when the connection has ended.
-        target.close().await.map_err(sql::error)?;
-        return Ok(made);
+        let made = fill_postgres(&mut source, &mut target, project).await;
+        // Whoever serves may come when the connection has ended, and its lock with it: also where nothing was restored.
+        let closed = target.close().await.map_err(sql::error);
+        return made.and_then(|made| Ok(closed.map(|()| made)?));
     }
     let (mut target, _lock) = sqlite::open_alone(url).await?;
     sqlite::renew_epoch(&mut target).await?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-use super::store::Error;
+use super::error::StoreError;
 
 /// How long a query may take: one connection that is dead without saying so is not to keep everybody.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -17,7 +17,7 @@ const AT_A_TIME: usize = 2;
 
 struct Ask<K, V> {
     key: K,
-    answer: oneshot::Sender<Result<V, Error>>,
+    answer: oneshot::Sender<Result<V, StoreError>>,
 }
 
 /// Those who ask.
@@ -34,9 +34,9 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
 
     /// What is stored under a key. `read` has the answers to all keys, in their order: what cannot be read is one asker's trouble. It
     /// is called by whoever is first.
-    pub async fn load<F>(&self, key: K, read: impl Fn(Vec<K>) -> F) -> Result<V, Error>
+    pub async fn load<F>(&self, key: K, read: impl Fn(Vec<K>) -> F) -> Result<V, StoreError>
     where
-        F: Future<Output = Result<Vec<Result<V, Error>>, Error>>,
+        F: Future<Output = Result<Vec<Result<V, StoreError>>, StoreError>>,
     {
         loop {
             let (answer, mut answered) = oneshot::channel();
@@ -48,7 +48,7 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
                     // Who asked for all has gone before there was an answer.
                     Err(_) => continue,
                 },
-                turn = self.turns.acquire() => turn.map_err(|_| Error::Unavailable("the store is closed".into()))?,
+                turn = self.turns.acquire() => turn.map_err(|_| StoreError::Unavailable("the store is closed".into()))?,
             };
             let asks = std::mem::take(&mut *self.lock());
             if asks.is_empty() {
@@ -56,14 +56,16 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
                 drop(turn);
             } else {
                 let rows = timeout(LIMIT, read(asks.iter().map(|ask| ask.key.clone()).collect())).await;
-                let result = rows.unwrap_or_else(|_| Err(Error::Unavailable("the database does not answer".into())));
+                let result =
+                    rows.unwrap_or_else(|_| Err(StoreError::Unavailable("the database does not answer".into())));
                 drop(turn);
                 let mut rows = result.as_ref().map(|rows| rows.iter());
                 for ask in asks {
                     let answer = match &mut rows {
-                        Ok(rows) => {
-                            rows.next().cloned().unwrap_or_else(|| Err(Error::Broken("a row has no answer".into())))
-                        }
+                        Ok(rows) => rows
+                            .next()
+                            .cloned()
+                            .unwrap_or_else(|| Err(StoreError::Broken("a row has no answer".into()))),
                         Err(error) => Err(error.clone()),
                     };
                     // Who asked may be gone.
@@ -92,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    async fn squares(queries: &AtomicUsize, keys: Vec<u64>) -> Result<Vec<Result<u64, Error>>, Error> {
+    async fn squares(queries: &AtomicUsize, keys: Vec<u64>) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
         queries.fetch_add(1, Ordering::Relaxed);
         tokio::task::yield_now().await;
         Ok(keys.iter().map(|key| Ok(key * key)).collect())
@@ -134,7 +136,7 @@ mod tests {
     #[tokio::test]
     async fn who_leaves_with_the_query_of_others_leaves_them_to_ask_again() {
         let batch = Batch::new();
-        let never = |_: Vec<u64>| std::future::pending::<Result<Vec<Result<u64, Error>>, Error>>();
+        let never = |_: Vec<u64>| std::future::pending::<Result<Vec<Result<u64, StoreError>>, StoreError>>();
         let (mut one, mut two) = (Box::pin(batch.load(1, never)), Box::pin(batch.load(2, never)));
         assert!(poll!(&mut one).is_pending() && poll!(&mut two).is_pending());
         let queries = AtomicUsize::new(0);
@@ -148,7 +150,7 @@ mod tests {
     #[tokio::test]
     async fn a_failure_is_everybodys() {
         let batch: Batch<u64, u64> = Batch::new();
-        let fails = |_| async { Err(Error::Unavailable("gone".into())) };
+        let fails = |_| async { Err(StoreError::Unavailable("gone".into())) };
         let (one, two) = tokio::join!(batch.load(1, fails), batch.load(2, fails));
         assert!(one.is_err() && two.is_err());
     }

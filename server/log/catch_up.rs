@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
-use super::append::shown;
 use super::columns::Unreadable;
+use super::error::StoreError;
 use super::feed::Feed;
-use super::store::Error;
+use super::shown::shown;
 use crate::event::envelope::Event;
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::now;
@@ -39,15 +39,15 @@ pub(super) type Next = Result<Event, Unreadable>;
 /// What is read of a database.
 pub(super) trait Source: Send + 'static {
     /// Where the logs of these spaces end; those that have one.
-    fn heads(&self, spaces: &[Space]) -> impl Future<Output = Result<Vec<(Space, Seq)>, Error>> + Send;
+    fn heads(&self, spaces: &[Space]) -> impl Future<Output = Result<Vec<(Space, Seq)>, StoreError>> + Send;
     /// The threads of the next events of a log, in order: a page of them, or as many of it as have names that can be read.
     fn threads_after(
         &self,
         space: &Space,
         seq: Seq,
-    ) -> impl Future<Output = Result<Vec<(Seq, ThreadId)>, Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<(Seq, ThreadId)>, StoreError>> + Send;
     /// The next events of a log, in order: a page of them.
-    fn after(&self, space: &Space, seq: Seq) -> impl Future<Output = Result<Vec<Next>, Error>> + Send;
+    fn after(&self, space: &Space, seq: Seq) -> impl Future<Output = Result<Vec<Next>, StoreError>> + Send;
 }
 
 /// Goes on until it is dropped.
@@ -75,7 +75,7 @@ pub(super) async fn run(source: impl Source, feed: Arc<Feed>) {
 }
 
 /// How many events were told late.
-async fn look(source: &impl Source, feed: &Feed) -> Result<u64, Error> {
+async fn look(source: &impl Source, feed: &Feed) -> Result<u64, StoreError> {
     let followed = feed.followed();
     let heads = if followed.is_empty() { Vec::new() } else { within(source.heads(&followed)).await? };
     let missing = |(space, head): &(Space, Seq)| feed.told(space).map_or(0, |told| (head - told).max(0));
@@ -98,14 +98,14 @@ async fn look(source: &impl Source, feed: &Feed) -> Result<u64, Error> {
 }
 
 /// A connection that is dead without saying so is given up.
-async fn within<T>(asked: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+async fn within<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
     match timeout(LIMIT, asked).await {
         Ok(answer) => answer,
-        Err(_) => Err(Error::Unavailable("the database does not answer".into())),
+        Err(_) => Err(StoreError::Unavailable("the database does not answer".into())),
     }
 }
 
-async fn tell(source: &impl Source, feed: &Feed, space: &Space, head: Seq) -> Result<u64, Error> {
+async fn tell(source: &impl Source, feed: &Feed, space: &Space, head: Seq) -> Result<u64, StoreError> {
     // Where nothing was told yet, the last event is enough: it tells followers that they are behind.
     let before = feed.told(space);
     let (mut told, mut late) = (before.unwrap_or(head - 1), 0);
@@ -134,7 +134,7 @@ async fn tell(source: &impl Source, feed: &Feed, space: &Space, head: Seq) -> Re
 
 /// Tells of events in order. What cannot be read is said, once, and keeps nobody from what stands behind it. False: the tail has a
 /// gap before them.
-fn tell_of(feed: &Feed, space: &Space, events: Vec<Next>) -> Result<bool, Error> {
+fn tell_of(feed: &Feed, space: &Space, events: Vec<Next>) -> Result<bool, StoreError> {
     let mut readable = Vec::new();
     for event in events {
         match event {
@@ -186,17 +186,17 @@ mod tests {
     }
 
     impl Source for &'static Log {
-        async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, Error> {
+        async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, StoreError> {
             Ok(spaces.iter().map(|space| (space.clone(), self.threads.len() as Seq)).collect())
         }
 
-        async fn threads_after(&self, _: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, Error> {
+        async fn threads_after(&self, _: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
             let threads = self.from(seq);
             self.comes.iter().for_each(|comes| comes());
             Ok(threads)
         }
 
-        async fn after(&self, _: &Space, seq: Seq) -> Result<Vec<Next>, Error> {
+        async fn after(&self, _: &Space, seq: Seq) -> Result<Vec<Next>, StoreError> {
             let events = self.from(seq).into_iter().map(|(seq, thread)| {
                 let draft = Draft::changed(&thread, "thread", "x", json!({}));
                 Ok(Event { seq, ..draft.preview() })

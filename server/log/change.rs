@@ -3,8 +3,10 @@
 
 use serde_json::Value;
 
-use super::store::Status;
+use super::status::Status;
 use super::thread_state::ThreadStateChange;
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
 use crate::words::id::Seq;
 
 /// What one event does to a thread's row.
@@ -35,12 +37,16 @@ pub struct ThreadChange {
     /// More tokens.
     pub tokens: u64,
     /// What becomes of the rest of the row.
-    pub standing: ThreadStateChange,
+    pub state: ThreadStateChange,
     /// What was used, and by what goes back to which event.
     pub spent: Option<(Option<Seq>, Spent)>,
     /// The event is a change in a form that this build does not know: what it would change stays as it is.
     pub unreadable: bool,
 }
+
+/// How an event, which says this fact, changes its thread's row: a pure function, handed to a store when it is opened; the same one
+/// rebuilds the rows. The row always takes the event's seq and time besides.
+pub type Project = fn(&Event, &Fact<'_>) -> ThreadChange;
 
 /// What is used up: a sum over the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,17 +1,16 @@
 //! What the databases' columns mean: from rows to values and back.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
-use super::append::{Parts, Position, json};
 use super::change::Spent;
-use super::index::Gap;
-use super::store::{Error, Status, ThreadRow, Wait, Written};
+use super::error::StoreError;
+use super::head::Position;
+use super::shown::{Parts, Written, json};
+use super::status::Status;
+use super::thread_row::{ThreadRow, Wait};
 use super::thread_state::ThreadState;
-use super::{terms, words};
 use crate::event::envelope::{Event, Meta, Modality, Source};
 use crate::words::id::{Name, Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
@@ -27,12 +26,7 @@ macro_rules! thread_columns {
          standing, created, updated"
     };
 }
-macro_rules! index_columns {
-    () => {
-        "e.seq, e.thread, e.source, e.modality, e.tags, e.visibility, e.payload"
-    };
-}
-pub(super) use {event_columns, index_columns, thread_columns};
+pub(super) use {event_columns, thread_columns};
 
 pub(super) type EventColumns = (i64, Uuid, i64, String, String, String, String, String);
 /// An event's columns after its space.
@@ -88,30 +82,30 @@ where
     }
 }
 
-pub(super) fn unreadable(what: impl std::fmt::Display) -> Error {
-    Error::Broken(format!("what is stored cannot be read: {what}"))
+pub(super) fn unreadable(what: impl std::fmt::Display) -> StoreError {
+    StoreError::Broken(format!("what is stored cannot be read: {what}"))
 }
 
 /// Those that can be read; of the others it is said that they cannot. For rounds that serve all spaces: what one of them has in
 /// its tables costs the others nothing.
-pub(super) fn readable<T>(rows: impl Iterator<Item = Result<T, Error>>) -> Vec<T> {
+pub(super) fn readable<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> Vec<T> {
     rows.filter_map(|row| row.inspect_err(|error| tracing::warn!(%error, "a row is left out")).ok()).collect()
 }
 
-pub(super) fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Error> {
+pub(super) fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, StoreError> {
     parsed(json)
 }
 
-fn parsed<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, Error> {
+pub(super) fn parsed<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, StoreError> {
     serde_json::from_str(json).map_err(unreadable)
 }
 
 /// Rows that Postgres has put into JSON, each an array of its columns.
-pub(super) fn from_json<T: serde::de::DeserializeOwned>(rows: Option<String>) -> Result<Vec<T>, Error> {
+pub(super) fn from_json<T: serde::de::DeserializeOwned>(rows: Option<String>) -> Result<Vec<T>, StoreError> {
     rows.map_or(Ok(Vec::new()), |rows| parse(&rows))
 }
 
-fn count<T: TryFrom<i64>>(number: i64) -> Result<T, Error> {
+fn count<T: TryFrom<i64>>(number: i64) -> Result<T, StoreError> {
     T::try_from(number).map_err(|_| unreadable(format_args!("{number} where a count belongs")))
 }
 
@@ -120,24 +114,19 @@ pub(super) fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-pub(super) fn space(text: impl AsRef<str>) -> Result<Space, Error> {
+pub(super) fn space(text: impl AsRef<str>) -> Result<Space, StoreError> {
     Space::parse(text.as_ref()).map_err(unreadable)
 }
 
-pub(super) fn name(text: impl AsRef<str>) -> Result<Name, Error> {
+pub(super) fn name(text: impl AsRef<str>) -> Result<Name, StoreError> {
     Name::parse(text.as_ref()).map_err(unreadable)
 }
 
-/// Spaces with how far their index is and where their log ends.
-pub(super) fn gaps(rows: Vec<(String, i64, i64)>) -> Vec<(Space, Gap)> {
-    readable(rows.into_iter().map(|(name, indexed, head)| Ok((space(name)?, Gap { indexed, head }))))
-}
-
-pub(super) fn thread_id(text: impl AsRef<str>) -> Result<ThreadId, Error> {
+pub(super) fn thread_id(text: impl AsRef<str>) -> Result<ThreadId, StoreError> {
     ThreadId::parse(text.as_ref()).map_err(unreadable)
 }
 
-pub(super) fn event(columns: EventColumns) -> Result<Event, Error> {
+pub(super) fn event(columns: EventColumns) -> Result<Event, StoreError> {
     let (seq, event_id, ts, thread, source, modality, payload, tags) = columns;
     Ok(Event {
         event_id,
@@ -155,7 +144,7 @@ pub(super) fn event(columns: EventColumns) -> Result<Event, Error> {
 pub(super) struct Unreadable {
     pub seq: Seq,
     pub thread: ThreadId,
-    pub why: Error,
+    pub why: StoreError,
 }
 
 /// Seqs and threads, until a thread's name cannot be read.
@@ -177,7 +166,7 @@ pub(super) fn written(columns: EventColumns) -> Written {
 }
 
 /// What is stored as JSON is taken over as it is.
-fn written_json(columns: EventColumns) -> Result<Box<RawValue>, Error> {
+fn written_json(columns: EventColumns) -> Result<Box<RawValue>, StoreError> {
     let (seq, event_id, ts, thread, source, modality, payload, tags) = columns;
     let source = Source::parse(&source).ok_or_else(|| unreadable(source))?;
     let modality = Modality::parse(&modality).ok_or_else(|| unreadable(modality))?;
@@ -193,7 +182,7 @@ struct Tags<'a> {
     tags: &'a RawValue,
 }
 
-pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, Error> {
+pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, StoreError> {
     let standing = &columns.standing;
     Ok(ThreadRow {
         thread: thread_id(&columns.thread)?,
@@ -208,43 +197,31 @@ pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, Error> {
         self_messages: count(columns.self_messages)?,
         model_calls: count(columns.model_calls)?,
         tokens: count(columns.tokens)?,
-        standing: if standing.is_empty() { ThreadState::default() } else { parse(standing)? },
+        state: if standing.is_empty() { ThreadState::default() } else { parse(standing)? },
         created: Timestamp::from_micros(columns.created),
         updated: Timestamp::from_micros(columns.updated),
     })
 }
 
 /// A thread with its space.
-pub(super) fn placed_thread(columns: ThreadColumns) -> Result<(Space, ThreadRow), Error> {
+pub(super) fn placed_thread(columns: ThreadColumns) -> Result<(Space, ThreadRow), StoreError> {
     Ok((space(&columns.space)?, thread(columns)?))
 }
 
-pub(super) fn placed_event(columns: PlacedColumns) -> Result<(Space, Event), Error> {
+pub(super) fn placed_event(columns: PlacedColumns) -> Result<(Space, Event), StoreError> {
     let (space, seq, id, ts, thread, source, modality, payload, tags) = columns;
     Ok((self::space(space)?, event((seq, id, ts, thread, source, modality, payload, tags))?))
 }
 
-/// `payload.text` of an event's payload column. Read here: Postgres cannot take a NUL out of JSON.
-fn payload_text(payload: &str) -> Result<String, Error> {
-    #[derive(serde::Deserialize)]
-    struct Parts<'a> {
-        #[serde(borrow)]
-        text: Option<&'a RawValue>,
-    }
-    let text = parsed::<Parts<'_>>(payload)?.text;
-    // What is not a text has no words.
-    Ok(text.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default())
-}
-
-pub(super) fn wait((space, target, thread): (String, String, String)) -> Result<Wait, Error> {
+pub(super) fn wait((space, target, thread): (String, String, String)) -> Result<Wait, StoreError> {
     Ok(Wait { space: self::space(space)?, target: thread_id(target)?, thread: thread_id(thread)? })
 }
 
-pub(super) fn two_threads((one, other): (String, String)) -> Result<(ThreadId, ThreadId), Error> {
+pub(super) fn two_threads((one, other): (String, String)) -> Result<(ThreadId, ThreadId), StoreError> {
     Ok((thread_id(one)?, thread_id(other)?))
 }
 
-pub(super) fn spent((calls, tokens, threads): SpentColumns) -> Result<Spent, Error> {
+pub(super) fn spent((calls, tokens, threads): SpentColumns) -> Result<Spent, StoreError> {
     Ok(Spent { calls: count(calls)?, tokens: count(tokens)?, threads: count(threads)? })
 }
 
@@ -257,69 +234,9 @@ pub(super) struct EventRow<'a> {
 }
 
 impl<'a> EventRow<'a> {
-    pub fn of(space: &'a Space, event: &'a Event, payload: &'a str) -> Result<Self, Error> {
+    pub fn of(space: &'a Space, event: &'a Event, payload: &'a str) -> Result<Self, StoreError> {
         Ok(Self { space, event, payload, tags: json(&event.meta.tags)? })
     }
-}
-
-/// A term as its row has it: with the visibility and the seq of its event.
-pub(super) type TermRow<'a> = (&'a str, i16, Seq);
-
-/// What the index that trails the log has of an event.
-pub(super) struct Indexed {
-    pub seq: Seq,
-    pub level: i16,
-    pub terms: Vec<String>,
-    pub words: BTreeSet<String>,
-}
-
-/// The columns of an event that the index is made of.
-pub(super) type IndexColumns = (i64, String, String, String, String, i16, String);
-
-impl Indexed {
-    pub fn of(event: &Event) -> Self {
-        Self {
-            seq: event.seq,
-            level: event.visibility() as i16,
-            terms: terms::terms_of(&event.thread, &event.meta.tags, event.source, event.modality),
-            words: words::tokens(event.text()),
-        }
-    }
-
-    /// What is stored of an event, and why not all of it can be read, if so. What can be read is in the index: the event is found by
-    /// it, though not shown.
-    pub fn read(columns: IndexColumns) -> (Self, Result<(), Error>) {
-        let (seq, thread, source, modality, tags, level, payload) = columns;
-        let mut all = Ok(());
-        let from = kept(&mut all, Source::parse(&source).ok_or_else(|| unreadable(source)));
-        let kind = kept(&mut all, Modality::parse(&modality).ok_or_else(|| unreadable(modality)));
-        let tags: Option<Vec<String>> = kept(&mut all, parse(&tags));
-        let text = kept(&mut all, payload_text(&payload));
-        let terms = match kept(&mut all, thread_id(thread)) {
-            Some(thread) => {
-                // These two have no terms of their own.
-                let (from, kind) = (from.unwrap_or(Source::Internal), kind.unwrap_or(Modality::Text));
-                terms::terms_of(&thread, &tags.unwrap_or_default(), from, kind)
-            }
-            None => vec![terms::SPACE.to_owned()],
-        };
-        (Self { seq, level, terms, words: words::tokens(&text.unwrap_or_default()) }, all)
-    }
-}
-
-/// What was read; if it was not, it is said why.
-fn kept<T>(all: &mut Result<(), Error>, read: Result<T, Error>) -> Option<T> {
-    read.map_err(|error| *all = Err(error)).ok()
-}
-
-/// The terms of these events, in the order of their key: neighbours share pages.
-pub(super) fn term_rows(events: &[Indexed]) -> Vec<TermRow<'_>> {
-    let mut rows = Vec::with_capacity(events.iter().map(|it| it.terms.len()).sum());
-    for Indexed { seq, level, terms, .. } in events {
-        rows.extend(terms.iter().map(|term| (term.as_str(), *level, *seq)));
-    }
-    rows.sort_unstable();
-    rows
 }
 
 /// Rows that are written together.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, broadcast, watch};
 use uuid::Uuid;
 
-use super::store::Shown;
+use super::shown::Shown;
 use crate::words::id::{Seq, Space, ThreadId};
 
 /// What is worth showing but not storing.
@@ -39,7 +39,7 @@ pub enum Hint {
         /// The thread.
         thread: ThreadId,
         /// What it does now.
-        status: crate::log::store::Status,
+        status: crate::log::status::Status,
         /// How many inputs wait.
         queued: u32,
     },

@@ -11,15 +11,15 @@ use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::sql::{self, IndexColumns, Indexed};
-use super::store::Error;
+use super::error::StoreError;
+use super::indexed::{Gap, IndexColumns, Indexed};
 use super::unserved::{Unserved, Work};
 use crate::tasks::supervisor::Supervisor;
 use crate::words::id::{Seq, Space};
 
 mod state;
 
-pub(super) use state::{Added, Gap};
+pub(super) use state::Added;
 use state::{State, Waiter};
 
 /// Events added in one transaction, at most: one page of the index has many of their terms.
@@ -39,10 +39,10 @@ pub(super) trait Indexing: Send + 'static {
     const MOST: i64;
 
     /// Spaces that have events which are not in the index.
-    fn behind(&mut self) -> impl Future<Output = Result<Vec<(Space, Gap)>, Error>> + Send;
+    fn behind(&mut self) -> impl Future<Output = Result<Vec<(Space, Gap)>, StoreError>> + Send;
     /// Adds the next events of these spaces in one transaction, as many as it takes: how far those came that had their turn, in
     /// order.
-    fn add(&mut self, spaces: &[Space]) -> impl Future<Output = Result<Vec<Added>, Error>> + Send;
+    fn add(&mut self, spaces: &[Space]) -> impl Future<Output = Result<Vec<Added>, StoreError>> + Send;
     fn close(self) -> impl Future<Output = ()> + Send;
 }
 
@@ -65,12 +65,12 @@ impl Left {
 
 /// Events that are to be added, as they are read, and whether there may be more.
 pub(super) async fn read_batch(
-    mut rows: impl Stream<Item = Result<IndexColumns, sqlx::Error>> + Unpin,
+    mut rows: impl Stream<Item = Result<IndexColumns, StoreError>> + Unpin,
     left: &mut Left,
-) -> Result<(Vec<Indexed>, bool), Error> {
+) -> Result<(Vec<Indexed>, bool), StoreError> {
     let mut events = Vec::new();
     while left.bytes > 0 {
-        let Some(row) = rows.try_next().await.map_err(sql::error)? else { break };
+        let Some(row) = rows.try_next().await? else { break };
         left.bytes = left.bytes.saturating_sub(row.6.len());
         left.events -= 1;
         let (event, read) = Indexed::read(row);
@@ -97,8 +97,8 @@ pub(super) struct Index {
     most: i64,
 }
 
-fn gone() -> Error {
-    Error::Unavailable("the store is closed".into())
+fn gone() -> StoreError {
+    StoreError::Unavailable("the store is closed".into())
 }
 
 impl Index {
@@ -147,7 +147,7 @@ impl Index {
     }
 
     /// Returns when the index has all events of a space that are stored now: its gap says how many.
-    pub async fn reach(&self, space: &Space, gap: Gap) -> Result<(), Error> {
+    pub async fn reach(&self, space: &Space, gap: Gap) -> Result<(), StoreError> {
         let (answer, answered) = oneshot::channel();
         {
             let mut state = lock(&self.state);
@@ -259,7 +259,7 @@ impl<B: Indexing> Task<B> {
     async fn add(&mut self, spaces: &[Space]) {
         match self.backend.add(spaces).await {
             // Because of one of them, perhaps: the others are not to suffer for it.
-            Err(Error::Broken(_)) if spaces.len() > 1 => {
+            Err(StoreError::Broken(_)) if spaces.len() > 1 => {
                 for space in spaces {
                     let single = std::slice::from_ref(space);
                     let added = self.backend.add(single).await;
@@ -270,7 +270,7 @@ impl<B: Indexing> Task<B> {
         }
     }
 
-    fn added(&mut self, spaces: &[Space], result: Result<Vec<Added>, Error>) {
+    fn added(&mut self, spaces: &[Space], result: Result<Vec<Added>, StoreError>) {
         let mut state = lock(&self.state);
         if !self.asked {
             let turns = result.as_ref().map_or(spaces.len(), Vec::len);
@@ -330,16 +330,16 @@ mod tests {
         const SOON: i64 = 512;
         const MOST: i64 = 2048;
 
-        async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, Error> {
+        async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, StoreError> {
             Ok(Vec::new())
         }
 
-        async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
+        async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
             let names = || spaces.iter().map(Space::to_string);
             self.asked.lock().unwrap().push(names().collect());
             tokio::time::sleep(Duration::from_millis(1)).await;
             if names().any(|name| name == "bad") {
-                return Err(Error::Broken("refused".into()));
+                return Err(StoreError::Broken("refused".into()));
             }
             let index = self.index.lock().unwrap().clone();
             if let (Some(index), true) = (index, names().any(|name| name == "a")) {

@@ -1,6 +1,6 @@
 //! What a store can do, a trait for each need. `Store` is all of them: the one object that is passed around; whoever needs less takes
-//! the trait that says so. Every method that waits fails with `Error::Unavailable` where the database is away, busy or closed, and with
-//! `Error::Broken` where what is stored cannot be read; other errors are named where they can come.
+//! the trait that says so. Every method that waits fails with `StoreError::Unavailable` where the database is away, busy or closed, and with
+//! `StoreError::Broken` where what is stored cannot be read; other errors are named where they can come.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,22 +8,27 @@ use std::time::Duration;
 use async_trait::async_trait;
 use uuid::Uuid;
 
+use super::appended::{Append, Appended};
+use super::blob::Blob;
 use super::change::Spent;
+use super::error::StoreError;
 use super::feed::Feed;
+use super::fence::{Fence, Leased};
+use super::head::Head;
 use super::query::Query;
 use super::select::Select;
-use super::store::{
-    Append, Appended, Blob, Checked, Error, Fence, Head, Leased, Rebuilt, Span, ThreadRow, Wait, Written,
-};
+use super::shown::Written;
 use super::table::{Row, Table};
+use super::thread_row::{Span, ThreadRow, Wait};
 use super::unserved::Unserved;
+use super::upkeep::{Checked, Rebuilt};
 use crate::event::envelope::Event;
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
 /// The log and what is derived from it.
 ///
-/// Every method fails with [`Error::Unavailable`] while the database is away, full or busy, and with [`Error::Broken`] where a person
+/// Every method fails with [`StoreError::Unavailable`] while the database is away, full or busy, and with [`StoreError::Broken`] where a person
 /// must look. A method that can fail otherwise says so. Times to live are durations; timestamps are microseconds; `limit` counts items.
 pub trait Store: EventLog + Threads + ProjectionRows + Leasing + BlobStore + Upkeep {}
 
@@ -38,39 +43,39 @@ pub trait EventLog: Send + Sync + 'static {
     /// Who tells of commits.
     fn feed(&self) -> &Arc<Feed>;
 
-    /// Appends, durably, all or nothing. Returns after the commit; dropping the future does not undo it. `Error::Conflict` and
-    /// `Error::Unmet`: nothing was stored, and the caller can act.
-    async fn append(&self, append: Append) -> Result<Appended, Error>;
+    /// Appends, durably, all or nothing. Returns after the commit; dropping the future does not undo it. `StoreError::Conflict` and
+    /// `StoreError::Unmet`: nothing was stored, and the caller can act.
+    async fn append(&self, append: Append) -> Result<Appended, StoreError>;
 
     /// The log's head and epoch. A space unknown so far has an empty log.
-    async fn head(&self, space: &Space) -> Result<Head, Error>;
+    async fn head(&self, space: &Space) -> Result<Head, StoreError>;
 
-    /// A page of the log. `Error::TooDear` where the search takes longer than it may.
-    async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error>;
+    /// A page of the log. `StoreError::TooDear` where the search takes longer than it may.
+    async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, StoreError>;
 
     /// The same page for who only passes it on: nothing is read that need not be.
-    async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, Error>;
+    async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, StoreError>;
 
     /// Whether a space's log has an event with this tag (in lower case). Where the index is behind, the log itself is read: this
     /// does not wait for it.
-    async fn ever(&self, space: &Space, tag: &str) -> Result<bool, Error>;
+    async fn ever(&self, space: &Space, tag: &str) -> Result<bool, StoreError>;
 
     /// One event.
-    async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error>;
+    async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, StoreError>;
 }
 
 /// The rows of threads, and the sums of what is used. Errors: see [`Store`].
 #[async_trait]
 pub trait Threads: Send + Sync + 'static {
     /// One thread.
-    async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error>;
+    async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError>;
 
     /// One thread as it was when this server last wrote to it, or read it: no trip, for whoever runs its turn. What others have
     /// appended meanwhile may be missing, which is as if it had come a moment later.
-    async fn thread_lately(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error>;
+    async fn thread_lately(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError>;
 
     /// Threads by id, those after `after`, at most `limit`.
-    async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, Error>;
+    async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, StoreError>;
 
     /// Threads below a thread that have not ended, by id, those after `after`, at most `limit`.
     async fn descendants(
@@ -79,47 +84,47 @@ pub trait Threads: Send + Sync + 'static {
         thread: &ThreadId,
         after: Option<&ThreadId>,
         limit: u32,
-    ) -> Result<Vec<ThreadRow>, Error>;
+    ) -> Result<Vec<ThreadRow>, StoreError>;
 
     /// What all that goes back to an event has used (its root), or (`None`) all of a space, as far as it is in the log.
-    async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, Error>;
+    async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, StoreError>;
 
     /// How many threads of a space have not ended.
-    async fn living(&self, space: &Space) -> Result<u64, Error>;
+    async fn living(&self, space: &Space) -> Result<u64, StoreError>;
 
     /// How many events after `after` are in a thread's mailbox (wake it, `seq` above `handled`), counted up to `limit`.
-    async fn queued(&self, space: &Space, thread: &ThreadId, after: Seq, limit: u32) -> Result<u32, Error>;
+    async fn queued(&self, space: &Space, thread: &ThreadId, after: Seq, limit: u32) -> Result<u32, StoreError>;
 
     /// Threads of all spaces with something in their mailbox that no living server has a lease on: some of every space that has
     /// any, at most `limit` of one.
-    async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error>;
+    async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, StoreError>;
 
     /// The threads that wait for one of these and nobody else, each behind that one, by id; at most `limit`.
-    async fn awaiting(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, Error>;
+    async fn awaiting(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, StoreError>;
 
     /// All threads of all spaces that wait for one thread alone, a page at a time: those after `after`, at most `limit`.
-    async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, Error>;
+    async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, StoreError>;
 }
 
 /// The rows of projections. What they mean, and what is asked of them, is in `projections/`. Errors: see [`Store`].
 #[async_trait]
 pub trait ProjectionRows: Send + Sync + 'static {
     /// The rows that a question asks for, in its order.
-    async fn select(&self, select: Select) -> Result<Vec<Row>, Error>;
+    async fn select(&self, select: Select) -> Result<Vec<Row>, StoreError>;
 
     /// All rows that a table has of a space, by key. For what every turn asks: they come from a cache (SQLite), or are read together
     /// with those that others ask for at the same time (Postgres).
-    async fn all_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, Error>;
+    async fn all_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, StoreError>;
 
     /// At most `limit` rows of a space that have all these words (`Table::words`; as `words::asked` makes them); which of more is not said.
-    /// `Error::TooDear` where it takes longer than it may.
+    /// `StoreError::TooDear` where it takes longer than it may.
     async fn rows_with(
         &self,
         table: &'static Table,
         space: &Space,
         words: &[String],
         limit: u32,
-    ) -> Result<Vec<Row>, Error>;
+    ) -> Result<Vec<Row>, StoreError>;
 }
 
 /// Leases: who may append to a thread. Errors: see [`Store`].
@@ -127,34 +132,40 @@ pub trait ProjectionRows: Send + Sync + 'static {
 pub trait Leasing: Send + Sync + 'static {
     /// Takes the lease on a thread for `ttl`, and reads the thread under it; `None` when another holder has it. A lease ends with its
     /// time: whoever goes on appending under it is refused only when somebody else has taken it.
-    async fn lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, Error>;
+    async fn lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, StoreError>;
 
     /// Prolongs leases; returns those that are lost.
-    async fn renew(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error>;
+    async fn renew(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, StoreError>;
 
     /// Gives a lease back (without an append).
-    async fn release(&self, fence: &Fence) -> Result<(), Error>;
+    async fn release(&self, fence: &Fence) -> Result<(), StoreError>;
+
+    /// Tells the other servers to look for threads that nobody runs, because this one leaves some.
+    async fn hand_over(&self) -> Result<(), StoreError>;
+
+    /// Waits until another server may have left threads; for ever where there is no other. For one task.
+    async fn handed_over(&self);
 }
 
 /// Media, by the hash of their bytes. Errors: see [`Store`].
 #[async_trait]
 pub trait BlobStore: Send + Sync + 'static {
     /// Stores a blob by the SHA-256 of its bytes, which it returns as 64 hex digits. The same bytes again change nothing.
-    async fn put_blob(&self, space: &Space, blob: Blob) -> Result<String, Error>;
+    async fn put_blob(&self, space: &Space, blob: Blob) -> Result<String, StoreError>;
 
     /// A blob by its hash.
-    async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, Error>;
+    async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError>;
 }
 
 /// What whoever runs the server asks of a store. Errors: see [`Store`].
 #[async_trait]
 pub trait Upkeep: Send + Sync + 'static {
     /// Makes all derived rows anew from the log and says where they differed; with `check` nothing is changed.
-    async fn rebuild(&self, check: bool) -> Result<Rebuilt, Error>;
+    async fn rebuild(&self, check: bool) -> Result<Rebuilt, StoreError>;
 
     /// Reads all that is stored, in small steps with a pause after each, and says what is damaged. On Postgres nothing is read: it
     /// looks after its pages itself (`data_checksums`).
-    async fn check(&self, pause: Duration) -> Result<Checked, Error>;
+    async fn check(&self, pause: Duration) -> Result<Checked, StoreError>;
 
     /// What the last such look showed; none before the first has ended.
     fn checked(&self) -> Option<Checked>;
@@ -163,10 +174,10 @@ pub trait Upkeep: Send + Sync + 'static {
     fn unserved(&self) -> &Unserved;
 
     /// What time it is at the database; none where that is this machine.
-    async fn clock(&self) -> Result<Option<Timestamp>, Error>;
+    async fn clock(&self) -> Result<Option<Timestamp>, StoreError>;
 
     /// Whether the database answers, and takes what is written.
-    async fn ping(&self) -> Result<(), Error>;
+    async fn ping(&self) -> Result<(), StoreError>;
 
     /// Finishes what is under way and lets the database go.
     async fn close(&self);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::store::Fence;
+use super::fence::Fence;
 use crate::words::id::{Space, ThreadId};
 
 type Key = (Space, ThreadId);

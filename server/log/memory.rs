@@ -24,19 +24,27 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::append::Writer;
+use super::appended::{Append, Appended};
+use super::blob::Blob;
+use super::change::Project;
 use super::change::Spent;
+use super::error::StoreError;
 use super::feed::Feed;
+use super::fence::{Fence, Leased};
+use super::head::Head;
 use super::index::Index;
+use super::kernel::{BlobStore, EventLog, Leasing, ProjectionRows, Store, Threads, Upkeep};
 use super::leases::Leases;
+use super::options::Options;
 use super::query::Query;
 use super::rows::SPACE;
 use super::select::Select;
-use super::store::{
-    Append, Appended, Blob, BlobStore, Checked, Error, EventLog, Fence, Head, Leased, Leasing, Options, Project,
-    ProjectionRows, Rebuilt, Shown, Span, Status, Store, ThreadRow, Threads, Upkeep, Wait, Written,
-};
+use super::shown::{Shown, Written};
+use super::status::Status;
 use super::table::{Row, Table};
+use super::thread_row::{Span, ThreadRow, Wait};
 use super::unserved::Unserved;
+use super::upkeep::{Checked, Rebuilt};
 use crate::event::envelope::Event;
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::text::sha256;
@@ -59,12 +67,12 @@ struct Memory {
     closed: AtomicBool,
 }
 
-/// Opens a store in memory on a disk. `Error::Unavailable` where another one uses the disk.
-pub(super) fn open(disk: &Disk, options: &Options, project: Project) -> Result<Arc<dyn Store>, Error> {
+/// Opens a store in memory on a disk. `StoreError::Unavailable` where another one uses the disk.
+pub(super) fn open(disk: &Disk, options: &Options, project: Project) -> Result<Arc<dyn Store>, StoreError> {
     {
         let mut stored = disk.lock();
         if std::mem::replace(&mut stored.is_open, true) {
-            return Err(Error::Unavailable("another store uses this memory".into()));
+            return Err(StoreError::Unavailable("another store uses this memory".into()));
         }
         if stored.epoch.is_nil() {
             stored.epoch = crate::words::id::fresh();
@@ -86,9 +94,9 @@ impl Drop for Memory {
 
 impl Memory {
     /// What is stored; closed is closed.
-    fn stored(&self) -> Result<MutexGuard<'_, Stored>, Error> {
+    fn stored(&self) -> Result<MutexGuard<'_, Stored>, StoreError> {
         if self.closed.load(Ordering::Relaxed) {
-            return Err(Error::Unavailable("the store is closed".into()));
+            return Err(StoreError::Unavailable("the store is closed".into()));
         }
         Ok(self.disk.lock())
     }
@@ -108,46 +116,46 @@ impl EventLog for Memory {
         &self.feed
     }
 
-    async fn append(&self, append: Append) -> Result<Appended, Error> {
+    async fn append(&self, append: Append) -> Result<Appended, StoreError> {
         self.writer.append(append).await
     }
 
-    async fn head(&self, space: &Space) -> Result<Head, Error> {
+    async fn head(&self, space: &Space) -> Result<Head, StoreError> {
         let stored = self.stored()?;
         Ok(Head { seq: stored.head(space).map_or(0, |head| head.seq), epoch: stored.epoch })
     }
 
-    async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error> {
+    async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, StoreError> {
         Ok(self.stored()?.page(space, query).iter().map(|shown| shown.event.clone()).collect())
     }
 
-    async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, Error> {
+    async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, StoreError> {
         let json = |shown: &Shown| RawValue::from_string(shown.json.to_string()).ok();
         let page = self.stored()?.page(space, query);
         Ok(page.iter().map(|shown| Written { seq: shown.event.seq, json: json(shown) }).collect())
     }
 
-    async fn ever(&self, space: &Space, tag: &str) -> Result<bool, Error> {
+    async fn ever(&self, space: &Space, tag: &str) -> Result<bool, StoreError> {
         let has = |shown: &Arc<Shown>| shown.event.meta.tags.iter().any(|it| it.to_lowercase() == tag);
         Ok(self.stored()?.log(space).iter().any(has))
     }
 
-    async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error> {
+    async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, StoreError> {
         Ok(self.stored()?.event(space, event_id).cloned())
     }
 }
 
 #[async_trait]
 impl Threads for Memory {
-    async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
+    async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
         Ok(self.stored()?.thread(space, thread).cloned())
     }
 
-    async fn thread_lately(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
+    async fn thread_lately(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
         self.thread(space, thread).await
     }
 
-    async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, Error> {
+    async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, StoreError> {
         let stored = self.stored()?;
         let asked = stored.threads(space).filter(|row| after.is_none_or(|after| row.thread > *after));
         Ok(first(asked.cloned(), limit))
@@ -159,22 +167,22 @@ impl Threads for Memory {
         thread: &ThreadId,
         after: Option<&ThreadId>,
         limit: u32,
-    ) -> Result<Vec<ThreadRow>, Error> {
+    ) -> Result<Vec<ThreadRow>, StoreError> {
         let stored = self.stored()?;
         let is_below = |row: &&ThreadRow| row.thread != *thread && row.thread.is_within(thread);
         let living = stored.threads(space).filter(is_below).filter(|row| !row.status.is_final());
         Ok(first(living.filter(|row| after.is_none_or(|after| row.thread > *after)).cloned(), limit))
     }
 
-    async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, Error> {
+    async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, StoreError> {
         Ok(self.stored()?.roots.get(&(space.clone(), root.unwrap_or(SPACE))).copied().unwrap_or_default())
     }
 
-    async fn living(&self, space: &Space) -> Result<u64, Error> {
+    async fn living(&self, space: &Space) -> Result<u64, StoreError> {
         Ok(self.stored()?.living(space))
     }
 
-    async fn queued(&self, space: &Space, thread: &ThreadId, after: Seq, limit: u32) -> Result<u32, Error> {
+    async fn queued(&self, space: &Space, thread: &ThreadId, after: Seq, limit: u32) -> Result<u32, StoreError> {
         let stored = self.stored()?;
         let Some(row) = stored.thread(space, thread) else { return Ok(0) };
         let after = after.max(row.handled);
@@ -184,7 +192,7 @@ impl Threads for Memory {
         Ok(u32::try_from(waiting).unwrap_or(limit))
     }
 
-    async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
+    async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, StoreError> {
         let stored = self.stored()?;
         let spaces: BTreeSet<&Space> = stored.threads.keys().map(|(space, _)| space).collect();
         let mut waiting = Vec::new();
@@ -199,7 +207,7 @@ impl Threads for Memory {
         Ok(waiting)
     }
 
-    async fn awaiting(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, Error> {
+    async fn awaiting(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, StoreError> {
         let stored = self.stored()?;
         let pair = |row: &ThreadRow| Some((row.awaits()?.clone(), row.thread.clone()));
         let mut pairs: Vec<_> = stored.threads(space).filter_map(pair).filter(|(it, _)| of.contains(&it)).collect();
@@ -207,7 +215,7 @@ impl Threads for Memory {
         Ok(first(pairs.into_iter(), limit))
     }
 
-    async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, Error> {
+    async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, StoreError> {
         let stored = self.stored()?;
         let wait = |((space, thread), row): (&(Space, ThreadId), &ThreadRow)| {
             Some(Wait { space: space.clone(), target: row.awaits()?.clone(), thread: thread.clone() })
@@ -221,11 +229,11 @@ impl Threads for Memory {
 
 #[async_trait]
 impl ProjectionRows for Memory {
-    async fn select(&self, select: Select) -> Result<Vec<Row>, Error> {
+    async fn select(&self, select: Select) -> Result<Vec<Row>, StoreError> {
         Ok(select.among(self.stored()?.rows(select.table())))
     }
 
-    async fn all_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, Error> {
+    async fn all_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, StoreError> {
         Ok(Select::all(table, space).among(self.stored()?.rows(table)).into())
     }
 
@@ -235,7 +243,7 @@ impl ProjectionRows for Memory {
         space: &Space,
         words: &[String],
         limit: u32,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<Row>, StoreError> {
         let Some(of) = table.words.as_ref().map(|words| words.of) else { return Ok(Vec::new()) };
         let rows = Select::of(table, space).among(self.stored()?.rows(table));
         let has = |row: &Row| {
@@ -248,49 +256,58 @@ impl ProjectionRows for Memory {
 
 #[async_trait]
 impl Leasing for Memory {
-    async fn lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, Error> {
+    async fn lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, StoreError> {
         let Some(fence) = self.leases.take(space, thread, ttl).await else { return Ok(None) };
         Ok(Some(Leased { fence, row: self.thread(space, thread).await }))
     }
 
-    async fn renew(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error> {
+    async fn renew(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, StoreError> {
         Ok(self.leases.renew(fences, ttl))
     }
 
-    async fn release(&self, fence: &Fence) -> Result<(), Error> {
+    async fn release(&self, fence: &Fence) -> Result<(), StoreError> {
         self.leases.release(fence);
         Ok(())
+    }
+
+    async fn hand_over(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn handed_over(&self) {
+        std::future::pending().await
     }
 }
 
 #[async_trait]
 impl BlobStore for Memory {
-    async fn put_blob(&self, space: &Space, blob: Blob) -> Result<String, Error> {
+    async fn put_blob(&self, space: &Space, blob: Blob) -> Result<String, StoreError> {
         let hash = sha256(&blob.bytes);
         self.stored()?.blobs.entry((space.clone(), hash.clone())).or_insert(blob);
         Ok(hash)
     }
 
-    async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, Error> {
+    async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError> {
         Ok(self.stored()?.blobs.get(&(space.clone(), sha256.to_owned())).cloned())
     }
 }
 
 #[async_trait]
 impl Upkeep for Memory {
-    async fn rebuild(&self, check: bool) -> Result<Rebuilt, Error> {
+    async fn rebuild(&self, check: bool) -> Result<Rebuilt, StoreError> {
         let mut stored = self.stored()?;
         let (tables, mut log) = (stored.derived(None), stored.derived(Some(self.project)));
         log.rows.keep(&tables.rows);
         if !check {
             stored.threads = log.rows.threads.clone();
             stored.rows = log.rows.single.iter().filter_map(|(key, row)| Some((key.clone(), row.clone()?))).collect();
+            stored.rows.retain(|key, row| key.0.is_whole(row));
             stored.roots = log.rows.roots.clone();
         }
         Ok(tables.against(log))
     }
 
-    async fn check(&self, _: Duration) -> Result<Checked, Error> {
+    async fn check(&self, _: Duration) -> Result<Checked, StoreError> {
         let events = self.stored()?.logs.values().map(|log| log.len() as u64).sum();
         Ok(Checked { at: crate::words::time::now(), pages: 0, events, faults: Vec::new() })
     }
@@ -303,11 +320,11 @@ impl Upkeep for Memory {
         self.index.unserved()
     }
 
-    async fn clock(&self) -> Result<Option<Timestamp>, Error> {
+    async fn clock(&self) -> Result<Option<Timestamp>, StoreError> {
         Ok(None)
     }
 
-    async fn ping(&self) -> Result<(), Error> {
+    async fn ping(&self) -> Result<(), StoreError> {
         drop(self.stored()?);
         self.writer.sound().await
     }

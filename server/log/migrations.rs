@@ -34,7 +34,6 @@ macro_rules! migration {
         }
     };
 }
-#[allow(unused_imports, reason = "for the next projection that brings a table, which is not to touch this file")]
 pub(super) use migration;
 
 /// Those of the kernel, and of the projections that were there before projections brought theirs.

@@ -11,15 +11,22 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::append::{Position, Writer};
+use super::append::Writer;
 use super::batch::Batch;
+use super::blob::Blob;
 use super::catch_up;
+use super::change::Project;
+use super::error::StoreError;
 use super::feed::Feed;
+use super::fence::{Fence, Leased};
+use super::head::Position;
 use super::index::Index;
+use super::options::Options;
 use super::query::Query;
 use super::sql::{self, stored};
-use super::store::{Blob, Checked, Error, Fence, Leased, Options, Project, ThreadRow};
 use super::table::{Row, Table};
+use super::thread_row::ThreadRow;
+use super::upkeep::Checked;
 use super::write_cache::WriteCache;
 use crate::event::envelope::Event;
 use crate::tasks::share::Places;
@@ -29,6 +36,7 @@ use crate::words::time::Timestamp;
 mod blobs;
 mod bulk;
 mod connect;
+mod connections;
 mod index;
 mod known;
 mod life;
@@ -41,14 +49,15 @@ mod watch;
 use blobs::Blobs;
 pub(super) use blobs::read_blob;
 pub(super) use bulk::{clear, put, put_index, put_rest};
-use connect::{Refused, begin, placed, try_connect};
+use connect::placed;
 pub(super) use connect::{connect, migrate, options};
+use connections::Pools;
 use index::Tables;
 use known::read_threads;
-use life::Life;
 pub(super) use life::alone;
+use life::{Life, begin};
 use log::Log;
-use pool::{Pool, Pools};
+use pool::Pool;
 use readers::Reader;
 use search::all_of;
 use watch::{Pooled, Watch};
@@ -72,7 +81,7 @@ struct Sizes {
 
 impl Sizes {
     fn of(connections: u32) -> Self {
-        let pooled = connections.max(super::store::CONNECTIONS_MIN) - DEDICATED;
+        let pooled = connections.max(super::options::CONNECTIONS_MIN) - DEDICATED;
         let (own, blobs) = ((pooled / 3).clamp(1, 6), (pooled * 2 / 9).clamp(1, 4));
         Self { spaces: pooled - own - blobs, own, blobs }
     }
@@ -103,6 +112,8 @@ pub(super) struct Postgres {
     cache: WriteCache,
     threads: Batch<(Space, ThreadId), Option<ThreadRow>>,
     rows: Batch<(&'static Table, Space), Arc<[Row]>>,
+    /// What is said to other servers, and heard from them.
+    others: Arc<Watch>,
     // A plain mutex: held to stop the tasks, never across an await.
     watch: Mutex<JoinSet<()>>,
 }
@@ -110,7 +121,7 @@ pub(super) struct Postgres {
 impl Postgres {
     const SHARED: bool = true;
 
-    pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, Error> {
+    pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, StoreError> {
         let options = options(url)?;
         // Given up here, it is given up there: what was refused as it took too long is not to be stored later.
         let commit = settings.commit * 3 / 4;
@@ -138,7 +149,7 @@ impl Postgres {
         let (watch, mut tasks) = Watch::start(pooled.clone(), feed.clone(), options.clone(), &life);
         let telling = catch_up::run(pooled, feed.clone());
         tasks.spawn(supervisor.watch("telling followers what they missed", telling));
-        let cache = WriteCache::default();
+        let (cache, others) = (WriteCache::default(), watch.clone());
         let backend = Log {
             options: writing,
             life: life.clone(),
@@ -175,28 +186,29 @@ impl Postgres {
             cache,
             threads,
             rows,
+            others,
             watch,
         })
     }
 
     /// Waits for a connection, for a while: for a space, which has its share of them, or (`None`) for all of them.
-    async fn reader(&self, space: Option<&Space>) -> Result<Reader, Error> {
+    async fn reader(&self, space: Option<&Space>) -> Result<Reader, StoreError> {
         let place = match space {
             None => None,
             Some(space) => match timeout(ACQUIRE, self.places.take(space)).await {
                 Ok(place) => Some(place),
-                Err(_) => return Err(Error::Unavailable("all connections are busy".into())),
+                Err(_) => return Err(StoreError::Unavailable("all connections are busy".into())),
             },
         };
         let pool = if place.is_some() { &self.pool } else { &self.own };
         Ok(Reader::new(pool.take().await?, place, self.limit))
     }
 
-    async fn check_all(&self, _: Duration) -> Result<Checked, Error> {
+    async fn check_all(&self, _: Duration) -> Result<Checked, StoreError> {
         Ok(Checked { at: crate::words::time::now(), pages: 0, events: 0, faults: Vec::new() })
     }
 
-    async fn own_clock(&self) -> Result<Option<Timestamp>, Error> {
+    async fn own_clock(&self) -> Result<Option<Timestamp>, StoreError> {
         let text = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
         let micros = sql::read!(self, None, sqlx::query_scalar(text), fetch_one)?;
         Ok(Some(Timestamp::from_micros(micros)))
@@ -206,11 +218,11 @@ impl Postgres {
         None
     }
 
-    async fn keep_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), Error> {
+    async fn keep_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), StoreError> {
         self.blobs.put(space, &sha256, &blob).await
     }
 
-    async fn kept_blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, Error> {
+    async fn kept_blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError> {
         let query = sqlx::query_as("select mime, bytes from blobs where space = $1 and sha256 = $2")
             .bind(space.as_str())
             .bind(sha256);
@@ -218,7 +230,7 @@ impl Postgres {
         Ok(row.map(|(mime, bytes)| Blob { mime, bytes: bytes.into() }))
     }
 
-    async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, Error> {
+    async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, StoreError> {
         // Drawn, not counted: a number that a crash of the database forgot is not given to somebody else.
         let number = crate::words::id::drawn();
         let query = sqlx::query_scalar("select take_lease($1, $2, $3, $4)::text")
@@ -235,7 +247,7 @@ impl Postgres {
         Ok(Some(Leased { fence, row: row.map(|row| row.map(|(_, row)| row)) }))
     }
 
-    async fn renew_leases(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error> {
+    async fn renew_leases(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, StoreError> {
         // Locked in the same order as by appends.
         let text = "with held as (select l.space, l.thread from unnest($1::text[], $2::text[], $3::bigint[]) \
              f (space, thread, number) cross join lateral (select * from leases where space = f.space \
@@ -253,7 +265,7 @@ impl Postgres {
         Ok(fences.iter().filter(|fence| !kept.contains(&fence.number)).cloned().collect())
     }
 
-    async fn release_lease(&self, fence: &Fence) -> Result<(), Error> {
+    async fn release_lease(&self, fence: &Fence) -> Result<(), StoreError> {
         // The row stays: another number takes the old one's right away.
         let text = "update leases set number = 0, until = '-infinity' \
              where space = $1 and thread = $2 and number = $3";
@@ -261,7 +273,15 @@ impl Postgres {
         sql::read!(self, Some(&fence.space), query, execute).map(|_| ())
     }
 
-    async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
+    async fn tell_others(&self) -> Result<(), StoreError> {
+        self.others.hand_over(&Pooled { pool: self.own.clone(), limit: self.limit }).await
+    }
+
+    async fn told_by_others(&self) {
+        self.others.handed_over().await;
+    }
+
+    async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, StoreError> {
         let text = "select t.thread from threads t where t.space = $1 \
              and t.woken > t.handled and t.status not in ('waiting', 'done', 'failed', 'stopped') \
              and not exists (select 1 from leases l where l.space = t.space and l.thread = t.thread \
@@ -277,7 +297,7 @@ impl Postgres {
     }
 
     /// A connection in a transaction of its own that sees one state. To change rows, it keeps all appends waiting.
-    async fn alone(&self, check: bool) -> Result<PgConnection, Error> {
+    async fn alone(&self, check: bool) -> Result<PgConnection, StoreError> {
         let mut connection = connect(&self.options).await?;
         let texts = if check {
             ["set statement_timeout = 0", "begin isolation level repeatable read", "select 1"]
@@ -296,7 +316,7 @@ impl Postgres {
     }
 
     /// A Postgres whose disk fails stops itself; but it may have no more connections.
-    async fn sound(&self) -> Result<(), Error> {
+    async fn sound(&self) -> Result<(), StoreError> {
         tokio::try_join!(self.pool.ready(), self.own.ready(), self.blobs.ready(), self.writer.ready()).map(|_| ())
     }
 

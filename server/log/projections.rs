@@ -11,12 +11,22 @@ use crate::words::id::Space;
 
 pub mod contacts;
 pub mod entries;
+pub mod requests;
+pub mod schedules;
+pub mod settings;
 pub mod submodules;
 pub mod timers;
 
 /// Every one of them.
-pub static ALL: [&Projection; 4] =
-    [&contacts::PROJECTION, &entries::PROJECTION, &submodules::PROJECTION, &timers::PROJECTION];
+pub static ALL: [&Projection; 7] = [
+    &contacts::PROJECTION,
+    &entries::PROJECTION,
+    &requests::PROJECTION,
+    &schedules::PROJECTION,
+    &settings::PROJECTION,
+    &submodules::PROJECTION,
+    &timers::PROJECTION,
+];
 
 /// A table, and how events change it.
 #[derive(Debug)]
@@ -36,6 +46,8 @@ pub struct Projection {
 pub enum Change {
     /// It is this now, whether it was there or not.
     Put(Row),
+    /// Of the row with this key, if it is there, these columns are this now. Not for tables that are searched by words.
+    Alter(Row),
     /// The row with this key is gone, if it was there.
     Remove(Row),
     /// Something that this build cannot read: the row stays as it is.

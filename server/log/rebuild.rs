@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use super::append::Position;
+use super::change::Project;
+use super::head::Position;
 use super::projections;
 use super::rows::Rows;
-use super::store::{Project, Rebuilt};
 use super::table::{Key, Row};
 use super::terms;
+use super::upkeep::Rebuilt;
 use crate::event::envelope::Event;
 use crate::words::id::{Seq, Space};
 
@@ -66,7 +67,8 @@ impl Derived {
 }
 
 fn there(rows: &BTreeMap<Key, Option<Row>>, is_its: impl Fn(&Key) -> bool) -> BTreeMap<Key, Row> {
-    let its = rows.iter().filter(|(key, _)| is_its(key));
+    // What was altered and is not there is not there.
+    let its = rows.iter().filter(|(key, row)| is_its(key) && row.as_ref().is_some_and(|row| key.0.is_whole(row)));
     its.filter_map(|(key, row)| Some((key.clone(), row.clone()?))).collect()
 }
 
@@ -96,7 +98,7 @@ fn differ<K: Ord, V: PartialEq, N: Display>(
 macro_rules! rebuild {
     ($Store:ident, $Connection:ty) => {
         impl $Store {
-            async fn rebuild_rows(&self, check: bool) -> Result<crate::log::store::Rebuilt, Error> {
+            async fn rebuild_rows(&self, check: bool) -> Result<crate::log::upkeep::Rebuilt, StoreError> {
                 let mut connection = self.alone(check).await?;
                 let rebuilt = remake(&mut connection, self.project, check).await?;
                 sqlx::query("commit").execute(&mut connection).await.map_err(sql::error)?;
@@ -111,7 +113,7 @@ macro_rules! rebuild {
         pub(super) async fn read_events(
             connection: &mut $Connection,
             after: &(String, i64),
-        ) -> Result<Vec<(Space, Event, String)>, Error> {
+        ) -> Result<Vec<(Space, Event, String)>, StoreError> {
             let text = concat!(
                 "select e.space, ",
                 sql::event_columns!(),
@@ -134,9 +136,9 @@ macro_rules! rebuild {
         /// Folds the log and compares; without `check`, puts the rows it makes in place of those that are there.
         pub(super) async fn remake(
             connection: &mut $Connection,
-            project: crate::log::store::Project,
+            project: crate::log::change::Project,
             check: bool,
-        ) -> Result<crate::log::store::Rebuilt, Error> {
+        ) -> Result<crate::log::upkeep::Rebuilt, StoreError> {
             let tables = read_derived(connection).await?;
             if !check {
                 clear(connection).await?;
@@ -156,7 +158,8 @@ macro_rules! rebuild {
                     writes.post(page.iter().map(|(space, event, _)| (space, event)));
                     put(connection, &writes).await?;
                     for part in page.chunk_by(|one, next| one.0 == next.0) {
-                        let events: Vec<_> = part.iter().map(|(_, event, _)| sql::Indexed::of(event)).collect();
+                        let events: Vec<_> =
+                            part.iter().map(|(_, event, _)| super::indexed::Indexed::of(event)).collect();
                         put_index(connection, &part[0].0, &events).await?;
                     }
                 }
@@ -175,7 +178,7 @@ macro_rules! rebuild {
             Ok(tables.against(log))
         }
 
-        async fn read_derived(connection: &mut $Connection) -> Result<super::rebuild::Derived, Error> {
+        async fn read_derived(connection: &mut $Connection) -> Result<super::rebuild::Derived, StoreError> {
             let mut derived = super::rebuild::Derived::default();
             // First: where the index has its own file, its state is seen from here on, and what is in it is in the log.
             let rows: Vec<(String, i64)> = sqlx::query_as("select space, seq from indexed")

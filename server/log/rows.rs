@@ -2,24 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
-
+use super::change::Project;
 use super::change::{Spent, ThreadChange};
 use super::projections::{self, Change};
-use super::store::{Project, Status, ThreadRow, Unread};
-use super::table::{Key, Row};
-use super::thread_state::ThreadState;
+use super::table::{Key, Row, Table};
+use super::thread_row::ThreadRow;
+use super::upkeep::Unread;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::time::Timestamp;
 
 /// Rows as they are to be; `None`: the row is to go.
 #[derive(Debug, Default)]
 pub struct Rows {
     /// Threads.
     pub threads: BTreeMap<(Space, ThreadId), ThreadRow>,
-    /// Rows of projections, which are written one by one.
+    /// Rows of projections, which are written one by one; of a row that only was altered, what of it is new.
     pub single: BTreeMap<Key, Option<Row>>,
     /// What is used up, by space and root; by `SPACE` what the whole space has used. What these events add to it: it need not
     /// be read to be written.
@@ -56,6 +54,10 @@ impl Rows {
                     let row = row.clean();
                     (projection.table.key_of(&row), Some(row))
                 }
+                Some(Change::Alter(row)) => {
+                    self.alter(projection.table, row.clean());
+                    continue;
+                }
                 Some(Change::Remove(key)) => (projection.table.key_of(&key.clean()), None),
             };
             // What could not be read before does not matter any more.
@@ -89,6 +91,15 @@ fn is_about_the_same(one: &Unread, other: &Unread) -> bool {
 }
 
 impl Rows {
+    fn alter(&mut self, table: &'static Table, row: Row) {
+        let key = table.key_of(&row);
+        match self.single.get_mut(&key) {
+            Some(Some(known)) => known.alter(row),
+            Some(None) => {}
+            None => drop(self.single.insert(key, Some(row))),
+        }
+    }
+
     fn apply_to_thread(&mut self, space: &Space, event: &Event, change: ThreadChange) {
         let mut is_new = false;
         let row = self.threads.entry((space.clone(), event.thread.clone())).or_insert_with(|| {
@@ -136,51 +147,5 @@ impl Rows {
     /// Whether there are rows that are written one by one.
     pub fn has_single(&self) -> bool {
         !self.single.is_empty()
-    }
-}
-
-impl ThreadRow {
-    fn first(thread: &ThreadId, ts: Timestamp) -> Self {
-        Self {
-            thread: thread.clone(),
-            settings: Value::Object(Map::new()),
-            status: Status::Idle,
-            head: 0,
-            woken: 0,
-            handled: 0,
-            turn: 0,
-            visible: 0,
-            heard: 0,
-            self_messages: 0,
-            model_calls: 0,
-            tokens: 0,
-            standing: ThreadState::default(),
-            created: ts,
-            updated: ts,
-        }
-    }
-
-    fn take(&mut self, mut change: ThreadChange, seq: Seq, ts: Timestamp) {
-        if let Some(settings) = change.settings.take() {
-            self.settings = settings;
-        }
-        // What has ended stays ended, whatever its last turn still writes.
-        if !self.status.is_final() {
-            self.status = change.status.unwrap_or(self.status);
-        }
-        self.woken = change.woken.unwrap_or(self.woken);
-        self.handled = change.handled.unwrap_or(self.handled);
-        self.turn = change.turn.unwrap_or(self.turn);
-        self.stand(&change, seq);
-        self.visible += change.visible;
-        self.heard += change.heard;
-        if change.from_outside || change.from_others {
-            self.self_messages = 0;
-        }
-        self.self_messages += change.self_messages;
-        self.model_calls += change.model_calls;
-        self.tokens += change.tokens;
-        self.head = seq;
-        self.updated = ts;
     }
 }

@@ -4,8 +4,8 @@
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 
+use super::error::StoreError;
 use super::query::Query;
-use super::store::Error;
 use super::{migrations, projections};
 use crate::words::id::Seq;
 use crate::words::text::sha256;
@@ -56,32 +56,32 @@ pub(super) const AFTER_PAGE: i64 = 256;
 const LARGE: usize = 256 << 10;
 
 /// The name of a blob with these bytes.
-pub(super) async fn hashed(bytes: &bytes::Bytes) -> Result<String, Error> {
+pub(super) async fn hashed(bytes: &bytes::Bytes) -> Result<String, StoreError> {
     if bytes.len() < LARGE {
         return Ok(sha256(bytes));
     }
     let bytes = bytes.clone();
     let hashed = tokio::task::spawn_blocking(move || sha256(&bytes)).await;
-    hashed.map_err(|error| Error::Unavailable(format!("the server is stopping: {error}")))
+    hashed.map_err(|error| StoreError::Unavailable(format!("the server is stopping: {error}")))
 }
 
 /// Who can act on a database's error.
-pub(super) fn error(error: sqlx::Error) -> Error {
+pub(super) fn error(error: sqlx::Error) -> StoreError {
     use sqlx::Error::{Database, Io, PoolClosed, PoolTimedOut, Protocol, Tls, WorkerCrashed};
     let words = words(&error);
     match &error {
-        Database(cause) if is_passing(cause.code().as_deref()) => Error::Unavailable(words),
-        PoolTimedOut => Error::Unavailable("all connections are busy".into()),
-        Io(_) | Tls(_) | Protocol(_) | PoolClosed | WorkerCrashed => Error::Unavailable(words),
-        _ => Error::Broken(words),
+        Database(cause) if is_passing(cause.code().as_deref()) => StoreError::Unavailable(words),
+        PoolTimedOut => StoreError::Unavailable("all connections are busy".into()),
+        Io(_) | Tls(_) | Protocol(_) | PoolClosed | WorkerCrashed => StoreError::Unavailable(words),
+        _ => StoreError::Broken(words),
     }
 }
 
 /// The same of a search: what was stopped for its time (SQLITE_INTERRUPT, `query_canceled`) would not be faster next time.
-pub(super) fn searched(error: sqlx::Error) -> Error {
+pub(super) fn searched(error: sqlx::Error) -> StoreError {
     let code = error.as_database_error().and_then(|cause| cause.code());
     match code.as_deref() {
-        Some("9" | "57014") => Error::TooDear,
+        Some("9" | "57014") => StoreError::TooDear,
         _ => self::error(error),
     }
 }
@@ -142,8 +142,8 @@ pub(super) use search;
 /// A connection that does not answer is given up: so much later than the database itself should have stopped.
 pub(super) const GRACE: std::time::Duration = std::time::Duration::from_secs(1);
 
-pub(super) fn no_answer() -> Error {
-    Error::Unavailable("the database does not answer".into())
+pub(super) fn no_answer() -> StoreError {
+    StoreError::Unavailable("the database does not answer".into())
 }
 
 /// The migrations of a database, in order, of the kernel and of projections.
@@ -158,13 +158,13 @@ pub(super) fn migrations(text: fn(&migrations::Migration) -> &'static str) -> Mi
 }
 
 /// Who can act on a failed migration.
-pub(super) fn migration_error(error: MigrateError) -> Error {
+pub(super) fn migration_error(error: MigrateError) -> StoreError {
     match error {
         MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => self::error(cause),
-        MigrateError::VersionMissing(number) | MigrateError::VersionTooNew(number, _) => Error::Broken(format!(
+        MigrateError::VersionMissing(number) | MigrateError::VersionTooNew(number, _) => StoreError::Broken(format!(
             "a newer thinkd made this database (its schema has number {number}); use that one, or restore a backup"
         )),
-        other => Error::Broken(other.to_string()),
+        other => StoreError::Broken(other.to_string()),
     }
 }
 

@@ -9,16 +9,24 @@ use sqlx::{ConnectOptions, Connection};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::append::{Position, Writer, json};
+use super::append::Writer;
+use super::blob::Blob;
 use super::catch_up;
+use super::change::Project;
+use super::error::StoreError;
 use super::feed::Feed;
+use super::fence::{Fence, Leased};
+use super::head::Position;
 use super::index::Index;
 use super::leases::Leases;
+use super::options::Options;
 use super::query::Query;
 use super::select::Select;
+use super::shown::json;
 use super::sql::{self, stored};
-use super::store::{Blob, Checked, Error, Fence, Leased, Options, Project, ThreadRow};
 use super::table::{Row, Table};
+use super::thread_row::ThreadRow;
+use super::upkeep::Checked;
 use super::write_cache::WriteCache;
 use crate::event::envelope::Event;
 use crate::words::id::{Space, ThreadId};
@@ -76,7 +84,7 @@ pub(super) struct Sqlite {
 impl Sqlite {
     const SHARED: bool = false;
 
-    pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, Error> {
+    pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, StoreError> {
         let options = writing(url)?;
         let path = options.get_filename();
         let lock = file::lock(path)?;
@@ -86,7 +94,7 @@ impl Sqlite {
             let opened = file::opened(&mut connection).await?;
             check::end_of_log(&mut connection).await?;
             uploads::clear(&mut connection).await?;
-            Ok::<_, Error>((connection, begun, opened))
+            Ok::<_, StoreError>((connection, begun, opened))
         };
         let (mut connection, begun, (epoch, incarnation)) = match opening.await {
             Ok(opened) => opened,
@@ -134,38 +142,47 @@ impl Sqlite {
         })
     }
 
-    async fn reader(&self, space: Option<&Space>) -> Result<Reader<'_>, Error> {
+    async fn reader(&self, space: Option<&Space>) -> Result<Reader<'_>, StoreError> {
         self.readers.take(space).await
     }
 
-    async fn keep_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), Error> {
+    async fn keep_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), StoreError> {
         let answered = self.uploads.put(space, sha256, blob);
         self.writer.nudge()?;
-        answered.await.map_err(|_| Error::Unavailable("the store is closed".into()))?
+        answered.await.map_err(|_| StoreError::Unavailable("the store is closed".into()))?
     }
 
-    async fn kept_blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, Error> {
+    async fn kept_blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError> {
         let mut reader = self.reader(Some(space)).await?;
         let blob = uploads::read(reader.connection(), space, sha256).await;
         reader.done();
         blob
     }
 
-    async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, Error> {
+    async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, StoreError> {
         let Some(fence) = self.leases.take(space, thread, ttl).await else { return Ok(None) };
         Ok(Some(Leased { fence, row: self.known_thread(space, thread).await }))
     }
 
-    async fn renew_leases(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, Error> {
+    async fn renew_leases(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, StoreError> {
         Ok(self.leases.renew(fences, ttl))
     }
 
-    async fn release_lease(&self, fence: &Fence) -> Result<(), Error> {
+    async fn release_lease(&self, fence: &Fence) -> Result<(), StoreError> {
         self.leases.release(fence);
         Ok(())
     }
 
-    async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
+    /// There are none: the file is locked by this server.
+    async fn tell_others(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn told_by_others(&self) {
+        std::future::pending().await
+    }
+
+    async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, StoreError> {
         let text = "select thread from threads where space = $1 \
              and woken > handled and status not in ('waiting', 'done', 'failed', 'stopped') limit $2 + 0";
         let mut waiting = Vec::new();
@@ -182,7 +199,7 @@ impl Sqlite {
     }
 
     /// Row ids grow with seq within a space, so the newest matches come first without sorting.
-    async fn text_page(&self, space: &Space, words: &[String], query: &Query) -> Result<Option<Page>, Error> {
+    async fn text_page(&self, space: &Space, words: &[String], query: &Query) -> Result<Option<Page>, StoreError> {
         let number: Option<i64> = sql::read!(
             self,
             Some(space),
@@ -209,7 +226,7 @@ impl Sqlite {
     }
 
     /// A connection in a transaction of its own. To change rows, it keeps those who write out, so nothing else should run.
-    async fn alone(&self, check: bool) -> Result<SqliteConnection, Error> {
+    async fn alone(&self, check: bool) -> Result<SqliteConnection, StoreError> {
         let mut connection = self.options.connect().await.map_err(sql::error)?;
         index::attach(&mut connection, self.options.get_filename()).await?;
         let begin = if check { "begin" } else { "begin immediate" };
@@ -217,11 +234,11 @@ impl Sqlite {
         Ok(connection)
     }
 
-    async fn sound(&self) -> Result<(), Error> {
+    async fn sound(&self) -> Result<(), StoreError> {
         self.broken.check()
     }
 
-    async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
+    async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
         if let Some(row) = self.cache.thread(&(space.clone(), thread.clone())) {
             return Ok(Some(row));
         }
@@ -231,11 +248,11 @@ impl Sqlite {
         row.map(sql::thread).transpose()
     }
 
-    async fn known_events(&self, space: &Space, query: &Query) -> Result<Option<Vec<Event>>, Error> {
+    async fn known_events(&self, space: &Space, query: &Query) -> Result<Option<Vec<Event>>, StoreError> {
         Ok(self.cache.events(space, query).map(|(events, _)| events))
     }
 
-    async fn known_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, Error> {
+    async fn known_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, StoreError> {
         let changes = match self.cache.rows(table, space) {
             Ok(known) => return Ok(known),
             Err(changes) => changes,
@@ -248,7 +265,7 @@ impl Sqlite {
         Ok(rows)
     }
 
-    async fn own_clock(&self) -> Result<Option<Timestamp>, Error> {
+    async fn own_clock(&self) -> Result<Option<Timestamp>, StoreError> {
         Ok(None)
     }
 

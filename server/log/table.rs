@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::columns::{name, parse, space, thread_id, unreadable};
-use super::store::Error;
+use super::error::StoreError;
 use crate::words::id::{Name, Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -93,6 +93,25 @@ impl Table {
             _ => Cell::from(key).clean(),
         };
         (self, self.key.iter().map(cell).collect())
+    }
+
+    /// Whether nothing of a row is missing: one that only is altered has some columns.
+    pub fn is_whole(&self, row: &Row) -> bool {
+        self.columns().all(|column| row.0.contains_key(column.name))
+    }
+
+    /// Writes what there is of a row, if the row is there: the text, and its arguments.
+    pub(super) fn alter_text(&self, row: &Row) -> (String, Vec<Cell>) {
+        let is_there = |column: &&&Column| row.0.contains_key(column.name);
+        let columns: Vec<&Column> = self.rest.iter().filter(|column| is_there(&column)).chain(self.key).collect();
+        let (changed, key) = columns.split_at(columns.len() - self.key.len());
+        let list = |columns: &[&Column], from: usize, between: &str| {
+            let is = columns.iter().zip(from..).map(|(column, at)| format!("{} = ${at}", column.name));
+            is.collect::<Vec<_>>().join(between)
+        };
+        let (set, is) = (list(changed, 1, ", "), list(key, changed.len() + 1, " and "));
+        let cells = columns.iter().map(|column| row.cell(column.name).clone()).collect();
+        (format!("update {} set {set} where {is}", self.name), cells)
     }
 
     /// The cells of a row in the order of the columns.
@@ -239,7 +258,7 @@ impl From<Timestamp> for Cell {
     }
 }
 
-/// A row, or some columns of it, by column name. Reading a cell fails with `Error::Broken` where something else is stored.
+/// A row, or some columns of it, by column name. Reading a cell fails with `StoreError::Broken` where something else is stored.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Row(BTreeMap<&'static str, Cell>);
 
@@ -255,11 +274,16 @@ impl FromIterator<(&'static str, Cell)> for Row {
     }
 }
 
-/// Readers fail with [`Error::Broken`] where the row does not have the column, or another kind of value in it.
+/// Readers fail with [`StoreError::Broken`] where the row does not have the column, or another kind of value in it.
 impl Row {
     /// What the column holds; `Null` where the row does not have it.
     pub fn cell(&self, column: &str) -> &Cell {
         self.0.get(column).unwrap_or(&Cell::Null)
+    }
+
+    /// What there is of another one is so in this one, too.
+    pub fn alter(&mut self, other: Self) {
+        self.0.extend(other.0);
     }
 
     /// The row without NUL in its texts.
@@ -269,7 +293,7 @@ impl Row {
     }
 
     /// A text.
-    pub fn text(&self, column: &str) -> Result<&str, Error> {
+    pub fn text(&self, column: &str) -> Result<&str, StoreError> {
         match self.cell(column) {
             Cell::Text(text) => Ok(text),
             other => Err(unreadable(format_args!("{other:?} in the column {column}"))),
@@ -277,7 +301,7 @@ impl Row {
     }
 
     /// A number.
-    pub fn integer(&self, column: &str) -> Result<i64, Error> {
+    pub fn integer(&self, column: &str) -> Result<i64, StoreError> {
         match self.cell(column) {
             Cell::Integer(number) => Ok(*number),
             other => Err(unreadable(format_args!("{other:?} in the column {column}"))),
@@ -285,32 +309,32 @@ impl Row {
     }
 
     /// A number, or null.
-    pub fn integer_or_null(&self, column: &str) -> Result<Option<Seq>, Error> {
+    pub fn integer_or_null(&self, column: &str) -> Result<Option<Seq>, StoreError> {
         if *self.cell(column) == Cell::Null { Ok(None) } else { self.integer(column).map(Some) }
     }
 
     /// A time.
-    pub fn time(&self, column: &str) -> Result<Timestamp, Error> {
+    pub fn time(&self, column: &str) -> Result<Timestamp, StoreError> {
         self.integer(column).map(Timestamp::from_micros)
     }
 
     /// A name.
-    pub fn name(&self, column: &str) -> Result<Name, Error> {
+    pub fn name(&self, column: &str) -> Result<Name, StoreError> {
         self.text(column).and_then(name)
     }
 
     /// A space.
-    pub fn space(&self, column: &str) -> Result<Space, Error> {
+    pub fn space(&self, column: &str) -> Result<Space, StoreError> {
         self.text(column).and_then(space)
     }
 
     /// A thread's id.
-    pub fn thread(&self, column: &str) -> Result<ThreadId, Error> {
+    pub fn thread(&self, column: &str) -> Result<ThreadId, StoreError> {
         self.text(column).and_then(thread_id)
     }
 
     /// A text that is JSON.
-    pub fn json<T: serde::de::DeserializeOwned>(&self, column: &str) -> Result<T, Error> {
+    pub fn json<T: serde::de::DeserializeOwned>(&self, column: &str) -> Result<T, StoreError> {
         self.text(column).and_then(parse)
     }
 }

@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::change::ThreadChange;
-use super::store::{Status, ThreadRow};
-use crate::event::gather::{Gather, Part as GatherPart};
+use crate::event::gather::{Gather, GatherPart};
 use crate::event::process::{Waiting, Waking, Watch};
 use crate::words::id::{Seq, ThreadId};
 
@@ -46,6 +44,9 @@ pub struct ThreadState {
     /// Rare tools that its model is told of, in the order in which they were opened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<String>,
+    /// Questions to people that are open, by id: a message may answer the only one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<String>,
     /// It was put aside, to make room for another: it does not count as a subthread any more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
@@ -99,7 +100,7 @@ pub struct Waits {
 /// A member of `watches` or `gathers` by its id, and what it is now; `None`: it is gone.
 pub type Member<T> = (String, Option<T>);
 
-/// What one event does to a thread's standing.
+/// What one event does to a thread's state.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ThreadStateChange {
     /// It was woken so.
@@ -128,6 +129,8 @@ pub struct ThreadStateChange {
     pub part: Option<GatherPart>,
     /// Tools that its model is told of from now on.
     pub open: Option<Vec<String>>,
+    /// A question to people was asked (true), or is open no more.
+    pub question: Option<(String, bool)>,
     /// It was put aside, or taken back.
     pub archived: Option<bool>,
     /// It has another parent.
@@ -145,131 +148,5 @@ impl ThreadState {
     /// Whether it waits for one thread alone.
     pub fn waits_for(&self) -> Option<&ThreadId> {
         self.waiting.as_ref().and_then(|waiting| waiting.from.as_ref())
-    }
-}
-
-impl ThreadRow {
-    /// Whether it has nothing to do, and nobody it waits for.
-    pub fn is_asleep(&self) -> bool {
-        let idle = matches!(self.status, Status::Idle | Status::Waiting);
-        idle && self.woken <= self.handled && self.standing.waits_for().is_none()
-    }
-
-    /// The thread above it: the one that its id says, or, since that has ended, the nearest living one.
-    pub fn parent(&self) -> Option<ThreadId> {
-        match &self.standing.adopted {
-            Some(adopted) => adopted.by.clone(),
-            None => self.thread.parent(),
-        }
-    }
-
-    /// Why it cannot go on, if it sleeps for another reason than that it asked to.
-    pub fn stuck(&self) -> Option<&str> {
-        let waiting = self.standing.waiting.as_ref().filter(|_| self.status == Status::Waiting)?;
-        waiting.reason.as_deref()
-    }
-
-    /// How its last turn ended, if it did not end well and nothing has come since: nothing happens in it until something does.
-    pub fn failed(&self) -> Option<&str> {
-        let idle = matches!(self.status, Status::Idle | Status::Waiting) && self.woken <= self.handled;
-        self.standing.failed.as_deref().filter(|_| idle)
-    }
-
-    /// The one thread that it waits for now, if it waits for one.
-    pub fn awaits(&self) -> Option<&ThreadId> {
-        self.standing.waits_for().filter(|_| self.status == Status::Waiting)
-    }
-
-    /// Takes over a change, after all counters but `visible` and `heard`.
-    pub(super) fn stand(&mut self, change: &ThreadChange, seq: Seq) {
-        let standing = &mut self.standing;
-        let ThreadStateChange {
-            waking,
-            waits,
-            begins,
-            reason,
-            failed,
-            sends,
-            subthreads,
-            plan,
-            keep,
-            watch,
-            gather,
-            part,
-            open,
-            archived,
-            adopted,
-            root,
-        } = &change.standing;
-        standing.root = root.or(standing.root);
-        if change.from_outside {
-            standing.sends = 0;
-        }
-        standing.sends += sends;
-        standing.subthreads = standing.subthreads.saturating_add_signed(*subthreads);
-        if change.status.is_some_and(|status| status != Status::Thinking) {
-            standing.taken = 0;
-        }
-        if let Some(last) = begins {
-            standing.waiting = None;
-            standing.taken = *last;
-            standing.failed = None;
-        }
-        standing.failed = failed.clone().or(standing.failed.take());
-        if let Some(reason) = reason {
-            standing.reason = Some(reason.clone());
-        }
-        if let Some(plan) = plan {
-            standing.plan = Some(plan.clone()).filter(|plan| !plan.is_null());
-        }
-        if let Some(keep) = keep {
-            let (visible, heard) = (self.visible.saturating_sub(*keep), self.heard.saturating_sub(*keep));
-            standing.cleared = Some(Cleared { visible, heard });
-        }
-        let opened = open.iter().flatten();
-        opened.for_each(|name| {
-            if !standing.open.contains(name) {
-                standing.open.push(name.clone())
-            }
-        });
-        set(&mut standing.watches, watch.as_ref());
-        set(&mut standing.gathers, gather.as_ref());
-        if change.status.is_some_and(Status::is_final) {
-            standing.watches.clear();
-            standing.gathers.clear();
-        }
-        let gathering = part.as_ref().and_then(|part| Some((standing.gathers.get_mut(&part.id)?, part)));
-        let waking = if gathering.is_some_and(|(gather, part)| gather.take(part)) {
-            // Nobody else looks after what has come back: the thread does, whoever it waits for.
-            self.woken = seq;
-            Some(Waking { by: None, outside: false, ends_any_wait: true })
-        } else {
-            waking.clone()
-        };
-        standing.archived = archived.unwrap_or(standing.archived);
-        if let Some(adopted) = adopted {
-            standing.adopted = Some(adopted.clone());
-        }
-        if let Some(waits) = waits
-            && !self.status.is_final()
-        {
-            standing.waiting = Some(waits.waiting.clone());
-            // What came meanwhile may be what it waits for: then it is looked at first, and not by this row.
-            self.status = if self.woken <= waits.seen { Status::Waiting } else { Status::Idle };
-        }
-        if let Some(waking) = waking
-            && self.status == Status::Waiting
-            && standing.waiting.as_ref().is_none_or(|waiting| waiting.admits(&waking))
-        {
-            self.status = Status::Idle;
-        }
-    }
-}
-
-fn set<T: Clone>(members: &mut BTreeMap<String, T>, change: Option<&Member<T>>) {
-    match change {
-        Some((id, Some(value))) => drop(members.insert(id.clone(), value.clone())),
-        Some((id, None)) => drop(members.remove(id)),
-        None => {}
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::store::Error;
+use super::error::StoreError;
 use crate::words::id::{Space, ThreadId};
 
 /// What is done for a space.
@@ -41,17 +41,17 @@ type Notes = BTreeMap<(Space, Work), BTreeMap<Option<ThreadId>, String>>;
 
 impl Unserved {
     /// What came of something that was done for a space.
-    pub fn note<T>(&self, space: &Space, work: Work, came: &Result<T, Error>) {
+    pub fn note<T>(&self, space: &Space, work: Work, came: &Result<T, StoreError>) {
         self.note_of(space, work, None, came);
     }
 
     /// What came of running a thread.
-    pub fn note_thread<T>(&self, space: &Space, thread: &ThreadId, came: &Result<T, Error>) {
+    pub fn note_thread<T>(&self, space: &Space, thread: &ThreadId, came: &Result<T, StoreError>) {
         self.note_of(space, Work::Threads, Some(thread), came);
     }
 
     /// A database that is away is no space's fault.
-    fn note_of<T>(&self, space: &Space, work: Work, thread: Option<&ThreadId>, came: &Result<T, Error>) {
+    fn note_of<T>(&self, space: &Space, work: Work, thread: Option<&ThreadId>, came: &Result<T, StoreError>) {
         let key = (space.clone(), work);
         let mut all = self.lock();
         let changed = match came {
@@ -60,12 +60,12 @@ impl Unserved {
                 of_key.remove(&thread.cloned());
                 of_key.is_empty() && all.remove(&key).is_some()
             }
-            Err(error @ (Error::Broken(_) | Error::Conflict(_))) => {
+            Err(error @ (StoreError::Broken(_) | StoreError::Conflict(_))) => {
                 let of_key = all.entry(key).or_default();
                 of_key.insert(thread.cloned(), error.to_string());
                 of_key.len() == 1
             }
-            Err(Error::Unavailable(_) | Error::Unmet(_) | Error::TooDear) => false,
+            Err(StoreError::Unavailable(_) | StoreError::Unmet(_) | StoreError::TooDear) => false,
         };
         if changed {
             let spaces = all.keys().map(|(space, _)| space).collect::<BTreeSet<_>>().len();

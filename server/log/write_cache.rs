@@ -6,10 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::append::{Plan, Position};
+use super::append::Plan;
+use super::head::Position;
 use super::query::{Order, Query};
-use super::store::{Shown, ThreadRow};
+use super::shown::Shown;
 use super::table::{Cell, Row, Table};
+use super::thread_row::ThreadRow;
 use crate::event::envelope::{Event, Visibility};
 use crate::words::id::{Seq, Space, ThreadId};
 

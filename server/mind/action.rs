@@ -70,7 +70,13 @@ impl Asked {
     /// What a call may have done that was begun and has no result: what is only events has both in one append, so that one whose
     /// tool is not there any more did something else.
     pub fn effect_begun(&self, tools: &Toolbox) -> Effect {
-        self.spec(tools).map_or(Effect::Outside, |spec| spec.effect)
+        // One that was marked since was not parked: that would be its result.
+        self.spec(tools).map_or(Effect::Outside, |spec| spec.gated.unwrap_or(spec.effect))
+    }
+
+    /// What it does to the world once a person lets it run.
+    pub fn effect_granted(&self, tools: &Toolbox) -> Effect {
+        self.spec(tools).map_or(Effect::Events, |spec| spec.gated.unwrap_or(spec.effect))
     }
 
     /// Whether the decision is asked again, to read what came of it. Failures should always be read.

@@ -11,8 +11,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::envelope::Event;
+use crate::log::blob::Blob;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::log::query::Show;
-use crate::log::store::{self, Blob, Store};
 use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpecs};
 use crate::thread::history::{self, Block, Entry, Lengths, Omitted};
@@ -35,7 +37,7 @@ const KNOWN_MAX: usize = 4096;
 
 /// Where a call is made.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct TurnPlace {
     /// The space.
     pub space: Space,
     /// The thread.
@@ -141,7 +143,12 @@ impl ModelClient {
     }
 
     /// Makes a call ready: writes the view, and keeps what it is made of besides events.
-    pub async fn prepare(&self, place: &Place, view: &PromptView, question: &Question) -> Result<Ready, store::Error> {
+    pub async fn prepare(
+        &self,
+        place: &TurnPlace,
+        view: &PromptView,
+        question: &Question,
+    ) -> Result<Ready, StoreError> {
         place.purse.read().await?;
         let request = self.request(place, view.blocks.clone(), question, self.options.media, view.lengths).await?;
         let prepared = self.model.prepare(&request);
@@ -162,7 +169,7 @@ impl ModelClient {
             "renderer": history::RENDERER,
             "show": if view.window.show == Show::Heard { "heard" } else { "visible" },
             "from": view.entries.first().map(|entry| entry.seq),
-            "upto": view.entries.last().map(|entry| entry.seq),
+            "up_to": view.entries.last().map(|entry| entry.seq),
             "events": view.entries.len(),
             "omitted": view.window.omitted,
             "media": self.options.media,
@@ -237,13 +244,13 @@ impl ModelClient {
     /// is left in `view`.
     pub async fn ask_about<F>(
         &self,
-        place: &Place,
+        place: &TurnPlace,
         view: &mut Arc<PromptView>,
         question: F,
         until: Until,
         stop: &CancellationToken,
         on_piece: &mut (dyn FnMut(&Piece) + Send),
-    ) -> Result<(Ready, Ended), store::Error>
+    ) -> Result<(Ready, Ended), StoreError>
     where
         F: Fn(&PromptView) -> Question + Send + Sync,
     {
@@ -262,12 +269,12 @@ impl ModelClient {
 
     async fn request(
         &self,
-        place: &Place,
+        place: &TurnPlace,
         mut blocks: Vec<Block>,
         question: &Question,
         media: usize,
         lengths: Lengths,
-    ) -> Result<Request, store::Error> {
+    ) -> Result<Request, StoreError> {
         let values: Vec<_> = question.values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let prompt = question.prompt.iter().map(|prompt| format!("\n{prompt}"));
         let rest: String = std::iter::once(format!("\n{}", question.tail.fill(&values))).chain(prompt).collect();
@@ -290,7 +297,7 @@ impl ModelClient {
     }
 
     /// Blocks as message content: neighbouring texts joined, media fetched. Media that is gone is left out: its line stays.
-    async fn contents(&self, space: &Space, blocks: Vec<Block>) -> Result<Vec<Content>, store::Error> {
+    async fn contents(&self, space: &Space, blocks: Vec<Block>) -> Result<Vec<Content>, StoreError> {
         let mut contents = Vec::new();
         for block in blocks {
             match block {
@@ -309,7 +316,7 @@ impl ModelClient {
     }
 
     /// Keeps a text as a blob, once, and returns its hash.
-    async fn keep(&self, space: &Space, text: &Text) -> Result<String, store::Error> {
+    async fn keep(&self, space: &Space, text: &Text) -> Result<String, StoreError> {
         let key = (space.clone(), text.sha256().to_owned());
         if self.lock_known().contains(&key) {
             return Ok(key.1);

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::call::{Ended, ModelClient, Place, PromptView, Question, Ready, Scope, Until};
+use super::call::{Ended, ModelClient, PromptView, Question, Ready, Scope, TurnPlace, Until};
 use crate::event::intent::Operation;
 use crate::event::process::Watch;
+use crate::log::error::StoreError;
 use crate::log::feed::{DeltaOutcome, Hint};
+use crate::log::kernel::EventLog;
 use crate::log::query::Show;
-use crate::log::store::{self, EventLog};
 use crate::model::provider::{Piece, Tier, ToolChoice, ToolSpecs};
 use crate::thread::history::{one_line, positions};
 use crate::tools::toolbox::Toolbox;
@@ -33,7 +34,7 @@ pub struct Deciding {
     /// The decision's tools, as they are now.
     pub tools: Toolbox,
     /// Where.
-    pub place: Place,
+    pub place: TurnPlace,
     /// What it is about.
     pub batch: Vec<Seq>,
     /// Which call of the turn, from 0.
@@ -113,7 +114,7 @@ impl Streamed {
     }
 
     /// Tells readers what became of what they were shown, by id.
-    pub fn end(&mut self, store: &dyn EventLog, place: &Place, outcome: impl Fn(Uuid) -> DeltaOutcome) {
+    pub fn end(&mut self, store: &dyn EventLog, place: &TurnPlace, outcome: impl Fn(Uuid) -> DeltaOutcome) {
         for streaming in std::mem::take(&mut self.replies).into_values().filter(|s| !s.sent.is_empty()) {
             let (thread, event_id) = (place.thread.clone(), streaming.event_id);
             store.feed().hint(&place.space, self.read, Hint::DeltaEnd { thread, event_id, outcome: outcome(event_id) });
@@ -121,7 +122,7 @@ impl Streamed {
     }
 
     /// Takes in a piece of the answer; what it adds to a reply is passed on.
-    fn take(&mut self, piece: &Piece, place: &Place, store: &dyn EventLog) {
+    fn take(&mut self, piece: &Piece, place: &TurnPlace, store: &dyn EventLog) {
         let Piece::Call { index, name, arguments } = piece else { return };
         if *index >= self.end {
             return;
@@ -148,7 +149,7 @@ impl Streamed {
 }
 
 /// Asks the decision, with the log as it is now.
-pub async fn decide(deciding: &Deciding, streamed: &mut Streamed) -> Result<(Ready, Ended), store::Error> {
+pub async fn decide(deciding: &Deciding, streamed: &mut Streamed) -> Result<(Ready, Ended), StoreError> {
     let Deciding { client, place, until: deadline, stop, .. } = deciding;
     // What comes later waits for the next turn. A conversation may know that it is there; a process takes its batch as it is.
     let until = match &deciding.manner {
@@ -209,7 +210,7 @@ fn question(deciding: &Deciding, view: &PromptView) -> Question {
         values,
         prompt: deciding.prompt.clone(),
         own: Vec::new(),
-        tools: if speaks { ToolSpecs::new(Vec::new()) } else { deciding.tools.offered(&view.row.standing.open) },
+        tools: if speaks { ToolSpecs::new(Vec::new()) } else { deciding.tools.offered(&view.row.state.open) },
         choice: if repair && !speaks { ToolChoice::Only(REPLY.to_owned()) } else { ToolChoice::Auto },
         tier: deciding.tier,
     }
@@ -221,7 +222,7 @@ fn value(name: &str, text: &str) -> (String, String) {
 
 /// Names the watches whose event has come, until they are closed.
 fn reminders(deciding: &Deciding, view: &PromptView) -> String {
-    let raised = view.row.standing.watches.iter().filter(|(_, watch)| watch.raised);
+    let raised = view.row.state.watches.iter().filter(|(_, watch)| watch.raised);
     let reminder = &deciding.client.prompts().watch_reminder;
     let told = |(id, watch): (&String, &Watch)| {
         let (id, kind, note) = (one_line(id), one_line(&watch.kind), one_line(&watch.note));

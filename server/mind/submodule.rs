@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::action::{self, Asked};
-use super::call::{Ended, ModelClient, Place, PromptView, Question, Scope, Until};
+use super::call::{Ended, ModelClient, PromptView, Question, Scope, TurnPlace, Until};
 use super::turn_writer::{Lost, TurnWriter};
 use crate::event::draft::{Draft, When};
 use crate::event::envelope::Event;
@@ -85,7 +85,7 @@ pub struct SubmoduleRequest {
     /// The turn's writer, for what a submodule does before it speaks.
     pub writer: Arc<TurnWriter>,
     /// Where.
-    pub place: Place,
+    pub place: TurnPlace,
     /// What of the log they see.
     pub view: Arc<PromptView>,
     /// Why they are asked.
@@ -259,6 +259,7 @@ async fn act(
             call_id: call.call_id.clone(),
             now: crate::words::time::now(),
             so_far: SoFar { purse: place.purse.clone(), ..SoFar::default() },
+            grant: None,
         };
         drafts.extend(call.action(tools, &site));
         if number < allowed.left {
@@ -274,7 +275,7 @@ async fn act(
 }
 
 /// Whether a submodule has not been removed since it was asked.
-async fn is_there(request: &SubmoduleRequest, name: &Name) -> Result<bool, crate::log::store::Error> {
+async fn is_there(request: &SubmoduleRequest, name: &Name) -> Result<bool, crate::log::error::StoreError> {
     let submodules = request.client.store().submodules(&request.place.space).await?;
     Ok(submodules.iter().any(|row| row.name == *name))
 }
@@ -318,7 +319,7 @@ pub fn scope(batch: &[Seq]) -> Scope {
     Scope { show: Show::Heard, until: None, about: Scope::about(batch) }
 }
 
-fn unstored(error: crate::log::store::Error) -> Failure {
+fn unstored(error: crate::log::error::StoreError) -> Failure {
     Failure::new(FailureKind::Store, format!("the log could not be read: {error}")).retryable()
 }
 

@@ -14,6 +14,7 @@ use crate::thread::settings::Settings;
 use crate::words::budget::Budget;
 use crate::words::failure::By;
 use crate::words::id::{Name, Seq};
+use granted::Granted;
 use options::TurnOptions;
 use round::{Limits, Round};
 use step::Step;
@@ -23,6 +24,7 @@ mod closing;
 mod dependents;
 pub mod driver;
 mod ends;
+pub mod granted;
 pub mod options;
 mod phase;
 mod round;
@@ -44,6 +46,8 @@ pub struct Turn {
     process: bool,
     limits: Limits,
     submodules: Vec<Name>,
+    /// Calls that people let run, and that have no result yet.
+    granted: Vec<Granted>,
     /// How far the submodules are that were asked.
     progress: BTreeMap<Name, Progress>,
     rounds: Vec<Round>,
@@ -108,6 +112,7 @@ impl Turn {
             process: false,
             limits: Limits::new(options, budget),
             submodules,
+            granted: Vec::new(),
             progress: BTreeMap::new(),
             rounds: Vec::new(),
             repairs: 0,
@@ -133,6 +138,12 @@ impl Turn {
             self.limits = self.limits.in_substeps();
         }
         self
+    }
+
+    /// The same, with calls to run that verdicts in its batch let run.
+    #[must_use]
+    pub fn granting(self, granted: Vec<Granted>) -> Self {
+        Self { granted, ..self }
     }
 
     /// The turn that an event began, if it began one.
@@ -335,6 +346,9 @@ impl Turn {
         if let Some(intent) = fact.intent() {
             self.step.iter_mut().for_each(|step| step.take(&intent));
             self.intents.push(intent);
+        }
+        if let Fact::Result(Outcome { approval: Some(approval), .. }) = fact {
+            self.granted.retain(|granted| granted.grant.approval != *approval);
         }
         let calls = self.rounds.iter_mut().flat_map(|round| &mut round.calls);
         let Some(call) = fact.call_id().and_then(|id| calls.into_iter().find(|call| call.pending.call_id == id)) else {

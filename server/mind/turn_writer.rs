@@ -7,7 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Mutex;
 
 use crate::event::draft::Draft;
-use crate::log::store::{self, Append, Appended, Fence, Shown, Store};
+use crate::log::appended::{Append, Appended};
+use crate::log::error::StoreError;
+use crate::log::fence::Fence;
+use crate::log::kernel::Store;
+use crate::log::shown::Shown;
 use crate::words::id::Seq;
 
 /// Why nothing was written.
@@ -18,7 +22,7 @@ pub enum Lost {
     Stale,
     /// The store failed: the turn is taken up again later.
     #[error(transparent)]
-    Store(#[from] store::Error),
+    Store(#[from] StoreError),
 }
 
 /// Appends for one turn.

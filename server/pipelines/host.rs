@@ -9,9 +9,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::event::envelope::Event;
 use crate::event::fact::run::RunKey;
+use crate::log::appended::Append;
+use crate::log::error::StoreError;
 use crate::log::query::{Query, Show};
-use crate::log::store::{self, Append, ThreadRow};
-use crate::mind::call::{Ended, ModelClient, Place, PromptView, Question, Ready, Scope, Until};
+use crate::log::thread_row::ThreadRow;
+use crate::mind::call::{Ended, ModelClient, PromptView, Question, Ready, Scope, TurnPlace, Until};
 use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{Tier, ToolChoice, ToolSpecs};
 use crate::thread::history::{Lengths, Window};
@@ -113,7 +115,7 @@ impl Host {
             tier,
         };
         // What it sees of the log is in the text: the view itself holds no event.
-        let window = Window { show: Show::Visible, upto: 0, take: 0, omitted: 0, since: None, cleared: 0 };
+        let window = Window { show: Show::Visible, up_to: 0, take: 0, omitted: 0, since: None, cleared: 0 };
         let row = self.thread(&self.0.run.thread()).await?;
         let scope = Scope { show: Show::Visible, until: None, about: None };
         let lengths = Lengths { event_chars: 0, entry_bytes: 0 };
@@ -132,12 +134,12 @@ impl Host {
     }
 
     /// A run is its thread's only turn.
-    fn place(&self) -> Place {
+    fn place(&self) -> TurnPlace {
         let Parts { space, run, purse, .. } = &*self.0;
-        Place { space: space.clone(), thread: run.thread(), turn: 1, purse: purse.clone() }
+        TurnPlace { space: space.clone(), thread: run.thread(), turn: 1, purse: purse.clone() }
     }
 }
 
-fn failed(error: store::Error) -> Failure {
+fn failed(error: StoreError) -> Failure {
     Failure::new(FailureKind::Store, error.to_string()).retryable()
 }

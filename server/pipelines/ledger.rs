@@ -19,7 +19,9 @@ use super::registry::Limits;
 use crate::event::draft::{DEPTH_MAX, Draft, is_within_depth};
 use crate::event::fact::Fact;
 use crate::event::fact::run::{Held, NodeFact, NodeNews, RunKey, Slot};
-use crate::log::store::{self, Blob, Store};
+use crate::log::blob::Blob;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{self, Space};
@@ -48,7 +50,7 @@ pub enum NotKept {
     Unfit(String),
     /// The store failed.
     #[error(transparent)]
-    Store(#[from] store::Error),
+    Store(#[from] StoreError),
 }
 
 impl Values {
@@ -72,14 +74,14 @@ impl Values {
     }
 
     /// The value that an event has or names.
-    pub async fn load(&self, held: Held) -> Result<Value, store::Error> {
+    pub async fn load(&self, held: Held) -> Result<Value, StoreError> {
         let sha256 = match held {
             Held::Here(value) => return Ok(value),
             Held::Blob { sha256, .. } => sha256,
         };
         let blob = self.store.blob(&self.space, &sha256).await?;
         let value = blob.and_then(|blob| serde_json::from_slice(&blob.bytes).ok());
-        value.ok_or_else(|| store::Error::Broken(format!("the value {sha256} is gone or cannot be read")))
+        value.ok_or_else(|| StoreError::Broken(format!("the value {sha256} is gone or cannot be read")))
     }
 }
 
@@ -164,7 +166,7 @@ impl Ledger {
         }
     }
 
-    async fn found<T>(&self, outcome: Result<T, store::Error>) -> T {
+    async fn found<T>(&self, outcome: Result<T, StoreError>) -> T {
         match outcome {
             Ok(value) => value,
             Err(error) => self.lose(Lost::Store(error)).await,

@@ -14,15 +14,18 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::greeting::{About, greet};
+use super::jwks;
 use super::key_files::KeyFiles;
 use super::parts::{model, open_store};
 use super::settings::{Invalid, Settings};
 use super::telemetry;
+use crate::edge::auth::Authority;
 use crate::edge::context::Parts;
+use crate::edge::jwt::Tokens;
 use crate::edge::keys::Keys;
 use crate::edge::limits::ms;
 use crate::edge::server;
-use crate::log::store::Store;
+use crate::log::kernel::Store;
 use crate::model::prompt::Prompts;
 use crate::model::provider::Model;
 use crate::pipelines::registry::Pipelines;
@@ -48,14 +51,15 @@ pub fn serve(settings: &Settings, pipelines: Pipelines, tools: &Catalogue) -> an
     settings.check_tools(&prompts, tools)?;
     let model = model(&settings.models)?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let keys = Arc::new(Keys::new(settings.token.clone(), &settings.keys).map_err(Invalid::new)?);
+    let tokens = Tokens::new(&settings.jwt).map_err(Invalid::new)?.map(Arc::new);
+    let keys = Keys::new(settings.token.clone(), &settings.keys).map_err(Invalid::new)?;
     let following = KeyFiles {
-        keys,
+        keys: Arc::new(keys.beside_tokens(tokens.is_some())),
         loading: settings.loading.clone(),
         named: settings.keys_file.clone(),
         hidden: log.hidden.clone(),
     };
-    let outcome = threads.block_on(run(settings, prompts, model, pipelines, tools, following));
+    let outcome = threads.block_on(run(settings, prompts, model, pipelines, tools, (following, tokens)));
     // Everything that matters has been waited for.
     threads.shutdown_background();
     outcome
@@ -68,7 +72,7 @@ async fn run(
     model: Arc<dyn Model>,
     pipelines: Pipelines,
     tools: &Catalogue,
-    key_files: KeyFiles,
+    (key_files, tokens): (KeyFiles, Option<Arc<Tokens>>),
 ) -> anyhow::Result<()> {
     // First of all: a signal that comes while starting is not lost.
     let mut stop = Stop::listen()?;
@@ -86,6 +90,7 @@ async fn run(
         store: store.clone(),
         prompts: Arc::new(prompts),
         budget: Arc::new(settings.budget.clone()),
+        approvals: Arc::new(settings.tools.approvals()),
         limits: settings.tool_limits(),
     };
     let tools = Arc::new(tools.tools(&supplies, &settings.chosen_tools())?);
@@ -99,8 +104,12 @@ async fn run(
     let shutdown = CancellationToken::new();
     let options = settings.edge();
     let sessions = Sessions::new(runtime.clone(), kinds, options.space_share());
-    let parts = Parts { sessions, keys: key_files.keys.clone(), metrics, about: about.lines() };
+    let authority = Authority { keys: key_files.keys.clone(), tokens: tokens.clone() };
+    let parts = Parts { sessions, authority, metrics, about: about.lines() };
     tokio::spawn(supervisor.watch("the keys", key_files.follow()?));
+    if let Some(tokens) = tokens {
+        tokio::spawn(supervisor.watch("the keys of the issuer", jwks::follow(tokens)?));
+    }
     let mut edge = tokio::spawn(server::serve(listener, options, parts, shutdown.clone()));
     let died = tokio::select! {
         signal = stop.signalled() => {
@@ -119,6 +128,7 @@ async fn run(
         if died.is_none() {
             // Clients are let go while turns come to their end: what those still say is in the log.
             let (edge, ()) = tokio::join!(edge, runtime.drain(ms(settings.runtime.grace_ms)));
+            runtime.hand_over().await;
             edge.context("the boundary failed while it stopped")?.map_err(anyhow::Error::msg)?;
             store.close().await;
         } else if timeout(LAST_COMMITS, store.close()).await.is_err() {

@@ -20,6 +20,7 @@ mod chat;
 pub mod client;
 mod doctor;
 mod events;
+mod inbox;
 mod key;
 mod keyboard;
 mod markdown;
@@ -29,6 +30,7 @@ mod safe;
 mod screen;
 mod store;
 mod typing;
+mod waiting;
 mod wire;
 mod words;
 
@@ -50,6 +52,8 @@ enum Command {
     Chat(chat::Options),
     /// Show the log of a running server
     Events(events::Options),
+    /// List what waits for a person, show it, approve, reject or answer it
+    Inbox(inbox::Options),
     /// Try the configuration, the database, the feed, the models and the clock, and say what to change
     Doctor(doctor::Options),
     /// Ask the configured server whether it is ready (for containers)
@@ -122,6 +126,7 @@ fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Resu
         Command::Key { command: key::Command::New(options) } => Ok(print(&key::new(&options))?),
         Command::Chat(options) => wait_for(chat::run(&options, &settings)),
         Command::Events(options) => wait_for(events::run(&options, &settings)),
+        Command::Inbox(options) => wait_for(inbox::run(&options, &settings)),
         Command::Healthcheck => wait_for(client::healthcheck(&settings)),
         Command::Rebuild { check } => wait_for(store::rebuild(&settings, check)),
         Command::Backup { file } => wait_for(store::backup(&settings, &file)),

@@ -6,7 +6,8 @@ use anyhow::Context as _;
 use secrecy::ExposeSecret as _;
 
 use super::settings::{self, Invalid, Settings};
-use crate::log::store::{self, Store};
+use crate::log::kernel::Store;
+use crate::log::store;
 use crate::model::endpoint;
 use crate::model::metered::metered;
 use crate::model::models::Models;

@@ -10,14 +10,16 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
 use crate::edge::context;
+use crate::edge::jwt::options::JwtOptions;
 use crate::edge::keys::Key;
 use crate::edge::limits::{self, ms};
-use crate::log::store;
+use crate::log::options::{CONNECTIONS, CONNECTIONS_MIN, Options};
 use crate::mind::decision;
 use crate::mind::turn::options::TurnOptions;
 use crate::model::endpoint;
 use crate::model::prompt::Prompts;
 use crate::pipelines::registry::{self, Pipelines};
+pub use crate::program::settings::tools::Tools;
 use crate::runtime::{options, schedule};
 use crate::tasks::supervisor::Supervisor;
 use crate::thread::history;
@@ -28,10 +30,11 @@ use crate::words::id::Name;
 use crate::words::secret;
 
 mod sources;
+mod tools;
 mod values;
 
 pub use sources::{Environment, Flags, Loaded, Loading, environment};
-use values::{address, address_shown, list, names, redacted, without_password};
+use values::{address, address_shown, list, redacted, without_password};
 
 /// All that can be configured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,6 +64,8 @@ pub struct Settings {
     /// Files with more `[[keys]]` and nothing else, followed like those; a list, or a text with commas.
     #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
     pub keys_file: Vec<PathBuf>,
+    /// Whose bearer tokens (JWT) are taken beside keys, and what they say. Off until `issuer`, `audience` and `jwks_url` are set.
+    pub jwt: JwtOptions,
     /// Which models answer. Without any, the built-in offline model does.
     pub models: Models,
     /// How turns go.
@@ -94,6 +99,7 @@ impl Default for Settings {
             prompts: None,
             keys: Vec::new(),
             keys_file: Vec::new(),
+            jwt: JwtOptions::default(),
             models: Models::default(),
             turn: TurnOptions::default(),
             history: history::Options::default(),
@@ -132,27 +138,6 @@ pub struct Models {
     pub modules: BTreeMap<String, endpoint::Options>,
 }
 
-/// The tools that are chosen by name, and their time limit.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Tools {
-    /// The tools of a conversation's decision, a list of names, all of which its model is told of; `reply` must be among them;
-    /// absent: all but `terminate`, the rarer ones by `more_tools`.
-    #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<Vec<Name>>,
-    /// The tools of a process, likewise; absent: all, the rarer ones by `more_tools`.
-    #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
-    pub process: Option<Vec<Name>>,
-    /// How long one tool call may take.
-    pub timeout_ms: u64,
-}
-
-impl Default for Tools {
-    fn default() -> Self {
-        Self { conversation: None, process: None, timeout_ms: 30_000 }
-    }
-}
-
 /// `[runtime]`: how threads are given to servers, and given up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -183,7 +168,7 @@ impl Default for Running {
             commit_ms: 30_000,
             grace_ms: 10_000,
             default_submodules: true,
-            connections: store::CONNECTIONS,
+            connections: CONNECTIONS,
             workers: 1024,
             scheduling: schedule::Scheduling::default(),
         }
@@ -238,11 +223,12 @@ fn invalid<T>(text: impl Into<String>) -> Result<T, Invalid> {
 impl Settings {
     /// Refuses what would start but not be safe, or not do what was meant.
     pub fn check(&self) -> Result<(), Invalid> {
-        if !self.listen.ip().is_loopback() && self.token.is_none() && self.keys.is_empty() {
+        let needs_none = self.token.is_none() && self.keys.is_empty() && !self.jwt.is_on();
+        if !self.listen.ip().is_loopback() && needs_none {
             let address = self.listen;
             return invalid(format!(
-                "listen = {address} is reachable from outside, but nobody would need a key: set token (THINKD_TOKEN) or \
-                 [[keys]], or listen on 127.0.0.1"
+                "listen = {address} is reachable from outside, but nobody would need a key: set token (THINKD_TOKEN), \
+                 [[keys]] or [jwt], or listen on 127.0.0.1"
             ));
         }
         self.edge().check().map_err(Invalid)?;
@@ -263,7 +249,7 @@ impl Settings {
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return invalid(format!("{key} = 0 would stop everything: it must be at least 1"));
         }
-        let (connections, least) = (self.runtime.connections, store::CONNECTIONS_MIN);
+        let (connections, least) = (self.runtime.connections, CONNECTIONS_MIN);
         if connections < least {
             return invalid(format!(
                 "runtime.connections = {connections} is one of each kind too few: it must be at least {least}"
@@ -295,6 +281,7 @@ impl Settings {
     /// Refuses tools that do not exist or say nothing of themselves, and a conversation that could not answer.
     pub fn check_tools(&self, prompts: &Prompts, tools: &Catalogue) -> Result<(), Invalid> {
         tools.check(prompts, &self.chosen_tools()).map_err(Invalid::new)?;
+        self.tools.check_approvals(tools).map_err(Invalid::new)?;
         let Some(names) = &self.tools.conversation else { return Ok(()) };
         if !names.iter().any(|name| name.as_str() == decision::REPLY) {
             return invalid("tools.conversation needs reply: without it nothing that is decided reaches anybody");
@@ -318,6 +305,8 @@ impl Settings {
             filter_tags: self.limits.filter_tags,
             text_bytes: self.limits.text_bytes,
             threads: self.limits.threads,
+            schedules: self.limits.schedules,
+            submodules: self.limits.submodules,
         }
     }
 
@@ -336,7 +325,7 @@ impl Settings {
             space_share: self.edge().space_share(),
             tool_limits: self.tool_limits(),
             queue_max: self.limits.waiting_inputs,
-            submodules_max: self.limits.submodules,
+            schedule_interval: ms(self.limits.schedule_interval_ms),
             default_submodules: self.runtime.default_submodules,
             pipelines,
             pipeline_limits: self.pipelines.clone(),
@@ -347,14 +336,14 @@ impl Settings {
     }
 
     /// What the store is to know.
-    pub fn store(&self, supervisor: &Supervisor) -> store::Options {
-        store::Options {
+    pub fn store(&self, supervisor: &Supervisor) -> Options {
+        Options {
             space_share: self.edge().space_share(),
             read: ms(self.limits.read_ms),
             commit: ms(self.runtime.commit_ms),
             connections: self.runtime.connections,
             supervisor: supervisor.clone(),
-            ..store::Options::default()
+            ..Options::default()
         }
     }
 
@@ -364,6 +353,7 @@ impl Settings {
             token: self.token.clone(),
             keys: self.keys.clone(),
             keys_may_come: !self.keys_file.is_empty(),
+            jwt: self.jwt.clone(),
             hosts: self.hosts.clone(),
             limits: self.limits.clone(),
         }
@@ -374,6 +364,7 @@ impl Settings {
         let keys = self.keys.iter().filter_map(|key| key.key.clone());
         let api_keys = self.models.all().filter_map(|model| model.api_key.clone());
         let addresses = self.models.all().map(|model| model.base_url.as_str()).chain(self.models.base_url.as_deref());
+        let addresses = addresses.chain(self.jwt.jwks_url.as_deref());
         let in_addresses = addresses.chain([self.database.expose_secret()]).flat_map(secret::in_url);
         [self.token.clone(), self.models.api_key.clone()]
             .into_iter()

@@ -22,6 +22,9 @@ mod repeats;
 
 use repeats::Repeats;
 
+/// What is kept out of the log, too: the library of sockets writes whole frames at `trace`, and a first frame holds a key or a token.
+const FRAMES: &str = "tungstenite=info,tokio_tungstenite=info";
+
 /// Lines that wait to be written; more are dropped, and counted.
 const LINES: usize = 4096;
 /// How long the last lines may take.
@@ -32,7 +35,7 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 /// Lines are written by a thread of their own: a full disk, a pipe that nobody reads or whose reader is gone costs lines, never the
 /// work that they are about.
 pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<Logging, Invalid> {
-    let levels: Targets = format!("{QUIET},{}", log.level)
+    let levels: Targets = format!("{QUIET},{FRAMES},{}", log.level)
         .parse()
         .map_err(|error| Invalid::new(format!("log.level {:?}: {error}", log.level)))?;
     let hidden = Hidden::default();

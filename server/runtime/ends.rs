@@ -10,7 +10,10 @@ use super::waits::Waits;
 use crate::event::condition::Condition;
 use crate::event::process::Ending;
 use crate::event::rest::ENDING;
-use crate::log::store::{self, Append, Appended, Placed, Status, Store};
+use crate::log::appended::{Append, Appended, Placed};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::status::Status;
 use crate::mind::turn::driver::OnStored;
 use crate::mind::turn::{Below, ending, rest_of_end};
 use crate::words::id::{Space, ThreadId};
@@ -31,7 +34,7 @@ pub struct Ends {
 
 impl Ends {
     /// Ends a thread, and what ends with it, as far as that goes at once.
-    pub async fn end(&self, space: &Space, thread: &ThreadId, reason: &str, below: Below) -> Result<(), store::Error> {
+    pub async fn end(&self, space: &Space, thread: &ThreadId, reason: &str, below: Below) -> Result<(), StoreError> {
         let end = Ending { thread, status: Status::Stopped.as_str(), reason, last: "" };
         let left = loop {
             let drafts = ending(&self.store, space, &end, below, time::now()).await?;
@@ -42,7 +45,7 @@ impl Ends {
                 Ok(Appended::Stored(placed)) => break self.tell_of_ends(space, thread, &placed).await?,
                 Ok(Appended::Stale) => return Ok(()),
                 // It, or one below it, has ended meanwhile: fewer are left with every time.
-                Err(store::Error::Unmet(_)) => {}
+                Err(StoreError::Unmet(_)) => {}
                 Err(error) => return Err(error),
             }
         };
@@ -53,7 +56,7 @@ impl Ends {
     }
 
     /// Whoever ended a thread may not have come to all that follows from it.
-    pub async fn end_the_rest(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
+    pub async fn end_the_rest(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
         let timers = self.store.timers(space, thread..=thread).await?;
         match timers.iter().find(|timer| timer.name == ENDING) {
             Some(left) => self.do_rest_of_end(space, thread, left.due).await,
@@ -63,12 +66,7 @@ impl Ends {
 
     /// Does what follows from the end of a thread: until nothing lives below it that ends with it, or else the next step of what is
     /// left, which brings the others with it (`told`). `due`: as the timer says that stands for it.
-    pub async fn do_rest_of_end(
-        &self,
-        space: &Space,
-        thread: &ThreadId,
-        mut due: Timestamp,
-    ) -> Result<(), store::Error> {
+    pub async fn do_rest_of_end(&self, space: &Space, thread: &ThreadId, mut due: Timestamp) -> Result<(), StoreError> {
         // A server that goes leaves it to whoever fires the timer.
         while !self.all.is_cancelled() {
             let timers = self.store.timers(space, thread..=thread).await?;
@@ -81,9 +79,9 @@ impl Ends {
                     Some(next) => due = next,
                     None => break,
                 },
-                Ok(Appended::Stale) | Err(store::Error::Unmet(Condition::TimerStands { .. })) => break,
+                Ok(Appended::Stale) | Err(StoreError::Unmet(Condition::TimerStands { .. })) => break,
                 // One of them has ended meanwhile, or was told.
-                Err(store::Error::Unmet(_) | store::Error::Conflict(_)) => {}
+                Err(StoreError::Unmet(_) | StoreError::Conflict(_)) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -97,7 +95,7 @@ impl Ends {
         space: &Space,
         thread: &ThreadId,
         placed: &[Placed],
-    ) -> Result<Option<Timestamp>, store::Error> {
+    ) -> Result<Option<Timestamp>, StoreError> {
         let (mut left, mut telling) = (None, BTreeSet::new());
         for event in placed.iter().map(|placed| &placed.shown.event) {
             let rest = event.rest_of_end();

@@ -9,22 +9,27 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::ends::Ends;
+use super::firing::Firing;
 use super::ground::{Ground, Wakes};
+use super::kinds::turns::input::Inbox;
 use super::lease_loop::{LeaseLoop, Parts, Times};
 use super::prompt_view;
 use super::refused::Refused;
 use super::remote_cancel::RemoteCancel;
+use super::requests::Requests;
 use super::running::ThreadKey;
 use super::timers::Timers;
 use super::waits::Waits;
 use super::work::Work;
-use crate::event::envelope::Event;
+use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::fact::Fact;
 use crate::event::fact::set::{Change, Set};
-use crate::log::store::{Status, Store};
+use crate::log::kernel::Store;
+use crate::log::status::Status;
 use crate::mind::turn::stop::Why;
 use crate::tasks::share::{Place, Processors};
 use crate::words::id::{Space, ThreadId};
+use crate::words::setting::Setting;
 
 /// So long does a stopping server wait for what does not listen to being stopped.
 const LAST_TASKS: Duration = Duration::from_secs(5);
@@ -37,7 +42,9 @@ pub(super) struct Inner {
     pub(super) ground: Ground,
     pub(super) lease_loop: LeaseLoop,
     pub(super) ends: Ends,
+    pub(super) inbox: Inbox,
     timers: Timers,
+    requests: Requests,
     all: CancellationToken,
 }
 
@@ -46,10 +53,18 @@ impl Runtime {
     pub fn start(ground: Ground, kinds: Vec<Arc<dyn Work>>) -> Self {
         let (all, on_stored) = (CancellationToken::new(), ground.waker.on_stored());
         let Ground { store, options, mind, .. } = &ground;
+        let requests = Requests {
+            store: store.clone(),
+            tools: mind.tools.clone(),
+            on_stored: on_stored.clone(),
+            all: all.clone(),
+        };
         let waits = Waits { store: store.clone(), on_stored: on_stored.clone(), all: all.clone() };
         let ends = Ends { store: store.clone(), on_stored: on_stored.clone(), waits: waits.clone(), all: all.clone() };
-        let timers =
-            Timers { store: store.clone(), on_stored, set: Arc::default(), scan: options.scan, all: all.clone() };
+        let inbox = Inbox::new(&ground);
+        let firing = Firing { store: store.clone(), inbox: inbox.clone() };
+        let (set, scan) = (Arc::default(), options.scan);
+        let timers = Timers { store: store.clone(), firing, on_stored, set, scan, all: all.clone() };
         let parts = Parts {
             store: store.clone(),
             running: ground.running.clone(),
@@ -61,7 +76,7 @@ impl Runtime {
             times: Times { lease: options.lease, scan: options.scan },
         };
         let lease_loop = LeaseLoop::new(parts, kinds);
-        let inner = Arc::new(Inner { ground, lease_loop, ends, timers, all });
+        let inner = Arc::new(Inner { ground, lease_loop, ends, inbox, timers, requests, all });
         let wakes: Arc<dyn Wakes> = inner.clone();
         inner.ground.waker.leads_to(Arc::downgrade(&wakes));
         inner.watch_tasks(waits);
@@ -71,6 +86,11 @@ impl Runtime {
     /// The processors, which spaces share.
     pub fn processors(&self) -> &Processors {
         &self.0.ground.mind.processors
+    }
+
+    /// What people say of what waits for them.
+    pub fn requests(&self) -> &Requests {
+        &self.0.requests
     }
 
     /// The store, for reading.
@@ -92,10 +112,12 @@ impl Runtime {
     /// may do it, that one is told through the log. False: there is none.
     pub async fn cancel(&self, space: &Space, thread: &ThreadId, user: Option<&str>) -> Result<bool, Refused> {
         let row = self.0.ground.known_thread(space, thread).await?;
-        match self.0.lease_loop.kind_of(thread) {
-            Some(kind) => kind.cancel(space, &row, user).await,
-            None => Ok(false),
-        }
+        let was_at_work = match self.0.lease_loop.kind_of(thread) {
+            Some(kind) => kind.cancel(space, &row, user).await?,
+            None => false,
+        };
+        let waited = self.0.requests.withdraw(space, thread, "the thread was cancelled").await?;
+        Ok(was_at_work || waited)
     }
 
     /// The prompt view of the model call behind an event (the call's own record, or anything that the call produced):
@@ -116,6 +138,11 @@ impl Runtime {
             tracing::warn!("some work did not stop in time and is taken up at the next start");
         }
     }
+
+    /// Tells other servers that whatever waits is theirs. For who has drained, and takes nothing in any more.
+    pub async fn hand_over(&self) {
+        self.0.lease_loop.hand_over().await;
+    }
 }
 
 impl Inner {
@@ -124,8 +151,9 @@ impl Inner {
         let (watch, tasks) = (&self.ground.options.supervisor, &self.ground.mind.beside);
         // The look at those that wait for one another comes to an end; the search does not.
         let (scan, look) = (self.lease_loop.clone().scan(), waits.look_at_waits());
+        let tidy = self.requests.clone().keep_tidy();
         let search = async move {
-            tokio::join!(scan, look);
+            tokio::join!(scan, look, tidy);
         };
         tasks.spawn(watch.watch("the search for threads that wait", search));
         tasks.spawn(watch.watch("the renewal of leases", self.lease_loop.clone().renew()));
@@ -147,9 +175,10 @@ impl Wakes for Inner {
             running.show_end(&key(), status);
         } else if event.wakes() || event.part().is_some() {
             self.wake(key(), None);
-        } else if matches!(event.fact(), Fact::Set(Set { change: Change::Timer(_), .. })) {
+        } else if sets_a_time(&event.fact()) {
             self.timers.set.notify_one();
         }
+        self.settle_requests(space, event);
         if let Some((due, _)) = event.rest_of_end() {
             let (ends, (space, thread)) = (self.ends.clone(), key());
             self.ground.mind.beside.spawn(async move {
@@ -158,5 +187,57 @@ impl Wakes for Inner {
                 }
             });
         }
+    }
+}
+
+impl Inner {
+    /// Settles what an event leaves of requests to people, beside whatever is under way.
+    fn settle_requests(&self, space: &Space, event: &Event) {
+        let Some(left) = left_of_requests(event) else { return };
+        let (requests, space, thread) = (self.requests.clone(), space.clone(), event.thread.clone());
+        self.ground.mind.beside.spawn(async move {
+            let settled = match left {
+                Left::Away => requests.answer_away(&space).await,
+                Left::Asked => requests.answer_if_away(&space, &thread).await,
+                Left::Over => requests.tidy(&space, &thread).await,
+                Left::Cancelled => requests.cancelled(&space, &thread).await,
+            };
+            if let Err(error) = settled {
+                tracing::warn!(%error, %space, %thread, "requests to people could not be settled; it is tried again within ten minutes");
+            }
+        });
+    }
+}
+
+/// Whether a fact brings a time with it at which something is due.
+fn sets_a_time(fact: &Fact<'_>) -> bool {
+    let is_set = matches!(fact, Fact::Set(Set { change: Change::Timer(_) | Change::Schedule(_), .. }));
+    is_set || matches!(fact, Fact::ApprovalPending(_) | Fact::Question(_))
+}
+
+/// What an event may leave behind that nobody else comes to.
+enum Left {
+    /// People are away: open questions.
+    Away,
+    /// A question that was asked, or a call that was parked, while people went or its thread ended.
+    Asked,
+    /// Requests of a thread that ended, and granted calls of a turn that failed.
+    Over,
+    /// All requests of a thread that was cancelled.
+    Cancelled,
+}
+
+fn left_of_requests(event: &Event) -> Option<Left> {
+    match event.fact() {
+        Fact::TurnEnded(ended) => match ended.outcome {
+            Some(TurnOutcome::Cancelled) => Some(Left::Cancelled),
+            Some(TurnOutcome::Failed) => Some(Left::Over),
+            _ => None,
+        },
+        Fact::ApprovalPending(_) | Fact::Question(_) => Some(Left::Asked),
+        Fact::Set(Set { key, change: Change::Setting(setting), .. }) => {
+            (key == Setting::UserAway.as_str() && setting.value == Value::Bool(true)).then_some(Left::Away)
+        }
+        _ => event.ends_thread().then_some(Left::Over),
     }
 }

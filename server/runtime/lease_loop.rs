@@ -18,8 +18,12 @@ use super::running::{Running, ThreadKey, has_work};
 use super::waits::Waits;
 use super::work::{Attempts, Claim, Looked, TRIES, Work};
 use crate::event::draft::Draft;
+use crate::log::appended::Append;
+use crate::log::error::StoreError;
 use crate::log::feed::Hint;
-use crate::log::store::{self, Append, Fence, Leased, Status, Store};
+use crate::log::fence::{Fence, Leased};
+use crate::log::kernel::Store;
+use crate::log::status::Status;
 use crate::mind::turn::stop::{Stop, Why};
 use crate::tasks::share::{Place, Processors};
 use crate::tasks::supervisor;
@@ -34,6 +38,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 const SELDOM: Duration = Duration::from_secs(5);
 /// The same after `TRIES`.
 const RARELY: Duration = Duration::from_secs(60);
+
+/// How long gathers what other servers are told of at once.
+const GATHER: Duration = Duration::from_millis(10);
 
 /// The times of the loop.
 #[derive(Debug, Clone, Copy)]
@@ -75,13 +82,15 @@ struct Inner {
     // A plain mutex: held for look-ups, never across an await.
     leases: Mutex<HashMap<Fence, Arc<Stop>>>,
     draining: AtomicBool,
+    /// Other servers are about to be told of threads that this one leaves.
+    telling: AtomicBool,
 }
 
 /// What failures of the store left behind, to be put right before the thread goes on.
 #[derive(Default)]
 struct Trouble {
     /// What is not in the log yet.
-    unsaid: Option<store::Error>,
+    unsaid: Option<StoreError>,
     /// A lease that could not be given back.
     held: Option<Fence>,
     /// How often work was begun in vain.
@@ -95,7 +104,8 @@ struct Trouble {
 impl LeaseLoop {
     /// A loop over these kinds of work. Nothing runs yet.
     pub fn new(parts: Parts, kinds: Vec<Arc<dyn Work>>) -> Self {
-        Self(Arc::new(Inner { parts, kinds, leases: Mutex::default(), draining: AtomicBool::new(false) }))
+        let (draining, telling) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self(Arc::new(Inner { parts, kinds, leases: Mutex::default(), draining, telling }))
     }
 
     fn leases(&self) -> MutexGuard<'_, HashMap<Fence, Arc<Stop>>> {
@@ -106,7 +116,9 @@ impl LeaseLoop {
     /// Sees to it that somebody looks after a thread, at this place if it has one already.
     pub fn wake(&self, key: ThreadKey, place: Option<Place>) {
         let Parts { running, processors, tasks, .. } = &self.0.parts;
-        if !self.is_draining() && running.enter(&key, place) {
+        if self.is_draining() {
+            self.leave_to_others();
+        } else if running.enter(&key, place) {
             tasks.spawn(processors.of(&key.0.clone(), self.clone().look_after(key)));
         }
     }
@@ -126,6 +138,26 @@ impl LeaseLoop {
         let begin = Instant::now();
         while self.0.parts.running.len() > 0 && begin.elapsed() < grace {
             tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Tells other servers, soon, that there are threads that this one does not run any more: they need not wait for their next search.
+    fn leave_to_others(&self) {
+        if self.0.telling.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let this = self.clone();
+        self.0.parts.tasks.spawn(async move {
+            tokio::time::sleep(GATHER).await;
+            this.0.telling.store(false, Ordering::Release);
+            this.hand_over().await;
+        });
+    }
+
+    /// Tells other servers now.
+    pub async fn hand_over(&self) {
+        if let Err(error) = self.0.parts.store.hand_over().await {
+            tracing::warn!(%error, "other servers are not told of the threads that are left; they will find them by looking");
         }
     }
 
@@ -152,7 +184,7 @@ impl LeaseLoop {
             if let Err(error) = &looked {
                 tracing::warn!(space = %key.0, thread = %key.1, %error, "the thread could not be run; it is tried again");
                 // What was overtaken is no trouble: it is looked at as it is now.
-                let overtaken = matches!(error, store::Error::Unmet(_));
+                let overtaken = matches!(error, StoreError::Unmet(_));
                 if !overtaken && trouble.unsaid.replace(error.clone()).is_none() {
                     self.tell_of_trouble(&key);
                 }
@@ -163,20 +195,23 @@ impl LeaseLoop {
             }
             let stopping = self.is_draining() || all.is_cancelled();
             let idle = matches!(looked, Ok(Looked::Nothing));
+            if stopping {
+                self.leave_to_others();
+            }
             let Some(again) = running.leave(&key, idle, stopping) else { return };
             woken = again || matches!(looked, Ok(Looked::Worked(_)));
         }
     }
 
     /// A defect of ours outside of the work itself: the lease is given back, and the work that met it is not tried again.
-    fn broke_down(&self, key: &ThreadKey, trouble: &mut Trouble, why: &str) -> store::Error {
+    fn broke_down(&self, key: &ThreadKey, trouble: &mut Trouble, why: &str) -> StoreError {
         let mut leases = self.leases();
         trouble.held = leases.keys().find(|fence| (&fence.space, &fence.thread) == (&key.0, &key.1)).cloned();
         trouble.held.iter().for_each(|fence| drop(leases.remove(fence)));
         trouble.attempts.refused = TRIES;
         self.0.parts.running.end(key);
         tracing::error!(space = %key.0, thread = %key.1, why, "a thread met a defect of this server");
-        store::Error::Broken(format!("a defect of this server: {why}"))
+        StoreError::Broken(format!("a defect of this server: {why}"))
     }
 
     /// `woken`: there most likely is something to do, so the lease comes first; otherwise a look at the row does.
@@ -186,7 +221,7 @@ impl LeaseLoop {
         key: &ThreadKey,
         woken: bool,
         trouble: &mut Trouble,
-    ) -> Result<Looked, store::Error> {
+    ) -> Result<Looked, StoreError> {
         let (space, thread) = key;
         let Parts { store, times, running, remote, .. } = &self.0.parts;
         self.put_right(key, trouble).await?;
@@ -232,9 +267,9 @@ impl LeaseLoop {
         &self,
         key: &ThreadKey,
         fence: Fence,
-        looked: Result<Looked, store::Error>,
+        looked: Result<Looked, StoreError>,
         trouble: &mut Trouble,
-    ) -> Result<Looked, store::Error> {
+    ) -> Result<Looked, StoreError> {
         let running = &self.0.parts.running;
         if !matches!(looked, Ok(Looked::Worked(_))) {
             trouble.held = Some(fence);
@@ -243,11 +278,11 @@ impl LeaseLoop {
             let attempts = &mut trouble.attempts;
             match error {
                 // What the database refuses it will refuse again.
-                store::Error::Broken(_) | store::Error::Conflict(_) => {
+                StoreError::Broken(_) | StoreError::Conflict(_) => {
                     attempts.refused = TRIES.max(attempts.refused + 1);
                 }
-                store::Error::Unmet(_) | store::Error::TooDear => attempts.refused += 1,
-                store::Error::Unavailable(_) => {
+                StoreError::Unmet(_) | StoreError::TooDear => attempts.refused += 1,
+                StoreError::Unavailable(_) => {
                     attempts.away += 1;
                     trouble.since = Some(Instant::now());
                 }
@@ -270,14 +305,14 @@ impl LeaseLoop {
         }
     }
 
-    async fn break_waits(&self, (space, thread): &ThreadKey, waits: bool) -> Result<(), store::Error> {
+    async fn break_waits(&self, (space, thread): &ThreadKey, waits: bool) -> Result<(), StoreError> {
         if waits {
             self.0.parts.waits.break_wait(space, thread).await?;
         }
         self.0.parts.waits.break_waits_for(space, thread).await
     }
 
-    async fn give_back(&self, trouble: &mut Trouble) -> Result<(), store::Error> {
+    async fn give_back(&self, trouble: &mut Trouble) -> Result<(), StoreError> {
         if let Some(fence) = &trouble.held {
             self.0.parts.store.release(fence).await?;
             trouble.held = None;
@@ -286,7 +321,7 @@ impl LeaseLoop {
     }
 
     /// Says in the log what went wrong, before a model is asked again: a store that cannot take this cannot take a turn.
-    async fn put_right(&self, key: &ThreadKey, trouble: &mut Trouble) -> Result<(), store::Error> {
+    async fn put_right(&self, key: &ThreadKey, trouble: &mut Trouble) -> Result<(), StoreError> {
         let store = &self.0.parts.store;
         self.give_back(trouble).await?;
         let rest = if trouble.attempts.away > TRIES { RARELY } else { SELDOM };
@@ -317,7 +352,7 @@ impl LeaseLoop {
         self.0.parts.store.feed().hint(space, 0, Hint::Trouble { thread: thread.clone(), text: text.into() });
     }
 
-    /// Looks for threads that wait and nobody runs: after a start, and when another server has died.
+    /// Looks for threads that wait and nobody runs: after a start, when another server goes, and from time to time, as it may have died.
     pub async fn scan(self) {
         let Parts { store, all, times, .. } = &self.0.parts;
         loop {
@@ -328,6 +363,7 @@ impl LeaseLoop {
             tokio::select! {
                 () = all.cancelled() => return,
                 () = tokio::time::sleep(times.scan) => {}
+                () = store.handed_over() => {}
             }
         }
     }
@@ -346,7 +382,7 @@ impl LeaseLoop {
             }
             // A connection that is dead without saying so is given up while there is time for another one.
             let renewed = timeout(times.lease / 3, store.renew(&held, times.lease)).await;
-            let late = || store::Error::Unavailable("the database does not answer".into());
+            let late = || StoreError::Unavailable("the database does not answer".into());
             match renewed.unwrap_or_else(|_| Err(late())) {
                 Ok(lost) => {
                     let leases = self.leases();

@@ -1,8 +1,10 @@
 //! Reads what is in a thread's mailbox: the events that it has not handled yet, page by page.
 
 use crate::event::envelope::Event;
+use crate::log::error::StoreError;
+use crate::log::kernel::EventLog;
 use crate::log::query::{Order, Query, Show};
-use crate::log::store::{self, EventLog, ThreadRow};
+use crate::log::thread_row::ThreadRow;
 use crate::words::id::Space;
 
 /// Most events read at once to find a batch or take up a turn, and most such pages.
@@ -17,7 +19,7 @@ pub(super) async fn each_after(
     row: &ThreadRow,
     show: Show,
     mut take: impl FnMut(Event) -> bool,
-) -> Result<(), store::Error> {
+) -> Result<(), StoreError> {
     let mut after = row.handled;
     for _ in 0..PAGES_MAX {
         let query = Query {

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::json;
-
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::log::store::{self, Append, Store};
+use crate::event::fact::set::{Change, Submodule};
+use crate::log::appended::Append;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::log::unserved::Work;
 use crate::words::id::{Name, Space, ThreadId};
 
@@ -28,7 +29,7 @@ impl Opening {
 
     /// Gives a new space its first submodules, once. To be called before anything else is done for a space: what is appended
     /// before makes it look old.
-    pub async fn open(&self, space: &Space) -> Result<(), store::Error> {
+    pub async fn open(&self, space: &Space) -> Result<(), StoreError> {
         if self.opened().contains(space) {
             return Ok(());
         }
@@ -39,19 +40,20 @@ impl Opening {
         Ok(())
     }
 
-    async fn create_first(&self, space: &Space) -> Result<(), store::Error> {
+    async fn create_first(&self, space: &Space) -> Result<(), StoreError> {
         // Not "an empty log": a refused frame may have been noted in it before.
         if self.submodules.is_empty() || self.store.ever(space, "set:submodule").await? {
             return Ok(());
         }
         let thread = ThreadId::default();
         let create = |(name, prompt): &(Name, String)| {
-            let draft = Draft::changed(&thread, "submodule", name.as_str(), json!({ "prompt": prompt }));
+            let submodule = Submodule { prompt: prompt.clone() };
+            let draft = Draft::set(&thread, name.as_str(), Change::Submodule(Some(submodule)));
             draft.only_if(Condition::NewSubmodule { name: name.clone(), most: usize::MAX })
         };
         match self.store.append(Append::free(space, self.submodules.iter().map(create).collect())).await {
             // Unmet: another server opened the space at the same time.
-            Ok(_) | Err(store::Error::Unmet(_)) => Ok(()),
+            Ok(_) | Err(StoreError::Unmet(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -1,13 +1,15 @@
 //! What a person does to threads and submodules from outside: create, change, end. Each act is an event.
 
-use serde_json::{Value, json};
-
 use super::handle::Runtime;
 use super::mailbox::PAGE;
 use super::refused::Refused;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::log::store::{self, Append, SubmoduleRow, ThreadRow};
+use crate::event::fact::set::{Change, Submodule};
+use crate::log::appended::Append;
+use crate::log::error::StoreError;
+use crate::log::projections::submodules::SubmoduleRow;
+use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::{Below, PARENT_ENDED};
 use crate::thread::new_thread::{Ahead, NewThread, NotMade, ThreadLimits, ids};
 use crate::words::id::{self, Name, Space, ThreadId};
@@ -25,7 +27,7 @@ impl Runtime {
             let drafts = limits.drafts(&new, &thread, None, Ahead::default());
             match self.0.ground.store.append(Append::free(space, drafts)).await {
                 Ok(_) => return self.0.ground.known_thread(space, &thread).await,
-                Err(store::Error::Unmet(unmet)) => {
+                Err(StoreError::Unmet(unmet)) => {
                     if let Some(why_not) = NotMade::by_append(&unmet, &new, &thread, &limits) {
                         return Err(why_not.into());
                     }
@@ -94,25 +96,25 @@ impl Runtime {
         create: bool,
     ) -> Result<SubmoduleRow, Refused> {
         self.open(space).await?;
-        let limit = self.0.ground.options.submodules_max;
+        let limit = self.0.ground.options.tool_limits.submodules;
         let condition = match create {
             true => Condition::NewSubmodule { name: name.clone(), most: limit as usize },
             false => Condition::HasSubmodule(name.clone()),
         };
-        let change = json!({ "prompt": prompt });
-        let draft = Draft::changed(&ThreadId::default(), "submodule", name.as_str(), change).only_if(condition);
+        let change = Change::Submodule(Some(Submodule { prompt: prompt.to_owned() }));
+        let draft = Draft::set(&ThreadId::default(), name.as_str(), change).only_if(condition);
         let stored = self.0.ground.store.append(Append::free(space, vec![draft])).await;
         let rows = self.0.ground.store.submodules(space).await?;
         let known = rows.iter().any(|row| row.name == *name);
         match stored {
             Ok(_) => {}
-            Err(store::Error::Unmet(_)) if create && known => {
+            Err(StoreError::Unmet(_)) if create && known => {
                 return Err(Refused::Exists(format!("the submodule {name}")));
             }
-            Err(store::Error::Unmet(_)) if create => {
+            Err(StoreError::Unmet(_)) if create => {
                 return Err(Refused::TooMany { what: "submodules in a space", limit });
             }
-            Err(store::Error::Unmet(_)) => return Err(Refused::NotFound(format!("submodule {name}"))),
+            Err(StoreError::Unmet(_)) => return Err(Refused::NotFound(format!("submodule {name}"))),
             Err(error) => return Err(error.into()),
         }
         rows.into_iter().find(|row| row.name == *name).ok_or_else(|| Refused::NotFound(format!("submodule {name}")))
@@ -127,11 +129,11 @@ impl Runtime {
     /// Removes a submodule.
     pub async fn remove_submodule(&self, space: &Space, name: &Name) -> Result<(), Refused> {
         self.open(space).await?;
-        let draft = Draft::changed(&ThreadId::default(), "submodule", name.as_str(), Value::Null);
+        let draft = Draft::set(&ThreadId::default(), name.as_str(), Change::Submodule(None));
         let draft = draft.only_if(Condition::HasSubmodule(name.clone()));
         match self.0.ground.store.append(Append::free(space, vec![draft])).await {
             Ok(_) => Ok(()),
-            Err(store::Error::Unmet(_)) => Err(Refused::NotFound(format!("submodule {name}"))),
+            Err(StoreError::Unmet(_)) => Err(Refused::NotFound(format!("submodule {name}"))),
             Err(error) => Err(error.into()),
         }
     }

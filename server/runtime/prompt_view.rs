@@ -6,8 +6,9 @@ use uuid::Uuid;
 use super::refused::Refused;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::log::query::{Query, Show};
-use crate::log::store::{self, Store};
 use crate::mind::call::ModelClient;
 use crate::words::id::Space;
 
@@ -27,7 +28,7 @@ pub(super) async fn prompt_view(
 }
 
 /// The last call of the event's own module before it.
-async fn record_behind(store: &dyn Store, space: &Space, event: &Event) -> Result<Option<Event>, store::Error> {
+async fn record_behind(store: &dyn Store, space: &Space, event: &Event) -> Result<Option<Event>, StoreError> {
     let fact = event.fact();
     let is_frame = matches!(fact, Fact::TurnStarted(_) | Fact::TurnEnded(_));
     let Some(turn) = event.turn().filter(|_| !is_frame) else { return Ok(None) };

@@ -1,8 +1,8 @@
 //! Why something that was asked for from outside is not done.
 
-use crate::log::store;
+use crate::log::error::StoreError;
 use crate::thread::new_thread::NotMade;
-use crate::words::id::{MAIN, ThreadId};
+use crate::words::id::{MAIN, Name, Seq, ThreadId};
 
 /// Why something was refused. Nothing was stored.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -18,6 +18,11 @@ pub enum Refused {
     /// The thread's policy is `reject` and a turn runs.
     #[error("the thread {0} is busy and refuses input while a turn runs (policy reject)")]
     Busy(ThreadId),
+    /// An earlier run of the schedule is under way.
+    #[error(
+        "an earlier run of the schedule {0} is under way, and it does not overlap (overlap: skip); run it when that one is done"
+    )]
+    RunUnderWay(Name),
     /// Too many inputs wait.
     #[error("{0} inputs wait for the thread already; send again when some have had their turn")]
     QueueFull(u32),
@@ -43,12 +48,35 @@ pub enum Refused {
     /// What should be created exists.
     #[error("{0} exists already")]
     Exists(String),
+    /// Somebody was first.
+    #[error("{0}")]
+    Settled(String),
+    /// A tool is not what was proposed any more.
+    #[error("{0}")]
+    ToolChanged(String),
+    /// What a person says does not fit what is asked for.
+    #[error("{0}")]
+    InvalidArguments(String),
+    /// It is for others to say.
+    #[error("{0}")]
+    NotYours(String),
+    /// Somebody has changed the settings meanwhile.
+    #[error(
+        "event {last} changed the settings last, not event {expected}, as was expected: read them again (GET /settings), and send \
+         {last} as expected_seq if the change is still wanted"
+    )]
+    SettingsChanged {
+        /// The event that the caller knows.
+        expected: Seq,
+        /// The one that changed them last.
+        last: Seq,
+    },
     /// What is asked for is understood but cannot be done.
     #[error("{0}")]
     Unprocessable(String),
     /// The store said no.
     #[error(transparent)]
-    Store(#[from] store::Error),
+    Store(#[from] StoreError),
 }
 
 impl From<NotMade> for Refused {

@@ -8,9 +8,12 @@ use std::time::Duration;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::run::{RunFact, RunNews};
+use crate::log::error::StoreError;
 use crate::log::feed::{Follower, Tail};
+use crate::log::kernel::Store;
 use crate::log::query::{Order, Query, Show};
-use crate::log::store::{self, Shown, Store, ThreadRow};
+use crate::log::shown::Shown;
+use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::stop::{Stop, Why};
 use crate::thread::settings::{Policy, Settings};
 use crate::words::id::{Seq, Space};
@@ -56,7 +59,7 @@ impl RemoteCancel {
         row: &ThreadRow,
         told: &Follower,
         seen: Seq,
-    ) -> Result<Vec<Arc<Shown>>, store::Error> {
+    ) -> Result<Vec<Arc<Shown>>, StoreError> {
         if let Tail::Events(events) = told.after(seen, STEP as usize) {
             return Ok(events);
         }

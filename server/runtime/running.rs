@@ -4,8 +4,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::log::error::StoreError;
 use crate::log::feed::Hint;
-use crate::log::store::{self, Status, Store, ThreadRow};
+use crate::log::kernel::Store;
+use crate::log::status::Status;
+use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::stop::{Stop, Why};
 use crate::tasks::share::Place;
 use crate::words::id::{Seq, Space, ThreadId};
@@ -124,9 +127,9 @@ impl Running {
 
     /// How many messages wait for a thread's next turn, counted up to `limit`. What the turn that runs is about waits no
     /// longer; as long as nothing of that turn is in the log, this is known at the server that runs it only.
-    pub async fn queued(&self, space: &Space, row: &ThreadRow, limit: u32) -> Result<u32, store::Error> {
+    pub async fn queued(&self, space: &Space, row: &ThreadRow, limit: u32) -> Result<u32, StoreError> {
         let taken = self.active().get(&(space.clone(), row.thread.clone())).map_or(0, |active| active.taken);
-        let after = row.handled.max(row.standing.taken).max(taken);
+        let after = row.handled.max(row.state.taken).max(taken);
         if row.woken <= after || row.status.is_final() {
             return Ok(0);
         }

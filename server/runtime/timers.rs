@@ -1,8 +1,8 @@
-//! Timers: one task for all of them. It sleeps until the first one is due, and looks now and then, for another server may have
-//! set one. A timer that is due becomes an event, if it still stands: of several servers one stores it. Spaces are fired beside one
+//! Timers and schedules: one task for all of them. It sleeps until the first one is due, and looks now and then, for another server may have
+//! set one. What is due becomes an event, if it still stands: of several servers one stores it. Spaces are fired beside one
 //! another: what one of them cannot do, or has very much of, keeps no other's timer late.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,19 +10,24 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::firing::Firing;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
+use crate::event::fact::set::Change;
 use crate::event::process::{GATHER, WAIT};
+use crate::event::request::{Parked, REQUEST, Settled};
 use crate::event::rest::{ENDING, Rest};
+use crate::log::appended::{Append, Appended};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::log::projections::timers::TimerRow;
-use crate::log::store::{self, Append, Appended, Store};
 use crate::log::unserved::Work;
 use crate::mind::turn::driver::OnStored;
 use crate::mind::turn::taken;
 use crate::words::id::Space;
 use crate::words::time::{self, Timestamp};
 
-/// Most timers that become events in one append.
+/// Most timers that become events in one append, and most schedules that are fired at once.
 const AT_ONCE: u32 = 256;
 /// How long to rest when the log cannot be read or written.
 const REST: Duration = Duration::from_secs(1);
@@ -32,9 +37,11 @@ const REST: Duration = Duration::from_secs(1);
 pub struct Timers {
     /// Where they are.
     pub store: Arc<dyn Store>,
+    /// Fires schedules.
+    pub firing: Firing,
     /// Is told of what is stored.
     pub on_stored: OnStored,
-    /// A timer was set.
+    /// A timer or a schedule was set.
     pub set: Arc<Notify>,
     /// How long to sleep at most: another server may set one.
     pub scan: Duration,
@@ -47,14 +54,20 @@ impl Timers {
     pub async fn run(self) {
         // Of each space, what fires its timers, one append after the other. Tasks of their own: a future that is not polled while this one
         // looks for more may have been handed the lock that the look waits for.
-        let (mut firing, mut busy) = (JoinSet::new(), HashSet::new());
+        // Whether there was something due when a space was still being fired.
+        let (mut firing, mut busy) = (JoinSet::new(), HashMap::new());
         loop {
             let now = time::now();
-            let rest = match self.store.spaces_due(now).await {
+            let rest = match self.spaces_due(now).await {
                 Ok(spaces) => {
-                    for space in spaces.into_iter().filter(|space| !busy.contains(space)).collect::<Vec<_>>() {
-                        busy.insert(space.clone());
-                        firing.spawn(self.clone().fire_in(space, now));
+                    for space in spaces {
+                        match busy.get_mut(&space) {
+                            Some(again) => *again = true,
+                            None => {
+                                busy.insert(space.clone(), false);
+                                firing.spawn(self.clone().fire_in(space));
+                            }
+                        }
                     }
                     self.rest(now).await
                 }
@@ -74,13 +87,18 @@ impl Timers {
                     Some(fired) = firing.join_next() => {
                         // A panic is this task's own: whoever watches it is to know.
                         let (space, fired) = fired.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
-                        busy.remove(&space);
+                        let again = busy.remove(&space).unwrap_or_default();
                         self.store.unserved().note(&space, Work::Timers, &fired);
-                        if let Err(error) = fired {
-                            tracing::warn!(%error, %space, "timers that are due could not be fired; they are tried again");
-                            let soon = tokio::time::Instant::now() + REST;
-                            let until = rest.deadline().min(soon);
-                            rest.as_mut().reset(until);
+                        match fired {
+                            // A schedule that fired is due again, at a time that the last look did not see.
+                            Ok(any) if any || again => break,
+                            Ok(_) => {}
+                            Err(error) => {
+                                tracing::warn!(%error, %space, "timers that are due could not be fired; they are tried again");
+                                let soon = tokio::time::Instant::now() + REST;
+                                let until = rest.deadline().min(soon);
+                                rest.as_mut().reset(until);
+                            }
                         }
                     }
                 }
@@ -89,39 +107,67 @@ impl Timers {
     }
 
     /// How long there is nothing new to do.
-    async fn rest(&self, now: Timestamp) -> Result<Duration, store::Error> {
-        let next = self.store.next_due(now).await?;
+    async fn rest(&self, now: Timestamp) -> Result<Duration, StoreError> {
+        let (timer, schedule) = (self.store.next_due(now).await?, self.store.next_schedule_due(now).await?);
+        let next = timer.into_iter().chain(schedule).min();
         // By the clock of now: looking took its time.
         let left = next.map(|due| due.micros().saturating_sub(time::now().micros()).max(0));
         let longest = self.scan;
         Ok(left.map_or(longest, |micros| longest.min(Duration::from_micros(micros.unsigned_abs()))))
     }
 
-    /// Fires all that is due in a space.
-    async fn fire_in(self, space: Space, now: Timestamp) -> (Space, Result<(), store::Error>) {
+    /// The spaces in which something is due.
+    async fn spaces_due(&self, now: Timestamp) -> Result<BTreeSet<Space>, StoreError> {
+        let timers = self.store.spaces_due(now).await?;
+        Ok(timers.into_iter().chain(self.store.spaces_with_schedules_due(now).await?).collect())
+    }
+
+    /// Fires all that is due in a space; whether there was anything.
+    async fn fire_in(self, space: Space) -> (Space, Result<bool, StoreError>) {
+        let mut any = false;
         loop {
-            let due = match self.store.due(&space, now, AT_ONCE).await {
-                Ok(due) if due.is_empty() => return (space, Ok(())),
-                Ok(due) => due,
-                Err(error) => return (space, Err(error)),
-            };
-            match self.fire(&space, &due).await {
-                // One of them is over: another server fired it, or its thread took it back. It is not among the next.
-                Ok(()) | Err(store::Error::Unmet(_)) => {}
+            match self.fire_some(&space).await {
+                Ok(true) => any = true,
+                Ok(false) => return (space, Ok(any)),
                 Err(error) => return (space, Err(error)),
             }
         }
     }
 
-    async fn fire(&self, space: &Space, timers: &[TimerRow]) -> Result<(), store::Error> {
+    /// Fires what is due now, or some of it where it is very much.
+    async fn fire_some(&self, space: &Space) -> Result<bool, StoreError> {
         let now = time::now();
-        let draft = |timer: &TimerRow| {
+        let (timers, schedules) =
+            (self.store.due(space, now, AT_ONCE).await?, self.store.schedules_due(space, now, AT_ONCE).await?);
+        let fired = match timers.is_empty() {
+            true => Ok(()),
+            false => self.fire(space, &timers).await,
+        };
+        // What keeps the one from being fired does not keep the other.
+        self.firing.fire(space, &schedules).await?;
+        match fired {
+            // One of them is over: another server fired it, or its thread took it back. It is not among the next.
+            Ok(()) | Err(StoreError::Unmet(_)) => Ok(!timers.is_empty() || !schedules.is_empty()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn fire(&self, space: &Space, timers: &[TimerRow]) -> Result<(), StoreError> {
+        let now = time::now();
+        let draft = |timer: &TimerRow| -> Vec<Draft> {
+            if timer.name.starts_with(REQUEST) {
+                return match Parked::of_note(&timer.note) {
+                    Some(parked) => parked.settled(&timer.thread, Settled::Expired).into(),
+                    // A newer server set it; it would be due for ever.
+                    None => vec![Draft::set(&timer.thread, &timer.name, Change::Timer(None))],
+                };
+            }
             if timer.name == ENDING {
                 // Whoever saw to this is no more: what is stored makes it ours (`told`).
                 let stands = Condition::TimerStands { name: timer.name.clone(), due: timer.due };
                 let rest = Rest::of(&timer.note);
                 let draft = Draft::rest_of_end(&timer.thread, Some((taken(now), &rest)));
-                return draft.only_if(stands).rooted(timer.root);
+                return vec![draft.only_if(stands).rooted(timer.root)];
             }
             let draft = Draft::timer(&timer.thread, &timer.name, &timer.note, timer.due);
             // What it leads to draws on the root of whoever set it.
@@ -130,9 +176,9 @@ impl Timers {
                 None => draft,
             };
             // Whoever the thread waits for, it is to hear that this is over.
-            if timer.name == WAIT || timer.name.starts_with(GATHER) { draft.overruling() } else { draft }
+            vec![if timer.name == WAIT || timer.name.starts_with(GATHER) { draft.overruling() } else { draft }]
         };
-        let append = Append::free(space, timers.iter().map(draft).collect());
+        let append = Append::free(space, timers.iter().flat_map(draft).collect());
         if let Appended::Stored(placed) = self.store.append(append).await? {
             placed.iter().for_each(|placed| (self.on_stored)(space, &placed.shown.event));
         }

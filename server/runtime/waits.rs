@@ -11,7 +11,10 @@ use tokio_util::sync::CancellationToken;
 use super::mailbox::PAGE;
 use crate::event::draft::Draft;
 use crate::event::process::{Ending, ErrorCode};
-use crate::log::store::{self, Append, Appended, Span, Store, Wait};
+use crate::log::appended::{Append, Appended};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::thread_row::{Span, Wait};
 use crate::mind::turn::driver::OnStored;
 use crate::mind::turn::out_of_reach;
 use crate::words::id::{Space, ThreadId};
@@ -70,7 +73,7 @@ impl Waits {
         }
     }
 
-    async fn all_waits(&self) -> Result<Vec<Wait>, store::Error> {
+    async fn all_waits(&self) -> Result<Vec<Wait>, StoreError> {
         let mut all = Vec::new();
         loop {
             let page = self.store.waits(all.last(), PAGE).await?;
@@ -103,21 +106,21 @@ impl Waits {
         left
     }
 
-    async fn look_at_wait(&self, Wait { space, target, thread }: &Wait) -> Result<(), store::Error> {
+    async fn look_at_wait(&self, Wait { space, target, thread }: &Wait) -> Result<(), StoreError> {
         self.break_wait(space, thread).await?;
         let row = self.store.thread(space, thread).await?;
         if let Some(row) = row.filter(|row| row.awaits() == Some(target))
             && row.parent().as_ref() != Some(target)
             && !self.store.contacts(space, thread).await?.iter().any(|contact| contact.target == *target)
         {
-            let whom = row.standing.waiting.and_then(|waiting| waiting.name).unwrap_or_else(|| target.to_string());
+            let whom = row.state.waiting.and_then(|waiting| waiting.name).unwrap_or_else(|| target.to_string());
             self.tell(space, out_of_reach(thread, None, &whom)).await?;
         }
         Ok(())
     }
 
     /// After a thread's turn, or its end: wakes those who began to wait for it while that was stored, and were not told.
-    pub async fn break_waits_for(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
+    pub async fn break_waits_for(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
         let row = self.store.thread_lately(space, thread).await?;
         if row.is_some_and(|row| row.status.is_final() || row.stuck().or(row.failed()).is_some()) {
             self.break_waits_within(space, thread..=thread).await?;
@@ -126,7 +129,7 @@ impl Waits {
     }
 
     /// The same for threads that ended at once, and whatever lies between them.
-    pub async fn break_waits_within(&self, space: &Space, threads: Span<'_>) -> Result<(), store::Error> {
+    pub async fn break_waits_within(&self, space: &Space, threads: Span<'_>) -> Result<(), StoreError> {
         for (_, waiting) in self.store.awaiting(space, threads, u32::MAX).await? {
             self.break_wait(space, &waiting).await?;
         }
@@ -135,23 +138,23 @@ impl Waits {
 
     /// Wakes a thread whose wait nothing would ever end: the one it waits for has ended already, or cannot go on, or waits …
     /// for itself.
-    pub async fn break_wait(&self, space: &Space, thread: &ThreadId) -> Result<(), store::Error> {
+    pub async fn break_wait(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
         let Some(first) = self.waits_for(space, thread).await? else { return Ok(()) };
         let awaited = self.store.thread(space, &first).await?;
         let draft = match &awaited {
             // It became a contact with the same step, too late to be told of the end.
             Some(row) if row.status.is_final() => {
-                let reason = row.standing.reason.as_deref().unwrap_or_default();
+                let reason = row.state.reason.as_deref().unwrap_or_default();
                 let word =
                     Draft::ended(thread, &Ending { thread: &first, status: row.status.as_str(), reason, last: "" });
                 match self.tell(space, word.clone().once(&first)).await {
                     // It was told, and began to wait all the same: nothing else would wake it.
-                    Ok(false) | Err(store::Error::Conflict(_))
+                    Ok(false) | Err(StoreError::Conflict(_))
                         if self.waits_for(space, thread).await?.as_ref() == Some(&first) =>
                     {
                         word
                     }
-                    Ok(_) | Err(store::Error::Conflict(_)) => return Ok(()),
+                    Ok(_) | Err(StoreError::Conflict(_)) => return Ok(()),
                     Err(error) => return Err(error),
                 }
             }
@@ -168,7 +171,7 @@ impl Waits {
     }
 
     /// Whether it is news.
-    async fn tell(&self, space: &Space, draft: Draft) -> Result<bool, store::Error> {
+    async fn tell(&self, space: &Space, draft: Draft) -> Result<bool, StoreError> {
         let Appended::Stored(placed) = self.store.append(Append::free(space, vec![draft])).await? else {
             return Ok(false);
         };
@@ -182,7 +185,7 @@ impl Waits {
         space: &Space,
         thread: &ThreadId,
         first: &ThreadId,
-    ) -> Result<Option<Vec<ThreadId>>, store::Error> {
+    ) -> Result<Option<Vec<ThreadId>>, StoreError> {
         let (mut at, mut circle): (ThreadId, Vec<ThreadId>) = (first.clone(), vec![thread.clone()]);
         while at != *thread {
             if circle.contains(&at) || circle.len() > CHAIN_MAX {
@@ -194,7 +197,7 @@ impl Waits {
         Ok(Some(circle))
     }
 
-    async fn waits_for(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadId>, store::Error> {
+    async fn waits_for(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadId>, StoreError> {
         let row = self.store.thread(space, thread).await?;
         Ok(row.and_then(|row| row.awaits().cloned()))
     }

@@ -5,7 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::refused::Refused;
-use crate::log::store::{self, Fence, Status, SubmoduleRow, ThreadRow};
+use crate::log::error::StoreError;
+use crate::log::fence::Fence;
+use crate::log::projections::submodules::SubmoduleRow;
+use crate::log::status::Status;
+use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::stop::Stop;
 use crate::mind::turn_writer::Lost;
 use crate::tasks::share::Place;
@@ -25,12 +29,12 @@ pub trait Work: Send + Sync + 'static {
 
     /// Reads what the work needs besides the thread's row, while the lease is being taken: a trip each, where the database is
     /// elsewhere.
-    async fn prepare(&self, _space: &Space) -> Result<Prepared, store::Error> {
+    async fn prepare(&self, _space: &Space) -> Result<Prepared, StoreError> {
         Ok(Prepared::default())
     }
 
     /// Whether the thread is better left alone as it is now. `Some`: the lease was given back, and the thread came to this.
-    async fn postpone(&self, _row: &ThreadRow, _fence: &Fence) -> Result<Option<Looked>, store::Error> {
+    async fn postpone(&self, _row: &ThreadRow, _fence: &Fence) -> Result<Option<Looked>, StoreError> {
         Ok(None)
     }
 
@@ -44,7 +48,7 @@ pub trait Work: Send + Sync + 'static {
     }
 
     /// Works on a thread, to the end of its turn or until stopped.
-    async fn work(&self, claim: Claim) -> Result<Looked, store::Error>;
+    async fn work(&self, claim: Claim) -> Result<Looked, StoreError>;
 }
 
 /// What is read while a lease is being taken.
@@ -98,7 +102,7 @@ pub enum Looked {
 }
 
 /// What work that ended like this comes to. What was left is as if its lease were lost.
-pub(super) fn looked(ended: Result<Status, Lost>) -> Result<Looked, store::Error> {
+pub(super) fn looked(ended: Result<Status, Lost>) -> Result<Looked, StoreError> {
     match ended {
         Ok(status) => Ok(Looked::Worked(status)),
         Err(Lost::Stale) => Ok(Looked::Nothing),

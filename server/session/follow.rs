@@ -12,9 +12,12 @@ use serde_json::value::RawValue;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::event::envelope::Event;
+use crate::log::error::StoreError;
 use crate::log::feed::{Follower, Hint, Hinted, Tail};
+use crate::log::head::Head;
+use crate::log::kernel::{EventLog, Store};
 use crate::log::query::{Order, Query};
-use crate::log::store::{self, EventLog, Head, Shown, Store, Written};
+use crate::log::shown::{Shown, Written};
 use crate::tasks::share::Places;
 use crate::words::id::{Seq, Space, ThreadId};
 
@@ -70,12 +73,12 @@ impl FollowedEvent {
     }
 
     /// The event itself.
-    pub fn event(&self) -> Result<Cow<'_, Event>, store::Error> {
+    pub fn event(&self) -> Result<Cow<'_, Event>, StoreError> {
         match self {
             Self::Shared(shown) => Ok(Cow::Borrowed(&shown.event)),
             Self::Read(seq, json) => match serde_json::from_str(json.get()) {
                 Ok(event) => Ok(Cow::Owned(event)),
-                Err(error) => Err(store::Error::Broken(format!("event {seq} cannot be read: {error}"))),
+                Err(error) => Err(StoreError::Broken(format!("event {seq} cannot be read: {error}"))),
             },
         }
     }
@@ -91,7 +94,7 @@ pub struct Follow {
     cursor: Seq,
     replay_to: Option<Seq>,
     /// A page that is read, by a task of its own: who is not asked meanwhile keeps its place no longer than it takes.
-    page: Option<AbortOnDropHandle<Result<Page, store::Error>>>,
+    page: Option<AbortOnDropHandle<Result<Page, StoreError>>>,
     /// How many events are asked for next: about as many as can be handed on.
     ask: u32,
     /// A hint that came before the events that it stands behind.
@@ -117,7 +120,7 @@ impl Follow {
         space: &Space,
         filter: Query,
         after: Option<Seq>,
-    ) -> Result<(Self, Head), store::Error> {
+    ) -> Result<(Self, Head), StoreError> {
         // First the feed, then the head: whatever is committed between the two is in the tail.
         let follower = store.feed().follow(space, filter.thread.as_ref());
         let head = store.head(space).await?;
@@ -145,13 +148,12 @@ impl Follow {
     }
 
     /// What comes next. Cancel safe.
-    pub async fn next(&mut self) -> Result<Seen, store::Error> {
+    pub async fn next(&mut self) -> Result<Seen, StoreError> {
         loop {
             if let Some(page) = &mut self.page {
                 let page = page.await;
                 self.page = None;
-                let page =
-                    page.map_err(|error| store::Error::Unavailable(format!("a page was not read: {error}")))??;
+                let page = page.map_err(|error| StoreError::Unavailable(format!("a page was not read: {error}")))??;
                 (self.cursor, self.ask) = (page.end, page.ask);
                 self.unreadable.extend(page.unreadable);
                 if !page.events.is_empty() {
@@ -241,7 +243,7 @@ impl Follow {
         kept
     }
 
-    fn read_page(&self, last: Option<Seq>) -> AbortOnDropHandle<Result<Page, store::Error>> {
+    fn read_page(&self, last: Option<Seq>) -> AbortOnDropHandle<Result<Page, StoreError>> {
         let (store, pages, space) = (self.store.clone(), self.pages.clone(), self.space.clone());
         let query = Query { after: Some(self.cursor), order: Order::Ascending, limit: self.ask, ..self.filter.clone() };
         AbortOnDropHandle::new(tokio::spawn(async move {
@@ -265,12 +267,7 @@ impl Follow {
     }
 }
 
-async fn read_page(
-    store: &dyn EventLog,
-    space: &Space,
-    query: &Query,
-    last: Option<Seq>,
-) -> Result<Page, store::Error> {
+async fn read_page(store: &dyn EventLog, space: &Space, query: &Query, last: Option<Seq>) -> Result<Page, StoreError> {
     let last = match last {
         Some(last) => last,
         None => store.head(space).await?.seq,

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use super::right::{Right, may};
-use crate::log::store::{self, Store};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::runtime::handle::Runtime;
 use crate::runtime::kinds::Kinds;
 use crate::runtime::refused::Refused;
@@ -23,8 +24,8 @@ pub enum Error {
     Refused(#[from] Refused),
 }
 
-impl From<store::Error> for Error {
-    fn from(error: store::Error) -> Self {
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
         Self::Refused(Refused::Store(error))
     }
 }

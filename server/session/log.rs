@@ -8,8 +8,10 @@ use super::handle::{Error, Session};
 use super::right::Right;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
+use crate::log::appended::Append;
+use crate::log::head::Head;
 use crate::log::query::Query;
-use crate::log::store::{Append, Head, Written};
+use crate::log::shown::Written;
 use crate::words::id::{Seq, ThreadId};
 
 impl Session {

@@ -7,8 +7,8 @@ use super::handle::{Error, Session};
 use crate::event::envelope::{Event, Modality, TurnOutcome, Visibility, tag};
 use crate::event::fact::Fact;
 use crate::log::query::{Order, Query, Show};
-use crate::log::store::ThreadRow;
-use crate::runtime::kinds::runs::Run;
+use crate::log::thread_row::ThreadRow;
+use crate::runtime::kinds::runs::LoggedRun;
 use crate::words::id::{Seq, ThreadId};
 
 /// What came of an input that was waited for.
@@ -91,7 +91,7 @@ impl Session {
     }
 
     /// Waits until a run has come to its end.
-    pub async fn run_ended(&self, run: &Run) -> Result<(), Error> {
+    pub async fn run_ended(&self, run: &LoggedRun) -> Result<(), Error> {
         let thread = run.key.thread();
         let filter = Query {
             thread: Some(thread.clone()),

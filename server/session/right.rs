@@ -5,21 +5,24 @@ use crate::words::principal::Role;
 /// What an act needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Right {
-    /// To read the space: its log with `debug`, prompt views, threads, submodules, state, blobs and runs.
+    /// To read the space: its log with `debug`, prompt views, threads, submodules, settings, state, blobs and runs.
     Read,
-    /// To speak in the space: inputs and blobs; to create, end and cancel threads and runs of pipelines.
+    /// To speak in the space: inputs, blobs and answers to questions; to create, end and cancel threads and runs of pipelines.
     Speak,
-    /// To change what the mind is made of: submodules.
+    /// To change what the mind is made of, how it behaves and what wakes it by the clock: submodules, settings, schedules.
     Shape,
+    /// To say of tool calls whether they may run.
+    Judge,
     /// To see what concerns all spaces of the server.
     Oversee,
 }
 
 /// The roles that have each right. A role that no line names may do nothing.
-const ROLES: [(Right, &[Role]); 4] = [
+const ROLES: [(Right, &[Role]); 5] = [
     (Right::Read, &[Role::Viewer, Role::Member, Role::Operator, Role::Admin]),
     (Right::Speak, &[Role::Member, Role::Operator, Role::Admin]),
     (Right::Shape, &[Role::Operator, Role::Admin]),
+    (Right::Judge, &[Role::Operator, Role::Admin]),
     (Right::Oversee, &[Role::Admin]),
 ];
 
@@ -37,7 +40,10 @@ impl Right {
                 "the role of this key may only read here: what speaks, creates, ends or cancels is for a key with role = \"member\" or above"
             }
             Self::Shape => {
-                "the role of this key may not change submodules; that is for a key with role = \"operator\" or \"admin\""
+                "the role of this key may not change submodules, settings or schedules; that is for a key with role = \"operator\" or \"admin\""
+            }
+            Self::Judge => {
+                "the role of this key may not say whether calls may run; that is for a key with role = \"operator\" or \"admin\""
             }
             Self::Oversee => "this is about all spaces of the server; it is for a key with role = \"admin\"",
         }

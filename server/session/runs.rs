@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::pipelines::registry::Pipeline;
-use crate::runtime::kinds::runs::{NewRun, Run};
+use crate::runtime::kinds::runs::{LoggedRun, NewRun};
 use crate::words::id::{Key, Name, Seq};
 
 impl Session {
@@ -28,14 +28,14 @@ impl Session {
     }
 
     /// Starts a run; `id` is the client's idempotency key. Returns after the commit.
-    pub async fn start_run(&self, pipeline: Name, input: Value, id: Option<Key>) -> Result<Run, Error> {
+    pub async fn start_run(&self, pipeline: Name, input: Value, id: Option<Key>) -> Result<LoggedRun, Error> {
         let runs = &self.kinds(Right::Speak)?.runs;
         let (space, user) = (self.space().clone(), self.user().map(str::to_owned));
         Ok(runs.start(NewRun { space, pipeline, input, id, user }).await?)
     }
 
     /// A run of this pipeline.
-    pub async fn run(&self, pipeline: &Name, id: Uuid) -> Result<Run, Error> {
+    pub async fn run(&self, pipeline: &Name, id: Uuid) -> Result<LoggedRun, Error> {
         Ok(self.kinds(Right::Read)?.runs.run(self.space(), pipeline, id).await?)
     }
 
@@ -45,7 +45,7 @@ impl Session {
         pipeline: &Name,
         before: Option<Seq>,
         limit: usize,
-    ) -> Result<(Vec<Run>, Option<Seq>), Error> {
+    ) -> Result<(Vec<LoggedRun>, Option<Seq>), Error> {
         Ok(self.kinds(Right::Read)?.runs.page(self.space(), pipeline, before, limit).await?)
     }
 

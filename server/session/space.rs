@@ -2,7 +2,9 @@
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::log::store::{Blob, Checked, Entry};
+use crate::log::blob::Blob;
+use crate::log::projections::entries::EntryRow;
+use crate::log::upkeep::Checked;
 use crate::words::id::Space;
 
 /// A space that cannot be served as it should be.
@@ -17,17 +19,17 @@ pub struct Unserved {
 
 impl Session {
     /// One entry of the state.
-    pub async fn entry(&self, key: &str) -> Result<Option<Entry>, Error> {
+    pub async fn entry(&self, key: &str) -> Result<Option<EntryRow>, Error> {
         Ok(self.store(Right::Read)?.entry(self.space(), key).await?)
     }
 
     /// Entries of the state by key, those after `after`, at most `limit`.
-    pub async fn entries(&self, after: Option<&str>, limit: u32) -> Result<Vec<Entry>, Error> {
+    pub async fn entries(&self, after: Option<&str>, limit: u32) -> Result<Vec<EntryRow>, Error> {
         Ok(self.store(Right::Read)?.entries(self.space(), after, limit).await?)
     }
 
     /// Entries of the state that have any of these words, the best first, at most `limit`.
-    pub async fn search_entries(&self, words: &str, limit: u32) -> Result<Vec<Entry>, Error> {
+    pub async fn search_entries(&self, words: &str, limit: u32) -> Result<Vec<EntryRow>, Error> {
         Ok(self.store(Right::Read)?.search_entries(self.space(), words, limit).await?)
     }
 

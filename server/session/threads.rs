@@ -2,9 +2,11 @@
 
 use super::handle::{Error, Session};
 use super::right::Right;
+use crate::log::appended::Placed;
 use crate::log::projections::contacts::ContactRow;
+use crate::log::projections::submodules::SubmoduleRow;
 use crate::log::projections::timers::TimerRow;
-use crate::log::store::{Placed, SubmoduleRow, ThreadRow};
+use crate::log::thread_row::ThreadRow;
 use crate::mind::submodule::Heard;
 use crate::runtime::kinds::turns::input::{Input, InputContent, Received};
 use crate::thread::new_thread::NewThread;
@@ -33,7 +35,7 @@ impl Session {
     ) -> Result<(Received, Vec<Placed>), Error> {
         let turns = &self.kinds(Right::Speak)?.turns;
         let (space, user) = (self.space().clone(), self.user().map(str::to_owned));
-        Ok(turns.submit(Input { space, thread, user, event_id, content }).await?)
+        Ok(turns.inbox.submit(Input { space, thread, user, event_id, content }).await?)
     }
 
     /// Cancels the turn that runs in a thread, or is about to. False: there is none.
@@ -57,7 +59,7 @@ impl Session {
         Ok(ThreadDetails {
             contacts: store.contacts(self.space(), &row.thread).await?,
             timers: store.timers(self.space(), &row.thread..=&row.thread).await?,
-            queued: turns.queued(self.space(), row, QUEUED_MAX).await?,
+            queued: turns.inbox.queued(self.space(), row, QUEUED_MAX).await?,
         })
     }
 

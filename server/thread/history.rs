@@ -10,7 +10,7 @@ use crate::event::envelope::{Event, Modality};
 use crate::event::fact::input::{Content, Input};
 use crate::event::fact::{Fact, Kind};
 use crate::log::query::{Order, Query, Show};
-use crate::log::store::ThreadRow;
+use crate::log::thread_row::ThreadRow;
 use crate::model::prompt::Prompts;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
@@ -87,13 +87,13 @@ impl Default for Options {
     }
 }
 
-/// Which events a view holds: all of its kind with `from <= seq <= upto` in its thread. Small enough to keep with every call.
+/// Which events a view holds: all of its kind with `from <= seq <= up_to` in its thread. Small enough to keep with every call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// What the reader may see.
     pub show: Show,
     /// The last seq it may hold.
-    pub upto: Seq,
+    pub up_to: Seq,
     /// How many events it holds at most.
     pub take: u64,
     /// How many were left out before it.
@@ -122,7 +122,7 @@ impl Window {
     /// The window of a decision (`Show::Visible`) or a submodule (`Show::Heard`) over a thread as its row stands.
     /// One that thinks by itself is shown all of it, one that talks with people the newest; neither what it has cleared away.
     pub fn over(row: &ThreadRow, whole: bool, show: Show, options: &Options, now: Timestamp) -> Self {
-        let cleared = row.standing.cleared.unwrap_or_default();
+        let cleared = row.state.cleared.unwrap_or_default();
         let (count, keep, cleared) = match show {
             Show::Heard => (row.heard, options.submodule, cleared.heard),
             _ => (row.visible, options.decision, cleared.visible),
@@ -134,7 +134,7 @@ impl Window {
             if since.is_some() { count.saturating_sub(VIEW_MAX) } else { cut(count, keep, options.block_of(show)) };
         let omitted = omitted.max(cleared).min(count);
         let take = (count - omitted).min(VIEW_MAX);
-        Self { show, upto: row.head, take, omitted: count - take, since: since.map(Timestamp::from_micros), cleared }
+        Self { show, up_to: row.head, take, omitted: count - take, since: since.map(Timestamp::from_micros), cleared }
     }
 
     /// The question that fetches its events, newest first; `None` when it is empty.
@@ -143,7 +143,7 @@ impl Window {
             thread: Some(thread.clone()),
             show: self.show,
             since: self.since,
-            before: Some(self.upto + 1),
+            before: Some(self.up_to + 1),
             order: Order::Descending,
             limit: u32::try_from(self.take).unwrap_or(u32::MAX),
             ..Query::default()

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::settings::Settings;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::log::store::ThreadRow;
+use crate::log::thread_row::ThreadRow;
 use crate::words::budget::Budget;
 use crate::words::id::{MAIN, Name, ThreadId};
 
@@ -113,7 +113,7 @@ impl ThreadLimits {
             if row.status.is_final() {
                 return Err(NotMade::Ended(row.thread.clone()));
             }
-            if u64::from(row.standing.subthreads) >= self.room_for_subthreads(ahead) {
+            if u64::from(row.state.subthreads) >= self.room_for_subthreads(ahead) {
                 return Err(NotMade::Subthreads(self.subthreads));
             }
             if row.thread.as_str().split('.').count() as u64 >= self.depth {

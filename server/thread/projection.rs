@@ -12,7 +12,7 @@ use crate::event::fact::told::{News, Told};
 use crate::event::fact::turn;
 use crate::event::process::Waiting;
 use crate::log::change::{Spent, ThreadChange};
-use crate::log::store::Status;
+use crate::log::status::Status;
 use crate::log::thread_state::{Adopted, Waits};
 use crate::words::id::{Seq, ThreadId};
 
@@ -37,7 +37,7 @@ fn counted(event: &Event, fact: &Fact<'_>) -> ThreadChange {
         self_messages: u32::from(fact.is_from_itself(own)),
         ..ThreadChange::default()
     };
-    thread.standing.waking = fact.waking();
+    thread.state.waking = fact.waking();
     thread
 }
 
@@ -46,7 +46,10 @@ fn change(event: &Event, fact: &Fact<'_>, thread: &mut ThreadChange) {
         Fact::TurnStarted(started) => turn_started(started, thread),
         Fact::TurnEnded(ended) => turn_ended(ended, thread),
         Fact::Told(told) => hear(told, &event.thread, thread),
-        Fact::Result(result) => thread.standing.sends = u32::try_from(result.sent).unwrap_or(u32::MAX),
+        Fact::Result(result) => thread.state.sends = u32::try_from(result.sent).unwrap_or(u32::MAX),
+        Fact::Question(asked) => thread.state.question = Some((asked.question.to_owned(), true)),
+        Fact::Answer(answer) => thread.state.question = Some((answer.question.to_owned(), false)),
+        Fact::Input(input) => thread.state.question = input.answers.map(|id| (id.to_owned(), false)),
         Fact::Run(run) => self::run(run, event.seq, thread),
         Fact::Call(record) => call(record, thread),
         Fact::Set(set) => self::set(set, thread),
@@ -57,8 +60,8 @@ fn change(event: &Event, fact: &Fact<'_>, thread: &mut ThreadChange) {
 fn turn_started(started: &turn::Started<'_>, thread: &mut ThreadChange) {
     thread.turn = Some(started.turn);
     thread.status = Some(Status::Thinking);
-    thread.standing.root = started.root;
-    thread.standing.begins = Some(started.batch.last().copied().unwrap_or(0));
+    thread.state.root = started.root;
+    thread.state.begins = Some(started.batch.last().copied().unwrap_or(0));
 }
 
 fn turn_ended(ended: &turn::Ended, thread: &mut ThreadChange) {
@@ -67,12 +70,12 @@ fn turn_ended(ended: &turn::Ended, thread: &mut ThreadChange) {
     if ended.outcome != Some(TurnOutcome::Interrupted) {
         thread.handled = ended.handled;
     }
-    thread.standing.failed = match ended.outcome {
+    thread.state.failed = match ended.outcome {
         Some(TurnOutcome::Failed) => Some("its last turn failed".to_owned()),
         Some(TurnOutcome::Cancelled) => Some("its last turn was cancelled".to_owned()),
         Some(TurnOutcome::Done | TurnOutcome::Interrupted) | None => None,
     };
-    thread.standing.waits = waits(ended.wait.clone(), ended.seen.or(thread.handled));
+    thread.state.waits = waits(ended.wait.clone(), ended.seen.or(thread.handled));
 }
 
 /// From when on the thread waits for whom, if an event says so.
@@ -95,20 +98,20 @@ fn hear(told: &Told<'_>, own: &ThreadId, thread: &mut ThreadChange) {
     let is_child = |id: &str| ThreadId::parse(id).ok().and_then(|id| id.parent()).as_ref() == Some(own);
     match &told.news {
         News::Spawned { .. } => {
-            thread.standing.subthreads = 1;
+            thread.state.subthreads = 1;
             // Its end wakes the thread again: without a count that could go on for ever. What people make is from outside.
-            thread.standing.sends = u32::from(told.turn.is_some());
+            thread.state.sends = u32::from(told.turn.is_some());
             let spent = Spent { threads: 1, ..Spent::default() };
             thread.spent = told.root.map(|root| (Some(root), spent));
         }
         News::Ended { thread: id, counted, was_archived, .. } => {
-            thread.standing.subthreads = -i32::from(is_child(id) && !was_archived);
-            thread.standing.part = counted.part.clone();
+            thread.state.subthreads = -i32::from(is_child(id) && !was_archived);
+            thread.state.part = counted.part.clone();
         }
-        News::Archived { thread: id } => thread.standing.subthreads = -i32::from(is_child(id)),
-        News::Stuck { counted, .. } => thread.standing.part = counted.part.clone(),
-        News::Resumed { thread: id } => thread.standing.subthreads = i32::from(is_child(id)),
-        News::Cleared { kept } => thread.standing.keep = *kept,
+        News::Archived { thread: id } => thread.state.subthreads = -i32::from(is_child(id)),
+        News::Stuck { counted, .. } => thread.state.part = counted.part.clone(),
+        News::Resumed { thread: id } => thread.state.subthreads = i32::from(is_child(id)),
+        News::Cleared { kept } => thread.state.keep = *kept,
         News::Timer { .. }
         | News::TimerSet { .. }
         | News::PlanComplete { .. }
@@ -141,25 +144,30 @@ fn run(run: &RunFact<'_>, seq: Seq, thread: &mut ThreadChange) {
 
 fn set(set: &Set<'_>, thread: &mut ThreadChange) {
     let Set { key, change, root, .. } = set;
-    let standing = &mut thread.standing;
+    let state = &mut thread.state;
     match change {
         set::Change::Thread(change) => {
             thread.status = change.status.and_then(Status::parse);
             thread.settings = change.settings.cloned();
-            standing.root = *root;
-            standing.reason = change.reason.map(str::to_owned);
-            standing.archived = change.archived;
+            state.root = *root;
+            state.reason = change.reason.map(str::to_owned);
+            state.archived = change.archived;
             let by = |parent: Option<&str>| parent.and_then(|id| ThreadId::parse(id).ok());
-            standing.adopted = change.parent.map(|parent| Adopted { by: by(parent) });
+            state.adopted = change.parent.map(|parent| Adopted { by: by(parent) });
             thread.unreadable = change.status.is_some() && thread.status.is_none();
         }
-        set::Change::Wait(wait) => standing.waits = waits(wait.waiting.clone(), wait.seen),
-        set::Change::Plan(plan) => standing.plan = Some((*plan).clone()),
-        set::Change::Watch(watch) => standing.watch = Some(((*key).to_owned(), watch.clone())),
-        set::Change::Gather(gather) => standing.gather = Some(((*key).to_owned(), gather.clone())),
-        set::Change::Tools(open) => standing.open = Some(open.clone()),
+        set::Change::Wait(wait) => state.waits = waits(wait.waiting.clone(), wait.seen),
+        set::Change::Plan(plan) => state.plan = Some((*plan).clone()),
+        set::Change::Watch(watch) => state.watch = Some(((*key).to_owned(), watch.clone())),
+        set::Change::Gather(gather) => state.gather = Some(((*key).to_owned(), gather.clone())),
+        set::Change::Tools(open) => state.open = Some(open.clone()),
         // These have tables of their own: `log/projections/`.
-        set::Change::Contact(_) | set::Change::Timer(_) | set::Change::Submodule(_) | set::Change::Entry(_) => {}
+        set::Change::Contact(_)
+        | set::Change::Timer(_)
+        | set::Change::Submodule(_)
+        | set::Change::Entry(_)
+        | set::Change::Setting(_)
+        | set::Change::Schedule(_) => {}
         // What has rows, in a form of a newer build: a row stays as it is. What only readers look at has none.
         set::Change::Unreadable { kind, .. } => thread.unreadable = *kind != set::Kind::Wait,
         set::Change::Step(_) | set::Change::Doctor(_) => {}

@@ -13,7 +13,8 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::told::{News, Told};
 use crate::log::change::Spent;
-use crate::log::store::{self, Store};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::words::budget::Budget;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Seq, Space, ThreadId};
@@ -148,7 +149,7 @@ impl Purse {
     }
 
     /// Reads what is used up, where others may have drawn on it.
-    pub async fn read(&self) -> Result<(), store::Error> {
+    pub async fn read(&self) -> Result<(), StoreError> {
         for account in &self.accounts {
             account.read().await?;
         }
@@ -222,7 +223,7 @@ impl fmt::Debug for Purse {
 
 impl Account {
     /// Where only this process appends the log is read once: what came since went through here.
-    async fn read(&self) -> Result<(), store::Error> {
+    async fn read(&self) -> Result<(), StoreError> {
         let known = lock(&self.sums).read.is_some();
         if known && (!self.store.is_shared() || self.private.load(Ordering::Acquire)) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The settings of a thread: what it was created with. Its row (`store::ThreadRow`) has what became of it.
+//! The settings of a thread: what it was created with. Its row (`ThreadRow`) has what became of it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -11,14 +11,17 @@ use crate::model::prompt::{Error, Prompts};
 use crate::words::id::Name;
 
 mod ask;
+mod ask_user;
 mod clear_context;
 mod contacts;
 mod do_nothing;
 mod fan_out;
 mod more_tools;
 mod plan;
+mod propose_submodule;
 mod query_events;
 mod reply;
+mod schedule;
 mod send;
 mod set_timer;
 mod spawn_thread;
@@ -50,6 +53,9 @@ pub fn built_in() -> Catalogue {
         .with(DECISIONS, spawn_thread::SpawnThread::new)
         .with(RARELY, clear_context::ClearContext::new)
         .with(RARELY, set_timer::SetTimer::new)
+        .with(RARELY, ask_user::AskUser::new)
+        .with(RARELY, propose_submodule::ProposeSubmodule::new)
+        .with(RARELY, propose_submodule::ProposeRemoval::new)
         .with(RARELY, |_| plan::Plan)
         .with(RARELY, watch::SetWatch::new)
         .with(RARELY, watch::CloseWatch::new)
@@ -57,6 +63,8 @@ pub fn built_in() -> Catalogue {
         .with(RARELY, fan_out::Sequence::new)
         // It would lock out whoever talks with a conversation.
         .with(Audience { conversation: Offer::Named, ..DECISIONS }, |_| terminate::Terminate)
+        // It keeps a mind at work without end: somebody is to want that.
+        .with(NAMED, schedule::Schedule::new)
         .with(STEPS, wait::SetWait::new)
         .with(STEPS, |_| step::Note)
         .with(STEPS, |_| step::Focus)
@@ -99,6 +107,8 @@ pub const EVERYBODY: Audience = Audience { submodule: true, ..DECISIONS };
 pub const RARELY: Audience = Audience { conversation: Offer::Rarely, process: Offer::Rarely, ..DECISIONS };
 /// All that decide in one go, not in sub-steps.
 const WHOLE_TURNS: Audience = Audience { step: false, ..DECISIONS };
+/// All that decide, where it is configured.
+const NAMED: Audience = Audience { conversation: Offer::Named, process: Offer::Named, step: false, submodule: false };
 /// Only who goes in sub-steps.
 const STEPS: Audience = Audience { conversation: Offer::Never, process: Offer::Never, step: true, submodule: false };
 
@@ -173,6 +183,16 @@ impl Catalogue {
             }
         }
         self.specs(prompts).map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Says what is wrong with a name, or a pattern with `*`, that marks tools: there is no such tool, and none may come.
+    pub fn check_marked(&self, pattern: &str) -> Result<(), String> {
+        let mut names = self.entries.iter().map(|entry| entry.name);
+        if pattern.contains('*') || !self.sources.is_empty() || names.any(|name| name == pattern) {
+            return Ok(());
+        }
+        let known: Vec<&str> = self.entries.iter().map(|entry| entry.name).collect();
+        Err(format!("tools.approval: there is no tool {pattern}; there are {}", known.join(", ")))
     }
 
     /// What models are told of the tools that stay, in the order of the list.

@@ -9,8 +9,9 @@ use super::tool::CallSite;
 use crate::event::draft::Draft;
 use crate::event::intent::Intent;
 use crate::event::process::ErrorCode;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::log::projections::contacts::ContactRow;
-use crate::log::store::{self, Store};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Name, Space, ThreadId};
 
@@ -68,7 +69,7 @@ pub async fn contacts_after(
     space: &Space,
     thread: &ThreadId,
     intents: &[Intent],
-) -> Result<BTreeMap<Name, ContactRow>, store::Error> {
+) -> Result<BTreeMap<Name, ContactRow>, StoreError> {
     let rows = store.contacts(space, thread).await?;
     let mut contacts: BTreeMap<Name, ContactRow> = rows.into_iter().map(|row| (row.name.clone(), row)).collect();
     for intent in intents {
@@ -94,6 +95,6 @@ pub fn nobody(site: &CallSite, given: &str) -> (Draft, String) {
 }
 
 /// The failure of a call that could not read what it goes by.
-pub fn unreadable(error: store::Error) -> Failure {
+pub fn unreadable(error: StoreError) -> Failure {
     Failure::new(FailureKind::Store, format!("the log could not be read: {error}")).retryable()
 }

@@ -1,5 +1,5 @@
 //! The layers around tools: each wraps a tool and is one. Every tool has the same layers, from the inside out: a time limit, then a limit of the
-//! size of its output.
+//! size of its output; around those that wait for a person stands the gate (`gate.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,16 +7,23 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
+use super::gate::Gate;
 use super::supplies::Supplies;
 use super::tool::{CallSite, Output, Spec, Tool};
-use crate::log::store::{Blob, Store};
+use crate::log::blob::Blob;
+use crate::log::kernel::Store;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::Space;
 
 /// The tool inside of all layers.
 pub fn layered(tool: Arc<dyn Tool>, supplies: &Supplies) -> Arc<dyn Tool> {
-    let tool = Arc::new(TimeLimit { tool, limit: supplies.limits.time });
-    Arc::new(SizeLimit { tool, store: supplies.store.clone(), bytes: supplies.limits.output_bytes })
+    let Supplies { store, approvals, limits, .. } = supplies;
+    let runs = Arc::new(TimeLimit { tool: tool.clone(), limit: limits.time });
+    let runs = Arc::new(SizeLimit { tool: runs, store: store.clone(), bytes: limits.output_bytes });
+    if tool.spec().always_gated || approvals.marks(tool.spec().name()) {
+        return Arc::new(Gate::new(tool, runs, approvals.clone(), store.clone()));
+    }
+    runs
 }
 
 /// Lets a call run for so long at most; being late is a failure of the tool.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde_json::{Value, json};
 
 use crate::model::prompt::{Error, ToolWords};
+use crate::words::decode::WRONGS_MAX;
 
 /// The schema of `T` as strict function calling wants it: every property required, nothing else allowed, no `$schema`, no titles,
 /// no formats that providers refuse. Nor has it descriptions: comments are for who reads the code, sentences for a model are
@@ -33,6 +34,24 @@ pub fn explained(mut schema: Value, tool: &str, words: &ToolWords) -> Result<Val
         properties[name.as_str()]["description"] = sentence.as_str().into();
     }
     Ok(schema)
+}
+
+/// Whether a text of a model is a JSON schema that answers can be held against. No address in it is ever fetched.
+pub fn check(schema: &Value) -> Result<(), String> {
+    validator(schema).map(drop)
+}
+
+/// Whether a value is as a schema says, or what is wrong with it.
+pub fn fits(schema: &Value, value: &Value) -> Result<(), String> {
+    let validator = validator(schema)?;
+    let wrongs: Vec<String> = validator.iter_errors(value).take(WRONGS_MAX).map(|wrong| wrong.to_string()).collect();
+    if wrongs.is_empty() { Ok(()) } else { Err(wrongs.join("; ")) }
+}
+
+fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
+    // The plain kind of patterns: of others a hostile one takes time without end.
+    let options = jsonschema::options().with_pattern_options(jsonschema::PatternOptions::regex());
+    options.build(schema).map_err(|wrong| format!("the schema cannot be used: {wrong}"))
 }
 
 fn make_strict(schema: &mut Value) {

@@ -10,7 +10,8 @@ use super::tool::{CallSite, Output};
 use crate::event::draft::Draft;
 use crate::event::gather::Gather;
 use crate::event::process::ErrorCode;
-use crate::log::store::{Store, ThreadRow};
+use crate::log::kernel::Store;
+use crate::log::thread_row::ThreadRow;
 use crate::thread::new_thread::{Ahead, Maker, NewThread, NotMade, ThreadLimits, ids};
 use crate::thread::settings::{Gathered, Kind, Settings};
 use crate::words::failure::{Failure, FailureKind};
@@ -160,7 +161,7 @@ impl Spawning {
         label: Option<&Name>,
     ) -> Result<Result<(Name, ThreadId), (ErrorCode, String)>, Failure> {
         let most = self.spawner.sends;
-        let sends = self.row.as_ref().map_or(0, |row| u64::from(row.standing.sends)) + self.made.len() as u64;
+        let sends = self.row.as_ref().map_or(0, |row| u64::from(row.state.sends)) + self.made.len() as u64;
         if sends >= most {
             let text = format!(
                 "not made: the thread has made subthreads and sent messages {most} times, and may do so no more before something \
@@ -234,7 +235,7 @@ impl Spawning {
         let idle = |row: &ThreadRow| {
             row.thread.parent().as_ref() == Some(&site.thread)
                 && row.is_asleep()
-                && !row.standing.archived
+                && !row.state.archived
                 && !self.put_aside.contains(&row.thread)
                 && row.turn > 0
         };

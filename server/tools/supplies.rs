@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::log::store::Store;
+use super::approval::Rules;
+use crate::log::kernel::Store;
 use crate::model::prompt::Prompts;
 use crate::words::budget::Budget;
 
@@ -16,6 +17,8 @@ pub struct Supplies {
     pub prompts: Arc<Prompts>,
     /// What may be used up.
     pub budget: Arc<Budget>,
+    /// Which tools wait for a person.
+    pub approvals: Arc<Rules>,
     /// What one call may take.
     pub limits: Limits,
 }
@@ -33,6 +36,10 @@ pub struct Limits {
     pub text_bytes: usize,
     /// Most threads of a space that have not ended.
     pub threads: u64,
+    /// Most schedules of a space.
+    pub schedules: u32,
+    /// Most submodules of a space.
+    pub submodules: u32,
 }
 
 impl Default for Limits {
@@ -43,6 +50,8 @@ impl Default for Limits {
             filter_tags: 32,
             text_bytes: 64 << 10,
             threads: 100_000,
+            schedules: 1000,
+            submodules: 32,
         }
     }
 }

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::approval::Grant;
 use super::schema;
 use crate::event::draft::Draft;
 use crate::event::intent::Intent;
@@ -49,6 +50,8 @@ pub struct CallSite {
     pub now: Timestamp,
     /// What the turn has come to before this call.
     pub so_far: SoFar,
+    /// By which a person lets it run, where one has to.
+    pub grant: Option<Grant>,
 }
 
 /// What a turn has come to before a call, and no row says yet.
@@ -106,6 +109,10 @@ pub struct Spec {
     pub told: ToolSpec,
     /// What it does to the world.
     pub effect: Effect,
+    /// A call waits for a person: what it does once one has said yes (`effect` is what waiting does).
+    pub gated: Option<Effect>,
+    /// It waits for a person, whatever is configured.
+    pub always_gated: bool,
     /// Whether the decision is asked again after a call, to read what came of it.
     pub asks_again: bool,
     /// Whether a call leaves an action event (all but those that are one event themselves).
@@ -117,7 +124,15 @@ pub struct Spec {
 impl Spec {
     /// A tool of which nothing more is known: every call is recorded, and its result read.
     pub fn new(told: ToolSpec, effect: Effect) -> Self {
-        Self { told, effect, asks_again: true, leaves_action: true, reads_rows: false }
+        Self {
+            told,
+            effect,
+            gated: None,
+            always_gated: false,
+            asks_again: true,
+            leaves_action: true,
+            reads_rows: false,
+        }
     }
 
     /// Its name.
@@ -132,6 +147,19 @@ impl Spec {
 pub trait Tool: Send + Sync + 'static {
     /// What it is like. Always the same.
     fn spec(&self) -> &Spec;
+    /// What is wrong with arguments, without running it: what a person says it is to run with instead is checked so.
+    fn check(&self, arguments: &Value) -> Result<(), Failure> {
+        let told = &self.spec().told;
+        let schema = serde_json::from_str(told.parameters.as_str()).unwrap_or_else(|_| json!({}));
+        schema::fits(&schema, arguments).map_err(|wrong| {
+            let text = format!("the arguments of {} are not valid: {wrong}", told.name);
+            Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
+        })
+    }
+    /// What a call would change, as a unified diff, where it can say that: a person who is to approve it is shown this.
+    async fn preview(&self, _arguments: &Value, _site: &CallSite) -> Result<Option<String>, Failure> {
+        Ok(None)
+    }
     /// Runs it. `arguments` is whatever JSON the model wrote.
     async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure>;
 }
@@ -153,6 +181,16 @@ pub trait Typed: Send + Sync + 'static {
     const LEAVES_ACTION: bool = true;
     /// See `Spec::reads_rows`.
     const READS_ROWS: bool = false;
+    /// See `Spec::always_gated`.
+    const ALWAYS_GATED: bool = false;
+    /// See `Tool::preview`.
+    fn preview(
+        &self,
+        _input: Self::Input,
+        _site: &CallSite,
+    ) -> impl Future<Output = Result<Option<String>, Failure>> + Send {
+        async { Ok(None) }
+    }
     /// Runs it.
     fn call(&self, input: Self::Input, site: &CallSite) -> impl Future<Output = Result<Output, Failure>> + Send;
 }
@@ -166,6 +204,7 @@ pub fn spec_of<T: Typed>(prompts: &Prompts) -> Result<Spec, Error> {
         asks_again: T::ASKS_AGAIN,
         leaves_action: T::LEAVES_ACTION,
         reads_rows: T::READS_ROWS,
+        always_gated: T::ALWAYS_GATED,
         ..Spec::new(told, T::EFFECT)
     })
 }
@@ -184,6 +223,14 @@ struct Boxed<T> {
 impl<T: Typed> Tool for Boxed<T> {
     fn spec(&self) -> &Spec {
         &self.spec
+    }
+
+    fn check(&self, arguments: &Value) -> Result<(), Failure> {
+        decoded::<T::Input>(self.spec.name(), arguments.clone()).map(drop)
+    }
+
+    async fn preview(&self, arguments: &Value, site: &CallSite) -> Result<Option<String>, Failure> {
+        self.tool.preview(decoded(self.spec.name(), arguments.clone())?, site).await
     }
 
     async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure> {

@@ -7,6 +7,7 @@ use super::layers::layered;
 use super::supplies::Supplies;
 use super::tool::{Tool, is_name};
 use crate::model::provider::{ToolSpec, ToolSpecs};
+use crate::thread::settings::Settings;
 use crate::words::id::Name;
 
 /// Says which tools something outside offers at this moment (a server of tools, once it is connected). Asked at every decision:
@@ -73,6 +74,17 @@ pub struct Tools {
     pub step: Shelf,
     /// Of a submodule.
     pub submodule: Shelf,
+}
+
+impl Tools {
+    /// Those of the decision of a thread that was created with these settings.
+    pub fn of(&self, settings: &Settings) -> &Shelf {
+        match (settings.is_process(), settings.substeps) {
+            (false, _) => &self.conversation,
+            (true, false) => &self.process,
+            (true, true) => &self.step,
+        }
+    }
 }
 
 /// Tools that stay, and those that come and go.

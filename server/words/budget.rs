@@ -21,8 +21,10 @@ pub struct Budget {
     pub subthreads: u64,
     /// Most timers of one thread that are set.
     pub timers: u64,
-    /// The shortest timer, or limit of a wait, in milliseconds: a thread that wakes itself by the clock does so no faster.
+    /// The shortest timer, limit of a wait, or interval of a schedule that a thread sets, in milliseconds: a thread that wakes itself by the clock does so no faster.
     pub timer_ms: u64,
+    /// Most schedules of one thread, for one more that it sets itself.
+    pub schedules: u64,
     /// Most watches of one thread that are open.
     pub watches: u64,
     /// Most contacts of one thread.
@@ -76,6 +78,7 @@ impl Default for Budget {
             subthreads: 32,
             timers: 32,
             timer_ms: 1000,
+            schedules: 16,
             watches: 32,
             contacts: 256,
             unreadable: 3,

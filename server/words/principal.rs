@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::Space;
+use super::time::Timestamp;
 
 /// The role of a credential. `session/right.rs` is the table of what each role may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -34,6 +35,44 @@ impl Role {
     }
 }
 
+/// What let somebody in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Credential {
+    /// Nothing: nobody needed a key.
+    Open,
+    /// The key of this number.
+    Key(u32),
+    /// A token that an issuer signed.
+    Token {
+        /// Whose it is: a number for the user and the space.
+        holder: u64,
+        /// The number of the issuer's key that signed it.
+        key: u32,
+        /// When it ends.
+        ends: Timestamp,
+    },
+}
+
+impl Credential {
+    /// Whose sockets and requests are counted together; none: nobody's.
+    pub fn holder(self) -> Option<Holder> {
+        match self {
+            Self::Open => None,
+            Self::Key(number) => Some(Holder::Key(number)),
+            Self::Token { holder, .. } => Some(Holder::Token(holder)),
+        }
+    }
+}
+
+/// Whose a credential is: a key is one holder, and so are all tokens of one user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Holder {
+    /// The holder of this key.
+    Key(u32),
+    /// The user whose tokens these are.
+    Token(u64),
+}
+
 /// Who speaks, and in which space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
@@ -41,15 +80,16 @@ pub struct Principal {
     pub space: Space,
     /// The name they go by, when they said one.
     pub user: Option<String>,
-    /// The number of the key that let them in; `None` where none is needed.
-    pub key: Option<u32>,
+    /// What let them in.
+    pub credential: Credential,
     /// Their role.
     pub role: Role,
 }
 
 impl Principal {
-    /// Whether the other one is in the same space, and may do the same there.
+    /// Whether the other one is in the same space, and may do the same there; a token has to be one of the same user, too.
     pub fn is_like(&self, other: &Self) -> bool {
-        self.space == other.space && self.role == other.role
+        let token = |it: &Self| it.credential.holder().filter(|holder| matches!(holder, Holder::Token(_)));
+        self.space == other.space && self.role == other.role && token(self) == token(other)
     }
 }

@@ -1,8 +1,10 @@
 //! Immutable texts, shared cheaply: a text with its hash, and a value that is serialized as JSON once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest as _, Sha256};
 
@@ -63,6 +65,19 @@ impl Serialize for Json {
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Box::<RawValue>::deserialize(deserializer).map(|json| Self(json.into()))
+    }
+}
+
+/// A value as JSON that is the same for the same value: the members of objects stand in the order of their names.
+pub fn canonical(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        Value::Object(members) => {
+            let members: BTreeMap<&String, &Value> = members.iter().collect();
+            let member = |(name, value)| format!("{}:{}", Value::from(String::clone(name)), canonical(value));
+            format!("{{{}}}", members.into_iter().map(member).collect::<Vec<_>>().join(","))
+        }
+        plain => plain.to_string(),
     }
 }
 

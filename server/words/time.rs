@@ -29,7 +29,8 @@ impl Timestamp {
 
     /// The moment written as RFC 3339 with any offset and any number of fractional digits (cut to microseconds).
     pub fn parse(text: &str) -> Option<Self> {
-        let moment = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+        // One that lies beyond the year 9999 elsewhere could not be written down again.
+        let moment = OffsetDateTime::parse(text, &Rfc3339).ok()?.checked_to_offset(UtcOffset::UTC)?;
         i64::try_from(moment.unix_timestamp_nanos().div_euclid(1000)).ok().map(Self)
     }
 

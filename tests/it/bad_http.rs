@@ -115,7 +115,8 @@ fn addresses() -> Vec<(String, u16, &'static str, &'static str)> {
         ("/events/stream?after=9007199254740991", 409, "cursor-ahead"),
         ("/nowhere", 404, "not-found"),
         ("/docs/../etc/passwd", 404, "not-found"),
-        ("/approvals", 404, "not-found"),
+        ("/approvals/nobody", 404, "not-found"),
+        ("/questions/nobody", 404, "not-found"),
     ] {
         rows.push((path.into(), status, slug, ""));
     }

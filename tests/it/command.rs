@@ -9,11 +9,11 @@ use tokio::process::{Child, Command};
 use crate::support::*;
 
 /// The program, to be run against this server.
-fn thinkd(app: &App, arguments: &[&str]) -> Command {
+pub fn thinkd(app: &App, arguments: &[&str]) -> Command {
     client(app, env!("CARGO_BIN_EXE_thinkd"), arguments)
 }
 
-fn client(app: &App, program: &str, arguments: &[&str]) -> Command {
+pub fn client(app: &App, program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().env("THINKD_URL", format!("http://{}", app.address)).env("TERM", "xterm");
     command.current_dir(app.folder()).kill_on_drop(true);
@@ -22,19 +22,19 @@ fn client(app: &App, program: &str, arguments: &[&str]) -> Command {
 }
 
 /// Runs it to its end, with this on its standard input.
-async fn ended(command: &mut Command, input: &str) -> Output {
+pub async fn ended(command: &mut Command, input: &str) -> Output {
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
     within("the end of the command", child.wait_with_output()).await.unwrap()
 }
 
-fn out(output: &Output) -> String {
+pub fn out(output: &Output) -> String {
     let said = String::from_utf8(output.stdout.clone()).unwrap();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     said
 }
 
-fn err(output: &Output) -> String {
+pub fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
@@ -138,7 +138,7 @@ async fn a_chat_that_cannot_connect_shows_nothing_but_why() {
     assert!(typist.sees("> ").await.contains("/help"), "control: a header where there is a connection");
 }
 
-fn has_script() -> bool {
+pub fn has_script() -> bool {
     let has = std::path::Path::new("/usr/bin/script").exists();
     if !has {
         println!("no script(1) here: the chat was not tried in a terminal");
@@ -147,7 +147,7 @@ fn has_script() -> bool {
 }
 
 /// What was written to a terminal, without the sequences that steer it.
-fn plain(written: &str) -> String {
+pub fn plain(written: &str) -> String {
     let mut plain = String::new();
     let mut rest = written;
     while let Some((before, after)) = rest.split_once('\u{1b}') {
@@ -297,8 +297,9 @@ async fn the_log_is_coloured_on_a_terminal_that_wants_it() {
 }
 
 /// A chat in a terminal of its own (`script` makes one).
-struct Typist {
-    child: Child,
+pub struct Typist {
+    /// The program.
+    pub child: Child,
     seen: String,
 }
 
@@ -308,18 +309,18 @@ impl Typist {
     }
 
     /// In a terminal that is prepared by this before.
-    fn sit_down_in(app: &App, before: &str, arguments: &str) -> Self {
+    pub fn sit_down_in(app: &App, before: &str, arguments: &str) -> Self {
         let line = format!("{before} {} chat {arguments}", env!("CARGO_BIN_EXE_thinkd"));
         let child = client(app, "script", &["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh").spawn().unwrap();
         Self { child, seen: String::new() }
     }
 
-    async fn types(&mut self, keys: &str) {
+    pub async fn types(&mut self, keys: &str) {
         self.child.stdin.as_mut().unwrap().write_all(keys.as_bytes()).await.unwrap();
     }
 
     /// Reads until this is on the screen, and forgets what was before it.
-    async fn sees(&mut self, text: &str) -> String {
+    pub async fn sees(&mut self, text: &str) -> String {
         let stdout = self.child.stdout.as_mut().unwrap();
         let seen = &mut self.seen;
         let read = async {

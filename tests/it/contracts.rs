@@ -196,6 +196,46 @@ async fn the_openapi_document_lets_through_what_the_server_takes_and_nothing_els
         bodies.push(("/threads/t/messages", "PostMessage", serde_json::json!({ "images": [{}] })));
         bodies.push(("/threads/t/messages", "PostMessage", serde_json::json!({ "text": text, "images": [] })));
     }
+    let when = |when: Value| ("/schedules", "NewSchedule", serde_json::json!({ "name": "s", "when": when }));
+    for when_is in [
+        serde_json::json!({ "kind": "once", "at": "2999-12-01T09:00:00+01:00" }),
+        serde_json::json!({ "kind": "once", "at": "tomorrow" }),
+        serde_json::json!({ "kind": "once" }),
+        serde_json::json!({ "kind": "every", "seconds": 60 }),
+        serde_json::json!({ "kind": "every", "seconds": 60, "start": "2026-01-01T00:00:00Z" }),
+        serde_json::json!({ "kind": "every", "seconds": 0 }),
+        serde_json::json!({ "kind": "every", "seconds": 60, "zone": "UTC" }),
+        serde_json::json!({ "kind": "daily", "time": "09:00", "zone": "Europe/Berlin" }),
+        serde_json::json!({ "kind": "daily", "time": "9:00", "zone": "Europe/Berlin" }),
+        serde_json::json!({ "kind": "daily", "time": "24:00", "zone": "Europe/Berlin" }),
+        serde_json::json!({ "kind": "daily", "time": "09:00", "zone": "Europe/Nowhere" }),
+        serde_json::json!({ "kind": "daily", "time": "09:00" }),
+        serde_json::json!({ "kind": "weekly", "time": "09:00", "zone": "UTC", "days": ["monday", "friday"] }),
+        serde_json::json!({ "kind": "weekly", "time": "09:00", "zone": "UTC", "days": [] }),
+        serde_json::json!({ "kind": "weekly", "time": "09:00", "zone": "UTC", "days": ["mon"] }),
+        serde_json::json!({ "kind": "monthly", "time": "09:00", "zone": "UTC", "day": 28 }),
+        serde_json::json!({ "kind": "monthly", "time": "09:00", "zone": "UTC", "day": "last" }),
+        serde_json::json!({ "kind": "monthly", "time": "09:00", "zone": "UTC", "day": 31 }),
+        serde_json::json!({ "kind": "monthly", "time": "09:00", "zone": "UTC", "day": "28" }),
+        serde_json::json!({ "kind": "yearly" }),
+    ] {
+        bodies.push(when(when_is));
+    }
+    let every = serde_json::json!({ "kind": "every", "seconds": 60 });
+    for (member, value) in [
+        ("catch_up_s", serde_json::json!(0)),
+        ("catch_up_s", serde_json::json!(60.5)),
+        ("note", serde_json::json!("x".repeat(1001))),
+        ("note", serde_json::json!("é".repeat(1000))),
+        ("overlap", serde_json::json!("cancel")),
+        ("payload", serde_json::json!({ "schedule": 1 })),
+        ("payload", serde_json::json!({ "text": 1 })),
+        ("payload", serde_json::json!({ "text": "x", "more": [1] })),
+        ("event", serde_json::json!("Odd Name")),
+        ("cron", serde_json::json!("* * * * *")),
+    ] {
+        bodies.push(("/schedules", "NewSchedule", serde_json::json!({ "name": "s", "when": every, member: value })));
+    }
     for id in ids {
         bodies.push(("/threads/t/messages", "PostMessage", serde_json::json!({ "text": id, "event_id": id })));
         bodies.push((

@@ -293,7 +293,7 @@ fn the_prompt_teaches_what_is_read() {
     let reading = thinking_language::read(&text, "researcher");
     assert_eq!(reading.unreadable, Vec::<String>::new());
     let names: Vec<_> = reading.calls.iter().map(|call| call.name.as_str()).collect();
-    let all = "think reply send spawn_thread connect disconnect ask plan clear_context set_timer watch close_watch fan_out sequence \
+    let all = "think reply ask_user send spawn_thread connect disconnect ask propose_submodule propose_submodule_removal plan clear_context set_timer watch close_watch fan_out sequence \
                query_events state_put state_get state_search state_delete view_contacts do_nothing wait terminate sends_done contacts_done \
                set_wait focus note";
     assert_eq!(names, all.split_whitespace().collect::<Vec<_>>());

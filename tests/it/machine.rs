@@ -7,13 +7,20 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use thinkd::event::draft::{Draft, When};
 use thinkd::event::envelope::{Event, Source, TurnOutcome};
+use thinkd::event::fact::Fact;
+use thinkd::event::fact::approval::Started;
 use thinkd::event::fact::calls::Call;
+use thinkd::log::appended::Append;
 use thinkd::log::memory::Disk;
+use thinkd::log::options::Options;
 use thinkd::log::query::{Order, Query, Show};
-use thinkd::log::store::{self, Append, Status};
+use thinkd::log::status::Status;
+use thinkd::log::store;
+use thinkd::mind::turn::granted::Granted;
 use thinkd::mind::turn::options::TurnOptions;
 use thinkd::mind::turn::{Next, Phase, Turn};
 use thinkd::thread::projection::project;
+use thinkd::tools::approval::Grant;
 use thinkd::words::budget::Budget;
 use thinkd::words::failure::{Failure, FailureKind, Who};
 use thinkd::words::id::{Name, Seq, Space, ThreadId};
@@ -49,6 +56,8 @@ fn say() -> impl Strategy<Value = Vec<Say>> {
 struct Play {
     thread: ThreadId,
     turn: Turn,
+    /// The calls that its batch lets run.
+    granted: Vec<Granted>,
     appends: Vec<Vec<Event>>,
     /// The same as they go to a store.
     drafts: Vec<Vec<Draft>>,
@@ -60,12 +69,13 @@ struct Play {
 /// A phase's place in the table of phases: the round, and the row.
 fn place(phase: &Phase) -> (u64, u8) {
     match phase {
-        Phase::Listening { .. } => (0, 0),
-        Phase::Deciding { round, .. } => (*round, 1),
-        Phase::Acting { round, .. } => (*round, 2),
-        Phase::Answering { round, .. } => (*round, 3),
-        Phase::Closing { .. } => (u64::MAX, 4),
-        Phase::Over(_) => (u64::MAX, 5),
+        Phase::Granted { .. } => (0, 0),
+        Phase::Listening { .. } => (0, 1),
+        Phase::Deciding { round, .. } => (*round, 2),
+        Phase::Acting { round, .. } => (*round, 3),
+        Phase::Answering { round, .. } => (*round, 4),
+        Phase::Closing { .. } => (u64::MAX, 5),
+        Phase::Over(_) => (u64::MAX, 6),
     }
 }
 
@@ -75,12 +85,13 @@ fn step_back(phases: &[Phase]) -> Option<&[Phase]> {
 }
 
 impl Play {
-    fn new(voices: usize, options: &TurnOptions, budget: &Budget) -> Self {
+    fn new(voices: usize, grants: usize, options: &TurnOptions, budget: &Budget) -> Self {
         let names: Vec<Name> = (0..voices).map(|n| Name::parse(&format!("v{n}")).unwrap()).collect();
         let thread = ThreadId::default();
-        let turn = Turn::new(1, vec![1], names.clone(), options, budget);
-        let mut play =
-            Self { thread: thread.clone(), turn, appends: Vec::new(), drafts: Vec::new(), phases: Vec::new(), seq: 1 };
+        let granted: Vec<Granted> = (0..grants).map(granted).collect();
+        let turn = Turn::new(1, vec![1], names.clone(), options, budget).granting(granted.clone());
+        let (appends, drafts, phases) = (Vec::new(), Vec::new(), Vec::new());
+        let mut play = Self { thread: thread.clone(), turn, granted, appends, drafts, phases, seq: 1 };
         play.append(vec![Draft::turn_started(&thread, 1, &[1], &names)]);
         play
     }
@@ -109,6 +120,14 @@ impl Play {
         for step in 0..1000 {
             match self.turn.next() {
                 Next::Over => return Some(step),
+                Next::Run(granted) => {
+                    assert!(!granted.started, "the play leaves nothing that was started: {granted:?}");
+                    let Grant { approval, call_id, tool, .. } = &granted.grant;
+                    let started = Started { approval, turn: 1, call_id, tool, verdict: granted.verdict };
+                    self.append(vec![Fact::ApprovalStarted(started).encode(&self.thread)]);
+                    let call = Call { turn: 1, by: &Who::Decision, tool, call_id };
+                    self.append(vec![Draft::result(&self.thread, &call, json!("paid"), 0).of_approval(approval)]);
+                }
                 Next::Listen(names) => {
                     names.iter().enumerate().for_each(|(n, name)| self.voice(name, silent.contains(&n)))
                 }
@@ -192,13 +211,40 @@ impl Play {
         }
     }
 
+    /// The calls to run after a crash that kept the first `kept` appends, as the rows of requests say.
+    fn left(&self, kept: usize) -> Vec<Granted> {
+        let mut granted = self.granted.clone();
+        for event in self.appends[..kept].iter().flatten() {
+            match event.fact() {
+                Fact::ApprovalStarted(it) => {
+                    granted
+                        .iter_mut()
+                        .filter(|call| call.grant.approval == it.approval)
+                        .for_each(|call| call.started = true);
+                }
+                Fact::Result(it) => granted.retain(|call| it.approval != Some(&call.grant.approval)),
+                _ => {}
+            }
+        }
+        granted
+    }
+
     /// The machine after a crash that kept the first `kept` appends.
     fn resumed(&self, kept: usize, options: &TurnOptions, budget: &Budget) -> Turn {
         let mut events = self.appends[..kept].iter().flatten();
-        let mut turn = Turn::begun_by(events.next().unwrap(), options, budget).unwrap();
+        let turn = Turn::begun_by(events.next().unwrap(), options, budget).unwrap();
+        let mut turn = turn.granting(self.left(kept));
         events.for_each(|event| turn.apply(event));
         turn
     }
+}
+
+/// A call that a person let run.
+fn granted(number: usize) -> Granted {
+    let (arguments_sha256, tool_version) = ("hash".to_owned(), "one".to_owned());
+    let (approval, call_id, tool) = (format!("a{number}"), format!("g0.{number}"), "pay".to_owned());
+    let grant = Grant { approval, call_id, tool, arguments_sha256, tool_version };
+    Granted { grant, arguments: json!({}), verdict: 1, started: false }
 }
 
 fn limits() -> (TurnOptions, Budget) {
@@ -214,11 +260,12 @@ proptest! {
     #[test]
     fn t4_49_whatever_is_answered_the_turn_ends(
         voices in 0..4usize,
+        grants in 0..3usize,
         answers in prop::collection::vec(say(), 1..8),
         silent in prop::collection::btree_set(0..4usize, 0..3),
     ) {
         let (options, budget) = limits();
-        let mut play = Play::new(voices, &options, &budget);
+        let mut play = Play::new(voices, grants, &options, &budget);
         let steps = play.run_to_the_end(&answers, &silent);
         prop_assert!(steps.is_some(), "still going after 1,000 steps");
         let records = |module: &str| play.appends.iter().flatten().filter(|e| e.tag_value("call:") == Some(module)).count();
@@ -230,11 +277,12 @@ proptest! {
     #[test]
     fn a_turn_that_is_read_from_a_store_goes_on_where_it_was_cut(
         voices in 0..4usize,
+        grants in 0..3usize,
         answers in prop::collection::vec(say(), 1..8),
         silent in prop::collection::btree_set(0..4usize, 0..3),
     ) {
         let (options, budget) = limits();
-        let mut play = Play::new(voices, &options, &budget);
+        let mut play = Play::new(voices, grants, &options, &budget);
         play.run_to_the_end(&answers, &silent);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let stored = runtime.block_on(next_by_store(&play, &options, &budget));
@@ -245,16 +293,23 @@ proptest! {
     #[test]
     fn d4_54_after_a_crash_at_any_append_nothing_recorded_is_asked_again(
         voices in 0..4usize,
+        grants in 0..3usize,
         answers in prop::collection::vec(say(), 1..8),
         silent in prop::collection::btree_set(0..4usize, 0..3),
     ) {
         let (options, budget) = limits();
-        let mut play = Play::new(voices, &options, &budget);
+        let mut play = Play::new(voices, grants, &options, &budget);
         play.run_to_the_end(&answers, &silent);
         for kept in 1..=play.appends.len() {
             let turn = play.resumed(kept, &options, &budget);
             let events: Vec<&Event> = play.appends[..kept].iter().flatten().collect();
             match turn.next() {
+                Next::Run(granted) => {
+                    let about = |e: &&&Event| e.payload.get("approval_id").and_then(Value::as_str) == Some(&granted.grant.approval);
+                    let events: Vec<_> = events.iter().filter(about).collect();
+                    prop_assert!(!events.iter().any(|e| e.has("result")), "it runs again: {granted:?}");
+                    prop_assert_eq!(granted.started, events.iter().any(|e| e.has("started")), "{:?}", granted);
+                },
                 Next::Listen(names) => for name in names {
                     let who = format!("submodule:{name}");
                     let heard = events.iter().any(|e| e.tag_value("call:") == Some(&who) || (e.has("failure") && e.has(&who)));
@@ -282,7 +337,7 @@ proptest! {
 /// What the machine would do next, by a log that was stored append by append, by a store that is begun anew after each.
 async fn next_by_store(play: &Play, options: &TurnOptions, budget: &Budget) -> Vec<Next> {
     let (disk, space) = (Disk::default(), Space::default());
-    let open = || store::memory(&disk, &store::Options::default(), project).unwrap();
+    let open = || store::memory(&disk, &Options::default(), project).unwrap();
     let mut next = Vec::new();
     let input = crate::support::stored::draft("main", "go", &["input", "type:message"]);
     let drafts = std::iter::once(vec![Draft { source: Source::User, ..input }]).chain(play.drafts.iter().cloned());
@@ -296,7 +351,8 @@ async fn next_by_store(play: &Play, options: &TurnOptions, budget: &Budget) -> V
             let query =
                 Query { after: Some(1), show: Show::All, order: Order::Ascending, limit: 500, ..Query::default() };
             let mut events = store.events(&space, &query).await.unwrap().into_iter();
-            let mut turn = Turn::begun_by(&events.next().unwrap(), options, budget).unwrap();
+            let turn = Turn::begun_by(&events.next().unwrap(), options, budget).unwrap();
+            let mut turn = turn.granting(play.left(stored));
             events.for_each(|event| turn.apply(&event));
             next.push(turn.next());
             let row = store.thread(&space, &play.thread).await.unwrap().unwrap();
@@ -313,12 +369,13 @@ proptest! {
     #[test]
     fn a_turn_moves_forward_along_the_table_of_phases_and_ends_as_it_closed(
         voices in 0..4usize,
+        grants in 0..3usize,
         answers in prop::collection::vec(say(), 1..8),
         silent in prop::collection::btree_set(0..4usize, 0..3),
         cancelled in 0..40usize,
     ) {
         let (options, budget) = limits();
-        let mut play = Play::new(voices, &options, &budget);
+        let mut play = Play::new(voices, grants, &options, &budget);
         play.run_to_the_end(&answers, &silent);
         prop_assert_eq!(step_back(&play.phases), None);
         let [.., Phase::Closing { outcome, .. }, Phase::Over(over)] = &play.phases[..] else {
@@ -344,7 +401,7 @@ proptest! {
     #[test]
     fn a_step_back_is_found(answers in prop::collection::vec(say(), 1..8), voices in 0..4usize) {
         let (options, budget) = limits();
-        let mut play = Play::new(voices, &options, &budget);
+        let mut play = Play::new(voices, 1, &options, &budget);
         play.run_to_the_end(&answers, &BTreeSet::new());
         prop_assume!(play.phases.len() > 1);
         play.phases.reverse();
@@ -355,7 +412,7 @@ proptest! {
 #[test]
 fn a_phase_says_how_far_the_turn_is() {
     let (options, budget) = limits();
-    let mut play = Play::new(2, &options, &budget);
+    let mut play = Play::new(2, 0, &options, &budget);
     let mut said = vec![play.turn.phase().to_string()];
     let mut then = |play: &mut Play, drafts: Vec<Draft>| {
         play.append(drafts);
@@ -394,7 +451,7 @@ fn a_phase_says_how_far_the_turn_is() {
 #[test]
 fn t4_41_words_without_a_tool_call_are_repaired_once_and_then_a_failure() {
     let (options, budget) = limits();
-    let mut play = Play::new(0, &options, &budget);
+    let mut play = Play::new(0, 0, &options, &budget);
     assert_eq!(play.turn.next(), Next::Decide { round: 0, repair: false });
     play.decide(0, false, &[Say::Words]);
     assert_eq!(play.turn.next(), Next::Decide { round: 1, repair: true });
@@ -405,7 +462,7 @@ fn t4_41_words_without_a_tool_call_are_repaired_once_and_then_a_failure() {
 #[test]
 fn a_repair_that_replies_ends_the_turn() {
     let (options, budget) = limits();
-    let mut play = Play::new(0, &options, &budget);
+    let mut play = Play::new(0, 0, &options, &budget);
     play.decide(0, false, &[Say::Words]);
     play.decide(1, true, &[Say::Reply]);
     assert_eq!(play.turn.next(), Next::End(TurnOutcome::Done));
@@ -414,7 +471,7 @@ fn a_repair_that_replies_ends_the_turn() {
 #[test]
 fn what_belongs_to_another_turn_changes_nothing() {
     let (options, budget) = limits();
-    let mut play = Play::new(1, &options, &budget);
+    let mut play = Play::new(1, 0, &options, &budget);
     let before = play.turn.next();
     let mut other = Draft::turn_ended(&play.thread, 7, TurnOutcome::Done, 1).preview();
     other.seq = 99;
@@ -427,7 +484,7 @@ fn what_belongs_to_another_turn_changes_nothing() {
 #[test]
 fn a_turn_that_is_taken_up_after_its_calls_were_cut_runs_those_recorded_and_no_more() {
     let (options, budget) = limits();
-    let mut play = Play::new(0, &options, &budget);
+    let mut play = Play::new(0, 0, &options, &budget);
     let calls: Vec<Value> = (0..8).map(|n| json!({ "id": format!("c0.{n}"), "tool": "query_events" })).collect();
     let record = play.record(&Who::Decision, "decide", json!({ "calls": calls, "calls_made": 5_000 }));
     let told = thinkd::mind::action::left_out(&Who::Decision, 5_000, 8, 7).unwrap();

@@ -6,6 +6,7 @@
     reason = "tests say what is wrong by panicking, helpers included, and print what helps"
 )]
 
+mod approvals;
 mod architecture;
 mod auth;
 mod backup;
@@ -30,7 +31,9 @@ mod gathering;
 mod hints;
 mod history_http;
 mod ids;
+mod inbox;
 mod isolation;
+mod jwt;
 mod language;
 mod limits;
 mod live;
@@ -47,13 +50,17 @@ mod pipelines;
 mod processes;
 mod prompt_cache;
 mod properties;
+mod proposals;
+mod questions;
 mod real_model;
 mod resume;
 mod rights;
+mod schedules;
 mod secrets;
 mod servers;
 mod session;
 mod settings;
+mod space_settings;
 mod state;
 mod store;
 mod store_faults;

@@ -63,7 +63,7 @@ fn told<'a>(log: &'a [Value], thread: &str, wanted: &[&str]) -> Vec<&'a Value> {
 }
 
 /// Stops the server and has it compare its rows with what the log says.
-async fn rows_are_what_the_log_says(app: &mut App) {
+pub async fn rows_are_what_the_log_says(app: &mut App) {
     assert!(app.stop().await.success());
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
     command.args(["rebuild", "--check"]).env_clear().env("DATABASE_URL", app.database()).current_dir(app.folder());

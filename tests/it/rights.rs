@@ -17,6 +17,7 @@ enum Needs {
     Read,
     Speak,
     Shape,
+    Judge,
     Oversee,
 }
 
@@ -25,7 +26,7 @@ fn may(needs: Needs) -> [bool; 4] {
     match needs {
         Needs::Read => [true; 4],
         Needs::Speak => [false, true, true, true],
-        Needs::Shape => [false, false, true, true],
+        Needs::Shape | Needs::Judge => [false, false, true, true],
         Needs::Oversee => [false, false, false, true],
     }
 }
@@ -94,6 +95,9 @@ struct Things {
     call: String,
     blob: String,
     submodule: String,
+    approval: String,
+    question: String,
+    schedule: String,
 }
 
 /// Makes one thing of each kind in a space.
@@ -103,12 +107,16 @@ async fn things(app: &App, space: &str, round: usize) -> Things {
     ask("POST", "/threads", Some(json!({ "kind": "conversation", "label": label }))).await.expect(201);
     let prompt = json!({ "name": label, "prompt": "Say hm." });
     ask("POST", "/submodules", Some(prompt)).await.expect(201);
+    let never = json!({ "name": label, "when": { "kind": "every", "seconds": 1e9 }, "overlap": "queue" });
+    ask("POST", "/schedules", Some(never)).await.expect(201);
     let said = json!({ "text": format!("of {space}") });
     ask("POST", &format!("/threads/{label}/messages?wait=15"), Some(said)).await.expect(200);
     let newest = async |of: &str| {
         let page = ask("GET", &format!("/events?limit=1&thread={label}{of}"), None).await.expect(200);
         page["items"][0]["event_id"].as_str().unwrap().to_owned()
     };
+    let approval = request(app, space, "approvals", &format!("{label}-propose")).await;
+    let question = request(app, space, "questions", &format!("{label}-wonder")).await;
     let image = app.request("POST", "/blobs").bearer_auth(&operator).header("content-type", "audio/wav");
     let stored = http::send(image.body(sound(&format!("{space} {round}")))).await;
     let blob = stored.expect(201)["blob"].as_str().unwrap().to_owned();
@@ -117,8 +125,21 @@ async fn things(app: &App, space: &str, round: usize) -> Things {
         call: newest("&tags=debug").await,
         blob,
         submodule: label.clone(),
+        schedule: label.clone(),
         thread: label,
+        approval,
+        question,
     }
+}
+
+/// Has a call proposed that waits for a person, or a question asked, in a thread of its own; its id.
+async fn request(app: &App, space: &str, kind: &str, thread: &str) -> String {
+    let operator = key(space, "operator");
+    let said = json!({ "text": if kind == "approvals" { "propose" } else { "wonder" } });
+    ask(app, &operator, "POST", &format!("/threads/{thread}/messages?wait=15"), Some(said)).await;
+    let open = ask(app, &operator, "GET", &format!("/{kind}?thread={thread}"), None).await.expect(200);
+    let id = if kind == "approvals" { "approval_id" } else { "question_id" };
+    open["items"][0][id].as_str().unwrap_or_else(|| panic!("nothing waits in {thread}: {open}")).to_owned()
 }
 
 /// Everything that can be done over HTTP and by socket, by every role of a space, to its own things and to others.
@@ -130,6 +151,9 @@ async fn everything(app: &App, round: usize) -> Vec<Done> {
         call: "0193b6c2-7c2e-7aaa-8000-0123456789ac".into(),
         blob: "0".repeat(64),
         submodule: "nobody".into(),
+        approval: "0193b6c2-7c2e-7aaa-8000-0123456789ad".into(),
+        question: "0193b6c2-7c2e-7aaa-8000-0123456789ae".into(),
+        schedule: "nobody".into(),
     };
     let mut all = Vec::new();
     for (role, name) in ROLES.iter().enumerate() {
@@ -192,8 +216,8 @@ impl Act {
 }
 
 fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
-    use Needs::{Oversee, Read, Shape, Speak};
-    let Things { thread, event, call, blob, submodule } = things;
+    use Needs::{Judge, Oversee, Read, Shape, Speak};
+    let Things { thread, event, call, blob, submodule, approval, question, schedule } = things;
     let run = "/pipelines/nobody/runs/0193b6c2-7c2e-7aaa-8000-0123456789ab";
     let text = json!({ "text": "hello" });
     vec![
@@ -217,6 +241,28 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
             .only(Whose::Own),
         act("PATCH /submodules/{name}", Shape, format!("/submodules/{submodule}")).with(json!({ "prompt": "Say ho." })),
         act("DELETE /submodules/{name}", Shape, format!("/submodules/{submodule}")).spends("submodules"),
+        act("GET /approvals", Read, "/approvals".into()).only(Whose::Own),
+        act("GET /approvals/{id}", Read, format!("/approvals/{approval}")),
+        act("POST /approvals/{id}", Judge, format!("/approvals/{approval}"))
+            .with(json!({ "verdict": "reject" }))
+            .spends("approvals"),
+        act("GET /questions", Read, "/questions".into()).only(Whose::Own),
+        act("GET /questions/{id}", Read, format!("/questions/{question}")),
+        act("POST /questions/{id}", Speak, format!("/questions/{question}"))
+            .with(json!({ "text": "blue" }))
+            .spends("questions"),
+        act("GET /settings", Read, "/settings".into()).only(Whose::Own),
+        act("PUT /settings", Shape, "/settings".into())
+            .with(json!({ "settings": { "user_away": false } }))
+            .only(Whose::Own),
+        act("GET /schedules", Read, "/schedules".into()).only(Whose::Own),
+        act("GET /schedules/{name}", Read, format!("/schedules/{schedule}")),
+        act("POST /schedules", Shape, "/schedules".into())
+            .with(json!({ "name": fresh, "when": { "kind": "every", "seconds": 1e9 } }))
+            .only(Whose::Own),
+        act("PATCH /schedules/{name}", Shape, format!("/schedules/{schedule}")).with(json!({ "note": "for now" })),
+        act("POST /schedules/{name}/run", Shape, format!("/schedules/{schedule}/run")),
+        act("DELETE /schedules/{name}", Shape, format!("/schedules/{schedule}")).spends("schedules"),
         act("GET /state", Read, "/state".into()).only(Whose::Own),
         act("GET /state/{key}", Read, "/state/nobody".into()).only(Whose::Absent),
         act("GET /pipelines", Read, "/pipelines".into()).only(Whose::Own),
@@ -235,8 +281,12 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
 
 /// Makes a thing to be used up; the path that names it in the place of the other one.
 async fn fresh(app: &App, kind: &str, path: &str, label: &str) -> String {
+    if ["approvals", "questions"].contains(&kind) {
+        return format!("/{kind}/{}", request(app, "ours", kind, &format!("{label}-{kind}")).await);
+    }
     let body = match kind {
         "threads" => json!({ "kind": "conversation", "label": label }),
+        "schedules" => json!({ "name": label, "when": { "kind": "every", "seconds": 1e9 } }),
         _ => json!({ "name": label, "prompt": "Say hm." }),
     };
     ask(app, &key("ours", "operator"), "POST", &format!("/{kind}"), Some(body)).await.expect(201);
@@ -263,6 +313,10 @@ async fn by_socket(app: &App, role: usize, ours: &Things, round: usize) -> Vec<D
     let key = format!("Bearer {}", key("ours", ROLES[role]));
     let mut socket = Socket::connect_with(&app.url("/ws").replace("http", "ws"), &[("authorization", &key)]).await;
     socket.of_type("hello").await;
+    let mut requests = Vec::new();
+    for (number, kind) in ["approvals", "approvals", "approvals", "questions"].into_iter().enumerate() {
+        requests.push(request(app, "ours", kind, &format!("frames-{round}-{role}-{number}")).await);
+    }
     let frames = [
         ("subscribe", Needs::Read, json!({ "type": "subscribe", "after": 0 })),
         ("unsubscribe", Needs::Read, json!({ "type": "unsubscribe" })),
@@ -273,6 +327,10 @@ async fn by_socket(app: &App, role: usize, ours: &Things, round: usize) -> Vec<D
             Needs::Speak,
             json!({ "type": "trigger", "event": format!("bell-{round}"), "thread": ours.thread }),
         ),
+        ("approve", Needs::Judge, json!({ "type": "approve", "approval": requests[0] })),
+        ("deny", Needs::Judge, json!({ "type": "deny", "approval": requests[1] })),
+        ("respond", Needs::Judge, json!({ "type": "respond", "approval": requests[2], "text": "done" })),
+        ("answer", Needs::Speak, json!({ "type": "answer", "question": requests[3], "text": "blue" })),
         ("cancel", Needs::Speak, json!({ "type": "cancel", "thread": ours.thread })),
     ];
     let mut all = Vec::new();
@@ -289,13 +347,30 @@ async fn by_socket(app: &App, role: usize, ours: &Things, round: usize) -> Vec<D
 // D4.58, T4.68: every right, by every role, through every door, to what is its own, another space's and nobody's; before and after a restart.
 on_both!(d4_58_every_role_may_do_what_the_table_says_and_nothing_else, |medium| {
     let stub = Stub::start().await;
-    stub.on(|_| true, call("reply", json!({ "text": "hi" })));
-    let mut app = Setup::new(medium, &stub).file("thinkd.toml", &spaces()).start_bare().await;
+    stub.on_each(
+        |_| true,
+        |request| match request.last_user() {
+            _ if request.says("waits for a person") || !request.is_decision() => reply("hi"),
+            said if said.contains("propose") => {
+                call("state_put", json!({ "key": "k", "content": "c", "related_keys": [] }))
+            }
+            said if said.contains("wonder") && !request.says("question to the user") => {
+                let none = Value::Null;
+                call(
+                    "ask_user",
+                    json!({ "question": "Which?", "choices": none, "schema": none, "who": none, "expires_s": none }),
+                )
+            }
+            _ => reply("hi"),
+        },
+    );
+    let approval = "[tools]\napproval = [\"state_put\"]\n";
+    let mut app = Setup::new(medium, &stub).file("thinkd.toml", &(spaces() + approval)).start_bare().await;
     for round in 0..2 {
         let all = everything(&app, round).await;
         assert!(differences(&all, may).is_empty(), "{:#?}", differences(&all, may));
         // The control: with any right flipped for any role the comparison fails.
-        for needs in [Needs::Read, Needs::Speak, Needs::Shape, Needs::Oversee] {
+        for needs in [Needs::Read, Needs::Speak, Needs::Shape, Needs::Judge, Needs::Oversee] {
             for role in 0..ROLES.len() {
                 let flipped = |asked: Needs| {
                     let mut table = may(asked);

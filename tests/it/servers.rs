@@ -119,3 +119,49 @@ async fn a_cancel_is_heeded_by_whoever_takes_the_turn_up() {
     assert_eq!(stub.count(decision), 1, "nothing is asked for a turn that is to be cancelled");
     envelope::check_turns(&b.public_log().await, "begun");
 }
+
+/// Neither the end of a lease nor the next search is waited for: both are a minute away.
+#[tokio::test]
+async fn a_server_that_is_stopped_leaves_its_threads_to_another_at_once() {
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    stub.script(at("cut"), [reply("never").never()]);
+    stub.script(at("queued"), [reply("first").held(&gate)]);
+    let Some(medium) = Medium::postgres().await else { return };
+    let again = medium.again();
+    let start = |medium| {
+        let times = [("LEASE", 60_000), ("SCAN", 60_000), ("GRACE", 1500)];
+        let setup = Setup::new(medium, &stub);
+        times.iter().fold(setup, |setup, (of, time)| setup.env(&format!("THINKD_RUNTIME__{of}_MS"), time)).start()
+    };
+    let mut a = start(medium).await;
+    let b = start(again).await;
+    // It is not read any more once the server goes: that waits for it a while, and takes requests until then.
+    let mut unread = a.socket().await;
+    for thread in ["cut", "queued"] {
+        unread.say_in(thread, "go").await;
+        stub.request(at(thread)).await;
+    }
+    unread.say_in("queued", "more").await;
+    let mut told = a.socket().await;
+    a.terminate();
+    assert_eq!(told.closed().await, Some(1001));
+    // On connections of their own: those that were there are closed.
+    http::send(http::client().get(a.url("/events/stream"))).await.expect_problem(503, "unavailable");
+    let late = http::client().post(a.url("/threads/late/messages")).json(&json!({ "text": "go" }));
+    http::send(late).await.expect(202);
+    stub.request(at("late")).await;
+    gate.open();
+    stub.nth(1, at("queued")).await;
+    stub.nth(1, at("cut")).await;
+    assert!(a.ended().await.success());
+    let replies = within("all replies", async {
+        loop {
+            let log = b.public_log().await;
+            if with(&log, &["turn", "ended"]).len() == 4 {
+                return with(&log, &["response"]).into_iter().map(|reply| said(reply).to_owned()).collect::<Vec<_>>();
+            }
+        }
+    });
+    assert_eq!(replies.await.len(), 4, "every message is answered once");
+}

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use thinkd::event::draft::{InputKind, Part};
+use thinkd::log::blob::Blob;
+use thinkd::log::options::Options;
 use thinkd::log::query::Query;
-use thinkd::log::store::{self, Blob, Options};
+use thinkd::log::store;
 use thinkd::model::offline::Offline;
 use thinkd::model::prompt::Prompts;
 use thinkd::runtime::ground::Ground;
@@ -20,7 +22,7 @@ use thinkd::thread::projection::project;
 use thinkd::tools::catalogue::{self, Chosen};
 use thinkd::tools::supplies::Supplies;
 use thinkd::words::id::{self, Name, Space, ThreadId};
-use thinkd::words::principal::{Principal, Role};
+use thinkd::words::principal::{Credential, Principal, Role};
 
 use crate::support::*;
 
@@ -72,7 +74,8 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let prompts = Arc::new(Prompts::load(None).unwrap());
     let (history, options) = (history::Options::default(), thinkd::runtime::options::Options::default());
     let budget = Arc::new(options.budget.clone());
-    let supplies = Supplies { store: store.clone(), prompts, budget, limits: options.tool_limits };
+    let supplies =
+        Supplies { store: store.clone(), prompts, budget, approvals: Arc::default(), limits: options.tool_limits };
     let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
     let ground = Ground::new(supplies, tools, Arc::new(Offline::new()), history, options);
     let kinds = Kinds::new(&ground);
@@ -80,7 +83,7 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let sessions = Sessions::new(runtime.clone(), kinds, 1.0);
     let space = Space::default();
     for (role, acts_allowed) in [(Role::Viewer, 19), (Role::Member, 27), (Role::Operator, 29), (Role::Admin, 31)] {
-        let session = sessions.open(Principal { space: space.clone(), user: None, key: None, role });
+        let session = sessions.open(Principal { space: space.clone(), user: None, credential: Credential::Open, role });
         let head = store.head(&space).await.unwrap().seq;
         let all = acts(&session).await;
         for (right, act, came) in &all {

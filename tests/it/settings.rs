@@ -123,8 +123,11 @@ fn tools_that_do_not_exist_and_a_conversation_that_cannot_answer_refuse_to_start
     refuses(&[], &[("THINKD_TOOLS__CONVERSATION", "think,do_nothing")], &["tools.conversation", "reply"]);
     refuses(&[], &[("THINKD_TOOLS__CONVERSATION", "reply,Not A Name")], &["tools.conversation"]);
     refuses(&[("thinkd.toml", "[tools]\nprocess = [\"send\", \"fly\"]\n")], &[], &["tools.process", "fly", "send"]);
-    // Of later: refused as what nobody knows yet.
-    refuses(&[("thinkd.toml", "[tools]\napproval = [\"send\"]\n")], &[], &["tools.approval"]);
+    refuses(&[("thinkd.toml", "[tools]\napproval = [\"fly\"]\n")], &[], &["tools.approval", "fly", "send"]);
+    refuses(&[("thinkd.toml", "[tools]\napproval = [\"re*\"]\n")], &[], &["tools.approval", "reply"]);
+    refuses(&[("thinkd.toml", "[tools]\napproval_ms = 999\n")], &[], &["tools.approval_ms", "1000"]);
+    refuses(&[("thinkd.toml", "[tools.approval_ms_of]\nsend = 1\n")], &[], &["tools.approval_ms_of.send", "365 days"]);
+    refuses(&[("thinkd.toml", "[tools]\nopen_requests = 0\n")], &[], &["tools.open_requests"]);
     refuses(&[("thinkd.toml", "[models.low]\nmodel = \"m\"\napi = \"smoke\"\n")], &[], &["api", "chat"]);
     let shown = config(&[], &[("THINKD_TOOLS__CONVERSATION", "reply, think"), ("THINKD_BUDGET__TOKENS", "5000")], &[]);
     refuses(&[], &[("THINKD_TURN__LANGUAGE", "latin")], &["turn.language", "tools, xml, auto"]);

@@ -16,9 +16,13 @@ use serde_json::json;
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::{Event, Source, Visibility, tag};
 use thinkd::event::fact::Fact;
+use thinkd::log::appended::{Append, Appended, Placed};
+use thinkd::log::change::Project;
 use thinkd::log::change::{Spent, ThreadChange};
+use thinkd::log::kernel::Store;
+use thinkd::log::options::Options;
 use thinkd::log::query::{Order, Query, Show};
-use thinkd::log::store::{self, Append, Appended, Options, Placed, Store};
+use thinkd::log::store;
 use thinkd::words::id::{Space, ThreadId};
 use uuid::Uuid;
 
@@ -45,7 +49,7 @@ async fn open(medium: &Medium) -> Arc<dyn Store> {
     opened(medium, Options::default(), project).await
 }
 
-async fn opened(medium: &Medium, options: Options, project: store::Project) -> Arc<dyn Store> {
+async fn opened(medium: &Medium, options: Options, project: Project) -> Arc<dyn Store> {
     match medium.disk() {
         Some(disk) => store::memory(disk, &options, project).unwrap(),
         None => store::open(medium.url(), options, project).await.unwrap(),

@@ -17,6 +17,7 @@ pub mod followers;
 pub mod generated;
 pub mod http;
 pub mod imports;
+pub mod issuer;
 pub mod prefix;
 pub mod schema;
 pub mod socket;
@@ -29,6 +30,7 @@ pub use app::{App, Setup};
 pub use db::Medium;
 pub use followers::Followers;
 pub use http::Reply;
+pub use issuer::{Issuer, Manner, Signer};
 pub use socket::Socket;
 pub use stub::{Entry, Fate, Request, Stub, any, at, decision, voice};
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::Event;
 use thinkd::log::backup;
+use thinkd::log::kernel::Store;
 use thinkd::log::query::Query;
-use thinkd::log::store::Store;
 use thinkd::thread::projection::project;
 use thinkd::words::id::{Space, ThreadId};
 

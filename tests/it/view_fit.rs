@@ -8,9 +8,10 @@ use thinkd::event::draft::{Draft, InputKind, Part, When};
 use thinkd::event::envelope::{Event, Visibility};
 use thinkd::event::fact::calls::Call;
 use thinkd::event::process::Feedback;
+use thinkd::log::appended::{Append, Appended};
+use thinkd::log::kernel::Store;
 use thinkd::log::query::Show;
-use thinkd::log::store::{Append, Appended, Store};
-use thinkd::mind::call::{ModelClient, Place, PromptView, Scope};
+use thinkd::mind::call::{ModelClient, PromptView, Scope, TurnPlace};
 use thinkd::model::prompt::Prompts;
 use thinkd::model::scripted::Scripted;
 use thinkd::thread::history::{BATCH_PART, BYTES_MIN, Block, Options, least};
@@ -121,7 +122,7 @@ async fn views_are_as_promised(case: Case) {
     let show = if case.heard { Show::Heard } else { Show::Visible };
     let until = batch.last().copied().filter(|_| case.hides);
     let scope = Scope { show, until, about: Scope::about(&batch) };
-    let place = Place { space, thread, turn: 1, purse: Purse::default() };
+    let place = TurnPlace { space, thread, turn: 1, purse: Purse::default() };
     let whole = client.view(&place, scope).await.unwrap();
     let half = client.smaller_view(&place, &whole).await.unwrap();
     let is_seen = |event: &Event| {

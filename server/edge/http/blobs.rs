@@ -16,7 +16,7 @@ use super::{Resource, body, plain_encoding};
 use crate::edge::context::Edge;
 use crate::edge::media;
 use crate::edge::problem::{Problem, Slug};
-use crate::log::store::Blob;
+use crate::log::blob::Blob;
 use crate::session::handle::Session;
 
 #[derive(OpenApi)]

@@ -8,6 +8,10 @@ use utoipa::openapi::{Content, Header, ObjectBuilder, PathItem, Ref, RefOr, Resp
 use super::{OPEN, RESOURCES, bounds};
 use crate::edge::problem::{Pointed, Problem};
 
+/// What a client shows.
+const BEARER: &str = "A key of the server, or, where the server trusts an issuer of tokens, a JWT that the issuer signed: with `iss`, `aud` and `exp`, \
+and the claims that name user, space and role.";
+
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -24,7 +28,9 @@ pub fn value() -> serde_json::Value {
     let mut document = Document::openapi();
     resources().for_each(|resource| document.merge((resource.document)()));
     if let Some(components) = &mut document.components {
-        let key = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        let mut bearer = Http::new(HttpAuthScheme::Bearer);
+        bearer.description = Some(BEARER.to_owned());
+        let key = SecurityScheme::Http(bearer);
         components.security_schemes.insert("key".into(), key.into());
     }
     document.security = Some(vec![SecurityRequirement::new("key", [""; 0])]);
@@ -39,8 +45,8 @@ pub fn value() -> serde_json::Value {
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    let PathItem { get, post, patch, delete, .. } = item;
-    [get, post, patch, delete].into_iter().flatten()
+    let PathItem { get, put, post, patch, delete, .. } = item;
+    [get, put, post, patch, delete].into_iter().flatten()
 }
 
 /// Every request can meet a problem, and one with a key that there are too many.

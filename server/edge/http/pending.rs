@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use crate::event::gather::Gather;
 use crate::event::process::{GATHER, WAIT, Watch};
+use crate::event::request::REQUEST;
 use crate::event::rest::ENDING;
 use crate::log::projections::timers::TimerRow;
 use crate::words::id::ThreadId;
@@ -52,9 +53,13 @@ pub struct Gathering {
     pub until: Option<String>,
 }
 
-/// The timers that a thread has set itself; those that end a wait or a gathering are told with these, and one is the server's.
+/// The timers that a thread has set itself; those that end a wait, a gathering or a request are told with these, and one is the
+/// server's.
 pub fn timers(rows: &[TimerRow]) -> Vec<Timer> {
-    let is_own = |row: &&TimerRow| ![WAIT, ENDING].contains(&row.name.as_str()) && !row.name.starts_with(GATHER);
+    let is_own = |row: &&TimerRow| {
+        let name = row.name.as_str();
+        ![WAIT, ENDING].contains(&name) && !name.starts_with(GATHER) && !name.starts_with(REQUEST)
+    };
     let own = rows.iter().filter(is_own);
     own.map(|row| Timer { id: row.name.clone(), due: row.due.to_string(), note: row.note.clone() }).collect()
 }

@@ -22,7 +22,7 @@ use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::run::{RunFact, RunNews};
-use crate::runtime::kinds::runs::Run as Stored;
+use crate::runtime::kinds::runs::LoggedRun;
 use crate::session::handle::Session;
 use crate::words::id::{Name, ThreadId};
 use crate::words::time::Timestamp;
@@ -147,8 +147,8 @@ pub enum RunStatus {
     Cancelled,
 }
 
-impl From<Stored> for Run {
-    fn from(run: Stored) -> Self {
+impl From<LoggedRun> for Run {
+    fn from(run: LoggedRun) -> Self {
         let ended_at = run.ended.as_ref().map(|event| event.ts);
         let status = status(run.ended.as_ref());
         let mut ended = run.ended.map(|event| event.payload).unwrap_or_default();

@@ -113,11 +113,9 @@ pub async fn readyz(
 ) -> Result<Response, Problem> {
     let full = params.flag("full")?;
     params.end()?;
-    let admin = full.then(|| edge.enter(Shown::in_headers(&headers))).transpose()?;
+    let admin = if full { Some(edge.enter(Shown::in_headers(&headers)).await?) } else { None };
     admin.as_ref().map_or(Ok(()), |session| session.require(Right::Oversee))?;
-    if edge.drain.is_cancelled() {
-        return Err(Problem::new(Slug::Unavailable, "the server is going away"));
-    }
+    edge.stays()?;
     match tokio::time::timeout(READY_WITHIN, edge.ping()).await {
         Ok(Ok(())) => match admin {
             Some(session) => Ok(axum::Json(readiness(&session)?).into_response()),

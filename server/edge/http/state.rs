@@ -9,7 +9,7 @@ use utoipa::{OpenApi, ToSchema};
 use super::params::Params;
 use super::{Page, Resource, cursor};
 use crate::edge::problem::{Problem, Slug};
-use crate::log::store::Entry as Row;
+use crate::log::projections::entries::EntryRow;
 use crate::session::handle::Session;
 use crate::words::time::Timestamp;
 
@@ -49,8 +49,8 @@ pub struct About {
     pub owner: String,
 }
 
-impl From<Row> for Entry {
-    fn from(entry: Row) -> Self {
+impl From<EntryRow> for Entry {
+    fn from(entry: EntryRow) -> Self {
         let metadata = About { updated_at: entry.updated, owner: entry.owner };
         Self { key: entry.key, content: entry.content, related_keys: entry.related_keys, metadata }
     }

@@ -19,12 +19,14 @@ use super::{LAST_EVENT_ID, Resource};
 use crate::edge::context::Edge;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug};
+use crate::edge::stay::Notice;
 use crate::edge::{ids, query};
 use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::Query;
 use crate::session::follow::{Follow, FollowedEvent, Seen};
 use crate::session::handle::Session;
 use crate::words::id::{INTEGER_MAX, Seq};
+use crate::words::time::Timestamp;
 
 #[derive(OpenApi)]
 #[openapi(paths(stream), components(schemas(Sent)))]
@@ -63,7 +65,9 @@ pub struct Sent {
         ("Last-Event-ID" = Option<String>, Header, description = "the `id:` of the last event seen; of another epoch it is `epoch-changed`. A seq alone is taken without that check"),
     ),
     responses((status = 200, content_type = "text/event-stream", body = [Sent],
-        description = "one after the other, for as long as the connection lives; a comment every 15 s")))]
+        description = "one after the other, for as long as the connection lives; a comment every 15 s. Where a token let the client in, \
+                       the stream ends when the token does; before that comes `event: expiring` with \
+                       `data: {\"type\":\"expiring\",\"at\":\"<when it ends>\"}`, without an `id:`")))]
 pub async fn stream(
     State(edge): State<Arc<Edge>>,
     session: Session,
@@ -73,6 +77,7 @@ pub async fn stream(
     let filter = super::events::filter(&mut params, &edge.limits)?;
     let epoch = params.epoch()?;
     params.end()?;
+    edge.stays()?;
     let (last, last_epoch) = resumed(&headers)?.unzip();
     let after = last.or(filter.after);
     let limits = &edge.stream_limits;
@@ -84,15 +89,19 @@ pub async fn stream(
     if let Some(after) = after {
         super::events::not_ahead(after, head.seq)?;
     }
-    let removed = Box::pin(edge.key_removed(&session));
-    let start = (edge, follow, permit, removed);
-    let chunks = futures_util::stream::unfold(start, move |(edge, mut follow, permit, mut removed)| async move {
+    let start = (edge.stay(&session), edge, follow, permit);
+    let chunks = futures_util::stream::unfold(start, move |(mut stay, edge, mut follow, permit)| async move {
         let chunk = tokio::select! {
+            // Who has to go hears nothing more, however much there is.
+            biased;
             () = edge.drain.cancelled() => return None,
-            () = &mut removed => return None,
+            notice = stay.next() => match notice {
+                Notice::Expiring(at) => expiring(at),
+                Notice::Expired | Notice::Revoked => return None,
+            },
             chunk = chunk(&mut follow, head.epoch, edge.limits.sse_comment_ms) => chunk?,
         };
-        Some((Ok::<_, Infallible>(chunk), (edge, follow, permit, removed)))
+        Some((Ok::<_, Infallible>(chunk), (stay, edge, follow, permit)))
     });
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, Body::from_stream(chunks)).into_response())
@@ -137,6 +146,11 @@ async fn chunk(follow: &mut Follow, epoch: Uuid, comment_ms: u64) -> Option<Byte
         Ok(events) => Some(lines(&events?, epoch).into()),
         Err(_) => Some(Bytes::from_static(b": still here\n\n")),
     }
+}
+
+/// The event `expiring`, which is none of the log's: it has no `id`, and browsers hand it to nobody who does not ask for it.
+fn expiring(at: Timestamp) -> Bytes {
+    format!("event: expiring\ndata: {{\"type\":\"expiring\",\"at\":\"{at}\"}}\n\n").into()
 }
 
 /// Bytes of an event's lines beside its JSON.

@@ -13,7 +13,7 @@ use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::log::store::SubmoduleRow;
+use crate::log::projections::submodules::SubmoduleRow;
 use crate::mind::submodule;
 use crate::session::handle::Session;
 use crate::words::id::Name;

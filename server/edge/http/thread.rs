@@ -7,7 +7,8 @@ use utoipa::ToSchema;
 use super::pending::{self, Gathering, OpenWatch, Timer};
 use crate::log::projections::contacts::ContactRow;
 use crate::log::projections::timers::TimerRow;
-use crate::log::store::{Status, ThreadRow};
+use crate::log::status::Status;
+use crate::log::thread_row::ThreadRow;
 use crate::thread::settings::{self, Settings};
 use crate::words::id::{Seq, ThreadId};
 
@@ -132,8 +133,8 @@ impl Thread {
         let (status, kind) = (shown_status(&row), Kind::of_row(&row));
         let title = Settings::of(&row.settings).title;
         let parent = row.parent().filter(|_| kind != Kind::Pipeline);
-        let waiting = row.standing.waiting.filter(|_| status == Status::Waiting);
-        let reason = row.standing.reason.filter(|_| status.is_final());
+        let waiting = row.state.waiting.filter(|_| status == Status::Waiting);
+        let reason = row.state.reason.filter(|_| status.is_final());
         Self {
             // What runs are below is a place, no thread.
             parent,
@@ -145,21 +146,21 @@ impl Thread {
             waiting_for: waiting.as_ref().and_then(|waiting| waiting.from.as_ref()).map(ThreadId::to_string),
             waiting_until: waiting.and_then(|waiting| waiting.until).map(|until| until.to_string()),
             turn: row.turn,
-            archived: row.standing.archived,
+            archived: row.state.archived,
             head: row.head,
             handled: row.handled,
             queued: None,
             contacts: contacts.into_iter().map(Contact::from).collect(),
-            plan: row.standing.plan,
-            gatherings: pending::gatherings(&row.standing.gathers, timers),
-            watches: pending::watches(row.standing.watches),
+            plan: row.state.plan,
+            gatherings: pending::gatherings(&row.state.gathers, timers),
+            watches: pending::watches(row.state.watches),
             timers: pending::timers(timers),
             budget: Used {
                 model_calls: row.model_calls,
                 tokens: row.tokens,
                 self_messages: row.self_messages,
-                sends: row.standing.sends,
-                subthreads: row.standing.subthreads,
+                sends: row.state.sends,
+                subthreads: row.state.subthreads,
             },
         }
     }

@@ -3,7 +3,8 @@
 use super::params::Params;
 use super::thread::{Kind, shown_status};
 use crate::edge::problem::Problem;
-use crate::log::store::{Status, ThreadRow};
+use crate::log::status::Status;
+use crate::log::thread_row::ThreadRow;
 use crate::session::handle::Session;
 use crate::words::id::ThreadId;
 
@@ -60,7 +61,7 @@ impl Filter {
 /// It waits because it cannot go on, not because it wants to.
 fn is_stuck(row: &ThreadRow) -> bool {
     let waits = shown_status(row) == Status::Waiting;
-    waits && row.standing.waiting.as_ref().is_some_and(|waiting| waiting.reason.is_some())
+    waits && row.state.waiting.as_ref().is_some_and(|waiting| waiting.reason.is_some())
 }
 
 /// Threads that are asked for, after a position, and the position to go on from, if there may be more. It is not looked at more of

@@ -16,7 +16,7 @@ use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::json::Body;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::log::store::ThreadRow;
+use crate::log::thread_row::ThreadRow;
 use crate::session::handle::Session;
 use crate::session::threads::ThreadDetails;
 use crate::thread::new_thread::{NewContact, NewThread};

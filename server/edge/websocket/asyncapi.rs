@@ -83,6 +83,12 @@ fn of_clients(s: &mut Schemas) -> Vec<FrameKind> {
             vec![json!({ "type": "approve", "approval": UUID, "arguments": {}, "reason": "looks right" })],
         ),
         kind::<frame::Deny>(s, "deny", TAKEN, vec![json!({ "type": "deny", "approval": UUID, "reason": "not now" })]),
+        kind::<frame::Respond>(
+            s,
+            "respond",
+            TAKEN,
+            vec![json!({ "type": "respond", "approval": UUID, "text": "Bob has left." })],
+        ),
         kind::<frame::Answer>(
             s,
             "answer",
@@ -153,6 +159,12 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
             vec![json!({ "type": "problem", "id": "1", "problem": problem })],
         ),
         kind::<outgoing::Pong>(s, "pong", &[], vec![json!({ "type": "pong", "after": 131 })]),
+        kind::<outgoing::Expiring>(
+            s,
+            "expiring",
+            &[],
+            vec![json!({ "type": "expiring", "at": "2026-11-21T05:25:00.000000Z" })],
+        ),
         kind::<outgoing::Older>(
             s,
             "response",
@@ -212,7 +224,9 @@ fn operation(frame: &FrameKind) -> (String, Value) {
 }
 
 const DESCRIPTION: &str = "One text frame is one JSON object. Where keys are configured, a client authenticates by the header \
-`Authorization: Bearer <key>`, by an `auth` frame, or by the plain text `<user>:<token>`, within 10 s; `hello` follows. Any frame \
+`Authorization: Bearer <key>`, by an `auth` frame, or by the plain text `<user>:<token>`, within 10 s; `hello` follows. Where the server trusts an issuer of tokens \
+(JWT), one of them may stand in the place of a key: the connection ends with it, by 4401, an `expiring` frame says so before, and an `auth` \
+frame with a later token of the same user, space and role lets it go on. Any frame \
 of a client may carry an `id`, which its `ack` or `problem` repeats; a `subscribe` without one is answered by its `caught_up`. \
 Without `subscribe` a connection follows the whole space live. \
 Clients ignore frames of a type they do not know. After a `message`, `sensory` or `trigger` was refused as `unavailable`, those that \

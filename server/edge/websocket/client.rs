@@ -5,26 +5,31 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
 use super::order::Order;
-use super::outgoing::{CaughtUp, Pong, ServerFrame};
+use super::outgoing::{CaughtUp, Expiring, Pong, ServerFrame};
 use super::socket::{Came, End, Socket};
 use crate::edge::ack::Ack;
-use crate::edge::auth::{self, Shown, user_name};
+use crate::edge::auth::{Shown, user_name};
 use crate::edge::context::Edge;
 use crate::edge::frame::{self, ClientFrame, Framed, Subscribe};
 use crate::edge::limits::{Limits, ms};
 use crate::edge::problem::{Problem, Slug};
 use crate::edge::rate_limit::RateLimit;
+use crate::edge::stay::{Notice, Stay};
 use crate::edge::{ids, input, query};
+use crate::event::request::Said;
 use crate::log::query::Query;
 use crate::session::follow::{Follow, Seen};
 use crate::session::handle::Session;
 use crate::words::id::{Seq, ThreadId};
+use crate::words::principal::Credential;
 
+mod deciding;
 mod telling;
 
 /// Answers that may wait to be written before no more frames are read. Until then a client may send on without reading.
@@ -36,6 +41,8 @@ enum Done {
     Refused(Option<String>, Problem),
     /// The `id`, what is followed, and whether its beginning is to be told although nothing is replayed.
     Subscribed(Option<String>, Box<Follow>, bool),
+    /// The `id`, and who shows another credential.
+    Shown(Option<String>, Box<Session>),
     /// The log was told of a refused frame.
     Noted,
 }
@@ -57,6 +64,7 @@ pub struct Client {
     edge: Arc<Edge>,
     socket: Socket,
     session: Session,
+    stay: Stay,
     /// The first frame may be `<user>:…`, which only says who speaks.
     may_name_itself: bool,
     older: bool,
@@ -87,7 +95,8 @@ impl Client {
         let rate = RateLimit::new(limits.frames_per_second, now);
         let next_ping = now + ms(limits.ping_ms);
         Self {
-            may_name_itself: edge.keys.is_open(),
+            may_name_itself: edge.authority.is_open(),
+            stay: edge.stay(&entrance.session),
             socket,
             session: entrance.session,
             older: entrance.older,
@@ -127,8 +136,6 @@ impl Client {
 
     async fn converse(&mut self) -> Result<std::convert::Infallible, End> {
         self.greet().await?;
-        let removed = self.edge.key_removed(&self.session);
-        tokio::pin!(removed);
         loop {
             let read = self.work.is_none() && self.socket.answers() < ANSWERS_WAITING && self.rate.allows();
             let show = self.socket.unflushed().is_none();
@@ -136,12 +143,21 @@ impl Client {
             tokio::select! {
                 biased;
                 () = self.edge.drain.cancelled() => return Err(End::Close(1001, "going away; connect again")),
-                () = &mut removed => return Err(End::Close(4401, "unauthenticated: the key of this socket was removed or changed")),
+                notice = self.stay.next() => self.learn(notice)?,
                 done = next(&mut self.work) => self.finish_work(done)?,
                 () = sleep_until(wake) => self.tick()?,
                 came = self.socket.turn(read) => self.came(came)?,
                 seen = follow(&mut self.follow), if show => self.show(seen?)?,
             }
+        }
+    }
+
+    /// What becomes of a socket whose credential is worth less than before.
+    fn learn(&mut self, notice: Notice) -> Result<(), End> {
+        match notice {
+            Notice::Expiring(at) => self.socket.put(ServerFrame::Expiring(Expiring { at }).to_text()),
+            Notice::Expired => Err(End::Close(4401, "unauthenticated: the token of this socket has ended")),
+            Notice::Revoked => Err(End::Close(4401, "unauthenticated: the key of this socket was removed or changed")),
         }
     }
 
@@ -255,18 +271,21 @@ impl Client {
                 let after = self.reached();
                 self.say(&ServerFrame::Pong(Pong { after }))
             }
-            ClientFrame::Auth(shown) => match auth::decide(&self.edge.keys, Shown::Secret(&shown.token)) {
-                Ok(same) if same.is_like(self.session.principal()) => self.acknowledge(id),
-                Ok(_) => {
-                    let detail = "this connection is of another space or role; open another one";
-                    self.refuse(id, Problem::new(Slug::Forbidden, detail))
-                }
-                Err(denied) => self.refuse(id, denied.into()),
-            },
-            ClientFrame::Approve(frame::Approve { approval, .. }) | ClientFrame::Deny(frame::Deny { approval, .. }) => {
-                self.refuse(id, unknown("approval", &approval))
+            ClientFrame::Auth(shown) => {
+                let edge = self.edge.clone();
+                self.start(id, async move |id| {
+                    let session = edge.enter(Shown::Secret(&shown.token)).await?;
+                    Ok(Done::Shown(id, Box::new(session)))
+                })
             }
-            ClientFrame::Answer(answer) => self.refuse(id, unknown("question", &answer.question)),
+            ClientFrame::Approve(frame::Approve { approval, arguments, reason }) => {
+                self.decide(id, approval, Said::Approve(arguments.map(Value::Object)), reason)
+            }
+            ClientFrame::Deny(frame::Deny { approval, reason }) => self.decide(id, approval, Said::Reject, reason),
+            ClientFrame::Respond(frame::Respond { approval, text }) => {
+                self.decide(id, approval, Said::Respond(text), None)
+            }
+            ClientFrame::Answer(frame::Answer { question, text }) => self.answer(id, question, text),
         }
     }
 
@@ -293,6 +312,7 @@ impl Client {
         let input = self.input.take();
         match done {
             Done::Noted => Ok(()),
+            Done::Shown(id, session) => self.shown(id, *session),
             Done::Ack(ack) => {
                 // Inputs are always acknowledged; what has no events only when it asked to be.
                 if ack.id.is_some() || !ack.events.is_empty() { self.say(&ServerFrame::Ack(ack)) } else { Ok(()) }
@@ -319,6 +339,19 @@ impl Client {
         }
     }
 
+    /// Another credential of the same client was shown: a later token lets it stay longer.
+    fn shown(&mut self, id: Option<String>, session: Session) -> Result<(), End> {
+        if !session.principal().is_like(self.session.principal()) {
+            let detail = "this connection is of another space, role or user; open another one";
+            return self.refuse(id, Problem::new(Slug::Forbidden, detail));
+        }
+        if let Credential::Token { .. } = session.principal().credential {
+            self.stay = self.edge.stay(&session);
+            self.session = session;
+        }
+        self.acknowledge(id)
+    }
+
     fn reached(&self) -> Seq {
         self.follow.as_ref().map_or(self.cursor, |follow| follow.cursor())
     }
@@ -336,11 +369,6 @@ fn behind() -> Problem {
     let detail = "what was sent before this on the same socket was refused because the log could not be written; send that again \
          first, with its event_id, then this";
     Problem::new(Slug::Unavailable, detail)
-}
-
-fn unknown(what: &str, id: &str) -> Problem {
-    let id: String = id.chars().take(60).collect();
-    Problem::new(Slug::NotFound, format!("there is no {what} {id:?}"))
 }
 
 fn lost_log(error: impl std::fmt::Display) -> End {

@@ -9,8 +9,9 @@ use crate::edge::problem::{Problem, Slug};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::log::feed::{DeltaOutcome, Hint};
-use crate::log::store::Status;
+use crate::log::status::Status;
 use crate::words::id::{Seq, ThreadId};
+use crate::words::time::Timestamp;
 
 /// A frame of the server. Clients ignore types they do not know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -34,6 +35,8 @@ pub enum ServerFrame {
     Problem(ProblemFrame),
     /// The answer to `ping`.
     Pong(Pong),
+    /// The token of this connection ends soon.
+    Expiring(Expiring),
     /// A reply or problem for older clients, until their first `subscribe`.
     Response(Older),
 }
@@ -150,6 +153,15 @@ pub struct Pong {
     /// The cursor reached: everything up to it was shown, or is not asked for.
     #[schema(value_type = i64)]
     pub after: Seq,
+}
+
+/// The token of this connection ends soon; then the connection is closed with 4401. An `auth` frame with a later token of the same
+/// user, space and role lets it go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Expiring {
+    /// When it ends.
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
 }
 
 /// A reply or problem in the older shape.

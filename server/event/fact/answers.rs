@@ -8,7 +8,7 @@ use super::told::{News, Told};
 use super::{Fact, Kind, turn};
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, Visibility, tag};
-use crate::event::gather::Part;
+use crate::event::gather::GatherPart;
 use crate::event::intent::Intent;
 use crate::event::process::Waking;
 use crate::event::raw::Raw;
@@ -162,7 +162,7 @@ impl Event {
     }
 
     /// The subthread of a gathering whose end it tells, or that it cannot go on.
-    pub fn part(&self) -> Option<Part> {
+    pub fn part(&self) -> Option<GatherPart> {
         match self.fact() {
             Fact::Told(Told { news: News::Ended { counted, .. } | News::Stuck { counted, .. }, .. }) => counted.part,
             _ => None,

@@ -76,6 +76,8 @@ pub struct Outcome<'a> {
     pub intent: Option<&'a Value>,
     /// How many messages it sent.
     pub sent: u64,
+    /// The approval without which it would not have run.
+    pub approval: Option<&'a str>,
 }
 
 /// What a tool call came to.
@@ -153,6 +155,7 @@ pub(super) const RESULT: Spec = Spec {
         ("duration_ms", "number", "how long it ran"),
         ("intent?", "object", "what the turn will do when it ends"),
         ("sent?", "number", "how many messages it sent"),
+        ("approval_id?", "string", "the approval without which it would not have run"),
     ],
     open: false,
 };
@@ -170,6 +173,7 @@ pub(super) const RESULT_FAILED: Spec = Spec {
         ("duration_ms", "number", "how long it ran"),
         ("intent?", "object", "what the turn will do when it ends"),
         ("sent?", "number", "how many messages it sent"),
+        ("approval_id?", "string", "the approval without which it would not have run"),
     ],
     open: false,
 };
@@ -238,11 +242,11 @@ impl<'a> Record<'a> {
     }
 
     /// The tool calls of a decision's answer.
-    pub fn calls(&self) -> impl Iterator<Item = Asked<'a>> {
+    pub fn calls(&self) -> impl Iterator<Item = RecordedCall<'a>> {
         let calls = self.record.get("calls").and_then(Value::as_array).into_iter().flatten();
         calls.map(|call| {
             let text = |key: &str| call.get(key).and_then(Value::as_str);
-            Asked {
+            RecordedCall {
                 id: text("id").unwrap_or_default(),
                 tool: text("tool").unwrap_or_default(),
                 written: text("written"),
@@ -261,7 +265,7 @@ impl<'a> Record<'a> {
 
 /// A tool call as the record of the answer that made it has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Asked<'a> {
+pub struct RecordedCall<'a> {
     /// Its id.
     pub id: &'a str,
     /// The tool.
@@ -310,11 +314,12 @@ impl<'a> Outcome<'a> {
             came,
             intent: raw.get("intent"),
             sent: raw.count("sent").unwrap_or(0),
+            approval: raw.text("approval_id"),
         })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { submodule, turn, tool, call_id, duration_ms, came, intent, sent } = self;
+        let Self { submodule, turn, tool, call_id, duration_ms, came, intent, sent, approval } = self;
         let payload = json!({ "turn": turn, "tool": tool, "call_id": call_id, "duration_ms": duration_ms });
         let tags = tags([tag::RESULT, &format!("tool:{tool}")]);
         let draft = Draft::new(thread, Source::Tool, Modality::Text, tags, payload)
@@ -334,7 +339,10 @@ impl<'a> Outcome<'a> {
                 .payload("problem", problem.to_value())
                 .payload("kind", problem.kind),
         };
-        draft.payload_some("intent", intent.cloned()).payload_some("sent", (sent > 0).then_some(sent))
+        draft
+            .payload_some("intent", intent.cloned())
+            .payload_some("sent", (sent > 0).then_some(sent))
+            .payload_some("approval_id", approval)
     }
 }
 
@@ -550,7 +558,7 @@ impl<'a> Call<'a> {
             _ => None,
         };
         let Self { turn, tool, call_id, .. } = *self;
-        Outcome { submodule, turn, tool, call_id, duration_ms, came, intent: None, sent: 0 }
+        Outcome { submodule, turn, tool, call_id, duration_ms, came, intent: None, sent: 0, approval: None }
     }
 }
 
@@ -568,6 +576,12 @@ impl Draft {
     /// What a tool call failed with: its result, tagged as a failure.
     pub fn result_failed(thread: &ThreadId, call: &Call<'_>, failure: &Failure, duration_ms: u64) -> Self {
         call.came(Came::Failed(failure.into()), duration_ms).encode(thread)
+    }
+
+    /// The same result, of a call that ran by this approval.
+    #[must_use]
+    pub fn of_approval(self, approval: &str) -> Self {
+        self.payload("approval_id", approval)
     }
 
     /// A reply to the user: the result of the tool `reply`. `partial` when it was cut off.
@@ -614,6 +628,7 @@ pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) ->
         Draft::result(thread, &own, json!([]), 1),
         intending.encode(thread),
         Draft::result_failed(thread, &call, failure, 3),
+        Draft::result_failed(thread, &call, failure, 3).of_approval("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b"),
         Draft::reply(thread, 7, "c7.0.1", "It costs 12.", false),
         Draft::reply(thread, 7, "c7.0.1", "It costs", true),
     ]

@@ -1,13 +1,16 @@
 //! The facts of input from outside: messages, perceptions and triggers.
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::Kind;
 use super::family::{Byline, Family, Piece, Role};
+use super::set;
 use crate::event::draft::{Draft, InputKind, Part, tags};
 use crate::event::envelope::{Modality, Payload, Source, Visibility, tag};
 use crate::event::raw::Raw;
+use crate::event::schedule::{Firing, MEMBER};
 use crate::event::spec::{Spec, TEXT};
 use crate::words::id::{Name, ThreadId};
 
@@ -20,6 +23,8 @@ pub struct Input<'a> {
     pub is_part: bool,
     /// Who sent it, when known.
     pub user: Option<&'a str>,
+    /// The question that it answers, if it answers one.
+    pub answers: Option<&'a str>,
     /// What it carries.
     pub content: Content<'a>,
 }
@@ -49,18 +54,21 @@ pub struct Trigger<'a> {
     pub name: &'a str,
     /// All that it brings, `text` and `user` included.
     pub payload: &'a Payload,
+    /// The schedule that fired it. A tag says so, which no caller can write.
+    pub schedule: Option<&'a str>,
 }
 
 pub(super) const INPUT: Spec = Spec {
     name: "input",
     about: "A client said something, or perceived something: one event a part, and the last part wakes the thread.",
-    tags: &["input", "type:message|type:sensory", "part?"],
+    tags: &["input", "type:message|type:sensory", "part?", "answer?", "overrules?"],
     members: &[
         ("text?", "string", "the words, if it has words"),
         ("blob?", "string", "SHA-256 of an image's or sound's bytes: GET /blobs/{blob}"),
         ("mime?", "string", "its media type"),
         ("bytes?", "number", "its size"),
         ("user?", "string", "who sent it, when known"),
+        ("question_id?", "string", "the question that it answers"),
     ],
     open: false,
 };
@@ -68,8 +76,16 @@ pub(super) const INPUT: Spec = Spec {
 pub(super) const TRIGGER: Spec = Spec {
     name: "trigger",
     about: "Something outside has happened that has a name. The payload is the caller's.",
-    tags: &["input", "type:trigger", "trigger:<name>"],
-    members: &[TEXT, ("user?", "string", "who sent it, when known")],
+    tags: &["input", "type:trigger", "trigger:<name>", "schedule:<name>?"],
+    members: &[
+        TEXT,
+        ("user?", "string", "who sent it, when known"),
+        (
+            "schedule?",
+            "unknown",
+            "of a schedule: its name; due, first, last, count: the due times; next; now: out of turn",
+        ),
+    ],
     open: true,
 };
 
@@ -89,7 +105,8 @@ impl<'a> Input<'a> {
             }
             Modality::State => return None,
         };
-        Some(Self { kind, is_part: raw.has(tag::PART), user: raw.text("user"), content })
+        let answers = raw.text("question_id").filter(|_| raw.has(tag::ANSWER));
+        Some(Self { kind, is_part: raw.has(tag::PART), user: raw.text("user"), answers, content })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
@@ -104,17 +121,29 @@ impl<'a> Input<'a> {
             }
         };
         let draft = Draft::new(thread, Source::User, modality, tags([tag::INPUT, kind]), payload);
-        draft.payload_some("user", self.user).tagged(self.is_part.then_some(tag::PART))
+        let answers = self.answers.is_some();
+        let draft = draft.payload_some("user", self.user).tagged(self.is_part.then_some(tag::PART));
+        let draft = draft.payload_some("question_id", self.answers);
+        if answers { draft.tagged([tag::ANSWER, tag::OVERRULES]) } else { draft }
     }
 }
 
 impl<'a> Trigger<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self { name: raw.value("trigger:")?, payload: raw.payload })
+        let schedule = raw.value("schedule:");
+        Some(Self { name: raw.value("trigger:")?, payload: raw.payload, schedule })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        Draft::new(thread, Source::System, Modality::Text, trigger_tags(self.name), self.payload.clone().into())
+        let payload = self.payload.clone().into();
+        let draft = Draft::new(thread, Source::System, Modality::Text, trigger_tags(self.name), payload);
+        draft.tagged(self.schedule.map(|name| format!("schedule:{name}")))
+    }
+
+    /// The due times that it is for; none: nobody scheduled it, or it was fired out of turn.
+    pub fn firing(&self) -> Option<Firing> {
+        self.schedule?;
+        Firing::deserialize(self.payload.get(MEMBER)?).ok()
     }
 }
 
@@ -141,11 +170,15 @@ impl<'a> Family<'a> for Input<'a> {
     }
 
     fn changes_thread(&self) -> bool {
-        false
+        self.answers.is_some()
     }
 
     fn is_root(&self) -> bool {
         true
+    }
+
+    fn ends_any_wait(&self) -> bool {
+        self.answers.is_some()
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
@@ -238,9 +271,15 @@ impl Draft {
             };
             let is_part = index != last;
             let id = if is_part { crate::words::id::part_of(last_id, index) } else { last_id };
-            Input { kind, is_part, user, content }.encode(thread).with_id(id)
+            Input { kind, is_part, user, answers: None, content }.encode(thread).with_id(id)
         };
         parts.iter().enumerate().map(part).collect()
+    }
+
+    /// The same input, whose last part answers this question.
+    #[must_use]
+    pub fn answering(self, question: &str) -> Self {
+        self.payload("question_id", question).tagged([tag::ANSWER, tag::OVERRULES])
     }
 
     /// A named trigger. `payload` is the caller's; a `text` is added where it has none.
@@ -248,6 +287,12 @@ impl Draft {
         payload.entry("text").or_insert_with(|| format!("trigger {name}").into());
         let draft = Self::new(thread, Source::System, Modality::Text, trigger_tags(name.as_str()), payload.into());
         draft.payload_some("user", user)
+    }
+
+    /// The trigger of a schedule. `why` says for which due times it is.
+    pub fn scheduled(thread: &ThreadId, schedule: &Name, name: &Name, payload: Payload, why: Value) -> Self {
+        let draft = Self::trigger(thread, name, payload, None).payload(MEMBER, why);
+        draft.tagged([format!("schedule:{schedule}")])
     }
 }
 
@@ -259,7 +304,11 @@ pub(super) fn examples(thread: &ThreadId, name: &Name) -> Vec<Draft> {
     let mut drafts = Draft::input(thread, InputKind::Message, parts, Some("ada"), Uuid::nil());
     let heard = vec![Part::Text("The door opened.".into())];
     drafts.extend(Draft::input(thread, InputKind::Sensory, heard, None, Uuid::nil()));
+    let answer = vec![Part::Text("Blue.".into())];
+    let answer = Draft::input(thread, InputKind::Message, answer, Some("ada"), Uuid::nil());
+    drafts.extend(answer.into_iter().map(|draft| draft.answering("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5c")));
     let payload = Payload::from_iter([("day".to_owned(), "Monday".into())]);
-    drafts.push(Draft::trigger(thread, name, payload, Some("ada")));
+    drafts.push(Draft::trigger(thread, name, payload.clone(), Some("ada")));
+    drafts.push(Draft::scheduled(thread, name, name, payload, set::firing(name).to_value()));
     drafts
 }

@@ -13,8 +13,10 @@ use crate::event::envelope::{Modality, Source, Visibility, tag};
 use crate::event::gather::Gather;
 use crate::event::process::{WAIT, Waiting, Watch, described};
 use crate::event::raw::Raw;
+use crate::event::schedule::{CATCH_UP_S, Firing, Overlap, Schedule};
 use crate::event::spec::{ROOT, Spec, TURN_MAYBE};
 use crate::words::id::{Name, Seq, ThreadId};
+use crate::words::recurrence::{RecurrenceKind, When};
 use crate::words::time::Timestamp;
 
 /// A change.
@@ -53,6 +55,10 @@ pub enum Change<'a> {
     Submodule(Option<Submodule>),
     /// A note.
     Entry(Option<Note>),
+    /// A setting of the space.
+    Setting(SettingValue),
+    /// A schedule.
+    Schedule(Option<Box<Schedule>>),
     /// The state of a turn's step.
     Step(&'a Value),
     /// `thinkd doctor` tried to write.
@@ -80,6 +86,8 @@ pub enum Kind {
     Timer,
     Submodule,
     Entry,
+    Setting,
+    Schedule,
     Step,
     Doctor,
 }
@@ -146,6 +154,16 @@ pub struct Note {
     pub owner: String,
 }
 
+/// A setting as a person set it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingValue {
+    /// What it is now.
+    pub value: Value,
+    /// The name of who set it, as far as known.
+    #[serde(default)]
+    pub by: Option<String>,
+}
+
 #[derive(Deserialize, Serialize)]
 struct Opened {
     open: Vec<String>,
@@ -188,12 +206,26 @@ spec!(CONTACT, "contact", "Whom a thread can send to.", "object | null", "thread
 spec!(TIMER, "timer", "A timer of a thread.", "object | null", "due, note; null: taken back");
 spec!(SUBMODULE, "submodule", "A submodule of the space.", "object | null", "prompt; null: removed");
 spec!(ENTRY, "entry", "A note of the space.", "object | null", "content, related_keys, owner; null: deleted");
+spec!(
+    SETTING,
+    "setting",
+    "A person changed a setting of the space.",
+    "object",
+    "value; by: the name of who set it, or null"
+);
+spec!(
+    SCHEDULE,
+    "schedule",
+    "A schedule of the space.",
+    "object | null",
+    "thread, event, payload, when, overlap, catch_up_s, note, paused; due, through, last; null: removed"
+);
 spec!(STEP, "step", "The state of a turn's step, in sub-steps.", "object", "what is decided so far");
 spec!(DOCTOR, "doctor", "`thinkd doctor` tried to write.", "unknown", "what it tried");
 
 impl Kind {
     /// Every one of them.
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::Thread,
         Self::Wait,
         Self::Plan,
@@ -204,6 +236,8 @@ impl Kind {
         Self::Timer,
         Self::Submodule,
         Self::Entry,
+        Self::Setting,
+        Self::Schedule,
         Self::Step,
         Self::Doctor,
     ];
@@ -221,6 +255,8 @@ impl Kind {
             Self::Timer => "timer",
             Self::Submodule => "submodule",
             Self::Entry => "entry",
+            Self::Setting => "setting",
+            Self::Schedule => "schedule",
             Self::Step => "step",
             Self::Doctor => "doctor",
         }
@@ -242,6 +278,8 @@ impl Kind {
             Self::Timer => &TIMER,
             Self::Submodule => &SUBMODULE,
             Self::Entry => &ENTRY,
+            Self::Setting => &SETTING,
+            Self::Schedule => &SCHEDULE,
             Self::Step => &STEP,
             Self::Doctor => &DOCTOR,
         }
@@ -269,6 +307,8 @@ impl<'a> Change<'a> {
             Kind::Timer => said(change).map(Self::Timer),
             Kind::Submodule => said(change).map(Self::Submodule),
             Kind::Entry => said(change).map(Self::Entry),
+            Kind::Setting => SettingValue::deserialize(change).ok().map(Self::Setting),
+            Kind::Schedule => said(change).map(Self::Schedule),
             Kind::Step => Some(Self::Step(change)),
             Kind::Doctor => Some(Self::Doctor(change)),
         };
@@ -288,6 +328,8 @@ impl<'a> Change<'a> {
             Self::Timer(_) => Kind::Timer,
             Self::Submodule(_) => Kind::Submodule,
             Self::Entry(_) => Kind::Entry,
+            Self::Setting(_) => Kind::Setting,
+            Self::Schedule(_) => Kind::Schedule,
             Self::Step(_) => Kind::Step,
             Self::Doctor(_) => Kind::Doctor,
             Self::Unreadable { kind, .. } => *kind,
@@ -311,6 +353,8 @@ impl<'a> Change<'a> {
             Self::Timer(timer) => value(timer),
             Self::Submodule(submodule) => value(submodule),
             Self::Entry(note) => value(note),
+            Self::Setting(setting) => value(setting),
+            Self::Schedule(schedule) => value(schedule),
         }
     }
 }
@@ -449,12 +493,36 @@ impl Draft {
     }
 }
 
+/// For the examples: two due times.
+pub(super) fn firing(name: &Name) -> Firing {
+    let at = |hour: i64| Timestamp::from_micros(1_763_698_300_000_000 + hour * 3_600_000_000);
+    Firing { name: name.clone(), first: at(0), last: at(1), count: 2, due: vec![at(0), at(1)], next: Some(at(2)) }
+}
+
+fn schedule(thread: &ThreadId, name: &Name) -> Schedule {
+    let when = When { seconds: Some(3600.0), ..When::of(RecurrenceKind::Every) };
+    Schedule {
+        thread: thread.clone(),
+        event: name.clone(),
+        payload: [("text".to_owned(), "Look around.".into())].into_iter().collect(),
+        when: when.starting(firing(name).first),
+        overlap: Overlap::Skip,
+        catch_up_s: CATCH_UP_S,
+        note: "every hour".into(),
+        paused: false,
+        due: firing(name).next,
+        through: Some(firing(name).last),
+        last: Some(41),
+    }
+}
+
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<Draft> {
     let due = Timestamp::from_micros(1_763_698_300_000_000);
     let watch = Watch { kind: "type:message".into(), from: None, note: "answer at once".into(), raised: false };
     let gather = Gather { total: 2, steps: vec!["look".into(), "tell".into()], ..Gather::default() };
     let note = Note { content: "It costs 12.".into(), related_keys: vec!["shop".into()], owner: "decision".into() };
+    let away = SettingValue { value: Value::Bool(true), by: Some("ann".into()) };
     let plan = json!({ "condition": "the price is known", "steps": [], "complete": false });
     let step = json!({ "sends": [] });
     let waiting = Waiting { from: Some(child.clone()), until: Some(due), ..Waiting::for_anybody() };
@@ -475,6 +543,8 @@ pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<
         changed(name.as_str(), Change::Contact(None)),
         changed(name.as_str(), Change::Submodule(Some(Submodule { prompt: "Doubt it.".into() }))),
         changed("price", Change::Entry(Some(note))),
+        changed("user_away", Change::Setting(away)),
+        changed(name.as_str(), Change::Schedule(Some(Box::new(schedule(child, name))))),
         Set { key: "7", change: Change::Step(&step), turn: Some(7), root: None }.encode(thread),
         changed("write", Change::Doctor(&json!({ "was": "tried" }))),
     ];

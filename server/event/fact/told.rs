@@ -9,7 +9,7 @@ use super::family::{Byline, Family, Piece, Role};
 use crate::event::condition::Condition;
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility, tag};
-use crate::event::gather::Part;
+use crate::event::gather::GatherPart;
 use crate::event::process::{Element, Ending, ErrorCode, Feedback};
 use crate::event::raw::Raw;
 use crate::words::id::{Name, Seq, ThreadId};
@@ -51,7 +51,7 @@ pub struct Told<'a> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Counted {
     /// Which of which gathering it is.
-    pub part: Option<Part>,
+    pub part: Option<GatherPart>,
     /// The text leaves what it came to for later.
     pub is_brief: bool,
 }
@@ -148,7 +148,7 @@ fn news(raw: Raw<'_>, what: Feedback) -> News<'_> {
     let said = |key: &str| raw.said(key);
     let (id, note) = (said("id"), said("content"));
     let counted = || Counted {
-        part: raw.get("gather").and_then(|part| Part::deserialize(part).ok()),
+        part: raw.get("gather").and_then(|part| GatherPart::deserialize(part).ok()),
         is_brief: !said("text").contains(" reason=\""),
     };
     match what {
@@ -399,7 +399,7 @@ impl Draft {
 
     /// The same, as one of several that its parent gathers.
     #[must_use]
-    pub fn counted(self, part: &Part) -> Self {
+    pub fn counted(self, part: &GatherPart) -> Self {
         self.payload("gather", serde_json::to_value(part).unwrap_or_default())
     }
 
@@ -440,7 +440,7 @@ impl Draft {
 pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<Draft> {
     let (id, due) = (child.as_str(), Timestamp::from_micros(1_763_698_300_000_000));
     let end = Ending { thread: child, status: "done", reason: "answered", last: "It costs 12." };
-    let part = Part::of("g7-c7.0.0".into(), 1, true, "It costs 12.");
+    let part = GatherPart::of("g7-c7.0.0".into(), 1, true, "It costs 12.");
     let (one, none) = (Value::from(1), Value::Null);
     let results = json!([{ "index": 0, "ok": true, "text": "It costs 12." }]);
     let due_text = due.to_string();

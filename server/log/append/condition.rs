@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::log::projections::{submodules, timers};
+use crate::log::projections::{requests, schedules, settings, submodules, timers};
 use crate::log::rows::Rows;
+use crate::log::seen::Seen;
 use crate::log::select::Select;
-use crate::log::table::{Cell, Key, Row, Table};
+use crate::log::table::{Key, Row};
 use crate::words::id::Space;
 use crate::words::time::Timestamp;
 
@@ -34,7 +35,9 @@ impl Asked {
     pub(super) fn of<'a>(drafts: impl Iterator<Item = (&'a Space, &'a Draft)>) -> Self {
         let mut asked = Self::default();
         let mut due: BTreeMap<&Space, Timestamp> = BTreeMap::new();
-        let mut with_submodules = BTreeSet::new();
+        let (mut with_submodules, mut with_settings) = (BTreeSet::new(), BTreeSet::new());
+        let (mut with_schedules, mut schedules_due, mut schedules) =
+            (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         let conditions = drafts.flat_map(|(space, draft)| draft.conditions.iter().map(move |it| (space, it)));
         for (space, condition) in conditions {
             match condition {
@@ -42,8 +45,22 @@ impl Asked {
                     let last = due.entry(space).or_insert(*when);
                     *last = (*last).max(*when);
                 }
-                Condition::NewSubmodule { .. } | Condition::HasSubmodule(_) => {
+                Condition::ScheduleStands { due: Some(when), .. } => {
+                    let last = schedules_due.entry(space).or_insert(*when);
+                    *last = (*last).max(*when);
+                }
+                Condition::ScheduleStands { name, due: None, .. } => {
+                    schedules.insert((space, name));
+                }
+                Condition::NewSchedule { .. } => {
+                    with_schedules.insert(space);
+                }
+                Condition::NewSubmodule { .. } | Condition::HasSubmodule(_) | Condition::PromptIs { .. } => {
                     with_submodules.insert(space);
+                }
+                Condition::Request { id, .. } => asked.rows.push(requests::of_id(space, id)),
+                Condition::SettingsAt(_) => {
+                    with_settings.insert(space);
                 }
                 Condition::FewerThreads(_) => {
                     asked.threads.insert(space.clone());
@@ -53,37 +70,18 @@ impl Asked {
             }
         }
         let due = due.into_iter().map(|(space, due)| timers::due_until(space, due));
-        asked.rows = due.chain(with_submodules.into_iter().map(submodules::all)).collect();
+        // The names first: what is read of the same rows behind them is more.
+        let named = with_schedules.into_iter().map(schedules::names);
+        let schedules_due = schedules_due.into_iter().map(|(space, due)| schedules::due_until(space, due));
+        let schedules = schedules.into_iter().map(|(space, name)| schedules::named(space, name));
+        let submodules = with_submodules.into_iter().map(submodules::all);
+        asked.rows.extend(due.chain(named).chain(schedules_due).chain(schedules).chain(submodules));
+        asked.rows.extend(with_settings.into_iter().map(settings::all));
         asked
     }
 
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.threads.is_empty()
-    }
-}
-
-/// Rows of projections as the transaction has made them so far.
-#[derive(Clone, Copy)]
-pub(in crate::log) struct Seen<'a> {
-    before: &'a BTreeMap<Key, Row>,
-    now: &'a BTreeMap<Key, Option<Row>>,
-}
-
-impl<'a> Seen<'a> {
-    /// A row, if it is there.
-    pub fn row(self, key: &Key) -> Option<&'a Row> {
-        match self.now.get(key) {
-            Some(row) => row.as_ref(),
-            None => self.before.get(key),
-        }
-    }
-
-    /// The rows of a space.
-    pub fn rows(self, table: &'static Table, space: &Space) -> impl Iterator<Item = &'a Row> {
-        let space = Some(Cell::from(space));
-        let keys: BTreeSet<&Key> = self.before.keys().chain(self.now.keys()).collect();
-        let of_space = move |key: &&Key| key.0 == table && key.1.first() == space.as_ref();
-        keys.into_iter().filter(of_space).filter_map(move |key| self.row(key))
     }
 }
 
@@ -100,17 +98,22 @@ impl Before {
             Condition::NewThread => row().is_none(),
             Condition::NotEnded => row().is_none_or(|row| !row.status.is_final()),
             Condition::EndsWith(seq) => row().is_some_and(|row| row.head == *seq),
-            Condition::FewerSubthreads(most) => row().is_none_or(|row| u64::from(row.standing.subthreads) < *most),
+            Condition::FewerSubthreads(most) => row().is_none_or(|row| u64::from(row.state.subthreads) < *most),
             Condition::FewerThreads(most) => {
                 let before = self.threads.get(space).copied().unwrap_or_default();
                 row().is_some() || before + rows.begun(space) < *most + rows.ended(space)
             }
             Condition::TimerStands { name, due } => timers::stands(seen, space, &draft.thread, name, *due),
+            Condition::ScheduleStands { name, changed, .. } => schedules::stands(seen, space, name, *changed),
+            Condition::NewSchedule { name, most } => schedules::has_room(seen, space, name, *most),
             Condition::NewSubmodule { name, most } => {
                 let names = submodules::names(seen, space);
                 !names.contains(name.as_str()) && names.len() < *most
             }
+            Condition::PromptIs { name, prompt } => submodules::prompt(seen, space, name) == Some(prompt),
+            Condition::Request { id, state } => requests::is_in(seen, space, id, *state),
             Condition::HasSubmodule(name) => submodules::names(seen, space).contains(name.as_str()),
+            Condition::SettingsAt(seq) => settings::last_change(seen, space) == *seq,
         }
     }
 }

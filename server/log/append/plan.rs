@@ -5,26 +5,24 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::Found;
 use super::condition::Before;
 use crate::event::draft::Draft;
-use crate::event::envelope::{Event, Meta, Modality, Payload, Source};
+use crate::event::envelope::{Event, Meta};
+use crate::log::appended::{Append, Appended, Placed};
+use crate::log::change::Project;
+use crate::log::columns::{EventRow, Writes};
+use crate::log::error::StoreError;
+use crate::log::fence::Fence;
+use crate::log::head::Position;
 use crate::log::rows::Rows;
-use crate::log::sql::{EventRow, Writes};
-use crate::log::store::{Append, Appended, Error, Fence, Placed, Project, Shown};
-use crate::words::id::{Seq, Space, ThreadId};
+use crate::log::shown::{Shown, raw, shown, shown_with};
+use crate::words::id::Space;
 use crate::words::time::Timestamp;
-
-/// Where a space's log ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::log) struct Position {
-    pub seq: Seq,
-    pub ts: Timestamp,
-}
 
 /// A draft that has its id and its payload as it will be stored.
 #[derive(Debug)]
@@ -44,11 +42,11 @@ pub(super) struct Item {
     pub bytes: usize,
     pub fence: Option<Fence>,
     pub release: bool,
-    pub answer: oneshot::Sender<Result<Appended, Error>>,
+    pub answer: oneshot::Sender<Result<Appended, StoreError>>,
 }
 
 impl Item {
-    pub fn new(append: Append, answer: oneshot::Sender<Result<Appended, Error>>) -> Result<Self, Error> {
+    pub fn new(append: Append, answer: oneshot::Sender<Result<Appended, StoreError>>) -> Result<Self, StoreError> {
         let mut bytes = 0;
         let mut drafts = Vec::with_capacity(append.drafts.len());
         for draft in append.drafts {
@@ -64,7 +62,7 @@ impl Item {
 }
 
 /// A draft and its payload as JSON, without NUL: what is made of them (terms, rows) could not be stored everywhere.
-fn storable(draft: Draft) -> Result<(Draft, Box<RawValue>), Error> {
+fn storable(draft: Draft) -> Result<(Draft, Box<RawValue>), StoreError> {
     let payload = raw(&draft.payload)?;
     if !payload.get().contains("\\u0000") && !draft.tags.iter().any(|tag| tag.contains('\0')) {
         return Ok((draft, payload));
@@ -72,44 +70,6 @@ fn storable(draft: Draft) -> Result<(Draft, Box<RawValue>), Error> {
     let draft = draft.without_nul();
     let payload = raw(&draft.payload)?;
     Ok((draft, payload))
-}
-
-/// A committed event as the feed and its readers have it.
-pub(in crate::log) fn shown(event: Event) -> Result<Arc<Shown>, Error> {
-    let payload = raw(&event.payload)?;
-    shown_with(event, &payload)
-}
-
-/// An event, its payload written already. The one place that says in which order its fields are written.
-#[derive(serde::Serialize)]
-pub(in crate::log) struct Parts<'a, M> {
-    pub event_id: Uuid,
-    pub ts: Timestamp,
-    pub source: Source,
-    pub modality: Modality,
-    pub payload: &'a RawValue,
-    pub meta: M,
-    pub thread: &'a ThreadId,
-    pub seq: Seq,
-}
-
-fn shown_with(event: Event, payload: &RawValue) -> Result<Arc<Shown>, Error> {
-    let Event { event_id, ts, source, modality, payload: _, meta, thread, seq } = &event;
-    let (event_id, ts, source, modality, seq) = (*event_id, *ts, *source, *modality, *seq);
-    let json = json(&Parts { event_id, ts, source, modality, payload, meta, thread, seq })?.into_boxed_str();
-    Ok(Arc::new(Shown { event, json }))
-}
-
-fn raw(payload: &Payload) -> Result<Box<RawValue>, Error> {
-    to_raw_value(payload).map_err(unwritable)
-}
-
-fn unwritable(error: serde_json::Error) -> Error {
-    Error::Broken(format!("cannot be written as JSON: {error}"))
-}
-
-pub(in crate::log) fn json(value: &impl serde::Serialize) -> Result<String, Error> {
-    serde_json::to_string(value).map_err(unwritable)
 }
 
 pub(super) fn drafts(group: &[Item]) -> impl Iterator<Item = (&Space, &Ready)> {
@@ -124,7 +84,7 @@ pub(super) struct Written {
 }
 
 impl Written {
-    fn row(&self) -> Result<EventRow<'_>, Error> {
+    fn row(&self) -> Result<EventRow<'_>, StoreError> {
         EventRow::of(&self.space, &self.shown.event, self.payload.get())
     }
 }
@@ -141,11 +101,11 @@ pub(in crate::log) struct Plan {
     before: Before,
     now: Timestamp,
     known: HashMap<(Space, Uuid), Arc<Shown>>,
-    pub(super) outcomes: Vec<Result<Appended, Error>>,
+    pub(super) outcomes: Vec<Result<Appended, StoreError>>,
 }
 
 impl Plan {
-    pub(super) fn new(found: Found, before: Before, now: Timestamp) -> Result<Self, Error> {
+    pub(super) fn new(found: Found, before: Before, now: Timestamp) -> Result<Self, StoreError> {
         let Found { held, heads, events, threads } = found;
         let known = events.into_iter().map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
         let threads = threads.into_iter().map(|(space, row)| ((space, row.thread.clone()), row)).collect();
@@ -158,13 +118,13 @@ impl Plan {
             held,
             before,
             now,
-            known: known.collect::<Result<_, Error>>()?,
+            known: known.collect::<Result<_, StoreError>>()?,
             outcomes: Vec::new(),
         })
     }
 
     /// The rows of all that has bulk: everything but the rows of projections.
-    pub fn writes(&self) -> Result<Writes<'_>, Error> {
+    pub fn writes(&self) -> Result<Writes<'_>, StoreError> {
         let mut writes = Writes {
             heads: self.heads.iter().map(|(space, head)| (space, *head)).collect(),
             events: self.events.iter().map(Written::row).collect::<Result<_, _>>()?,
@@ -194,7 +154,7 @@ impl Plan {
         self.outcomes.iter().all(|outcome| matches!(outcome, Ok(Appended::Stored(_))))
     }
 
-    pub(super) fn add(&mut self, item: &Item, project: Project) -> Result<(), Error> {
+    pub(super) fn add(&mut self, item: &Item, project: Project) -> Result<(), StoreError> {
         let outcome = match self.refusal(item) {
             Some(refusal) => refusal,
             None => {
@@ -210,12 +170,14 @@ impl Plan {
     }
 
     /// Why nothing of an append is stored, if so.
-    fn refusal(&self, item: &Item) -> Option<Result<Appended, Error>> {
+    fn refusal(&self, item: &Item) -> Option<Result<Appended, StoreError>> {
         let mut own: HashMap<Uuid, &Draft> = HashMap::new();
         let (mut fresh, mut unmet) = (false, None);
         for ready in &item.drafts {
             match self.known.get(&(item.space.clone(), ready.id)) {
-                Some(first) if !is_same(&first.event, &ready.draft) => return Some(Err(Error::Conflict(ready.id))),
+                Some(first) if !is_same(&first.event, &ready.draft) => {
+                    return Some(Err(StoreError::Conflict(ready.id)));
+                }
                 Some(_) => {}
                 None => {
                     fresh = true;
@@ -223,7 +185,7 @@ impl Plan {
                 }
             }
             if own.insert(ready.id, &ready.draft).is_some_and(|first| !is_like(first, &ready.draft)) {
-                return Some(Err(Error::Conflict(ready.id)));
+                return Some(Err(StoreError::Conflict(ready.id)));
             }
         }
         // An append that is stored as a whole already is answered as such, even when its lease went with it.
@@ -232,10 +194,10 @@ impl Plan {
         if stale && (fresh || item.drafts.is_empty()) {
             return Some(Ok(Appended::Stale));
         }
-        unmet.map(|condition| Err(Error::Unmet(condition)))
+        unmet.map(|condition| Err(StoreError::Unmet(condition)))
     }
 
-    fn place(&mut self, space: &Space, ready: &Ready, project: Project) -> Result<Placed, Error> {
+    fn place(&mut self, space: &Space, ready: &Ready, project: Project) -> Result<Placed, StoreError> {
         if let Some(first) = self.known.get(&(space.clone(), ready.id)) {
             let shown = first.clone();
             // Who appends it hears of one try: that it was stored.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
 use super::plan::Item;
-use crate::log::store::Error;
+use crate::log::error::StoreError;
 use crate::tasks::share::{Place, Places};
 use crate::words::id::Space;
 
@@ -16,7 +16,7 @@ const APPENDS: u32 = 1024;
 
 /// Who asks whether writing works.
 pub(super) struct Probe {
-    pub answer: oneshot::Sender<Result<(), Error>>,
+    pub answer: oneshot::Sender<Result<(), StoreError>>,
     /// By a write; otherwise it is enough that there is a connection.
     pub writes: bool,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::log::store::Error;
+use crate::log::error::StoreError;
 
 /// A write that takes longer is in trouble.
 const SLOW: Duration = Duration::from_secs(2);
@@ -51,11 +51,11 @@ impl Soundness {
     }
 
     /// True: writing works. False: it did not when it was last tried. An error: it does not now.
-    pub fn check(&self) -> Result<bool, Error> {
+    pub fn check(&self) -> Result<bool, StoreError> {
         let state = self.lock();
         match state.writing {
             Some((since, _)) if since.elapsed() > SLOW => {
-                Err(Error::Unavailable("the database has not taken a write for some seconds".into()))
+                Err(StoreError::Unavailable("the database has not taken a write for some seconds".into()))
             }
             _ => Ok(state.refused.is_none()),
         }

@@ -5,20 +5,12 @@ use std::ops::Bound;
 
 use tokio::sync::oneshot;
 
-use crate::log::store::Error;
+use crate::log::error::StoreError;
+use crate::log::indexed::Gap;
 use crate::words::id::{Seq, Space};
 
 /// Spaces that share one transaction, at most.
 const SPACES: usize = 64;
-
-/// How far the index of a space is behind its log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::log) struct Gap {
-    /// The last event that is in the index.
-    pub indexed: Seq,
-    /// The last event of the log.
-    pub head: Seq,
-}
 
 /// What became of a space in a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +26,7 @@ pub(super) struct Waiter {
     pub reached: Seq,
     /// It waited when the transaction began.
     pub promised: bool,
-    pub answer: oneshot::Sender<Result<(), Error>>,
+    pub answer: oneshot::Sender<Result<(), StoreError>>,
 }
 
 #[derive(Default)]
@@ -263,7 +255,7 @@ mod tests {
                     Step::Fails => {
                         if let Some(space) = state.batch(state.in_turn(last.as_ref())).first() {
                             state.failed(space);
-                            state.answered(space).into_iter().for_each(|waiter| drop(waiter.answer.send(Err(Error::Broken("no".into())))));
+                            state.answered(space).into_iter().for_each(|waiter| drop(waiter.answer.send(Err(StoreError::Broken("no".into())))));
                         }
                     }
                 }

@@ -6,13 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
 use crate::event::envelope::Event;
-use crate::log::append::{Plan, Position};
+use crate::log::append::Plan;
+use crate::log::blob::Blob;
+use crate::log::change::Project;
 use crate::log::change::Spent;
+use crate::log::head::Position;
 use crate::log::query::{Order, Query};
 use crate::log::rebuild::Derived;
 use crate::log::rows::{ENDED, Rows, SPACE};
-use crate::log::store::{Blob, Project, Shown, ThreadRow};
+use crate::log::shown::Shown;
 use crate::log::table::{Key, Row, Table};
+use crate::log::thread_row::ThreadRow;
 use crate::words::id::{Seq, Space, ThreadId};
 
 /// What outlives a store in memory, as a file outlives the process that wrote it. A clone is the same disk. One store at a time uses it.
@@ -86,7 +90,8 @@ impl Stored {
         self.threads.extend(plan.rows.threads.clone());
         for (key, row) in plan.rows.single.clone() {
             match row {
-                Some(row) => drop(self.rows.insert(key, row)),
+                Some(row) if key.0.is_whole(&row) => drop(self.rows.insert(key, row)),
+                Some(row) => self.rows.get_mut(&key).into_iter().for_each(|known| known.alter(row.clone())),
                 None => drop(self.rows.remove(&key)),
             }
         }

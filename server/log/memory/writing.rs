@@ -6,9 +6,11 @@ use uuid::Uuid;
 
 use super::stored::Disk;
 use crate::log::append::{Asked, Backend, Before, Found, Plan, Wanted};
-use crate::log::index::{Added, Gap, Indexing};
+use crate::log::error::StoreError;
+use crate::log::fence::Fence;
+use crate::log::index::{Added, Indexing};
+use crate::log::indexed::Gap;
 use crate::log::leases::Leases;
-use crate::log::store::{Error, Fence};
 use crate::words::id::{Space, ThreadId};
 
 /// The writer's hand on a disk.
@@ -18,7 +20,7 @@ pub(super) struct Log {
 }
 
 impl Backend for Log {
-    async fn begin(&mut self, wanted: &Wanted) -> Result<Found, Error> {
+    async fn begin(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
         let stored = self.disk.lock();
         let head = |space: &Space| Some((space.clone(), stored.head(space)?));
         let event = |(space, id): &(Space, Uuid)| Some((space.clone(), stored.event(space, *id)?.clone()));
@@ -31,7 +33,7 @@ impl Backend for Log {
         })
     }
 
-    async fn asked(&mut self, asked: &Asked) -> Result<Before, Error> {
+    async fn asked(&mut self, asked: &Asked) -> Result<Before, StoreError> {
         let stored = self.disk.lock();
         let rows = asked.rows.iter().flat_map(|select| {
             let found = select.among(stored.rows(select.table()));
@@ -41,12 +43,12 @@ impl Backend for Log {
         Ok(Before { rows: rows.collect(), threads: threads.collect() })
     }
 
-    async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
+    async fn write(&mut self, plan: &Plan) -> Result<(), StoreError> {
         self.disk.lock().write(plan);
         Ok(())
     }
 
-    async fn commit(&mut self, _: &Plan) -> Result<(), Error> {
+    async fn commit(&mut self, _: &Plan) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -62,7 +64,7 @@ impl Backend for Log {
         // Only this process appends: there is nobody else to tell.
     }
 
-    async fn touch(&mut self, _: usize) -> Result<(), Error> {
+    async fn touch(&mut self, _: usize) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -76,11 +78,11 @@ impl Indexing for NoIndex {
     const SOON: i64 = i64::MAX;
     const MOST: i64 = i64::MAX;
 
-    async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, Error> {
+    async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, StoreError> {
         Ok(Vec::new())
     }
 
-    async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
+    async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         let stored = self.0.lock();
         let added = |space| Added { reached: stored.head(space).map_or(0, |head| head.seq), more: false };
         Ok(spaces.iter().map(added).collect())

@@ -8,7 +8,8 @@ use tokio::time::timeout;
 use super::life::Life;
 use super::pool::Pool;
 use super::{put_blob, sql};
-use crate::log::store::{Blob, Error};
+use crate::log::blob::Blob;
+use crate::log::error::StoreError;
 use crate::tasks::share::Places;
 use crate::words::id::Space;
 
@@ -30,16 +31,16 @@ impl Blobs {
     }
 
     /// Whether one can be written.
-    pub async fn ready(&self) -> Result<(), Error> {
+    pub async fn ready(&self) -> Result<(), StoreError> {
         self.pool.ready().await
     }
 
     /// Stores a blob. Waits for its space's turn as long as that takes.
-    pub async fn put(&self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
+    pub async fn put(&self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), StoreError> {
         let _place = self.places.take(space).await;
         match self.try_put(space, sha256, blob).await {
             // Perhaps only the connection was lost, perhaps after the commit: what is there is found, as an append is.
-            Err(Error::Unavailable(reason)) => {
+            Err(StoreError::Unavailable(reason)) => {
                 tracing::warn!(reason, "a blob could not be written; once more");
                 self.try_put(space, sha256, blob).await
             }
@@ -47,7 +48,7 @@ impl Blobs {
         }
     }
 
-    async fn try_put(&self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), Error> {
+    async fn try_put(&self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), StoreError> {
         let mut connection = self.pool.take().await?;
         match timeout(LIMIT, put_blob(connection.connection(), space, sha256, blob)).await {
             Ok(put) => put,
@@ -70,7 +71,7 @@ type Row = (String, String, String, Vec<u8>);
 pub(in crate::log) async fn read_blob(
     connection: &mut PgConnection,
     after: &(String, String),
-) -> Result<Option<(Space, String, Blob)>, Error> {
+) -> Result<Option<(Space, String, Blob)>, StoreError> {
     let text = "select space, sha256, mime, bytes from blobs where (space, sha256) > ($1, $2) \
          order by space, sha256 limit 1";
     let row: Result<Option<Row>, _> =

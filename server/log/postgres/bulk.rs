@@ -7,10 +7,13 @@ use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgConnection};
 
 use super::{columns, execute, sql, stored, vector};
-use crate::log::append::Position;
+use crate::log::error::StoreError;
+use crate::log::fence::Fence;
+use crate::log::head::Position;
+use crate::log::indexed::{Indexed, term_rows};
 use crate::log::rows::Rows;
-use crate::log::sql::{Indexed, Writes, term_rows};
-use crate::log::store::{Error, Fence, ThreadRow};
+use crate::log::sql::Writes;
+use crate::log::thread_row::ThreadRow;
 use crate::words::id::{Space, ThreadId};
 
 /// Everything in one statement, one trip: each part is as it would be alone. What comes first, and on what all of it depends.
@@ -67,7 +70,7 @@ const PUT_IF: &str = concat!(
     "select same.is from same"
 );
 
-pub(in crate::log) async fn put(connection: &mut PgConnection, writes: &Writes<'_>) -> Result<(), Error> {
+pub(in crate::log) async fn put(connection: &mut PgConnection, writes: &Writes<'_>) -> Result<(), StoreError> {
     put_and_release(connection, writes, &[]).await
 }
 
@@ -76,8 +79,8 @@ pub(super) async fn put_and_release(
     connection: &mut PgConnection,
     writes: &Writes<'_>,
     released: &[Fence],
-) -> Result<(), Error> {
-    let arguments = arguments(writes, released).map_err(|error| Error::Broken(error.to_string()))?;
+) -> Result<(), StoreError> {
+    let arguments = arguments(writes, released).map_err(|error| StoreError::Broken(error.to_string()))?;
     sqlx::query_with(PUT, arguments).execute(connection).await.map(|_| ()).map_err(sql::error)
 }
 
@@ -97,7 +100,7 @@ pub(super) async fn put_if(
     writes: &Writes<'_>,
     released: &[Fence],
     unchanged: &Unchanged<'_>,
-) -> Result<bool, Error> {
+) -> Result<bool, StoreError> {
     let arguments = || {
         let mut arguments = arguments(writes, released)?;
         let (spaces, threads, numbers) = columns(unchanged.fences);
@@ -110,7 +113,7 @@ pub(super) async fn put_if(
         arguments.add(unchanged.until)?;
         Ok(arguments)
     };
-    let arguments = arguments().map_err(|error: BoxDynError| Error::Broken(error.to_string()))?;
+    let arguments = arguments().map_err(|error: BoxDynError| StoreError::Broken(error.to_string()))?;
     match sqlx::query_scalar_with(PUT_IF, arguments).fetch_one(connection).await {
         // An event with one of these ids is there.
         Err(sqlx::Error::Database(cause)) if cause.is_unique_violation() => Ok(false),
@@ -172,7 +175,7 @@ fn add_threads(arguments: &mut PgArguments, rows: &[(&Space, &ThreadRow)]) -> Re
     for number in numbers {
         arguments.add(rows.iter().map(|(_, row)| number(row)).collect::<Vec<_>>())?;
     }
-    arguments.add(rows.iter().map(|(_, row)| row.standing.to_column()).collect::<Vec<_>>())?;
+    arguments.add(rows.iter().map(|(_, row)| row.state.to_column()).collect::<Vec<_>>())?;
     arguments.add(rows.iter().map(|(_, row)| row.created.micros()).collect::<Vec<_>>())?;
     arguments.add(rows.iter().map(|(_, row)| row.updated.micros()).collect::<Vec<_>>())?;
     arguments.add(rows.iter().map(|(_, row)| row.awaits().map(ThreadId::as_str)).collect::<Vec<_>>())?;
@@ -192,7 +195,7 @@ pub(in crate::log) async fn put_index(
     connection: &mut PgConnection,
     space: &Space,
     events: &[Indexed],
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let Some(last) = events.last() else { return Ok(()) };
     let with_words = || events.iter().filter(|event| !event.words.is_empty());
     let terms = term_rows(events);
@@ -211,12 +214,17 @@ pub(in crate::log) async fn put_index(
 }
 
 /// Writes the rows of projections, or removes them, one by one.
-pub(in crate::log) async fn put_rest(connection: &mut PgConnection, rows: &Rows) -> Result<(), Error> {
+pub(in crate::log) async fn put_rest(connection: &mut PgConnection, rows: &Rows) -> Result<(), StoreError> {
     for ((table, key), row) in &rows.single {
         let Some(row) = row else {
             execute(connection, table.remove_text(), key.clone()).await?;
             continue;
         };
+        if !table.is_whole(row) {
+            let (text, cells) = table.alter_text(row);
+            execute(connection, text, cells).await?;
+            continue;
+        }
         let mut cells = table.cells(row);
         let text = match &table.words {
             None => table.put_text(None),
@@ -231,7 +239,7 @@ pub(in crate::log) async fn put_rest(connection: &mut PgConnection, rows: &Rows)
 }
 
 /// Removes everything that is derived from the log.
-pub(in crate::log) async fn clear(connection: &mut PgConnection) -> Result<(), Error> {
+pub(in crate::log) async fn clear(connection: &mut PgConnection) -> Result<(), StoreError> {
     // `indexed` first, as whoever indexes takes them: both wait for each other otherwise.
     let projected: Vec<&str> = sql::projected().collect();
     let text = format!("truncate indexed, event_words, marks, mailboxes, threads, {}, roots", projected.join(", "));

@@ -6,18 +6,17 @@ use sqlx::ConnectOptions as _;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::timeout;
-use uuid::Uuid;
 
-use super::{ACQUIRE, life};
+use super::ACQUIRE;
+use crate::log::error::StoreError;
 use crate::log::sql;
-use crate::log::store::Error;
 
 /// Every statement and every lock has its limit. And every plan is the one that its statement was written for: joins go row by row
 /// from the few to their keys, pages are read in the order of an index. What Postgres would plan otherwise depends on statistics,
 /// which a log that grows quickly does not have yet; a plan made while it was short stays when it is long.
-pub(in crate::log) fn options(url: &str) -> Result<PgConnectOptions, Error> {
+pub(in crate::log) fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
     let options =
-        PgConnectOptions::from_str(url).map_err(|error| Error::Broken(format!("the database URL: {error}")))?;
+        PgConnectOptions::from_str(url).map_err(|error| StoreError::Broken(format!("the database URL: {error}")))?;
     let limits = [
         ("statement_timeout", "30s"),
         ("lock_timeout", "10s"),
@@ -40,21 +39,21 @@ pub(in crate::log) fn options(url: &str) -> Result<PgConnectOptions, Error> {
 /// Why there is no connection.
 pub struct Refused {
     /// What is told of it.
-    pub error: Error,
+    pub error: StoreError,
     /// Postgres takes no more of them.
     pub is_full: bool,
     /// It may come up in a moment.
     pub is_passing: bool,
 }
 
-impl From<Error> for Refused {
-    fn from(error: Error) -> Self {
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
         Self { error, is_full: false, is_passing: false }
     }
 }
 
 /// Connects, or says what to do.
-pub(in crate::log) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Error> {
+pub(in crate::log) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, StoreError> {
     try_connect(options).await.map_err(|refused| refused.error)
 }
 
@@ -77,7 +76,7 @@ pub async fn try_connect(options: &PgConnectOptions) -> Result<PgConnection, Ref
             Err(Refused { error, is_full, is_passing: is_starting || is_away })
         }
         Err(_) => {
-            let late = Error::Unavailable(format!("no answer within {} s", ACQUIRE.as_secs()));
+            let late = StoreError::Unavailable(format!("no answer within {} s", ACQUIRE.as_secs()));
             Err(placed(options, &late, REACH).into())
         }
     }
@@ -85,7 +84,7 @@ pub async fn try_connect(options: &PgConnectOptions) -> Result<PgConnection, Ref
 
 /// The error with what it was asked of: server, database and role. A name that is none is not shown, neither here nor in the words of
 /// Postgres: a mistyped address may have the password in it.
-pub fn placed(options: &PgConnectOptions, error: &Error, advice: &str) -> Error {
+pub fn placed(options: &PgConnectOptions, error: &StoreError, advice: &str) -> StoreError {
     let role = options.get_username();
     let database = options.get_database().unwrap_or(role);
     let server = match options.get_socket() {
@@ -100,57 +99,18 @@ pub fn placed(options: &PgConnectOptions, error: &Error, advice: &str) -> Error 
         hidden().fold(text, |text, name| text.replace(name, "(no plain name, so not shown)"))
     };
     match error {
-        Error::Unavailable(why) => Error::Unavailable(placed(why)),
-        Error::Broken(why) => Error::Broken(placed(why)),
+        StoreError::Unavailable(why) => StoreError::Unavailable(placed(why)),
+        StoreError::Broken(why) => StoreError::Broken(placed(why)),
         other => other.clone(),
     }
 }
 
 /// Brings the tables up to date. Of several servers that start together, one does; the others wait.
-pub(in crate::log) async fn migrate(connection: &mut PgConnection) -> Result<(), Error> {
+pub(in crate::log) async fn migrate(connection: &mut PgConnection) -> Result<(), StoreError> {
     // Indexes of a long log take their time.
     sqlx::query("set statement_timeout = 0").execute(&mut *connection).await.map_err(sql::error)?;
     sqlx::query("set lock_timeout = 0").execute(&mut *connection).await.map_err(sql::error)?;
     migrations().run(connection).await.map_err(sql::migration_error)
-}
-
-/// Takes the database into use; the epoch of its log.
-pub async fn begin(connection: &mut PgConnection, wanted: u32) -> Result<Uuid, Error> {
-    life::share(connection).await?;
-    count(connection, wanted).await?;
-    migrate(connection).await?;
-    let text = "update log set incarnation = incarnation + 1 returning epoch";
-    let epoch = sqlx::query_scalar(text).fetch_one(&mut *connection).await.map_err(sql::error)?;
-    // What the migrations had set: from here on it has the limits that it was opened with.
-    sqlx::raw_sql("reset statement_timeout; reset lock_timeout").execute(connection).await.map_err(sql::error)?;
-    Ok(epoch)
-}
-
-/// Says how many connections are wanted, and how many there can be. Superusers are bound by the server's limit alone.
-async fn count(connection: &mut PgConnection, wanted: u32) -> Result<(), Error> {
-    let text = "select least(\
-         current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint \
-         - coalesce(current_setting('reserved_connections', true), '0')::bigint - (select count(datid) from pg_stat_activity), \
-         case when r.rolsuper or r.rolconnlimit < 0 then null else r.rolconnlimit \
-         - (select count(*) from pg_stat_activity where usesysid = r.oid) end, \
-         case when r.rolsuper or d.datconnlimit < 0 then null else d.datconnlimit \
-         - (select count(*) from pg_stat_activity where datid = d.oid) end) + 1 \
-         from pg_roles r, pg_database d where r.rolname = session_user and d.datname = current_database()";
-    let left: Option<i64> = sqlx::query_scalar(text).fetch_optional(connection).await.map_err(sql::error)?.flatten();
-    let left = left.unwrap_or(i64::MAX).max(1);
-    if left >= i64::from(wanted) {
-        tracing::info!(
-            "up to {wanted} connections to Postgres are wanted (runtime.connections), and so many can be had"
-        );
-    } else {
-        tracing::warn!(
-            "up to {wanted} connections to Postgres are wanted (runtime.connections), and {left} can be had: it goes on with fewer, more \
-             slowly, but not with fewer than {}; raise max_connections, or the limit of the role or the database, or set \
-             runtime.connections",
-            crate::log::store::CONNECTIONS_MIN
-        );
-    }
-    Ok(())
 }
 
 fn migrations() -> Migrator {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::time::Duration;
 
+use futures_util::TryStreamExt as _;
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::{Instant, timeout};
@@ -11,8 +12,9 @@ use tokio::time::{Instant, timeout};
 use super::life::Life;
 use super::log::lost;
 use super::{ROLLBACK, bulk, sql};
-use crate::log::index::{Added, Gap, Indexing, Left, read_batch};
-use crate::log::store::Error;
+use crate::log::error::StoreError;
+use crate::log::index::{Added, Indexing, Left, read_batch};
+use crate::log::indexed::{Gap, gaps, index_columns};
 use crate::words::id::{Seq, Space};
 
 /// How long a transaction may take.
@@ -34,7 +36,7 @@ impl Tables {
         Self { options, life, connection: None, used: Instant::now() }
     }
 
-    async fn connected(&mut self) -> Result<&mut PgConnection, Error> {
+    async fn connected(&mut self) -> Result<&mut PgConnection, StoreError> {
         // One that was not used for a while may be gone: who waits for the index is not to be told of that.
         let rested = std::mem::replace(&mut self.used, Instant::now()).elapsed() > RESTED;
         if let Some(connection) = &mut self.connection
@@ -49,15 +51,15 @@ impl Tables {
         self.connection.as_mut().ok_or_else(lost)
     }
 
-    async fn spaces(&mut self) -> Result<Vec<(Space, Gap)>, Error> {
+    async fn spaces(&mut self) -> Result<Vec<(Space, Gap)>, StoreError> {
         let text = "select s.space, coalesce(i.seq, 0), s.head from spaces s left join indexed i on i.space = s.space \
              where s.head > coalesce(i.seq, 0)";
         let rows: Vec<(String, i64, i64)> =
             sqlx::query_as(text).fetch_all(self.connected().await?).await.map_err(sql::error)?;
-        Ok(sql::gaps(rows))
+        Ok(gaps(rows))
     }
 
-    async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
+    async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
         let mut transaction = self.connected().await?.begin().await.map_err(sql::error)?;
         let connection = &mut *transaction;
@@ -83,14 +85,14 @@ impl Tables {
 }
 
 /// Adds the next events of a space, as many as there is room for.
-async fn add(connection: &mut PgConnection, space: &Space, done: Seq, left: &mut Left) -> Result<Added, Error> {
+async fn add(connection: &mut PgConnection, space: &Space, done: Seq, left: &mut Left) -> Result<Added, StoreError> {
     let text = concat!(
         "select ",
-        sql::index_columns!(),
+        index_columns!(),
         " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3"
     );
     let rows = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(left.events).fetch(&mut *connection);
-    let (events, more) = read_batch(rows, left).await?;
+    let (events, more) = read_batch(rows.map_err(sql::error), left).await?;
     bulk::put_index(connection, space, &events).await?;
     Ok(Added { reached: events.last().map_or(done, |event| event.seq), more })
 }
@@ -100,7 +102,7 @@ impl Indexing for Tables {
     const SOON: i64 = 512;
     const MOST: i64 = 2048;
 
-    async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, Error> {
+    async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, StoreError> {
         let result = within(self.spaces()).await;
         if result.is_err() {
             self.connection = None;
@@ -108,7 +110,7 @@ impl Indexing for Tables {
         result
     }
 
-    async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
+    async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         let result = within(self.transaction(spaces)).await;
         if result.is_err() {
             self.connection = None;
@@ -124,9 +126,9 @@ impl Indexing for Tables {
 }
 
 /// Appends may wait for the index: it does not wait for a database that is not there any more.
-async fn within<T>(asked: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+async fn within<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
     match timeout(LIMIT, asked).await {
         Ok(answer) => answer,
-        Err(_) => Err(Error::Unavailable("the database does not answer".into())),
+        Err(_) => Err(StoreError::Unavailable("the database does not answer".into())),
     }
 }

@@ -7,20 +7,21 @@ use sqlx::postgres::PgConnection;
 
 use super::{Postgres, read_rows};
 use crate::event::envelope::Event;
+use crate::log::error::StoreError;
 use crate::log::query::Query;
 use crate::log::sql;
-use crate::log::store::{Error, ThreadRow};
 use crate::log::table::{Row, Table};
+use crate::log::thread_row::ThreadRow;
 use crate::words::id::{Space, ThreadId};
 
 impl Postgres {
-    pub async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
+    pub async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
         let read = async |keys: Vec<(Space, ThreadId)>| {
             // Of many spaces at once, each by its key: nobody's search stands in the way.
             let mut reader = self.reader(None).await?;
             let rows = read_threads(reader.connection(), &keys).await;
             reader.done();
-            let mut found: HashMap<(String, String), Result<ThreadRow, Error>> = HashMap::new();
+            let mut found: HashMap<(String, String), Result<ThreadRow, StoreError>> = HashMap::new();
             for row in rows? {
                 let key = (row.space.clone(), row.thread.clone());
                 let row = sql::placed_thread(row);
@@ -35,7 +36,7 @@ impl Postgres {
 
     /// What this server has written of a thread is all there is as long as the thread ends where it did, and of what lies
     /// before that end it is all there will ever be.
-    pub async fn known_events(&self, space: &Space, query: &Query) -> Result<Option<Vec<Event>>, Error> {
+    pub async fn known_events(&self, space: &Space, query: &Query) -> Result<Option<Vec<Event>>, StoreError> {
         let (Some(thread), Some((events, head))) = (&query.thread, self.cache.events(space, query)) else {
             return Ok(None);
         };
@@ -46,7 +47,7 @@ impl Postgres {
         Ok(row.filter(|row| row.head == head).map(|_| events))
     }
 
-    pub async fn known_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, Error> {
+    pub async fn known_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, StoreError> {
         let read = async |keys: Vec<(&'static Table, Space)>| {
             let mut found: HashMap<(&str, String), Vec<Row>> = HashMap::new();
             let tables: BTreeSet<&'static Table> = keys.iter().map(|(table, _)| *table).collect();
@@ -72,7 +73,7 @@ impl Postgres {
 pub async fn read_threads(
     connection: &mut PgConnection,
     ids: &[(Space, ThreadId)],
-) -> Result<Vec<sql::ThreadColumns>, Error> {
+) -> Result<Vec<sql::ThreadColumns>, StoreError> {
     let spaces: Vec<&str> = ids.iter().map(|(space, _)| space.as_str()).collect();
     let threads: Vec<&str> = ids.iter().map(|(_, thread)| thread.as_str()).collect();
     let text = concat!(

@@ -8,10 +8,11 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::pool::Pools;
-use super::{ACQUIRE, Refused, sql, try_connect};
-use crate::log::backup::NotCopied;
-use crate::log::store::Error;
+use super::connect::{Refused, migrate, try_connect};
+use super::connections::Pools;
+use super::{ACQUIRE, sql};
+use crate::log::error::StoreError;
+use crate::log::not_copied::NotCopied;
 use crate::tasks::supervisor::Supervisor;
 
 /// The lock's key: "thinkd". Locks belong to their database; one is held until its connection ends.
@@ -37,7 +38,7 @@ impl Life {
     }
 
     /// One that the server cannot do without: where there are too many, pools give some up.
-    pub async fn connect(&self, options: &PgConnectOptions) -> Result<PgConnection, Error> {
+    pub async fn connect(&self, options: &PgConnectOptions) -> Result<PgConnection, StoreError> {
         let begun = Instant::now();
         loop {
             match self.try_connect(options).await {
@@ -61,7 +62,7 @@ impl Life {
         })
     }
 
-    async fn join(&self, connection: &mut PgConnection) -> Result<(), Error> {
+    async fn join(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
         share(connection).await?;
         // A statement of its own: it sees what was committed before the lock was had.
         let epoch: Uuid =
@@ -72,21 +73,21 @@ impl Life {
         let why = "the database holds another log than the one this server began with: it was made anew, or restored, meanwhile; \
                    start the server again";
         self.supervisor.end(why.to_owned());
-        Err(Error::Unavailable(why.to_owned()))
+        Err(StoreError::Unavailable(why.to_owned()))
     }
 }
 
-async fn lock(connection: &mut PgConnection, text: &'static str) -> Result<bool, Error> {
+async fn lock(connection: &mut PgConnection, text: &'static str) -> Result<bool, StoreError> {
     sqlx::query_scalar(text).bind(KEY).fetch_one(connection).await.map_err(sql::error)
 }
 
 /// A server uses the database as long as this connection lives.
-pub(super) async fn share(connection: &mut PgConnection) -> Result<(), Error> {
+pub(super) async fn share(connection: &mut PgConnection) -> Result<(), StoreError> {
     match lock(connection, "select pg_try_advisory_lock_shared($1)").await? {
         true => Ok(()),
-        false => {
-            Err(Error::Unavailable("a backup is being restored into this database; try again when that is done".into()))
-        }
+        false => Err(StoreError::Unavailable(
+            "a backup is being restored into this database; try again when that is done".into(),
+        )),
     }
 }
 
@@ -99,4 +100,43 @@ pub(in crate::log) async fn alone(connection: &mut PgConnection) -> Result<(), N
              and start them again (who they are: select pid, client_addr from pg_stat_activity where application_name = 'thinkd')",
         )),
     }
+}
+
+/// Takes the database into use; the epoch of its log.
+pub async fn begin(connection: &mut PgConnection, wanted: u32) -> Result<Uuid, StoreError> {
+    share(connection).await?;
+    count(connection, wanted).await?;
+    migrate(connection).await?;
+    let text = "update log set incarnation = incarnation + 1 returning epoch";
+    let epoch = sqlx::query_scalar(text).fetch_one(&mut *connection).await.map_err(sql::error)?;
+    // What the migrations had set: from here on it has the limits that it was opened with.
+    sqlx::raw_sql("reset statement_timeout; reset lock_timeout").execute(connection).await.map_err(sql::error)?;
+    Ok(epoch)
+}
+
+/// Says how many connections are wanted, and how many there can be. Superusers are bound by the server's limit alone.
+async fn count(connection: &mut PgConnection, wanted: u32) -> Result<(), StoreError> {
+    let text = "select least(\
+         current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint \
+         - coalesce(current_setting('reserved_connections', true), '0')::bigint - (select count(datid) from pg_stat_activity), \
+         case when r.rolsuper or r.rolconnlimit < 0 then null else r.rolconnlimit \
+         - (select count(*) from pg_stat_activity where usesysid = r.oid) end, \
+         case when r.rolsuper or d.datconnlimit < 0 then null else d.datconnlimit \
+         - (select count(*) from pg_stat_activity where datid = d.oid) end) + 1 \
+         from pg_roles r, pg_database d where r.rolname = session_user and d.datname = current_database()";
+    let left: Option<i64> = sqlx::query_scalar(text).fetch_optional(connection).await.map_err(sql::error)?.flatten();
+    let left = left.unwrap_or(i64::MAX).max(1);
+    if left >= i64::from(wanted) {
+        tracing::info!(
+            "up to {wanted} connections to Postgres are wanted (runtime.connections), and so many can be had"
+        );
+    } else {
+        tracing::warn!(
+            "up to {wanted} connections to Postgres are wanted (runtime.connections), and {left} can be had: it goes on with fewer, more \
+             slowly, but not with fewer than {}; raise max_connections, or the limit of the role or the database, or set \
+             runtime.connections",
+            crate::log::options::CONNECTIONS_MIN
+        );
+    }
+    Ok(())
 }

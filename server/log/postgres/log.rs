@@ -11,8 +11,11 @@ use tokio::time::{Instant, timeout};
 use super::life::Life;
 use super::watch::Watch;
 use super::{ROLLBACK, bulk, columns, micros, put_rest, read_asked, read_threads, sql};
-use crate::log::append::{Asked, Backend, Before, Found, Plan, Position, Wanted};
-use crate::log::store::{Error, Fence, ThreadRow};
+use crate::log::append::{Asked, Backend, Before, Found, Plan, Wanted};
+use crate::log::error::StoreError;
+use crate::log::fence::Fence;
+use crate::log::head::Position;
+use crate::log::thread_row::ThreadRow;
 use crate::log::write_cache::WriteCache;
 use crate::words::id::Space;
 use crate::words::time::Timestamp;
@@ -32,28 +35,28 @@ pub(super) struct Log {
     pub limit: Duration,
 }
 
-pub(super) fn lost() -> Error {
-    Error::Unavailable("the connection to Postgres was lost".into())
+pub(super) fn lost() -> StoreError {
+    StoreError::Unavailable("the connection to Postgres was lost".into())
 }
 
 impl Log {
-    fn connection(&mut self) -> Result<&mut PgConnection, Error> {
+    fn connection(&mut self) -> Result<&mut PgConnection, StoreError> {
         self.connection.as_mut().ok_or_else(lost)
     }
 
-    async fn connected(&mut self) -> Result<&mut PgConnection, Error> {
+    async fn connected(&mut self) -> Result<&mut PgConnection, StoreError> {
         if self.connection.is_none() {
             self.connection = Some(self.life.connect(&self.options).await?);
         }
         self.connection()
     }
 
-    async fn run(&mut self, text: &'static str) -> Result<(), Error> {
+    async fn run(&mut self, text: &'static str) -> Result<(), StoreError> {
         sqlx::query(text).execute(self.connection()?).await.map(|_| ()).map_err(sql::error)
     }
 
     /// Locks what an append needs, and reads it, in one trip.
-    async fn lock(&mut self, wanted: &Wanted) -> Result<Locked, Error> {
+    async fn lock(&mut self, wanted: &Wanted) -> Result<Locked, StoreError> {
         let text = "select held, logs::text, incarnation, clock, events::text, changed::text \
              from lock_logs($1, $2, $3, $4, $5, $6, $7, $8, $9)";
         let known: Vec<Option<ThreadRow>> = wanted.threads.iter().map(|key| self.cache.thread(key)).collect();
@@ -83,12 +86,12 @@ impl Log {
     }
 
     /// What was locked, and what is known from before and still so.
-    fn found(&self, wanted: &Wanted, locked: Locked) -> Result<Found, Error> {
+    fn found(&self, wanted: &Wanted, locked: Locked) -> Result<Found, StoreError> {
         let is_held = |fence: &&Fence| locked.held.contains(&fence.number);
         let position = |(space, seq, ts): (String, i64, i64)| {
             Ok((sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) }))
         };
-        let heads = locked.logs.into_iter().map(position).collect::<Result<_, Error>>()?;
+        let heads = locked.logs.into_iter().map(position).collect::<Result<_, StoreError>>()?;
         self.cache.met(&heads);
         let mut threads = BTreeMap::new();
         for row in locked.changed {
@@ -128,7 +131,7 @@ struct Locked {
 }
 
 impl Backend for Log {
-    async fn begin(&mut self, wanted: &Wanted) -> Result<Found, Error> {
+    async fn begin(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
         let connection = self.connected().await?;
         sqlx::query("begin").execute(connection).await.map_err(sql::error)?;
         let mut locked = self.lock(wanted).await?;
@@ -150,7 +153,7 @@ impl Backend for Log {
         self.found(wanted, locked)
     }
 
-    async fn known(&mut self, wanted: &Wanted) -> Result<Option<Found>, Error> {
+    async fn known(&mut self, wanted: &Wanted) -> Result<Option<Found>, StoreError> {
         let heads = self.connection.as_ref().and_then(|_| self.cache.heads(&wanted.spaces));
         let Some(heads) = heads else { return Ok(None) };
         let (mut threads, mut unknown) = (Vec::new(), Vec::new());
@@ -170,11 +173,11 @@ impl Backend for Log {
         Ok(Some(Found { held: wanted.fences.iter().cloned().collect(), heads, events: Vec::new(), threads }))
     }
 
-    async fn asked(&mut self, asked: &Asked) -> Result<Before, Error> {
+    async fn asked(&mut self, asked: &Asked) -> Result<Before, StoreError> {
         read_asked(self.connection()?, asked).await
     }
 
-    async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
+    async fn write(&mut self, plan: &Plan) -> Result<(), StoreError> {
         let connection = self.connection()?;
         bulk::put_and_release(connection, &plan.writes()?, &plan.released).await?;
         put_rest(connection, &plan.rows).await
@@ -185,7 +188,7 @@ impl Backend for Log {
         plan: &Plan,
         heads: &BTreeMap<Space, Position>,
         fences: &[Fence],
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, StoreError> {
         let Some((clock, at)) = self.clock.filter(|_| !plan.rows.has_single()) else { return Ok(false) };
         let until = clock.saturating_add(micros(at.elapsed() + self.limit));
         let unchanged = bulk::Unchanged { fences, heads, incarnation: self.incarnation, until };
@@ -196,7 +199,7 @@ impl Backend for Log {
         Ok(written)
     }
 
-    async fn commit(&mut self, plan: &Plan) -> Result<(), Error> {
+    async fn commit(&mut self, plan: &Plan) -> Result<(), StoreError> {
         self.run("commit").await?;
         self.cache.take(plan);
         Ok(())
@@ -222,7 +225,7 @@ impl Backend for Log {
         self.watch.announce(space);
     }
 
-    async fn ready(&mut self) -> Result<(), Error> {
+    async fn ready(&mut self) -> Result<(), StoreError> {
         if let Some(connection) = &mut self.connection
             && !matches!(timeout(ROLLBACK, connection.ping()).await, Ok(Ok(())))
         {
@@ -231,7 +234,7 @@ impl Backend for Log {
         self.connected().await.map(|_| ())
     }
 
-    async fn touch(&mut self, bytes: usize) -> Result<(), Error> {
+    async fn touch(&mut self, bytes: usize) -> Result<(), StoreError> {
         // As an append does it: where a log ends is locked first.
         let connection = self.connected().await?;
         let text = "select 1 from spaces order by space limit 1 for update";

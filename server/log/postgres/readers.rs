@@ -6,7 +6,7 @@ use sqlx::{Connection as _, PgConnection};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::pool::Taken;
+use super::connections::Taken;
 use crate::tasks::share::Place;
 
 /// A connection for one query; it goes back when this is dropped. Where nobody waits for the query any more, its space keeps the

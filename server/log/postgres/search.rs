@@ -1,9 +1,9 @@
 //! Pages of events that have words: by the index of words, or by going through the log.
 
 use super::{Page, Postgres, by_key, conditions};
+use crate::log::error::StoreError;
 use crate::log::query::Query;
 use crate::log::sql;
-use crate::log::store::Error;
 use crate::words::id::{Seq, Space};
 
 /// More events than these with a word make it a common one.
@@ -12,7 +12,7 @@ const RARE: i64 = 1000;
 impl Postgres {
     /// Rare words are looked up, and what has them is sorted; common ones are met soon by going through the words in order.
     /// Which of the two is seen by looking, not planned.
-    pub async fn text_page(&self, space: &Space, words: &[String], query: &Query) -> Result<Option<Page>, Error> {
+    pub async fn text_page(&self, space: &Space, words: &[String], query: &Query) -> Result<Option<Page>, StoreError> {
         let (after, before) = sql::range(query);
         let rare = self.rare(space, words).await?;
         let order = if rare.is_some() { " order by m.place" } else { " order by m.seq" };
@@ -45,7 +45,7 @@ impl Postgres {
     }
 
     /// The events with all the words, in any order; `None`: there are many, in this space or others.
-    async fn rare(&self, space: &Space, words: &[String]) -> Result<Option<Vec<Seq>>, Error> {
+    async fn rare(&self, space: &Space, words: &[String]) -> Result<Option<Vec<Seq>>, StoreError> {
         let text = "select space, seq from event_words where words @@ $1::tsquery limit $2";
         let found: Vec<(String, i64)> =
             sql::search!(self, space, sqlx::query_as(text).bind(all_of(words)).bind(RARE + 1), fetch_all)?;

@@ -1,12 +1,12 @@
-//! What servers on one database tell each other: "space X moved". Said after the commit, outside of it and in one breath for
-//! many; heard or not, a slow poll (`log/catch_up.rs`) finds everything, and tells it to the feed.
+//! What servers on one database tell each other: "space X moved", "I leave threads to you". The first is said after the commit,
+//! outside of it and in one breath for many; heard or not, a slow poll (`log/catch_up.rs`) finds everything, and tells it to the feed.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sqlx::Postgres;
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgListener, PgPoolOptions};
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgListener, PgNotification, PgPoolOptions};
 use sqlx::query::Query;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -17,12 +17,13 @@ use super::pool::Pool;
 use super::readers::Reader;
 use super::sql;
 use crate::log::catch_up::{Next, Source};
+use crate::log::error::StoreError;
 use crate::log::feed::Feed;
-use crate::log::store::Error;
 use crate::words::id::{Seq, Space, ThreadId};
 
-/// Postgres' channel.
-const CHANNEL: &str = "thinkd";
+/// Postgres' channels: for spaces that moved, and for threads that are left.
+const MOVED: &str = "thinkd";
+const LEFT: &str = "thinkd_left";
 /// How long announcements gather.
 const GATHER: Duration = Duration::from_millis(10);
 /// How long the listener rests after a failure.
@@ -37,6 +38,8 @@ pub(super) struct Watch {
     // A plain mutex: held for one insertion or swap, never across an await.
     moved: Mutex<BTreeSet<Space>>,
     announced: Notify,
+    /// Another server may have left threads.
+    left: Notify,
     feed: Arc<Feed>,
 }
 
@@ -44,7 +47,7 @@ impl Watch {
     /// Starts to announce and to listen.
     pub fn start(pooled: Pooled, feed: Arc<Feed>, options: PgConnectOptions, life: &Life) -> (Arc<Self>, JoinSet<()>) {
         let id = crate::words::id::fresh().simple().to_string();
-        let watch = Arc::new(Self { id, moved: Mutex::default(), announced: Notify::new(), feed });
+        let watch = Arc::new(Self { id, moved: Mutex::default(), announced: Notify::new(), left: Notify::new(), feed });
         let mut tasks = JoinSet::new();
         let supervisor = &life.supervisor;
         tasks.spawn(supervisor.watch("telling other servers of commits", announce(watch.clone(), pooled)));
@@ -60,6 +63,16 @@ impl Watch {
         }
         drop(moved);
         self.announced.notify_one();
+    }
+
+    /// Tells the other servers that this one leaves threads.
+    pub async fn hand_over(&self, pooled: &Pooled) -> Result<(), StoreError> {
+        notify(pooled, sqlx::query("select pg_notify($1, $2)").bind(LEFT).bind(&self.id)).await
+    }
+
+    /// Waits until another server may have left threads. For one task.
+    pub async fn handed_over(&self) {
+        self.left.notified().await;
     }
 
     fn moved(&self) -> MutexGuard<'_, BTreeSet<Space>> {
@@ -78,14 +91,14 @@ async fn announce(watch: Arc<Watch>, pooled: Pooled) {
             spaces = "*".into();
         }
         let payload = format!("{} {spaces}", watch.id);
-        let query = sqlx::query("select pg_notify($1, $2)").bind(CHANNEL).bind(payload);
+        let query = sqlx::query("select pg_notify($1, $2)").bind(MOVED).bind(payload);
         if let Err(error) = notify(&pooled, query).await {
             tracing::warn!(%error, "other servers are not told of commits; they will find them by looking");
         }
     }
 }
 
-async fn notify(pooled: &Pooled, query: Query<'_, Postgres, PgArguments>) -> Result<(), Error> {
+async fn notify(pooled: &Pooled, query: Query<'_, Postgres, PgArguments>) -> Result<(), StoreError> {
     sql::read!(pooled, None, query, execute).map(|_| ())
 }
 
@@ -104,11 +117,18 @@ async fn hear(watch: &Watch, options: &PgConnectOptions, life: &Life) -> Result<
     let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
     let pool = life.guard(pool).connect_with(options.clone());
     let mut listener = PgListener::connect_with(&pool.await?).await?;
-    listener.listen(CHANNEL).await?;
+    listener.listen_all([MOVED, LEFT]).await?;
     loop {
         // After a lost connection anything may have been missed, so that is a reason to look, too.
         let said = listener.try_recv().await?;
-        if !said.is_some_and(|said| said.payload().starts_with(&watch.id)) {
+        if said.as_ref().is_some_and(|said| said.payload().starts_with(&watch.id)) {
+            continue;
+        }
+        let channel = said.as_ref().map(PgNotification::channel);
+        if channel != Some(MOVED) {
+            watch.left.notify_one();
+        }
+        if channel != Some(LEFT) {
             watch.feed.doubt();
         }
     }
@@ -123,25 +143,25 @@ pub(super) struct Pooled {
 }
 
 impl Pooled {
-    async fn reader(&self, _: Option<&Space>) -> Result<Reader, Error> {
+    async fn reader(&self, _: Option<&Space>) -> Result<Reader, StoreError> {
         Ok(Reader::new(self.pool.take().await?, None, self.limit))
     }
 }
 
 impl Source for Pooled {
-    async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, Error> {
+    async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, StoreError> {
         let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
         let text = "select space, head from spaces where space = any($1)";
         let heads: Vec<(String, i64)> = sql::read!(self, None, sqlx::query_as(text).bind(names), fetch_all)?;
         heads.into_iter().map(|(space, head)| Ok((sql::space(space)?, head))).collect()
     }
 
-    async fn threads_after(&self, space: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, Error> {
+    async fn threads_after(&self, space: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
         let query = sqlx::query_as(sql::THREADS_AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
         Ok(sql::threads(sql::read!(self, None, query, fetch_all)?))
     }
 
-    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, Error> {
+    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, StoreError> {
         let query = sqlx::query_as(sql::AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
         let rows: Vec<sql::EventColumns> = sql::read!(self, None, query, fetch_all)?;
         Ok(rows.into_iter().map(sql::event_or_why).collect())

@@ -4,9 +4,11 @@ use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Set};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::log::select::Select;
-use crate::log::store::{Error, Span, Store};
 use crate::log::table::{Cell, Row, Table, text};
+use crate::log::thread_row::Span;
 use crate::words::id::{Name, Space, ThreadId};
 
 /// A contact: whom a thread can send to.
@@ -45,7 +47,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     Some(Change::to(row, cells().into()))
 }
 
-fn read(row: &Row) -> Result<ContactRow, Error> {
+fn read(row: &Row) -> Result<ContactRow, StoreError> {
     let description = row.text("description")?.to_owned();
     Ok(ContactRow { name: row.name("name")?, target: row.thread("target")?, description })
 }
@@ -53,7 +55,7 @@ fn read(row: &Row) -> Result<ContactRow, Error> {
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// A thread's contacts by name.
-    pub async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<ContactRow>, Error> {
+    pub async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<ContactRow>, StoreError> {
         let select = Select::of(&TABLE, space).equal("thread", thread).order_by(&["name"]);
         self.select(select).await?.iter().map(read).collect()
     }
@@ -66,7 +68,7 @@ impl dyn Store + '_ {
         of: Span<'_>,
         after: &str,
         limit: u32,
-    ) -> Result<Vec<(ThreadId, ThreadId)>, Error> {
+    ) -> Result<Vec<(ThreadId, ThreadId)>, StoreError> {
         let targets = Select::of(&TABLE, space).at_least("target", *of.start()).at_most("target", *of.end());
         let select = targets.after("thread", after).distinct(&["target", "thread"]).order_by(&["target", "thread"]);
         let rows = self.select(select.first(limit)).await?;

@@ -6,9 +6,10 @@ use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Set};
-use crate::log::append::json;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::log::select::Select;
-use crate::log::store::{Error, Store};
+use crate::log::shown::json;
 use crate::log::table::{Cell, Row, Table, Words, integer, text};
 use crate::log::words;
 use crate::words::id::Space;
@@ -16,7 +17,7 @@ use crate::words::time::Timestamp;
 
 /// One entry of the internal state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct EntryRow {
     /// Its key.
     pub key: String,
     /// What it says.
@@ -61,8 +62,8 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     Some(Change::Put(cells().into_iter().chain(rest).collect()))
 }
 
-fn read(row: &Row) -> Result<Entry, Error> {
-    Ok(Entry {
+fn read(row: &Row) -> Result<EntryRow, StoreError> {
+    Ok(EntryRow {
         key: row.text("key")?.to_owned(),
         content: row.text("content")?.to_owned(),
         related_keys: row.json("related_keys")?,
@@ -76,19 +77,19 @@ fn words_of_row(row: &Row) -> BTreeSet<String> {
 }
 
 /// The words under which an entry is found.
-fn words_of(Entry { key, content, related_keys, .. }: &Entry) -> BTreeSet<String> {
+fn words_of(EntryRow { key, content, related_keys, .. }: &EntryRow) -> BTreeSet<String> {
     words::tokens(&format!("{key}\n{content}\n{}", related_keys.join("\n")))
 }
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// One state entry.
-    pub async fn entry(&self, space: &Space, key: &str) -> Result<Option<Entry>, Error> {
+    pub async fn entry(&self, space: &Space, key: &str) -> Result<Option<EntryRow>, StoreError> {
         self.select(Select::of(&TABLE, space).equal("key", key)).await?.first().map(read).transpose()
     }
 
     /// State entries by key, those after `after`, at most `limit`.
-    pub async fn entries(&self, space: &Space, after: Option<&str>, limit: u32) -> Result<Vec<Entry>, Error> {
+    pub async fn entries(&self, space: &Space, after: Option<&str>, limit: u32) -> Result<Vec<EntryRow>, StoreError> {
         let all = Select::of(&TABLE, space);
         // The empty text is a key, too: it comes first, but not after itself.
         let asked = match after {
@@ -99,12 +100,14 @@ impl dyn Store + '_ {
     }
 
     /// State entries that have any of the words (in key, content or related keys), best first, at most `limit`.
-    pub async fn search_entries(&self, space: &Space, words: &str, limit: u32) -> Result<Vec<Entry>, Error> {
+    pub async fn search_entries(&self, space: &Space, words: &str, limit: u32) -> Result<Vec<EntryRow>, StoreError> {
         let mut words = words::asked(words);
         words.truncate(WORDS);
         let with = async |words: &[String]| {
             let rows = self.rows_with(&TABLE, space, words, CANDIDATES).await?;
-            rows.iter().map(|row| read(row).map(|entry| (entry.key.clone(), entry))).collect::<Result<Vec<_>, Error>>()
+            rows.iter()
+                .map(|row| read(row).map(|entry| (entry.key.clone(), entry)))
+                .collect::<Result<Vec<_>, StoreError>>()
         };
         let (mut found, mut asked) = (BTreeMap::new(), Vec::new());
         if words.len() > 1 {
@@ -122,8 +125,8 @@ impl dyn Store + '_ {
 
 /// The entries by how many of the words they have, rare words counting more; newest first among equals.
 /// `frequencies`: how many candidates each word brought.
-fn ranked(candidates: Vec<Entry>, frequencies: &[(String, usize)], limit: u32) -> Vec<Entry> {
-    let mut scored: Vec<(f64, Entry)> =
+fn ranked(candidates: Vec<EntryRow>, frequencies: &[(String, usize)], limit: u32) -> Vec<EntryRow> {
+    let mut scored: Vec<(f64, EntryRow)> =
         candidates.into_iter().map(|entry| (score(&entry, frequencies), entry)).collect();
     scored.sort_by(|(a, left), (b, right)| {
         b.total_cmp(a).then(right.updated.cmp(&left.updated)).then(left.key.cmp(&right.key))
@@ -131,7 +134,7 @@ fn ranked(candidates: Vec<Entry>, frequencies: &[(String, usize)], limit: u32) -
     scored.into_iter().take(limit as usize).map(|(_, entry)| entry).collect()
 }
 
-fn score(entry: &Entry, frequencies: &[(String, usize)]) -> f64 {
+fn score(entry: &EntryRow, frequencies: &[(String, usize)]) -> f64 {
     let (names, all) = (words::tokens(&entry.key), words_of(entry));
     let weight = |(word, found): &(String, usize)| match (names.contains(word), all.contains(word)) {
         (true, _) => 2.0 * rarity(*found),

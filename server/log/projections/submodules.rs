@@ -6,9 +6,10 @@ use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Set};
-use crate::log::append::Seen;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::seen::Seen;
 use crate::log::select::Select;
-use crate::log::store::{Error, Store};
 use crate::log::table::{Cell, Row, Table, integer, text};
 use crate::words::id::{Name, Space};
 use crate::words::time::Timestamp;
@@ -47,7 +48,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     Some(Change::to(row, cells().into()))
 }
 
-fn read(row: &Row) -> Result<SubmoduleRow, Error> {
+fn read(row: &Row) -> Result<SubmoduleRow, StoreError> {
     let (name, prompt) = (row.name("name")?, row.text("prompt")?.to_owned());
     Ok(SubmoduleRow { name, prompt, updated: row.time("updated")? })
 }
@@ -62,10 +63,16 @@ pub(in crate::log) fn names<'a>(seen: Seen<'a>, space: &Space) -> BTreeSet<&'a s
     seen.rows(&TABLE, space).filter_map(|row| row.text("name").ok()).collect()
 }
 
+/// The prompt of one of them.
+pub(in crate::log) fn prompt<'a>(seen: Seen<'a>, space: &Space, name: &Name) -> Option<&'a str> {
+    let mut rows = seen.rows(&TABLE, space);
+    rows.find(|row| row.text("name").is_ok_and(|it| it == name.as_str())).and_then(|row| row.text("prompt").ok())
+}
+
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// The space's submodules by name. Every turn asks for them, so they come from the cache.
-    pub async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Error> {
+    pub async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, StoreError> {
         self.all_rows(&TABLE, space).await?.iter().map(read).collect()
     }
 }

@@ -5,11 +5,14 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Set};
 use crate::event::fact::told::{News, Told};
-use crate::log::append::Seen;
+use crate::event::request::{Parked, REQUEST};
 use crate::log::columns::readable;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::seen::Seen;
 use crate::log::select::Select;
-use crate::log::store::{Error, Span, Store};
 use crate::log::table::{Cell, Row, Table, integer, integer_or_null, text};
+use crate::log::thread_row::Span;
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -44,7 +47,20 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     let key = |name: &str| -> [(&'static str, Cell); 3] {
         [("space", space.into()), ("thread", (&event.thread).into()), ("name", name.into())]
     };
+    let until = |due: &str, id: &str, call_id: &str, tool: Option<&str>, turn: u64| -> Option<Change> {
+        let parked = Parked { id: id.to_owned(), call_id: call_id.to_owned(), tool: tool.map(str::to_owned), turn };
+        let due = Timestamp::parse(due)?;
+        let rest = [("due", due.into()), ("note", parked.note().into()), ("root", Cell::Null)];
+        Some(Change::Put(key(&parked.timer()).into_iter().chain(rest).collect()))
+    };
+    let over = |id: &str| Some(Change::Remove(key(&format!("{REQUEST}{id}")).into()));
     match fact {
+        // A request to people brings its time limit with it, and takes it along.
+        Fact::ApprovalPending(it) => until(it.expires, it.approval, it.call_id, Some(it.tool), it.turn),
+        Fact::ApprovalVerdict(it) => over(it.approval),
+        Fact::Question(it) => until(it.expires, it.question, it.call_id, None, it.turn),
+        Fact::Answer(it) => over(it.question),
+        Fact::Input(it) => over(it.answers?),
         // A turn that ends a wait ends its time limit, too.
         Fact::TurnStarted(started) => Some(Change::Remove(key(started.waited?).into())),
         Fact::Told(Told { news: News::Timer { timer, .. }, .. }) => Some(Change::Remove(key(timer).into())),
@@ -59,7 +75,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     }
 }
 
-fn read(row: &Row) -> Result<TimerRow, Error> {
+fn read(row: &Row) -> Result<TimerRow, StoreError> {
     Ok(TimerRow {
         space: row.space("space")?,
         thread: row.thread("thread")?,
@@ -84,25 +100,25 @@ pub(in crate::log) fn stands(seen: Seen<'_>, space: &Space, thread: &ThreadId, n
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// The timers of these threads, by id and name.
-    pub async fn timers(&self, space: &Space, of: Span<'_>) -> Result<Vec<TimerRow>, Error> {
+    pub async fn timers(&self, space: &Space, of: Span<'_>) -> Result<Vec<TimerRow>, StoreError> {
         let select = Select::of(&TABLE, space).at_least("thread", *of.start()).at_most("thread", *of.end());
         self.select(select.order_by(&["thread", "name"])).await?.iter().map(read).collect()
     }
 
     /// The spaces that have timers which are due until then.
-    pub async fn spaces_due(&self, until: Timestamp) -> Result<Vec<Space>, Error> {
+    pub async fn spaces_due(&self, until: Timestamp) -> Result<Vec<Space>, StoreError> {
         let select = Select::of_all_spaces(&TABLE).at_most("due", until).distinct(&["space"]);
         Ok(readable(self.select(select).await?.iter().map(|row| row.space("space"))))
     }
 
     /// Timers of a space that are due until then, the first ones first; at most `limit`.
-    pub async fn due(&self, space: &Space, until: Timestamp, limit: u32) -> Result<Vec<TimerRow>, Error> {
+    pub async fn due(&self, space: &Space, until: Timestamp, limit: u32) -> Result<Vec<TimerRow>, StoreError> {
         let select = Select::of(&TABLE, space).at_most("due", until).order_by(&["due"]).first(limit);
         Ok(readable(self.select(select).await?.iter().map(read)))
     }
 
     /// When the first timer of all spaces is due after that.
-    pub async fn next_due(&self, after: Timestamp) -> Result<Option<Timestamp>, Error> {
+    pub async fn next_due(&self, after: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         let select = Select::of_all_spaces(&TABLE).after("due", after).order_by(&["due"]).first(1);
         self.select(select).await?.first().map(|row| row.time("due")).transpose()
     }

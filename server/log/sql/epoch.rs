@@ -3,13 +3,13 @@
 /// Stamps `renew_epoch`: gives an empty database the epoch of its restored log; one with events is refused.
 macro_rules! renew_epoch {
     ($Connection:ty) => {
-        pub(super) async fn renew_epoch(connection: &mut $Connection) -> Result<(), crate::log::backup::NotCopied> {
+        pub(super) async fn renew_epoch(connection: &mut $Connection) -> Result<(), crate::log::not_copied::NotCopied> {
             let taken: Option<i64> = sqlx::query_scalar("select seq from events limit 1")
                 .fetch_optional(&mut *connection)
                 .await
                 .map_err(sql::error)?;
             if taken.is_some() {
-                return Err(crate::log::backup::NotCopied::refused(
+                return Err(crate::log::not_copied::NotCopied::refused(
                     "the database has events already; a backup is restored into an empty one: name another database with \
                      DATABASE_URL or --database, or move this one away",
                 ));

@@ -4,7 +4,7 @@
 macro_rules! rows {
     ($Db:ty) => {
         /// Cells as the arguments of a statement.
-        fn bound(cells: Vec<crate::log::table::Cell>) -> Result<<$Db as sqlx::Database>::Arguments, Error> {
+        fn bound(cells: Vec<crate::log::table::Cell>) -> Result<<$Db as sqlx::Database>::Arguments, StoreError> {
             use crate::log::table::Cell;
             let mut arguments = <$Db as sqlx::Database>::Arguments::default();
             for cell in cells {
@@ -13,7 +13,7 @@ macro_rules! rows {
                     Cell::Integer(number) => sqlx::Arguments::add(&mut arguments, number),
                     Cell::Text(text) => sqlx::Arguments::add(&mut arguments, text),
                 };
-                added.map_err(|error| Error::Broken(error.to_string()))?;
+                added.map_err(|error| StoreError::Broken(error.to_string()))?;
             }
             Ok(arguments)
         }
@@ -22,7 +22,7 @@ macro_rules! rows {
         fn read_rows(
             rows: &[<$Db as sqlx::Database>::Row],
             columns: &[&'static crate::log::table::Column],
-        ) -> Result<Vec<crate::log::table::Row>, Error> {
+        ) -> Result<Vec<crate::log::table::Row>, StoreError> {
             use crate::log::table::{Cell, Kind};
             use sqlx::Row as _;
             let read = |row: &<$Db as sqlx::Database>::Row| {
@@ -43,7 +43,7 @@ macro_rules! rows {
         pub(super) async fn select_rows(
             connection: &mut <$Db as sqlx::Database>::Connection,
             select: &crate::log::select::Select,
-        ) -> Result<Vec<crate::log::table::Row>, Error> {
+        ) -> Result<Vec<crate::log::table::Row>, StoreError> {
             let query = sqlx::query_with(sqlx::AssertSqlSafe(select.sql()), bound(select.arguments())?);
             let rows = query.fetch_all(connection).await.map_err(sql::error)?;
             read_rows(&rows, &select.columns())
@@ -54,7 +54,7 @@ macro_rules! rows {
             connection: &mut <$Db as sqlx::Database>::Connection,
             text: String,
             cells: Vec<crate::log::table::Cell>,
-        ) -> Result<(), Error> {
+        ) -> Result<(), StoreError> {
             let query = sqlx::query_with(sqlx::AssertSqlSafe(text), bound(cells)?);
             query.execute(connection).await.map(|_| ()).map_err(sql::error)
         }
@@ -63,7 +63,7 @@ macro_rules! rows {
         async fn read_asked(
             connection: &mut <$Db as sqlx::Database>::Connection,
             asked: &crate::log::append::Asked,
-        ) -> Result<crate::log::append::Before, Error> {
+        ) -> Result<crate::log::append::Before, StoreError> {
             let mut before = crate::log::append::Before::default();
             for select in &asked.rows {
                 let rows = select_rows(connection, select).await?;

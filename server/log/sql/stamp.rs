@@ -1,13 +1,13 @@
 //! The `Store` of a database: what both do in the same words, over their typed pools.
 
 /// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`, `project`, and for what differs: `reader`,
-/// `keep_blob`, `kept_blob`, `take_lease`, `renew_leases`, `release_lease`, `waiting_threads`, `text_page`, `known_thread`,
+/// `keep_blob`, `kept_blob`, `take_lease`, `renew_leases`, `release_lease`, `tell_others`, `told_by_others`, `waiting_threads`, `text_page`, `known_thread`,
 /// `known_events`, `known_rows`, `renewed`, `sound`, `shut`; functions `by_key`, `all_of`, `with_words` and `missing`; and the
 /// constant `MERGES_POSTINGS`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
-        impl crate::log::store::EventLog for $Store {
+        impl crate::log::kernel::EventLog for $Store {
             fn is_shared(&self) -> bool {
                 Self::SHARED
             }
@@ -16,28 +16,28 @@ macro_rules! store {
                 &self.feed
             }
 
-            async fn append(&self, append: crate::log::store::Append) -> Result<crate::log::store::Appended, Error> {
+            async fn append(&self, append: crate::log::appended::Append) -> Result<crate::log::appended::Appended, StoreError> {
                 self.writer.append(append).await
             }
 
-            async fn head(&self, space: &Space) -> Result<crate::log::store::Head, Error> {
+            async fn head(&self, space: &Space) -> Result<crate::log::head::Head, StoreError> {
                 let seq: Option<i64> = sql::read!(self, Some(space), sqlx::query_scalar("select max(seq) from events where space = $1")
                     .bind(space.as_str()), fetch_one)?;
-                Ok(crate::log::store::Head { seq: seq.unwrap_or(0), epoch: self.epoch })
+                Ok(crate::log::head::Head { seq: seq.unwrap_or(0), epoch: self.epoch })
             }
 
-            async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, Error> {
+            async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, StoreError> {
                 match self.known_events(space, query).await? {
                     Some(events) => Ok(events),
                     None => self.page(space, query).await?.into_iter().map(sql::event).collect(),
                 }
             }
 
-            async fn written(&self, space: &Space, query: &Query) -> Result<Vec<crate::log::store::Written>, Error> {
+            async fn written(&self, space: &Space, query: &Query) -> Result<Vec<crate::log::shown::Written>, StoreError> {
                 Ok(self.page(space, query).await?.into_iter().map(sql::written).collect())
             }
 
-            async fn ever(&self, space: &Space, tag: &str) -> Result<bool, Error> {
+            async fn ever(&self, space: &Space, tag: &str) -> Result<bool, StoreError> {
                 let text = "select exists (select 1 from marks where space = $1 and mark = $2) \
                      or exists (select 1 from events where space = $1 \
                      and seq > coalesce((select seq from indexed where space = $1), 0) and tags like $3)";
@@ -47,7 +47,7 @@ macro_rules! store {
                     .bind(format!("%\"{tag}\"%")), fetch_one)
             }
 
-            async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, Error> {
+            async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, StoreError> {
                 let text =
                     concat!("select ", sql::event_columns!(), " from events e where space = $1 and event_id = $2");
                 let row: Option<sql::EventColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
@@ -58,8 +58,8 @@ macro_rules! store {
         }
 
         #[async_trait::async_trait]
-        impl crate::log::store::Threads for $Store {
-            async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<crate::log::store::ThreadRow>, Error> {
+        impl crate::log::kernel::Threads for $Store {
+            async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<crate::log::thread_row::ThreadRow>, StoreError> {
                 self.known_thread(space, thread).await
             }
 
@@ -67,7 +67,7 @@ macro_rules! store {
                 &self,
                 space: &Space,
                 thread: &ThreadId,
-            ) -> Result<Option<crate::log::store::ThreadRow>, Error> {
+            ) -> Result<Option<crate::log::thread_row::ThreadRow>, StoreError> {
                 match self.cache.thread(&(space.clone(), thread.clone())) {
                     Some(row) => Ok(Some(row)),
                     None => self.known_thread(space, thread).await,
@@ -79,7 +79,7 @@ macro_rules! store {
                 space: &Space,
                 after: Option<&ThreadId>,
                 limit: u32,
-            ) -> Result<Vec<crate::log::store::ThreadRow>, Error> {
+            ) -> Result<Vec<crate::log::thread_row::ThreadRow>, StoreError> {
                 let text = concat!(
                     "select space, ",
                     sql::thread_columns!(),
@@ -98,7 +98,7 @@ macro_rules! store {
                 thread: &ThreadId,
                 after: Option<&ThreadId>,
                 limit: u32,
-            ) -> Result<Vec<crate::log::store::ThreadRow>, Error> {
+            ) -> Result<Vec<crate::log::thread_row::ThreadRow>, StoreError> {
                 // Bytewise, everything that begins with "x." lies between "x." and "x/".
                 let text = concat!(
                     "select space, ",
@@ -114,7 +114,7 @@ macro_rules! store {
                 rows.into_iter().map(sql::thread).collect()
             }
 
-            async fn spent(&self, space: &Space, root: Option<crate::words::id::Seq>) -> Result<crate::log::change::Spent, Error> {
+            async fn spent(&self, space: &Space, root: Option<crate::words::id::Seq>) -> Result<crate::log::change::Spent, StoreError> {
                 let text = "select calls, tokens, threads from roots where space = $1 and root = $2";
                 let row: Option<sql::SpentColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
@@ -122,7 +122,7 @@ macro_rules! store {
                 row.map_or(Ok(crate::log::change::Spent::default()), sql::spent)
             }
 
-            async fn living(&self, space: &Space) -> Result<u64, Error> {
+            async fn living(&self, space: &Space) -> Result<u64, StoreError> {
                 let threads: i64 =
                     sql::read!(self, Some(space), sqlx::query_scalar(sql::THREADS).bind(space.as_str()), fetch_one)?;
                 Ok(u64::try_from(threads).unwrap_or_default())
@@ -134,7 +134,7 @@ macro_rules! store {
                 thread: &ThreadId,
                 after: crate::words::id::Seq,
                 limit: u32,
-            ) -> Result<u32, Error> {
+            ) -> Result<u32, StoreError> {
                 let text = "select count(*) from (select seq from mailboxes where space = $1 and thread = $2 and seq > $3 \
                      and seq > (select handled from threads where space = $1 and thread = $2) limit $4 + 0) q";
                 let waiting: i64 = sql::read!(self, Some(space), sqlx::query_scalar(text)
@@ -145,16 +145,16 @@ macro_rules! store {
                 Ok(u32::try_from(waiting).unwrap_or(limit))
             }
 
-            async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, Error> {
+            async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, StoreError> {
                 self.waiting_threads(limit).await
             }
 
             async fn awaiting(
                 &self,
                 space: &Space,
-                of: crate::log::store::Span<'_>,
+                of: crate::log::thread_row::Span<'_>,
                 limit: u32,
-            ) -> Result<Vec<(ThreadId, ThreadId)>, Error> {
+            ) -> Result<Vec<(ThreadId, ThreadId)>, StoreError> {
                 let text = "select awaits, thread from threads where space = $1 and awaits >= $2 and awaits <= $3 \
                      order by awaits, thread limit $4 + 0";
                 let rows: Vec<(String, String)> = sql::read!(self, Some(space), sqlx::query_as(text)
@@ -165,7 +165,7 @@ macro_rules! store {
                 rows.into_iter().map(sql::two_threads).collect()
             }
 
-            async fn waits(&self, after: Option<&crate::log::store::Wait>, limit: u32) -> Result<Vec<crate::log::store::Wait>, Error> {
+            async fn waits(&self, after: Option<&crate::log::thread_row::Wait>, limit: u32) -> Result<Vec<crate::log::thread_row::Wait>, StoreError> {
                 let text = "select space, awaits, thread from threads where awaits is not null \
                      and (space, awaits, thread) > ($1, $2, $3) order by space, awaits, thread limit $4 + 0";
                 let rows: Vec<(String, String, String)> = sql::read!(self, None, sqlx::query_as(text)
@@ -178,8 +178,8 @@ macro_rules! store {
         }
 
         #[async_trait::async_trait]
-        impl crate::log::store::ProjectionRows for $Store {
-            async fn select(&self, select: crate::log::select::Select) -> Result<Vec<crate::log::table::Row>, Error> {
+        impl crate::log::kernel::ProjectionRows for $Store {
+            async fn select(&self, select: crate::log::select::Select) -> Result<Vec<crate::log::table::Row>, StoreError> {
                 let query = sqlx::query_with(sqlx::AssertSqlSafe(select.sql()), bound(select.arguments())?);
                 let rows = sql::read!(self, select.space(), query, fetch_all)?;
                 read_rows(&rows, &select.columns())
@@ -189,7 +189,7 @@ macro_rules! store {
                 &self,
                 table: &'static crate::log::table::Table,
                 space: &Space,
-            ) -> Result<std::sync::Arc<[crate::log::table::Row]>, Error> {
+            ) -> Result<std::sync::Arc<[crate::log::table::Row]>, StoreError> {
                 self.known_rows(table, space).await
             }
 
@@ -199,7 +199,7 @@ macro_rules! store {
                 space: &Space,
                 words: &[String],
                 limit: u32,
-            ) -> Result<Vec<crate::log::table::Row>, Error> {
+            ) -> Result<Vec<crate::log::table::Row>, StoreError> {
                 let Some(text) = with_words(table) else { return Ok(Vec::new()) };
                 let rows = sql::search!(self, space, sqlx::query(sqlx::AssertSqlSafe(text))
                     .bind(all_of(words))
@@ -210,53 +210,61 @@ macro_rules! store {
         }
 
         #[async_trait::async_trait]
-        impl crate::log::store::Leasing for $Store {
+        impl crate::log::kernel::Leasing for $Store {
             async fn lease(
                 &self,
                 space: &Space,
                 thread: &ThreadId,
                 ttl: std::time::Duration,
-            ) -> Result<Option<crate::log::store::Leased>, Error> {
+            ) -> Result<Option<crate::log::fence::Leased>, StoreError> {
                 self.take_lease(space, thread, ttl).await
             }
 
             async fn renew(
                 &self,
-                fences: &[crate::log::store::Fence],
+                fences: &[crate::log::fence::Fence],
                 ttl: std::time::Duration,
-            ) -> Result<Vec<crate::log::store::Fence>, Error> {
+            ) -> Result<Vec<crate::log::fence::Fence>, StoreError> {
                 self.renew_leases(fences, ttl).await
             }
 
-            async fn release(&self, fence: &crate::log::store::Fence) -> Result<(), Error> {
+            async fn release(&self, fence: &crate::log::fence::Fence) -> Result<(), StoreError> {
                 self.release_lease(fence).await
+            }
+
+            async fn hand_over(&self) -> Result<(), StoreError> {
+                self.tell_others().await
+            }
+
+            async fn handed_over(&self) {
+                self.told_by_others().await
             }
         }
 
         #[async_trait::async_trait]
-        impl crate::log::store::BlobStore for $Store {
-            async fn put_blob(&self, space: &Space, blob: crate::log::store::Blob) -> Result<String, Error> {
+        impl crate::log::kernel::BlobStore for $Store {
+            async fn put_blob(&self, space: &Space, blob: crate::log::blob::Blob) -> Result<String, StoreError> {
                 let sha256 = sql::hashed(&blob.bytes).await?;
                 self.keep_blob(space, sha256.clone(), blob).await?;
                 Ok(sha256)
             }
 
-            async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<crate::log::store::Blob>, Error> {
+            async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<crate::log::blob::Blob>, StoreError> {
                 self.kept_blob(space, sha256).await
             }
         }
 
         #[async_trait::async_trait]
-        impl crate::log::store::Upkeep for $Store {
-            async fn rebuild(&self, check: bool) -> Result<crate::log::store::Rebuilt, Error> {
+        impl crate::log::kernel::Upkeep for $Store {
+            async fn rebuild(&self, check: bool) -> Result<crate::log::upkeep::Rebuilt, StoreError> {
                 self.rebuild_rows(check).await
             }
 
-            async fn check(&self, pause: std::time::Duration) -> Result<crate::log::store::Checked, Error> {
+            async fn check(&self, pause: std::time::Duration) -> Result<crate::log::upkeep::Checked, StoreError> {
                 self.check_all(pause).await
             }
 
-            fn checked(&self) -> Option<crate::log::store::Checked> {
+            fn checked(&self) -> Option<crate::log::upkeep::Checked> {
                 self.last_checked()
             }
 
@@ -264,15 +272,15 @@ macro_rules! store {
                 self.index.unserved()
             }
 
-            async fn clock(&self) -> Result<Option<crate::words::time::Timestamp>, Error> {
+            async fn clock(&self) -> Result<Option<crate::words::time::Timestamp>, StoreError> {
                 self.own_clock().await
             }
 
-            async fn ping(&self) -> Result<(), Error> {
+            async fn ping(&self) -> Result<(), StoreError> {
                 self.sound().await?;
                 let missing: Option<String> = sql::read!(self, None, sqlx::query_scalar(sqlx::AssertSqlSafe(missing())), fetch_one)?;
                 match missing {
-                    Some(missing) => Err(super::store::Error::Broken(sql::missing(&missing))),
+                    Some(missing) => Err(super::error::StoreError::Broken(sql::missing(&missing))),
                     None => self.writer.sound().await,
                 }
             }
@@ -284,7 +292,7 @@ macro_rules! store {
 
         impl $Store {
             /// The spaces that have threads with something in their mailbox, one look-up each.
-            async fn spaces_waiting(&self) -> Result<Vec<Space>, Error> {
+            async fn spaces_waiting(&self) -> Result<Vec<Space>, StoreError> {
                 let text = "with recursive w (space) as (select (select min(space) from threads \
                      where woken > handled and status not in ('waiting', 'done', 'failed', 'stopped')) \
                      union all select (select min(t.space) from threads t where t.space > w.space \
@@ -295,7 +303,7 @@ macro_rules! store {
             }
 
             /// The rows of a page.
-            async fn page(&self, space: &Space, query: &Query) -> Result<Vec<sql::EventColumns>, Error> {
+            async fn page(&self, space: &Space, query: &Query) -> Result<Vec<sql::EventColumns>, StoreError> {
                 let query = &self.placed(space, query).await?;
                 let mut page = match &query.text {
                     None => {
@@ -320,7 +328,7 @@ macro_rules! store {
             }
 
             /// The query with positions in the place of times: times never decrease along seq.
-            async fn placed(&self, space: &Space, query: &Query) -> Result<Query, Error> {
+            async fn placed(&self, space: &Space, query: &Query) -> Result<Query, StoreError> {
                 let mut query = query.clone();
                 if let Some(since) = query.since.take() {
                     let first = self.first_since(space, since).await?;
@@ -334,7 +342,7 @@ macro_rules! store {
             }
 
             /// Where the log came to a time, or its end: the log is halved until one event is left.
-            async fn first_since(&self, space: &Space, ts: crate::words::time::Timestamp) -> Result<crate::words::id::Seq, Error> {
+            async fn first_since(&self, space: &Space, ts: crate::words::time::Timestamp) -> Result<crate::words::id::Seq, StoreError> {
                 let text = "with recursive part (early, late) as (\
                      select cast(0 as bigint), coalesce((select max(seq) from events where space = $1), 0) + 1 union all \
                      select case when (select ts < $2 from events where space = $1 and seq = (early + late) / 2) \
@@ -349,16 +357,16 @@ macro_rules! store {
 
             /// Waits until the index has reached the log's end of now. An index that is far behind (the log was written by a server
             /// that did not live to index it) is worth asking again, but no wrong answer.
-            async fn await_index(&self, space: &Space) -> Result<(), Error> {
+            async fn await_index(&self, space: &Space) -> Result<(), StoreError> {
                 let text = "select done, head from (select (select max(seq) from events where space = $1) as head, \
                      coalesce((select seq from indexed where space = $1), 0) as done) g where head > done";
                 let behind: Option<(i64, i64)> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str()), fetch_optional)?;
                 let Some((indexed, head)) = behind else { return Ok(()) };
-                let gap = crate::log::index::Gap { indexed, head };
+                let gap = crate::log::indexed::Gap { indexed, head };
                 match tokio::time::timeout(sql::INDEX_WAIT, self.index.reach(space, gap)).await {
                     Ok(indexed) => indexed,
-                    Err(_) => Err(Error::Unavailable("the index is being made anew; ask again in a moment".into())),
+                    Err(_) => Err(StoreError::Unavailable("the index is being made anew; ask again in a moment".into())),
                 }
             }
         }
@@ -368,8 +376,8 @@ macro_rules! store {
             connection: &mut <$Db as sqlx::Database>::Connection,
             space: &Space,
             sha256: &str,
-            blob: &crate::log::store::Blob,
-        ) -> Result<(), Error> {
+            blob: &crate::log::blob::Blob,
+        ) -> Result<(), StoreError> {
             sqlx::query("insert into blobs (space, sha256, mime, bytes) values ($1, $2, $3, $4) on conflict do nothing")
                 .bind(space.as_str())
                 .bind(sha256)

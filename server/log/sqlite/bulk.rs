@@ -6,10 +6,11 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 use sqlx::{Arguments, AssertSqlSafe};
 
 use super::{Broken, SEQ_BITS, bound, execute, joined, sql, stored};
+use crate::log::error::StoreError;
+use crate::log::indexed::{Indexed, TermRow, term_rows};
 use crate::log::projections;
 use crate::log::rows::Rows;
-use crate::log::sql::{EventRow, Indexed, TermRow, Writes, term_rows};
-use crate::log::store::Error;
+use crate::log::sql::{EventRow, Writes};
 use crate::log::table::{Cell, Row, Table};
 use crate::words::id::{Space, ThreadId};
 
@@ -19,7 +20,7 @@ const ROWS: usize = 512;
 const STATEMENTS: usize = 32;
 
 /// Removes everything that is derived from the log.
-pub(in crate::log) async fn clear(connection: &mut SqliteConnection) -> Result<(), Error> {
+pub(in crate::log) async fn clear(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     for text in [
         "delete from marks",
         "delete from mailboxes",
@@ -41,7 +42,7 @@ pub(in crate::log) async fn clear(connection: &mut SqliteConnection) -> Result<(
 }
 
 /// Writes rows, in a transaction that is open already.
-pub(in crate::log) async fn put(connection: &mut SqliteConnection, writes: &Writes<'_>) -> Result<(), Error> {
+pub(in crate::log) async fn put(connection: &mut SqliteConnection, writes: &Writes<'_>) -> Result<(), StoreError> {
     let mut trips = Trips::default();
     trips.rows(writes)?;
     trips.run(connection).await.map_err(sql::error)
@@ -53,7 +54,7 @@ pub(super) async fn put_alone(
     writes: &Writes<'_>,
     rest: &Rows,
     broken: &Broken,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let mut trips = Trips::default();
     trips.next("begin immediate");
     trips.rows(writes)?;
@@ -129,7 +130,7 @@ impl Trips {
         Ok(())
     }
 
-    fn rows(&mut self, writes: &Writes<'_>) -> Result<(), Error> {
+    fn rows(&mut self, writes: &Writes<'_>) -> Result<(), StoreError> {
         let mut all = || {
             self.heads(writes)?;
             self.events(writes)?;
@@ -137,7 +138,7 @@ impl Trips {
             self.roots(writes)?;
             self.threads(writes)
         };
-        all().map_err(|error: BoxDynError| Error::Broken(error.to_string()))
+        all().map_err(|error: BoxDynError| StoreError::Broken(error.to_string()))
     }
 
     fn heads(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
@@ -226,7 +227,7 @@ impl Trips {
                 stored(row.tokens),
             ];
             numbers.into_iter().try_for_each(|number| arguments.add(number))?;
-            arguments.add(row.standing.to_column())?;
+            arguments.add(row.state.to_column())?;
             arguments.add(row.created.micros())?;
             arguments.add(row.updated.micros())?;
             arguments.add(row.awaits().map(ThreadId::as_str))
@@ -248,7 +249,7 @@ pub(in crate::log) async fn put_index(
     connection: &mut SqliteConnection,
     space: &Space,
     events: &[Indexed],
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let Some(last) = events.last() else { return Ok(()) };
     let number: i64 = sqlx::query_scalar("select number from spaces where space = $1")
         .bind(space.as_str())
@@ -256,7 +257,7 @@ pub(in crate::log) async fn put_index(
         .await
         .map_err(sql::error)?;
     // Trip by trip: what is between two of them keeps nobody waiting for long.
-    let refused = |error: BoxDynError| Error::Broken(error.to_string());
+    let refused = |error: BoxDynError| StoreError::Broken(error.to_string());
     for part in events.chunks(ROWS) {
         let mut trips = Trips::default();
         trips.words(number << SEQ_BITS, part).map_err(refused)?;
@@ -274,10 +275,14 @@ pub(in crate::log) async fn put_index(
 }
 
 /// Writes the rows of projections, or removes them, one by one.
-pub(in crate::log) async fn put_rest(connection: &mut SqliteConnection, rows: &Rows) -> Result<(), Error> {
+pub(in crate::log) async fn put_rest(connection: &mut SqliteConnection, rows: &Rows) -> Result<(), StoreError> {
     for ((table, key), row) in &rows.single {
         match row {
             _ if table.words.is_some() => put_searched(connection, table, key, row.as_ref()).await?,
+            Some(row) if !table.is_whole(row) => {
+                let (text, cells) = table.alter_text(row);
+                execute(connection, text, cells).await?;
+            }
             Some(row) => execute(connection, table.put_text(None), table.cells(row)).await?,
             None => execute(connection, table.remove_text(), key.clone()).await?,
         }
@@ -291,7 +296,7 @@ async fn put_searched(
     table: &Table,
     key: &[Cell],
     row: Option<&Row>,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let Some(words) = &table.words else { return Ok(()) };
     if let Some(number) = number(connection, table.remove_text(), key.to_vec()).await? {
         execute(connection, format!("delete from {} where rowid = $1", words.table), vec![number.into()]).await?;
@@ -303,7 +308,7 @@ async fn put_searched(
 }
 
 /// Runs a statement that writes one row; the row's number, if there is one.
-async fn number(connection: &mut SqliteConnection, text: String, cells: Vec<Cell>) -> Result<Option<i64>, Error> {
+async fn number(connection: &mut SqliteConnection, text: String, cells: Vec<Cell>) -> Result<Option<i64>, StoreError> {
     let text = sqlx::AssertSqlSafe(format!("{text} returning number"));
     let query = sqlx::query_scalar_with(text, bound(cells)?);
     query.fetch_optional(connection).await.map_err(sql::error)

@@ -12,7 +12,8 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _};
 use tokio::time::timeout;
 
 use super::{Sqlite, read_blob, sql};
-use crate::log::store::{Checked, Error};
+use crate::log::error::StoreError;
+use crate::log::upkeep::Checked;
 use crate::words::text::sha256;
 
 /// Events looked at before anything is served, of all spaces together.
@@ -51,7 +52,7 @@ fn wrong(space: &str, (count, first, last, unreadable): Looked) -> Option<String
 }
 
 /// Reads the end of the log. An error: it is damaged.
-pub(super) async fn end_of_log(connection: &mut SqliteConnection) -> Result<(), Error> {
+pub(super) async fn end_of_log(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let text = concat!(
         "select s.space, ",
         looked_at!(""),
@@ -62,18 +63,18 @@ pub(super) async fn end_of_log(connection: &mut SqliteConnection) -> Result<(), 
     let rows: Vec<(String, i64, i64, i64, Option<i64>)> =
         sqlx::query_as(text).bind(AT_START).fetch_all(connection).await.map_err(sql::error)?;
     let found = rows.into_iter().find_map(|(space, count, first, last, bad)| wrong(&space, (count, first, last, bad)));
-    found.map_or(Ok(()), |what| Err(Error::Broken(format!("malformed: {what}"))))
+    found.map_or(Ok(()), |what| Err(StoreError::Broken(format!("malformed: {what}"))))
 }
 
 /// An error of opening a file; where the file is damaged, with the pages that are.
-pub(super) async fn located(reading: &SqliteConnectOptions, error: Error) -> Error {
+pub(super) async fn located(reading: &SqliteConnectOptions, error: StoreError) -> StoreError {
     let path = reading.get_filename();
     match &error {
-        Error::Broken(why) if is_damage(why) => {
+        StoreError::Broken(why) if is_damage(why) => {
             let pages = timeout(LOCATING, pages(reading)).await.unwrap_or_default();
             let pages = if pages.is_empty() { String::new() } else { format!(" ({})", pages.join("; ")) };
             let path = path.display();
-            Error::Broken(format!(
+            StoreError::Broken(format!(
                 "the log is damaged: {why}{pages}. Stop everything that uses {path}, keep a copy of it, and restore a backup"
             ))
         }
@@ -156,7 +157,7 @@ fn children(page: &[u8], header: usize) -> Option<Vec<u32>> {
 
 impl Sqlite {
     /// Looks at all that is stored, step by step.
-    pub(super) async fn check_all(&self, pause: Duration) -> Result<Checked, Error> {
+    pub(super) async fn check_all(&self, pause: Duration) -> Result<Checked, StoreError> {
         let pages = self.number("pragma source.page_count").await?;
         let mut checked = Checked { at: crate::words::time::now(), pages, events: 0, faults: Vec::new() };
         for table in self.column("select name from source.sqlite_schema where type = 'table' and rootpage > 0").await? {
@@ -189,29 +190,29 @@ impl Sqlite {
         self.checked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn number(&self, text: &'static str) -> Result<u64, Error> {
+    async fn number(&self, text: &'static str) -> Result<u64, StoreError> {
         let number: i64 = sql::read!(self, None, sqlx::query_scalar(text), fetch_one)?;
         Ok(u64::try_from(number).unwrap_or_default())
     }
 
-    async fn column(&self, text: &'static str) -> Result<Vec<String>, Error> {
+    async fn column(&self, text: &'static str) -> Result<Vec<String>, StoreError> {
         sql::read!(self, None, sqlx::query_scalar(text), fetch_all)
     }
 
     /// The pages of one table and its indices that are none.
-    async fn quick_check(&self, table: &str) -> Result<Vec<String>, Error> {
+    async fn quick_check(&self, table: &str) -> Result<Vec<String>, StoreError> {
         let text = format!("pragma source.quick_check('{}')", table.replace('\'', "''"));
         match sql::read!(self, None, sqlx::query_scalar(AssertSqlSafe(text)).persistent(false), fetch_all) {
             Ok(lines) => Ok(named_pages(lines).into_iter().map(|line| format!("{table}: {line}")).collect()),
-            Err(Error::Broken(why)) if is_damage(&why) => Ok(vec![format!("{table}: {why}")]),
+            Err(StoreError::Broken(why)) if is_damage(&why) => Ok(vec![format!("{table}: {why}")]),
             Err(error) => Err(error),
         }
     }
 
     /// An error met in reading a table's rows, as faults; one that says nothing of the file stays an error.
-    async fn told(&self, table: &str, error: Error) -> Result<Vec<String>, Error> {
+    async fn told(&self, table: &str, error: StoreError) -> Result<Vec<String>, StoreError> {
         match error {
-            Error::Broken(why) if is_damage(&why) => {
+            StoreError::Broken(why) if is_damage(&why) => {
                 let pages = self.quick_check(table).await?;
                 Ok(if pages.is_empty() { vec![format!("{table}: {why}")] } else { pages })
             }
@@ -220,7 +221,7 @@ impl Sqlite {
     }
 
     /// Every event can be read, none is missing, and each is found by its id.
-    async fn check_events(&self, space: &str, pause: Duration, checked: &mut Checked) -> Result<(), Error> {
+    async fn check_events(&self, space: &str, pause: Duration, checked: &mut Checked) -> Result<(), StoreError> {
         let text = concat!(
             "select ",
             looked_at!(
@@ -246,7 +247,7 @@ impl Sqlite {
     }
 
     /// Every blob is what its name says.
-    async fn check_blobs(&self, pause: Duration, checked: &mut Checked) -> Result<(), Error> {
+    async fn check_blobs(&self, pause: Duration, checked: &mut Checked) -> Result<(), StoreError> {
         let mut after = (String::new(), String::new());
         loop {
             let mut reader = self.reader(None).await?;

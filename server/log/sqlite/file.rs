@@ -12,8 +12,9 @@ use sqlx::{ConnectOptions, Connection};
 use uuid::Uuid;
 
 use super::sql;
-use crate::log::backup::{NotCopied, seal};
-use crate::log::store::Error;
+use crate::log::error::StoreError;
+use crate::log::not_copied::NotCopied;
+use crate::log::seal;
 use crate::words::secret::shown_url;
 
 /// The tables of a new file, as this migration left them: later ones run on it.
@@ -27,11 +28,12 @@ fn migrations() -> Migrator {
 }
 
 /// The options every connection to a file has in common.
-fn options(url: &str) -> Result<SqliteConnectOptions, Error> {
+fn options(url: &str) -> Result<SqliteConnectOptions, StoreError> {
     let shown = shown_url(url);
-    let options = SqliteConnectOptions::from_str(url).map_err(|error| Error::Broken(format!("{shown}: {error}")))?;
+    let options =
+        SqliteConnectOptions::from_str(url).map_err(|error| StoreError::Broken(format!("{shown}: {error}")))?;
     if url.contains(":memory:") || options.get_filename().as_os_str().is_empty() {
-        return Err(Error::Broken(format!("{shown} names no file; use sqlite://FILE")));
+        return Err(StoreError::Broken(format!("{shown} names no file; use sqlite://FILE")));
     }
     Ok(options
         .busy_timeout(BUSY)
@@ -41,7 +43,7 @@ fn options(url: &str) -> Result<SqliteConnectOptions, Error> {
         .disable_statement_logging())
 }
 
-pub(in crate::log) fn writing(url: &str) -> Result<SqliteConnectOptions, Error> {
+pub(in crate::log) fn writing(url: &str) -> Result<SqliteConnectOptions, StoreError> {
     Ok(options(url)?
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
@@ -53,7 +55,7 @@ pub(in crate::log) fn writing(url: &str) -> Result<SqliteConnectOptions, Error> 
         .pragma("temp_store", "memory"))
 }
 
-pub(in crate::log) fn reading(url: &str) -> Result<SqliteConnectOptions, Error> {
+pub(in crate::log) fn reading(url: &str) -> Result<SqliteConnectOptions, StoreError> {
     Ok(options(url)?.read_only(true).pragma("cache_size", "-4096").pragma("temp_store", "memory"))
 }
 
@@ -71,9 +73,9 @@ pub(in crate::log) struct Lock {
 }
 
 /// Takes the lock; makes the file, empty, if there is none.
-pub(super) fn lock(path: &Path) -> Result<Lock, Error> {
+pub(super) fn lock(path: &Path) -> Result<Lock, StoreError> {
     if seal::is_sealed(path) {
-        return Err(named(path, Error::Broken(IS_BACKUP.into())));
+        return Err(named(path, StoreError::Broken(IS_BACKUP.into())));
     }
     let taken = || unavailable(path, "another thinkd has this database open".into());
     try_lock(path)?.ok_or_else(taken)
@@ -85,7 +87,7 @@ pub(super) struct Names([(PathBuf, Option<(u64, u64)>); 2]);
 
 impl Names {
     /// The file and its journal, which is there as long as it is open.
-    pub fn of(path: &Path) -> Result<Self, Error> {
+    pub fn of(path: &Path) -> Result<Self, StoreError> {
         // Relative names are those of where the process is now.
         let path = path.canonicalize().map_err(|error| unavailable(path, error.to_string()))?;
         let mut journal = path.clone().into_os_string();
@@ -111,18 +113,18 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 /// Whether somebody has locked the file of a URL. One that is not there is nobody's.
-pub(in crate::log) fn is_in_use(url: &str) -> Result<bool, Error> {
+pub(in crate::log) fn is_in_use(url: &str) -> Result<bool, StoreError> {
     let options = options(url)?;
     let path = options.get_filename();
     Ok(path.exists() && try_lock(path)?.is_none())
 }
 
-fn unavailable(path: &Path, why: String) -> Error {
-    Error::Unavailable(format!("{}: {why}", path.display()))
+fn unavailable(path: &Path, why: String) -> StoreError {
+    StoreError::Unavailable(format!("{}: {why}", path.display()))
 }
 
 /// The lock, unless somebody has it.
-fn try_lock(path: &Path) -> Result<Option<Lock>, Error> {
+fn try_lock(path: &Path) -> Result<Option<Lock>, StoreError> {
     let unavailable = |why: String| unavailable(path, why);
     // Not truncated, not written: to make it is to have it locked before SQLite opens it.
     let file = private(path);
@@ -141,7 +143,7 @@ fn try_lock(path: &Path) -> Result<Option<Lock>, Error> {
 }
 
 /// The connection that writes, tables up to date, and the lock that keeps others out.
-pub(in crate::log) async fn open_alone(url: &str) -> Result<(SqliteConnection, Lock), Error> {
+pub(in crate::log) async fn open_alone(url: &str) -> Result<(SqliteConnection, Lock), StoreError> {
     let options = writing(url)?;
     let lock = lock(options.get_filename())?;
     Ok((open(&options).await?, lock))
@@ -153,7 +155,7 @@ pub(super) fn is_new(path: &Path) -> bool {
 }
 
 /// The connection that writes, tables up to date, for who has the lock.
-pub(super) async fn open(options: &SqliteConnectOptions) -> Result<SqliteConnection, Error> {
+pub(super) async fn open(options: &SqliteConnectOptions) -> Result<SqliteConnection, StoreError> {
     let path = options.get_filename();
     let failed = |error| named(path, sql::error(error));
     if is_new(path) {
@@ -171,7 +173,7 @@ pub(super) async fn open(options: &SqliteConnectOptions) -> Result<SqliteConnect
 }
 
 /// A file with tables, that flushes from now on. There was nothing in it that could be lost, so its making waited for no disk.
-async fn new_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteConnection, Error> {
+async fn new_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteConnection, StoreError> {
     let making = options.clone().journal_mode(SqliteJournalMode::Delete).synchronous(SqliteSynchronous::Off);
     let failed = |error| named(path, sql::error(error));
     private(path).map_err(|error| failed(error.into()))?;
@@ -190,7 +192,7 @@ async fn new_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteC
 }
 
 /// Brings the tables up to date: all steps, or none.
-async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), Error> {
+async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), StoreError> {
     let failed = |error| named(path, sql::error(error));
     let mut all = connection.begin().await.map_err(failed)?;
     migrations().run(&mut *all).await.map_err(|error| named(path, sql::migration_error(error)))?;
@@ -207,7 +209,7 @@ const BACKUP: i64 = -1;
 const IS_BACKUP: &str = "the file is a backup; make a database of it with `thinkd restore`";
 
 /// A new file for a backup, whose head has this version.
-pub(in crate::log) async fn new_backup(file: &Path, version: u32) -> Result<SqliteConnection, Error> {
+pub(in crate::log) async fn new_backup(file: &Path, version: u32) -> Result<SqliteConnection, StoreError> {
     let options = SqliteConnectOptions::new().filename(file).create_if_missing(true).disable_statement_logging();
     let mut connection = new_file(&options, file).await?;
     let marked = sqlx::query("update log set incarnation = $1").bind(BACKUP);
@@ -233,17 +235,17 @@ pub(in crate::log) async fn open_backup(file: &Path) -> Result<SqliteConnection,
     }
 }
 
-pub(super) fn named(path: &Path, error: Error) -> Error {
+pub(super) fn named(path: &Path, error: StoreError) -> StoreError {
     match error {
-        Error::Unavailable(why) => Error::Unavailable(format!("{}: {why}", path.display())),
-        Error::Broken(why) => Error::Broken(format!("{}: {why}", path.display())),
+        StoreError::Unavailable(why) => StoreError::Unavailable(format!("{}: {why}", path.display())),
+        StoreError::Broken(why) => StoreError::Broken(format!("{}: {why}", path.display())),
         other => other,
     }
 }
 
 /// Counts this opening.
-pub(super) async fn opened(connection: &mut SqliteConnection) -> Result<(Uuid, i64), Error> {
+pub(super) async fn opened(connection: &mut SqliteConnection) -> Result<(Uuid, i64), StoreError> {
     let text = "update log set incarnation = incarnation + 1 where incarnation <> $1 returning epoch, incarnation";
     let row = sqlx::query_as(text).bind(BACKUP).fetch_optional(connection).await.map_err(sql::error)?;
-    row.ok_or_else(|| Error::Broken(IS_BACKUP.into()))
+    row.ok_or_else(|| StoreError::Broken(IS_BACKUP.into()))
 }

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use futures_util::TryStreamExt as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection as _};
 use uuid::Uuid;
@@ -11,8 +12,9 @@ use uuid::Uuid;
 use super::file::{self, named};
 use super::log::Broken;
 use super::{put_index, sql, writing};
-use crate::log::index::{Added, Gap, Indexing, Left, read_batch};
-use crate::log::store::Error;
+use crate::log::error::StoreError;
+use crate::log::index::{Added, Indexing, Left, read_batch};
+use crate::log::indexed::{Gap, gaps, index_columns};
 use crate::words::id::Space;
 
 /// Of the tables, and of what is written into them.
@@ -34,7 +36,7 @@ fn beside(log: &Path) -> PathBuf {
 
 /// A connection that reads a log and its index. The index is its main file: a query takes its state of that one first, so that
 /// all that is in it is in the log.
-pub(super) async fn connect(reading: &SqliteConnectOptions) -> Result<SqliteConnection, Error> {
+pub(super) async fn connect(reading: &SqliteConnectOptions) -> Result<SqliteConnection, StoreError> {
     let log = reading.get_filename();
     let file = beside(log);
     let mut connection =
@@ -44,13 +46,13 @@ pub(super) async fn connect(reading: &SqliteConnectOptions) -> Result<SqliteConn
 }
 
 /// Lets a connection that has a log's file open see its index.
-pub(super) async fn attach(connection: &mut SqliteConnection, log: &Path) -> Result<(), Error> {
+pub(super) async fn attach(connection: &mut SqliteConnection, log: &Path) -> Result<(), StoreError> {
     attach_as(connection, &beside(log), "found").await
 }
 
-async fn attach_as(connection: &mut SqliteConnection, file: &Path, name: &'static str) -> Result<(), Error> {
+async fn attach_as(connection: &mut SqliteConnection, file: &Path, name: &'static str) -> Result<(), StoreError> {
     let Some(path) = file.to_str() else {
-        return Err(Error::Broken(format!("{}: the path of a database has to be UTF-8", file.display())));
+        return Err(StoreError::Broken(format!("{}: the path of a database has to be UTF-8", file.display())));
     };
     let text = format!("attach database $1 as {name}");
     let attached = sqlx::query(AssertSqlSafe(text)).persistent(false).bind(path).execute(connection).await;
@@ -58,14 +60,14 @@ async fn attach_as(connection: &mut SqliteConnection, file: &Path, name: &'stati
 }
 
 /// A new, empty index of no log yet (`adopt`); what was there is removed.
-async fn make(log: &Path) -> Result<SqliteConnection, Error> {
+async fn make(log: &Path) -> Result<SqliteConnection, StoreError> {
     let path = beside(log);
     for ending in ["", "-wal", "-shm"] {
         let mut name = OsString::from(&path);
         name.push(ending);
         match std::fs::remove_file(&name) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::Unavailable(format!("{}: {error}", path.display())));
+                return Err(StoreError::Unavailable(format!("{}: {error}", path.display())));
             }
             _ => {}
         }
@@ -85,7 +87,7 @@ async fn make(log: &Path) -> Result<SqliteConnection, Error> {
 }
 
 /// Lets a connection that has an empty log's file open see a new, empty index.
-pub(in crate::log) async fn attach_new(connection: &mut SqliteConnection, url: &str) -> Result<(), Error> {
+pub(in crate::log) async fn attach_new(connection: &mut SqliteConnection, url: &str) -> Result<(), StoreError> {
     let options = writing(url)?;
     let log = options.get_filename();
     make(log).await?.close().await.map_err(sql::error)?;
@@ -93,7 +95,7 @@ pub(in crate::log) async fn attach_new(connection: &mut SqliteConnection, url: &
 }
 
 /// Says that an index, of which the connection sees the log, too, is made of that log.
-pub(in crate::log) async fn adopt(connection: &mut SqliteConnection) -> Result<(), Error> {
+pub(in crate::log) async fn adopt(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let text = "insert into made_of (version, epoch) select $1, epoch from log";
     sqlx::query(text).bind(VERSION).execute(connection).await.map(|_| ()).map_err(sql::error)
 }
@@ -126,7 +128,7 @@ pub(super) enum Begun {
 }
 
 /// Begins to open the index of a log while that is opened, or made.
-pub(super) async fn begin(log: &Path) -> Result<Begun, Error> {
+pub(super) async fn begin(log: &Path) -> Result<Begun, StoreError> {
     if file::is_new(log) {
         return make(log).await.map(Begun::Made);
     }
@@ -151,7 +153,7 @@ impl IndexFile {
         log: &Path,
         broken: Broken,
         writing: &mut SqliteConnection,
-    ) -> Result<(Self, Option<Uuid>), Error> {
+    ) -> Result<(Self, Option<Uuid>), StoreError> {
         let mut epoch = None;
         let mut connection = match begun {
             Begun::Made(connection) => connection,
@@ -187,7 +189,7 @@ impl IndexFile {
         Ok((Self { connection, broken }, epoch))
     }
 
-    async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
+    async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         let mut all = self.connection.begin().await.map_err(sql::error)?;
         let (mut left, mut added) = (Left::new(), Vec::new());
         for space in spaces {
@@ -202,7 +204,7 @@ impl IndexFile {
 }
 
 /// Adds the next events of a space, as many as there is room for.
-async fn add(connection: &mut SqliteConnection, space: &Space, left: &mut Left) -> Result<Added, Error> {
+async fn add(connection: &mut SqliteConnection, space: &Space, left: &mut Left) -> Result<Added, StoreError> {
     // Written first: the index is locked then, for this connection alone, and the log never is.
     let text = "insert into indexed (space, seq) values ($1, 0) on conflict (space) do update set seq = indexed.seq \
          returning seq";
@@ -210,11 +212,11 @@ async fn add(connection: &mut SqliteConnection, space: &Space, left: &mut Left) 
         sqlx::query_scalar(text).bind(space.as_str()).fetch_one(&mut *connection).await.map_err(sql::error)?;
     let text = concat!(
         "select ",
-        sql::index_columns!(),
+        index_columns!(),
         " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3 + 0"
     );
     let rows = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(left.events).fetch(&mut *connection);
-    let (events, more) = read_batch(rows, left).await?;
+    let (events, more) = read_batch(rows.map_err(sql::error), left).await?;
     put_index(connection, space, &events).await?;
     Ok(Added { reached: events.last().map_or(done, |event| event.seq), more })
 }
@@ -231,7 +233,7 @@ enum Fit {
 
 /// Somebody may have put an older copy in the log's place, or one that went another way. Ids of events are clients', who may send the same
 /// to both; that both stored one at the same microsecond they cannot bring about.
-async fn fit(connection: &mut SqliteConnection, log: &Path) -> Result<Fit, Error> {
+async fn fit(connection: &mut SqliteConnection, log: &Path) -> Result<Fit, StoreError> {
     attach_as(connection, log, "source").await?;
     let text = "select exists (select 1 from made_of m join log l on l.epoch = m.epoch where m.version = $1), \
          exists (select 1 from indexed i where i.seq > 0 and not exists (select 1 from events e \
@@ -250,16 +252,16 @@ impl Indexing for IndexFile {
     const SOON: i64 = 1024;
     const MOST: i64 = 4096;
 
-    async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, Error> {
+    async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, StoreError> {
         let text = "select space, done, head from (select s.space, \
              coalesce((select seq from indexed where space = s.space), 0) as done, \
              (select max(seq) from events where space = s.space) as head from spaces s) g where head > done";
         let rows: Vec<(String, i64, i64)> =
             sqlx::query_as(text).fetch_all(&mut self.connection).await.map_err(sql::error)?;
-        Ok(sql::gaps(rows))
+        Ok(gaps(rows))
     }
 
-    async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, Error> {
+    async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         self.broken.check()?;
         self.transaction(spaces).await
     }

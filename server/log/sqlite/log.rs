@@ -13,9 +13,12 @@ use super::file::Names;
 use super::uploads::{self, Upload, Uploads};
 use super::{bulk, json, read_asked, sql, stored};
 use crate::event::envelope::Event;
-use crate::log::append::{Asked, Backend, Before, Found, Plan, Position, Wanted};
+use crate::log::append::{Asked, Backend, Before, Found, Plan, Wanted};
+use crate::log::error::StoreError;
+use crate::log::fence::Fence;
+use crate::log::head::Position;
 use crate::log::leases::Leases;
-use crate::log::store::{Error, Fence, ThreadRow};
+use crate::log::thread_row::ThreadRow;
 use crate::log::write_cache::WriteCache;
 use crate::words::id::{Space, ThreadId};
 use crate::words::time::Timestamp;
@@ -33,10 +36,10 @@ const ROLLBACK: Duration = Duration::from_secs(1);
 pub(super) struct Broken(Arc<OnceLock<String>>);
 
 impl Broken {
-    pub fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), StoreError> {
         match self.0.get() {
             None => Ok(()),
-            Some(why) => Err(Error::Broken(why.clone())),
+            Some(why) => Err(StoreError::Broken(why.clone())),
         }
     }
 
@@ -72,19 +75,19 @@ pub(super) struct Log {
 
 impl Log {
     /// Whether what is written now is kept, and found again.
-    fn sound(&self) -> Result<(), Error> {
+    fn sound(&self) -> Result<(), StoreError> {
         if let Err(why) = self.names.check() {
             self.broken.set(why);
         }
         self.broken.check()
     }
 
-    async fn run(&mut self, text: &'static str) -> Result<(), Error> {
+    async fn run(&mut self, text: &'static str) -> Result<(), StoreError> {
         let result = sqlx::query(text).execute(&mut self.connection).await;
         result.map(|_| ()).inspect_err(|error| self.broken.note(error)).map_err(sql::error)
     }
 
-    async fn head(&mut self, space: &Space) -> Result<Option<Position>, Error> {
+    async fn head(&mut self, space: &Space) -> Result<Option<Position>, StoreError> {
         if let Some(head) = self.cache.head(space) {
             return Ok(Some(head));
         }
@@ -97,7 +100,7 @@ impl Log {
         Ok(row.map(|(seq, ts)| Position { seq, ts: Timestamp::from_micros(ts) }))
     }
 
-    async fn heads(&mut self, spaces: &BTreeSet<Space>) -> Result<BTreeMap<Space, Position>, Error> {
+    async fn heads(&mut self, spaces: &BTreeSet<Space>) -> Result<BTreeMap<Space, Position>, StoreError> {
         let mut heads = BTreeMap::new();
         for space in spaces {
             if let Some(head) = self.head(space).await? {
@@ -107,7 +110,7 @@ impl Log {
         Ok(heads)
     }
 
-    async fn events(&mut self, ids: &[(Space, Uuid)]) -> Result<Vec<(Space, Event)>, Error> {
+    async fn events(&mut self, ids: &[(Space, Uuid)]) -> Result<Vec<(Space, Event)>, StoreError> {
         let keys: Vec<(&str, String)> =
             ids.iter().map(|(space, id)| (space.as_str(), id.simple().to_string())).collect();
         // `cross join` fixes the order: one look-up a key.
@@ -121,7 +124,7 @@ impl Log {
         rows.into_iter().map(sql::placed_event).collect()
     }
 
-    async fn threads(&mut self, ids: &[(Space, ThreadId)]) -> Result<Vec<(Space, ThreadRow)>, Error> {
+    async fn threads(&mut self, ids: &[(Space, ThreadId)]) -> Result<Vec<(Space, ThreadRow)>, StoreError> {
         let (mut threads, mut unknown) = (Vec::new(), Vec::new());
         for key in ids {
             match self.cache.thread(key) {
@@ -147,7 +150,7 @@ impl Log {
 }
 
 impl Backend for Log {
-    async fn begin(&mut self, wanted: &Wanted) -> Result<Found, Error> {
+    async fn begin(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
         // What is read needs no transaction, since nobody else writes; what is written has one (`put_alone`).
         self.sound()?;
         Ok(Found {
@@ -158,11 +161,11 @@ impl Backend for Log {
         })
     }
 
-    async fn asked(&mut self, asked: &Asked) -> Result<Before, Error> {
+    async fn asked(&mut self, asked: &Asked) -> Result<Before, StoreError> {
         read_asked(&mut self.connection, asked).await
     }
 
-    async fn write(&mut self, plan: &Plan) -> Result<(), Error> {
+    async fn write(&mut self, plan: &Plan) -> Result<(), StoreError> {
         let mut writes = plan.writes()?;
         // Where its log ends, a space's row does not say: it has to be there, no more.
         writes.heads.retain(|(space, _)| self.cache.head(space).is_none());
@@ -171,7 +174,7 @@ impl Backend for Log {
         Ok(())
     }
 
-    async fn commit(&mut self, _: &Plan) -> Result<(), Error> {
+    async fn commit(&mut self, _: &Plan) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -195,7 +198,7 @@ impl Backend for Log {
         (!self.writing.is_empty()).then(|| self.writing.iter().map(Upload::bytes).sum())
     }
 
-    async fn write_aside(&mut self) -> Result<(), Error> {
+    async fn write_aside(&mut self) -> Result<(), StoreError> {
         self.sound()?;
         self.run("begin immediate").await?;
         for upload in &mut self.writing {
@@ -213,7 +216,7 @@ impl Backend for Log {
         Ok(())
     }
 
-    fn wrote_aside(&mut self, result: Result<(), Error>) -> bool {
+    fn wrote_aside(&mut self, result: Result<(), StoreError>) -> bool {
         self.uploads.wrote(std::mem::take(&mut self.writing), &result)
     }
 
@@ -221,7 +224,7 @@ impl Backend for Log {
         // Only this process appends: there is nobody else to tell.
     }
 
-    async fn touch(&mut self, bytes: usize) -> Result<(), Error> {
+    async fn touch(&mut self, bytes: usize) -> Result<(), StoreError> {
         self.sound()?;
         // A count that nobody reads while the store is open; the same value again would not be written.
         let text = "update log set incarnation = incarnation + 1, probe = zeroblob($1)";

@@ -15,7 +15,8 @@ use super::index::connect;
 use super::sql::{self, GRACE};
 use super::{ACQUIRE, json};
 use crate::log::catch_up::{Next, Source};
-use crate::log::store::{Error, Options};
+use crate::log::error::StoreError;
+use crate::log::options::Options;
 use crate::tasks::share::{Place, Places};
 use crate::words::id::{Seq, Space, ThreadId};
 
@@ -73,7 +74,7 @@ impl Readers {
     }
 
     /// Waits for a connection, for a while: to read of a space, or (`None`) of all of them, which takes as long as it takes.
-    pub async fn take(&self, space: Option<&Space>) -> Result<Reader<'_>, Error> {
+    pub async fn take(&self, space: Option<&Space>) -> Result<Reader<'_>, StoreError> {
         let held = async {
             match space {
                 Some(space) => (Some(self.places.take(space).await), None),
@@ -81,10 +82,10 @@ impl Readers {
             }
         };
         let Ok((place, own)) = timeout(ACQUIRE, held).await else {
-            return Err(Error::Unavailable("all connections are busy".into()));
+            return Err(StoreError::Unavailable("all connections are busy".into()));
         };
         if self.own.is_closed() {
-            return Err(Error::Unavailable("the store is closed".into()));
+            return Err(StoreError::Unavailable("the store is closed".into()));
         }
         let connection = async {
             let idle = self.lock().pop();
@@ -94,7 +95,8 @@ impl Readers {
             };
             Ok(shared.lock_owned().await)
         };
-        let late = |_| Error::Unavailable("the database file was not opened in time: its disk may stand still".into());
+        let late =
+            |_| StoreError::Unavailable("the database file was not opened in time: its disk may stand still".into());
         let opened = timeout(ACQUIRE, connection).await.map_err(late)??;
         let most = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
         let until = if space.is_some() { now().saturating_add(most) } else { u64::MAX };
@@ -104,7 +106,7 @@ impl Readers {
     }
 
     /// A new connection; they are opened one after the other, so that who asks for a moment leaves one behind for the next.
-    async fn another(&self) -> Result<Shared, Error> {
+    async fn another(&self) -> Result<Shared, StoreError> {
         loop {
             let opening = self.opening.clone().lock_owned().await;
             let idle = self.lock().pop();
@@ -119,7 +121,9 @@ impl Readers {
                 lock(&idle).push(Arc::new(tokio::sync::Mutex::new(opened)));
                 Ok(())
             });
-            opened.await.map_err(|error| Error::Unavailable(format!("a connection was not opened: {error}")))??;
+            opened
+                .await
+                .map_err(|error| StoreError::Unavailable(format!("a connection was not opened: {error}")))??;
         }
     }
 
@@ -144,7 +148,7 @@ fn lock(idle: &Mutex<Vec<Shared>>) -> MutexGuard<'_, Vec<Shared>> {
     idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn open(options: &SqliteConnectOptions) -> Result<Opened, Error> {
+async fn open(options: &SqliteConnectOptions) -> Result<Opened, StoreError> {
     let mut connection = connect(options).await?;
     let until = Arc::new(AtomicU64::new(u64::MAX));
     let limit = until.clone();
@@ -154,7 +158,7 @@ async fn open(options: &SqliteConnectOptions) -> Result<Opened, Error> {
 }
 
 impl Source for Arc<Readers> {
-    async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, Error> {
+    async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, StoreError> {
         let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
         // One look-up a space.
         let text = "select k.value, (select max(seq) from events where space = k.value) from json_each($1) k";
@@ -166,7 +170,7 @@ impl Source for Arc<Readers> {
         heads.map(|(space, head)| Ok((sql::space(space)?, head))).collect()
     }
 
-    async fn threads_after(&self, space: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, Error> {
+    async fn threads_after(&self, space: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
         let query = sqlx::query_as(sql::THREADS_AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
         let mut reader = self.take(None).await?;
         let rows = query.fetch_all(reader.connection()).await;
@@ -174,7 +178,7 @@ impl Source for Arc<Readers> {
         Ok(sql::threads(rows.map_err(sql::error)?))
     }
 
-    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, Error> {
+    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, StoreError> {
         let query = sqlx::query_as(sql::AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
         let mut reader = self.take(None).await?;
         let rows: Result<Vec<sql::EventColumns>, _> = query.fetch_all(reader.connection()).await;
@@ -217,7 +221,7 @@ mod tests {
     async fn is_told(readers: &Readers) {
         let taken = timeout(ACQUIRE * 2, readers.take(None)).await;
         let Ok(Err(error)) = taken else { panic!("it waits, or has one: {}", taken.is_ok()) };
-        assert!(matches!(error, Error::Unavailable(_)), "{error}");
+        assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
     }
 
     fn readers() -> Readers {

@@ -11,7 +11,8 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::{put_blob, sql, stored};
-use crate::log::store::{Blob, Error};
+use crate::log::blob::Blob;
+use crate::log::error::StoreError;
 use crate::words::id::Space;
 
 /// Most bytes of one transaction: as long as this takes, appends wait.
@@ -43,7 +44,7 @@ pub(super) struct Upload {
     again: bool,
     /// It cannot be stored, or nobody waits for it any more: its parts are to be removed.
     failed: bool,
-    answer: Option<oneshot::Sender<Result<(), Error>>>,
+    answer: Option<oneshot::Sender<Result<(), StoreError>>>,
 }
 
 impl Upload {
@@ -51,7 +52,7 @@ impl Upload {
         self.blob.bytes.len() > PART
     }
 
-    fn answered(&mut self, result: Result<(), Error>) {
+    fn answered(&mut self, result: Result<(), StoreError>) {
         // The caller may be gone; a blob that is stored stays stored.
         let _ = self.answer.take().map(|answer| answer.send(result));
     }
@@ -93,7 +94,7 @@ impl State {
 
 impl Uploads {
     /// Puts a blob in line; what comes of it.
-    pub fn put(&self, space: &Space, sha256: String, blob: Blob) -> oneshot::Receiver<Result<(), Error>> {
+    pub fn put(&self, space: &Space, sha256: String, blob: Blob) -> oneshot::Receiver<Result<(), StoreError>> {
         let (answer, answered) = oneshot::channel();
         let (id, answer) = (crate::words::id::fresh(), Some(answer));
         self.back(
@@ -149,7 +150,7 @@ impl Uploads {
     }
 
     /// What came of a transaction; whether there is more to write.
-    pub fn wrote(&self, batch: Vec<Upload>, result: &Result<(), Error>) -> bool {
+    pub fn wrote(&self, batch: Vec<Upload>, result: &Result<(), StoreError>) -> bool {
         let is_single = batch.len() == 1;
         for mut upload in batch {
             match result {
@@ -164,11 +165,13 @@ impl Uploads {
                     }
                 }
                 // One of them is refused, perhaps: the others are not to suffer for it.
-                Err(Error::Broken(_)) if !is_single => {
+                Err(StoreError::Broken(_)) if !is_single => {
                     upload.alone = true;
                     self.back(upload, true);
                 }
-                Err(Error::Unavailable(_)) if !std::mem::replace(&mut upload.again, true) => self.back(upload, true),
+                Err(StoreError::Unavailable(_)) if !std::mem::replace(&mut upload.again, true) => {
+                    self.back(upload, true)
+                }
                 Err(error) => {
                     upload.answered(Err(error.clone()));
                     if upload.written > 0 && !std::mem::replace(&mut upload.failed, true) {
@@ -187,7 +190,7 @@ impl Uploads {
 }
 
 /// Writes one, or a part of it, in a transaction that is open.
-pub(super) async fn write(connection: &mut SqliteConnection, upload: &mut Upload) -> Result<(), Error> {
+pub(super) async fn write(connection: &mut SqliteConnection, upload: &mut Upload) -> Result<(), StoreError> {
     if upload.is_large() {
         return part(connection, upload).await.map_err(sql::error);
     }
@@ -241,7 +244,7 @@ async fn forget(connection: &mut SqliteConnection, id: Uuid) -> Result<(), sqlx:
 }
 
 /// Removes what a former life of this store did not finish.
-pub(super) async fn clear(connection: &mut SqliteConnection) -> Result<(), Error> {
+pub(super) async fn clear(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let ids: Result<Vec<Uuid>, _> = query_scalar("select upload from uploads").fetch_all(&mut *connection).await;
     for id in ids.map_err(sql::error)? {
         forget(connection, id).await.map_err(sql::error)?;
@@ -254,7 +257,7 @@ pub(super) async fn whole(
     connection: &mut SqliteConnection,
     bytes: Vec<u8>,
     upload: Option<Uuid>,
-) -> Result<Vec<u8>, Error> {
+) -> Result<Vec<u8>, StoreError> {
     let Some(id) = upload else { return Ok(bytes) };
     let text = "select bytes from blob_parts where upload = $1 order by number";
     let parts: Result<Vec<Vec<u8>>, _> = query_scalar(text).bind(id).fetch_all(connection).await;
@@ -269,7 +272,7 @@ pub(super) async fn read(
     connection: &mut SqliteConnection,
     space: &Space,
     sha256: &str,
-) -> Result<Option<Blob>, Error> {
+) -> Result<Option<Blob>, StoreError> {
     let text = "select mime, bytes, upload from blobs where space = $1 and sha256 = $2";
     let row: Result<Option<Row>, _> =
         query_as(text).bind(space.as_str()).bind(sha256).fetch_optional(&mut *connection).await;
@@ -281,7 +284,7 @@ pub(super) async fn read(
 pub(in crate::log) async fn read_blob(
     connection: &mut SqliteConnection,
     after: &(String, String),
-) -> Result<Option<(Space, String, Blob)>, Error> {
+) -> Result<Option<(Space, String, Blob)>, StoreError> {
     let text = "select space, sha256 from blobs where (space, sha256) > ($1, $2) order by space, sha256 limit 1";
     let key: Result<Option<(String, String)>, _> =
         query_as(text).bind(&after.0).bind(&after.1).fetch_optional(&mut *connection).await;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{ModelClient, Place};
+use super::{ModelClient, TurnPlace};
 use crate::event::envelope::Event;
+use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
-use crate::log::store::{self, ThreadRow};
+use crate::log::thread_row::ThreadRow;
 use crate::thread::history::{self, Block, Entry, Lengths, Omitted, VIEW_MAX, Window};
 use crate::thread::settings::Settings;
 use crate::words::id::{Seq, Space};
@@ -85,18 +86,18 @@ impl Found {
 
 impl ModelClient {
     /// Reads what a view of the thread holds now.
-    pub async fn view(&self, place: &Place, scope: Scope) -> Result<PromptView, store::Error> {
+    pub async fn view(&self, place: &TurnPlace, scope: Scope) -> Result<PromptView, StoreError> {
         self.look_at(place, scope, self.options.bytes).await
     }
 
     /// The same with half as much.
-    pub async fn smaller_view(&self, place: &Place, view: &PromptView) -> Result<PromptView, store::Error> {
+    pub async fn smaller_view(&self, place: &TurnPlace, view: &PromptView) -> Result<PromptView, StoreError> {
         self.look_at(place, view.scope, view.bytes / 2).await
     }
 
-    async fn look_at(&self, place: &Place, scope: Scope, bytes: usize) -> Result<PromptView, store::Error> {
+    async fn look_at(&self, place: &TurnPlace, scope: Scope, bytes: usize) -> Result<PromptView, StoreError> {
         let row = self.store.thread_lately(&place.space, &place.thread).await?;
-        let row = row.ok_or_else(|| store::Error::Broken(format!("the thread {} has no row", place.thread)))?;
+        let row = row.ok_or_else(|| StoreError::Broken(format!("the thread {} has no row", place.thread)))?;
         let whole = Settings::of(&row.settings).is_process();
         let mut window = Window::over(&row, whole, scope.show, &self.options, time::now());
         let mut lengths = Lengths::of(bytes, self.options.event_chars);
@@ -140,15 +141,15 @@ impl ModelClient {
     /// What a view can be made of: the newest that fill `bytes`, what the turn is about, and what came between.
     async fn find(
         &self,
-        place: &Place,
+        place: &TurnPlace,
         window: &Window,
         scope: Scope,
         lengths: Lengths,
         bytes: usize,
-    ) -> Result<Found, store::Error> {
+    ) -> Result<Found, StoreError> {
         let mut found = Found { count: 0, entries: Vec::new(), hidden: Vec::new(), is_parted: false };
         let newest = self.entries(place, window, lengths, bytes).await?;
-        let mut oldest = newest.first().map_or(window.upto + 1, |entry| entry.seq);
+        let mut oldest = newest.first().map_or(window.up_to + 1, |entry| entry.seq);
         found.put_before(newest, scope);
         let is_shown = |entry: &Entry| !scope.hides(entry);
         // What was cleared away is not shown any more.
@@ -188,11 +189,11 @@ impl ModelClient {
     /// What the window holds, or as many of the newest as fill `bytes`. Of what was shown before, only what came since is read.
     async fn entries(
         &self,
-        place: &Place,
+        place: &TurnPlace,
         window: &Window,
         lengths: Lengths,
         bytes: usize,
-    ) -> Result<Vec<Arc<Entry>>, store::Error> {
+    ) -> Result<Vec<Arc<Entry>>, StoreError> {
         let Some(query) = window.query(&place.thread) else { return Ok(Vec::new()) };
         if window.since.is_some() {
             return self.read_back(&place.space, &query, lengths, bytes, |_| true).await;
@@ -200,9 +201,9 @@ impl ModelClient {
         let is_usual = bytes == self.options.bytes;
         let key = (place.space.clone(), place.thread.clone(), window.show);
         let take = usize::try_from(window.take).unwrap_or(usize::MAX);
-        let mut entries = match self.recent.before(&key, window.upto).filter(|_| is_usual) {
-            Some((upto, mut entries)) => {
-                entries.extend(self.read(&place.space, &Query { after: Some(upto), ..query.clone() }, lengths).await?);
+        let mut entries = match self.recent.before(&key, window.up_to).filter(|_| is_usual) {
+            Some((up_to, mut entries)) => {
+                entries.extend(self.read(&place.space, &Query { after: Some(up_to), ..query.clone() }, lengths).await?);
                 entries
             }
             None => Vec::new(),
@@ -221,7 +222,7 @@ impl ModelClient {
         let fitting = fitting.count();
         entries.drain(..entries.len() - fitting);
         if is_usual {
-            self.recent.keep(key, window.upto, entries.clone());
+            self.recent.keep(key, window.up_to, entries.clone());
         }
         Ok(entries)
     }
@@ -234,7 +235,7 @@ impl ModelClient {
         lengths: Lengths,
         bytes: usize,
         counts: impl Fn(&Entry) -> bool + Send,
-    ) -> Result<Vec<Arc<Entry>>, store::Error> {
+    ) -> Result<Vec<Arc<Entry>>, StoreError> {
         let mut entries: Vec<Arc<Entry>> = Vec::new();
         let (mut left, mut sum) = (query.limit, 0);
         let mut query = query.clone();
@@ -252,12 +253,12 @@ impl ModelClient {
     /// The same entries, shorter.
     async fn shorter(
         &self,
-        place: &Place,
+        place: &TurnPlace,
         window: &Window,
         entries: &[Arc<Entry>],
         gap: Option<(Seq, Seq)>,
         lengths: Lengths,
-    ) -> Result<Vec<Arc<Entry>>, store::Error> {
+    ) -> Result<Vec<Arc<Entry>>, StoreError> {
         let parted = gap.map_or(entries.len(), |(begin, _)| entries.partition_point(|entry| entry.seq <= begin));
         let (before, after) = entries.split_at(parted);
         let mut shorter = Vec::with_capacity(entries.len());
@@ -279,7 +280,7 @@ impl ModelClient {
     }
 
     /// Events as written, oldest first, of a query for the newest.
-    async fn read(&self, space: &Space, query: &Query, lengths: Lengths) -> Result<Vec<Arc<Entry>>, store::Error> {
+    async fn read(&self, space: &Space, query: &Query, lengths: Lengths) -> Result<Vec<Arc<Entry>>, StoreError> {
         let events = self.store.events(space, query).await?;
         let entry = |event: &Event| Arc::new(Entry::of(event, lengths, &self.prompts));
         Ok(events.iter().rev().map(entry).collect())

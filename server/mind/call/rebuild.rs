@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{ModelClient, Place, Question};
+use super::{ModelClient, Question, TurnPlace};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
+use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
-use crate::log::store;
 use crate::model::prompt::Template;
 use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
 use crate::thread::history::{Lengths, Omitted};
@@ -17,12 +17,12 @@ use crate::words::text::{Text, sha256};
 
 impl ModelClient {
     /// Makes the view of a recorded call anew. `exact`: its request is, byte for byte, the one that was sent.
-    pub async fn rebuild(&self, space: &Space, record: &Event) -> Result<Value, store::Error> {
+    pub async fn rebuild(&self, space: &Space, record: &Event) -> Result<Value, StoreError> {
         let (view, call) = match record.fact() {
             Fact::Call(call) => (call.get("view").cloned().unwrap_or_default(), call),
             _ => return Ok(Value::Null),
         };
-        let place = Place {
+        let place = TurnPlace {
             space: space.clone(),
             thread: record.thread.clone(),
             turn: record.turn().unwrap_or(0),
@@ -48,7 +48,7 @@ impl ModelClient {
         }))
     }
 
-    async fn recorded_question(&self, space: &Space, record: &Event, view: &Value) -> Result<Question, store::Error> {
+    async fn recorded_question(&self, space: &Space, record: &Event, view: &Value) -> Result<Question, StoreError> {
         let values = view.get("values").and_then(Value::as_array).into_iter().flatten();
         let value = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
         let has_prompt = view.get("prompt").is_some_and(|prompt| !prompt.is_null());
@@ -69,20 +69,20 @@ impl ModelClient {
         })
     }
 
-    async fn recorded_events(&self, space: &Space, record: &Event, view: &Value) -> Result<Vec<Event>, store::Error> {
+    async fn recorded_events(&self, space: &Space, record: &Event, view: &Value) -> Result<Vec<Event>, StoreError> {
         let number = |key: &str| view.get(key).and_then(Value::as_i64);
-        let (Some(from), Some(upto), Some(limit)) = (number("from"), number("upto"), number("events")) else {
+        let (Some(from), Some(up_to), Some(limit)) = (number("from"), number("up_to"), number("events")) else {
             return Ok(Vec::new());
         };
         let heard = view.get("show").and_then(Value::as_str) == Some("heard");
         let left_out: Vec<Seq> =
             view.get("left_out").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64).collect();
-        let read = async |from: Seq, upto: Seq| {
+        let read = async |from: Seq, up_to: Seq| {
             let query = Query {
                 thread: Some(record.thread.clone()),
                 show: if heard { Show::Heard } else { Show::Visible },
                 after: Some(from - 1),
-                before: Some(upto + 1),
+                before: Some(up_to + 1),
                 order: Order::Ascending,
                 limit: u32::try_from(limit + left_out.len() as i64).unwrap_or(u32::MAX).max(1),
                 ..Query::default()
@@ -90,14 +90,14 @@ impl ModelClient {
             self.store.events(space, &query).await
         };
         let mut events = match gap(view) {
-            None => read(from, upto).await?,
-            Some((begin, end)) => [read(from, begin).await?, read(end, upto).await?].concat(),
+            None => read(from, up_to).await?,
+            Some((begin, end)) => [read(from, begin).await?, read(end, up_to).await?].concat(),
         };
         events.retain(|event| !left_out.contains(&event.seq));
         Ok(events)
     }
 
-    async fn own_events(&self, space: &Space, thread: &ThreadId, view: &Value) -> Result<Vec<Event>, store::Error> {
+    async fn own_events(&self, space: &Space, thread: &ThreadId, view: &Value) -> Result<Vec<Event>, StoreError> {
         let seqs: Vec<Seq> =
             view.get("own").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64).collect();
         let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else { return Ok(Vec::new()) };
@@ -115,7 +115,7 @@ impl ModelClient {
         Ok(events)
     }
 
-    async fn kept(&self, space: &Space, view: &Value, key: &str) -> Result<String, store::Error> {
+    async fn kept(&self, space: &Space, view: &Value, key: &str) -> Result<String, StoreError> {
         let Some(hash) = view.get(key).and_then(Value::as_str) else { return Ok(String::new()) };
         let blob = self.store.blob(space, hash).await?;
         Ok(blob.map(|blob| String::from_utf8_lossy(&blob.bytes).into_owned()).unwrap_or_default())

@@ -35,33 +35,33 @@ struct Views {
 }
 
 struct View {
-    upto: Seq,
+    up_to: Seq,
     entries: Vec<Arc<Entry>>,
     bytes: usize,
     used: u64,
 }
 
 impl Recent {
-    /// The entries of the last view that does not reach beyond `upto`, and how far it reaches.
-    pub fn before(&self, key: &Key, upto: Seq) -> Option<(Seq, Vec<Arc<Entry>>)> {
+    /// The entries of the last view that does not reach beyond `up_to`, and how far it reaches.
+    pub fn before(&self, key: &Key, up_to: Seq) -> Option<(Seq, Vec<Arc<Entry>>)> {
         let mut views = self.lock();
         views.uses += 1;
         let used = views.uses;
-        let view = views.by_key.get_mut(key).filter(|view| view.upto <= upto)?;
+        let view = views.by_key.get_mut(key).filter(|view| view.up_to <= up_to)?;
         view.used = used;
-        Some((view.upto, view.entries.clone()))
+        Some((view.up_to, view.entries.clone()))
     }
 
     /// Keeps a view, unless a later one is there.
-    pub fn keep(&self, key: Key, upto: Seq, entries: Vec<Arc<Entry>>) {
+    pub fn keep(&self, key: Key, up_to: Seq, entries: Vec<Arc<Entry>>) {
         let mut views = self.lock();
-        if views.by_key.get(&key).is_some_and(|view| view.upto > upto) {
+        if views.by_key.get(&key).is_some_and(|view| view.up_to > up_to) {
             return;
         }
         let bytes =
             entries.iter().map(|entry| entry.bytes() + SHARED).sum::<usize>() + size_of::<(Key, View)>() + NAMES;
         views.uses += 1;
-        let view = View { upto, entries, bytes, used: views.uses };
+        let view = View { up_to, entries, bytes, used: views.uses };
         views.bytes += bytes;
         if let Some(replaced) = views.by_key.insert(key, view) {
             views.bytes -= replaced.bytes;

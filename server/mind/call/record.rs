@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Ended, Place, PromptView};
+use super::{Ended, PromptView, TurnPlace};
 use crate::event::draft::Draft;
 use crate::model::provider::Prepared;
 use crate::thread::quota::Purse;
@@ -23,14 +23,14 @@ pub struct Ready {
 
 impl Ready {
     /// The record of the call, after what is told of one in its place that was refused.
-    pub fn records(&self, place: &Place, ended: &Ended, more: Value) -> Vec<Draft> {
+    pub fn records(&self, place: &TurnPlace, ended: &Ended, more: Value) -> Vec<Draft> {
         let mut records = self.before.clone();
         records.push(self.record(place, ended, more));
         records
     }
 
     /// What is told of a call that was refused for its length: its record, and that it is made again with half.
-    pub(super) fn refused(&self, place: &Place, view: &PromptView, ended: &Ended, failure: &Failure) -> Vec<Draft> {
+    pub(super) fn refused(&self, place: &TurnPlace, view: &PromptView, ended: &Ended, failure: &Failure) -> Vec<Draft> {
         let half = view.bytes / 2;
         let text = format!(
             "{} was asked about {} bytes of the log, more than its model takes, and is asked again about at most {half}; set \
@@ -46,7 +46,7 @@ impl Ready {
     }
 
     /// The event that records the call: what it saw, what it cost, and `more` of what became of it.
-    pub fn record(&self, place: &Place, ended: &Ended, more: Value) -> Draft {
+    pub fn record(&self, place: &TurnPlace, ended: &Ended, more: Value) -> Draft {
         let mut record = self.record.clone();
         let ms = u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX);
         record.insert("duration_ms".into(), ms.into());

@@ -52,7 +52,7 @@ impl Tally {
     }
 
     /// The counts of one submodule.
-    pub fn of(&self, space: &Space, name: &Name) -> Heard {
+    pub fn heard(&self, space: &Space, name: &Name) -> Heard {
         let submodules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         submodules.get(&(space.clone(), name.clone())).copied().unwrap_or_default()
     }

@@ -13,10 +13,10 @@ use crate::event::envelope::TurnOutcome;
 use crate::event::fact::set::{Change, Set};
 use crate::event::fact::{Fact, Kind};
 use crate::event::intent::Intent;
+use crate::log::error::StoreError;
 use crate::log::feed::DeltaOutcome;
-use crate::log::store;
 use crate::mind::action::{self, Asked};
-use crate::mind::call::{Ended, Place, Ready};
+use crate::mind::call::{Ended, Ready, TurnPlace};
 use crate::mind::decision::Streamed;
 use crate::mind::turn_writer::Lost;
 use crate::model::provider::{Answer, ToolCall};
@@ -131,11 +131,11 @@ impl Driver {
                 Ok(None) => tries = 0,
                 // What the calls go by has changed meanwhile: somebody else took the id of a subthread. They are only events, so
                 // they are run again, as it is now; no model is asked again.
-                Err(Lost::Store(store::Error::Unmet(why))) if tries == TRIES || begun.is_none() => {
+                Err(Lost::Store(StoreError::Unmet(why))) if tries == TRIES || begun.is_none() => {
                     let why = format!("what a turn's calls led to was overtaken {TRIES} times: {why}");
-                    return Err(Lost::Store(store::Error::Broken(why)));
+                    return Err(Lost::Store(StoreError::Broken(why)));
                 }
-                Err(Lost::Store(store::Error::Unmet(_))) => {
+                Err(Lost::Store(StoreError::Unmet(_))) => {
                     acts = begun.unwrap_or(acts);
                     tries += 1;
                 }
@@ -232,15 +232,15 @@ impl Driver {
         if !tools.is_rare(&call.tool) || self.language() == Language::Xml {
             return Ok(None);
         }
-        let Place { space, thread, .. } = &self.place;
+        let TurnPlace { space, thread, .. } = &self.place;
         let row = self.mind.client.store().thread(space, thread).await.map_err(Lost::Store)?;
         let opened = Draft::tools_opened(thread, &[&call.tool]);
-        let is_open = row.is_some_and(|row| row.standing.open.contains(&call.tool));
+        let is_open = row.is_some_and(|row| row.state.open.contains(&call.tool));
         let is_ahead = || drafts.iter().any(|draft| draft.fact() == opened.fact());
         Ok((!is_open && !is_ahead()).then_some(opened))
     }
 
-    fn site(&self, call: &Asked, intents: &[Intent]) -> CallSite {
+    pub(super) fn site(&self, call: &Asked, intents: &[Intent]) -> CallSite {
         CallSite {
             space: self.place.space.clone(),
             thread: self.place.thread.clone(),
@@ -253,11 +253,12 @@ impl Driver {
                 submodules: self.turn.submodules().into(),
                 purse: self.place.purse.clone(),
             },
+            grant: None,
         }
     }
 
     /// In sub-steps: the state of the step after an action that changed it.
-    fn stepped(&self, intents: &[Intent], done: &[Draft]) -> Option<Draft> {
+    pub(super) fn stepped(&self, intents: &[Intent], done: &[Draft]) -> Option<Draft> {
         self.turn.step()?;
         done.iter().find_map(Draft::preview_intent)?;
         let mut step = Step::default();

@@ -10,8 +10,10 @@ use crate::event::draft::Draft;
 use crate::event::envelope::TurnOutcome;
 use crate::event::intent::Intent;
 use crate::event::process::{Ending, ErrorCode, Waiting};
-use crate::log::store::{self, Status, Store};
-use crate::mind::call::Place;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::status::Status;
+use crate::mind::call::TurnPlace;
 use crate::model::prompt::Prompts;
 use crate::thread::settings::{Commit, Settings};
 use crate::tools::contacts::contacts_after;
@@ -24,7 +26,7 @@ use crate::words::time::Timestamp;
 pub(super) struct Closing<'a> {
     pub store: &'a Arc<dyn Store>,
     pub prompts: &'a Prompts,
-    pub place: &'a Place,
+    pub place: &'a TurnPlace,
     pub settings: &'a Settings,
     pub budget: &'a Budget,
     pub now: Timestamp,
@@ -34,7 +36,7 @@ pub(super) struct Closing<'a> {
 
 impl Closing<'_> {
     /// The events that go with the turn's end, and for whom the thread waits then.
-    pub async fn of(&self, turn: &Turn, outcome: TurnOutcome) -> Result<(Vec<Draft>, Option<Waiting>), store::Error> {
+    pub async fn drafts(&self, turn: &Turn, outcome: TurnOutcome) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
         if outcome != TurnOutcome::Done {
             return self.cut_short(turn, outcome).await;
         }
@@ -87,30 +89,26 @@ impl Closing<'_> {
     }
 
     /// The thread ends by its own choice.
-    async fn done(&self, reason: &str, last: &str) -> Result<Vec<Draft>, store::Error> {
-        let Place { space, thread, .. } = self.place;
+    async fn done(&self, reason: &str, last: &str) -> Result<Vec<Draft>, StoreError> {
+        let TurnPlace { space, thread, .. } = self.place;
         let end = Ending { thread, status: Status::Done.as_str(), reason, last };
         ending(self.store, space, &end, Below::End, self.now).await
     }
 
     /// Whether the thread that it means to wait for is still one that it knows when this turn ends.
-    async fn reaches(&self, intents: &[Intent], from: &ThreadId) -> Result<bool, store::Error> {
+    async fn reaches(&self, intents: &[Intent], from: &ThreadId) -> Result<bool, StoreError> {
         // It was one when it was named.
         let changed = intents.iter().any(|it| matches!(it, Intent::Connect { .. } | Intent::Disconnect { .. }));
         if !changed || self.parent == Some(from) {
             return Ok(true);
         }
-        let Place { space, thread, .. } = self.place;
+        let TurnPlace { space, thread, .. } = self.place;
         let contacts = contacts_after(self.store, space, thread, intents).await?;
         Ok(contacts.values().any(|contact| contact.target == *from))
     }
 
     /// Nothing that was only intended happens. A process whose turn failed does not try again by itself.
-    async fn cut_short(
-        &self,
-        turn: &Turn,
-        outcome: TurnOutcome,
-    ) -> Result<(Vec<Draft>, Option<Waiting>), store::Error> {
+    async fn cut_short(&self, turn: &Turn, outcome: TurnOutcome) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
         if outcome == TurnOutcome::Interrupted {
             return Ok((Vec::new(), None));
         }
@@ -124,8 +122,8 @@ impl Closing<'_> {
     }
 
     /// The next step, at once; or, when the thread has been on its own for too long, the failure that says so.
-    async fn go_on(&self) -> Result<(Vec<Draft>, Option<Waiting>), store::Error> {
-        let Place { space, thread, turn, .. } = self.place;
+    async fn go_on(&self) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
+        let TurnPlace { space, thread, turn, .. } = self.place;
         let row = self.store.thread_lately(space, thread).await?;
         let limit = self.budget.self_messages;
         if row.is_none_or(|row| u64::from(row.self_messages) < limit) {
@@ -137,8 +135,8 @@ impl Closing<'_> {
         Ok((drafts, Some(Waiting { reason: Some(failure.text), ..Waiting::for_anybody() })))
     }
 
-    async fn carry_out(&self, intent: &Intent, drafts: &mut Vec<Draft>) -> Result<(), store::Error> {
-        let Place { space, thread, turn, .. } = self.place;
+    async fn carry_out(&self, intent: &Intent, drafts: &mut Vec<Draft>) -> Result<(), StoreError> {
+        let TurnPlace { space, thread, turn, .. } = self.place;
         match intent {
             Intent::Send { to, text } => {
                 for to in to {

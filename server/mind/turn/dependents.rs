@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use crate::event::draft::Draft;
-use crate::event::gather::Part as GatherPart;
+use crate::event::gather::GatherPart;
 use crate::event::process::ErrorCode;
-use crate::log::store::{self, Store, ThreadRow};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::thread_row::ThreadRow;
 use crate::thread::settings::Settings;
 use crate::words::id::{Space, ThreadId};
 
@@ -20,7 +22,7 @@ pub async fn stuck(
     space: &Space,
     thread: &ThreadId,
     reason: &str,
-) -> Result<Vec<Draft>, store::Error> {
+) -> Result<Vec<Draft>, StoreError> {
     // Of one that has ended they know already.
     let Some(row) = store.thread(space, thread).await?.filter(|row| !row.status.is_final()) else {
         return Ok(Vec::new());
@@ -43,7 +45,7 @@ pub async fn stuck(
 pub(super) fn counted(draft: Draft, row: &ThreadRow, holder: &ThreadRow, ok: bool, text: &str) -> Draft {
     let is_gatherer = row.thread.parent().as_ref() == Some(&holder.thread);
     let Some(gathered) = Settings::of(&row.settings).gathered.filter(|_| is_gatherer) else { return draft };
-    let is_open = holder.standing.gathers.contains_key(&gathered.id);
+    let is_open = holder.state.gathers.contains_key(&gathered.id);
     let draft = draft.counted(&GatherPart::of(gathered.id, gathered.index, ok, text));
     match holder.awaits() == Some(&row.thread) {
         true => draft,
@@ -65,7 +67,7 @@ async fn living(
     space: &Space,
     mut threads: Vec<ThreadId>,
     of: &ThreadId,
-) -> Result<Vec<ThreadRow>, store::Error> {
+) -> Result<Vec<ThreadRow>, StoreError> {
     threads.sort();
     threads.dedup();
     let mut living = Vec::new();

@@ -16,10 +16,13 @@ use crate::event::fact::Fact;
 use crate::event::fact::set::{Change, Set};
 use crate::event::fact::turn;
 use crate::event::process::{Ending, Waiting, described};
+use crate::log::error::StoreError;
 use crate::log::feed::DeltaOutcome;
-use crate::log::store::{self, Shown, Status, SubmoduleRow};
+use crate::log::projections::submodules::SubmoduleRow;
+use crate::log::shown::Shown;
+use crate::log::status::Status;
 use crate::mind::action;
-use crate::mind::call::{Ended, ModelClient, Place, Until};
+use crate::mind::call::{Ended, ModelClient, TurnPlace, Until};
 use crate::mind::decision::{Deciding, Manner, Streamed, decide};
 use crate::mind::submodule::Tally;
 use crate::mind::turn_writer::{Lost, TurnWriter};
@@ -65,7 +68,7 @@ pub struct Driver {
     /// The turn's writer.
     pub writer: Arc<TurnWriter>,
     /// Where.
-    pub place: Place,
+    pub place: TurnPlace,
     /// The machine.
     pub turn: Turn,
     /// The submodules there are.
@@ -97,6 +100,7 @@ impl Driver {
                 _ => {}
             }
             let ended = match next {
+                Next::Run(granted) => self.run_granted(&granted).await?,
                 Next::Listen(names) => self.listen(names).await?,
                 Next::Answer(name, question) => self.answer(&name, question).await?,
                 Next::Act(pending) => self.act_again(pending).await?,
@@ -115,7 +119,7 @@ impl Driver {
     /// conversation, or to the main thread of a space, can say something else.
     async fn give_up(&mut self, failure: &Failure) -> Result<TurnOutcome, Lost> {
         let mut drafts = vec![self.failure(&Who::Decision, failure)];
-        let Place { space, thread, .. } = &self.place;
+        let TurnPlace { space, thread, .. } = &self.place;
         if failure.kind == FailureKind::Interpreter && self.settings.is_process() && !thread.is_main() {
             let store = self.mind.client.store();
             let end = Ending { thread, status: Status::Failed.as_str(), reason: &failure.text, last: "" };
@@ -180,11 +184,11 @@ impl Driver {
     }
 
     /// What kind of decision is to be made.
-    async fn manner(&self, repair: bool) -> Result<Manner, store::Error> {
+    async fn manner(&self, repair: bool) -> Result<Manner, StoreError> {
         if !self.settings.is_process() {
             return Ok(Manner::Conversation { repair });
         }
-        let Place { space, thread, .. } = &self.place;
+        let TurnPlace { space, thread, .. } = &self.place;
         let rows = self.mind.client.store().contacts(space, thread).await?;
         let mut lines: Vec<String> = rows
             .iter()
@@ -208,12 +212,7 @@ impl Driver {
     }
 
     pub(super) fn tools(&self) -> &Shelf {
-        let tools = &self.mind.tools;
-        match (self.settings.is_process(), self.settings.substeps) {
-            (false, _) => &tools.conversation,
-            (true, false) => &tools.process,
-            (true, true) => &tools.step,
-        }
+        self.mind.tools.of(&self.settings)
     }
 
     /// ③ ④ The end of the turn with what it leads to, and beside it the submodules hear what was decided.
@@ -251,7 +250,7 @@ impl Driver {
         &self,
         drafts: &[Draft],
         outcome: TurnOutcome,
-    ) -> Result<(Vec<Draft>, Option<Waiting>), store::Error> {
+    ) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
         let mut ahead = self.turn.clone();
         drafts.iter().for_each(|draft| ahead.apply(&draft.preview()));
         let closing = Closing {
@@ -263,7 +262,7 @@ impl Driver {
             now: crate::words::time::now(),
             parent: self.parent.as_ref(),
         };
-        closing.of(&ahead, outcome).await
+        closing.drafts(&ahead, outcome).await
     }
 
     /// Takes in what was stored, and wakes other threads that it woke.

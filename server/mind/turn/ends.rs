@@ -10,8 +10,11 @@ use crate::event::fact::Fact;
 use crate::event::fact::told::{News, Told};
 use crate::event::process::Ending;
 use crate::event::rest::{ENDING, Rest};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::log::projections::timers::TimerRow;
-use crate::log::store::{self, Status, Store, ThreadRow};
+use crate::log::status::Status;
+use crate::log::thread_row::ThreadRow;
 use crate::thread::settings::Settings;
 use crate::words::id::{Space, ThreadId};
 use crate::words::time::Timestamp;
@@ -53,7 +56,7 @@ pub async fn ending(
     end: &Ending<'_>,
     below: Below,
     now: Timestamp,
-) -> Result<Vec<Draft>, store::Error> {
+) -> Result<Vec<Draft>, StoreError> {
     ending_within(store, space, end, below, AT_ONCE, now).await
 }
 
@@ -64,11 +67,11 @@ async fn ending_within(
     below: Below,
     room: usize,
     now: Timestamp,
-) -> Result<Vec<Draft>, store::Error> {
+) -> Result<Vec<Draft>, StoreError> {
     let Some(row) = living_row(store, space, end.thread).await? else { return Ok(Vec::new()) };
     let gone = (below == Below::End).then_some(end.thread);
     let word = Word { store, space, row: &row, end, gone, again: false };
-    let mut around = Around::of(store, space, std::slice::from_ref(&row)).await?;
+    let mut around = Around::read(store, space, std::slice::from_ref(&row)).await?;
     // One place is the timer's.
     let room = room.saturating_sub(1);
     let (mut drafts, tell) = word.first(&mut around, room).await?;
@@ -113,7 +116,7 @@ pub async fn rest_of_end(
     space: &Space,
     timer: &TimerRow,
     now: Timestamp,
-) -> Result<Vec<Draft>, store::Error> {
+) -> Result<Vec<Draft>, StoreError> {
     let thread = &timer.thread;
     let mut rest = Rest::of(&timer.note);
     let mut drafts = Vec::new();
@@ -122,7 +125,7 @@ pub async fn rest_of_end(
         rest.below = !drafts.is_empty();
     }
     if let Some(row) = store.thread(space, thread).await?.filter(|_| drafts.is_empty()) {
-        let (reason, last) = (row.standing.reason.as_deref().unwrap_or_default(), rest.last.clone());
+        let (reason, last) = (row.state.reason.as_deref().unwrap_or_default(), rest.last.clone());
         let end = Ending { thread, status: row.status.as_str(), reason, last: &last };
         // Who was to go with it has.
         let word = Word { store, space, row: &row, end: &end, gone: None, again: true };
@@ -131,7 +134,7 @@ pub async fn rest_of_end(
             (drafts, rest.children) = (some, !are_all);
         }
         if let Some(after) = rest.tell.take_if(|_| drafts.is_empty()) {
-            let knowing = Knowing::of(store, space, thread, &after).await?;
+            let knowing = Knowing::read(store, space, thread, &after).await?;
             (drafts, rest.tell) = word.tell(knowing, &mut BTreeSet::new(), after, AT_ONCE - 1).await?;
         }
     }
@@ -159,13 +162,13 @@ async fn all_below(
     space: &Space,
     above: &ThreadId,
     room: usize,
-) -> Result<Option<Vec<Draft>>, store::Error> {
+) -> Result<Option<Vec<Draft>>, StoreError> {
     let rows = store.descendants(space, above, None, ROWS).await?;
     let mut drafts = Vec::new();
     if rows.len() > room {
         return Ok(None);
     }
-    let mut around = Around::of(store, space, &rows).await?;
+    let mut around = Around::read(store, space, &rows).await?;
     for row in &rows {
         if !around.knows(&row.thread) {
             return Ok(None);
@@ -186,9 +189,9 @@ async fn some_below(
     space: &Space,
     above: &ThreadId,
     now: Timestamp,
-) -> Result<Vec<Draft>, store::Error> {
+) -> Result<Vec<Draft>, StoreError> {
     let rows = store.descendants(space, above, None, ROWS).await?;
-    let mut around = Around::of(store, space, &rows).await?;
+    let mut around = Around::read(store, space, &rows).await?;
     let mut drafts: Vec<Draft> = Vec::new();
     for row in rows.iter().take_while(|row| around.knows(&row.thread)).cloned().collect::<Vec<_>>() {
         // Two places are the timers'.
@@ -208,11 +211,7 @@ async fn some_below(
     Ok(drafts)
 }
 
-async fn living_row(
-    store: &Arc<dyn Store>,
-    space: &Space,
-    thread: &ThreadId,
-) -> Result<Option<ThreadRow>, store::Error> {
+async fn living_row(store: &Arc<dyn Store>, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
     Ok(store.thread(space, thread).await?.filter(|row| !row.status.is_final()))
 }
 
@@ -223,7 +222,7 @@ pub async fn dismissed(
     parent: &ThreadId,
     gathering: &str,
     now: Timestamp,
-) -> Result<Vec<Draft>, store::Error> {
+) -> Result<Vec<Draft>, StoreError> {
     let reason = format!("the time for {gathering} was up");
     let mut drafts: Vec<Draft> = Vec::new();
     for row in store.descendants(space, parent, None, MANY).await? {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::json;
 
+use super::granted::Granted;
 use super::round::{Limits, Pending, Round};
 use super::{Halt, Turn};
 use crate::event::envelope::TurnOutcome;
@@ -16,6 +17,7 @@ use crate::words::id::{Name, Seq};
 ///
 /// | phase | the log has | next |
 /// | --- | --- | --- |
+/// | `Granted` | no answer of the decision; calls that people let run, without result | `Run`: run the first |
 /// | `Listening` | no answer of the decision; submodules that have neither answered nor failed | `Listen`: ask them |
 /// | `Deciding` | all that this round of the decision builds on | `Decide`: ask the decision |
 /// | `Acting` | the round's answer, with calls without result | `Act`: run these calls |
@@ -24,6 +26,11 @@ use crate::words::id::{Name, Seq};
 /// | `Over` | `turn ended` | `Over`: nothing |
 #[derive(Debug, Clone, PartialEq)]
 pub enum Phase {
+    /// Calls are to be run that people let run.
+    Granted {
+        /// The calls, in the order of their verdicts.
+        calls: Vec<Granted>,
+    },
     /// The decision waits for submodules.
     Listening {
         /// Those who are awaited.
@@ -66,6 +73,8 @@ pub enum Phase {
 /// What is to be done next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
+    /// Run this call, which a person let run.
+    Run(Granted),
     /// Ask these submodules, all at once.
     Listen(Vec<Name>),
     /// Have this submodule answer the question at this seq.
@@ -90,6 +99,7 @@ pub enum Next {
 impl From<Phase> for Next {
     fn from(phase: Phase) -> Self {
         match phase {
+            Phase::Granted { mut calls } => Self::Run(calls.remove(0)),
             Phase::Listening { silent } => Self::Listen(silent),
             Phase::Deciding { round, repair } => Self::Decide { round, repair },
             Phase::Acting { calls, .. } => Self::Act(calls),
@@ -105,6 +115,9 @@ impl From<Phase> for Next {
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Granted { calls } => {
+                write!(f, "running what was granted: {}", list(calls.iter().map(|call| call.grant.tool.as_str())))
+            }
             Self::Listening { silent } => write!(f, "listening for {}", list(silent.iter().map(Name::as_str))),
             Self::Deciding { round, repair: false } => write!(f, "deciding, round {round}"),
             Self::Deciding { round, repair: true } => write!(f, "deciding, round {round}: a repair"),
@@ -144,6 +157,9 @@ impl Turn {
     }
 
     fn before_rounds(&self) -> Phase {
+        if !self.granted.is_empty() {
+            return Phase::Granted { calls: self.granted.clone() };
+        }
         let is_silent = |name: &&Name| self.progress.get(*name).is_none_or(|progress| !progress.is_done);
         let silent: Vec<Name> = self.submodules.iter().filter(is_silent).cloned().collect();
         if silent.is_empty() { self.deciding(false) } else { Phase::Listening { silent } }

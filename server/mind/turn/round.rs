@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::options::TurnOptions;
-use crate::event::fact::calls::{Asked, Record};
+use crate::event::fact::calls::{Record, RecordedCall};
 use crate::words::budget::Budget;
 
 /// A tool call that has no result yet.
@@ -46,7 +46,7 @@ pub(super) struct Round {
 impl Round {
     /// The answer that a record has. `before` calls were made in the turn before it.
     pub fn recorded(record: &Record<'_>, before: u64) -> Self {
-        let call = |(number, call): (u64, Asked<'_>)| Call {
+        let call = |(number, call): (u64, RecordedCall<'_>)| Call {
             pending: Pending {
                 call_id: call.id.to_owned(),
                 tool: call.tool.to_owned(),

@@ -7,7 +7,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 
 use crate::event::draft::{Draft, When};
 use crate::event::fact::Fact;
-use crate::mind::call::Place;
+use crate::mind::call::TurnPlace;
 use crate::mind::submodule::{Submodule, SubmoduleAnswer, SubmoduleRequest, Tally, ask_submodule};
 use crate::mind::turn_writer::TurnWriter;
 use crate::tasks::share::Processors;
@@ -61,7 +61,7 @@ impl SubmoduleTasks {
 pub(super) async fn late_submodules(
     mut asked: SubmoduleTasks,
     writer: Arc<TurnWriter>,
-    place: Place,
+    place: TurnPlace,
     turn: u64,
     tally: Arc<Tally>,
 ) {
@@ -92,7 +92,7 @@ pub(super) async fn write_beside(writer: &TurnWriter, drafts: Vec<Draft>) {
 
 pub(super) fn drafts_of(
     answer: Result<SubmoduleAnswer, (Name, JoinError)>,
-    place: &Place,
+    place: &TurnPlace,
     turn: u64,
     when: When,
 ) -> Vec<Draft> {

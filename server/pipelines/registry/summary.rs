@@ -51,7 +51,7 @@ struct Parts {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Part {
     from: Seq,
-    upto: Seq,
+    up_to: Seq,
     text: String,
 }
 
@@ -62,7 +62,7 @@ pub struct Summary {
     summary: String,
     /// The first and the last position it is about.
     from: Seq,
-    upto: Seq,
+    up_to: Seq,
     /// Whether there are older events that it is not about.
     cut: bool,
     /// How many parts were digested.
@@ -80,9 +80,9 @@ pub async fn summary(wanted: Context<Wanted>, host: Host) -> Result<Context<Summ
             digests.chunks(GROUP).map(|group| join(Context::new(group.to_vec()), host.clone())).collect();
         digests = try_join_all(groups.iter().map(Context::data)).await?;
     }
-    let (from, upto) = (parts.first().map_or(0, |part| part.from), parts.last().map_or(0, |part| part.upto));
+    let (from, up_to) = (parts.first().map_or(0, |part| part.from), parts.last().map_or(0, |part| part.up_to));
     let summary = digests.into_iter().next().unwrap_or_default();
-    Ok(Context::new(Summary { summary, from, upto, cut, parts: parts.len() }))
+    Ok(Context::new(Summary { summary, from, up_to, cut, parts: parts.len() }))
 }
 
 /// The thread as it is now, in parts.
@@ -116,9 +116,9 @@ fn parts(events: &[Event], host: &Host) -> Vec<Part> {
         match parts.last_mut() {
             Some(part) if part.text.len() + line.len() <= PART_BYTES => {
                 part.text.push_str(&line);
-                part.upto = event.seq;
+                part.up_to = event.seq;
             }
-            _ => parts.push(Part { from: event.seq, upto: event.seq, text: line }),
+            _ => parts.push(Part { from: event.seq, up_to: event.seq, text: line }),
         }
     }
     parts

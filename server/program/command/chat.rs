@@ -15,7 +15,7 @@ use super::client::{Server, Target};
 use super::keyboard::{self, Hands, Typed};
 use super::screen::{Manner, Screen};
 use super::wire::{Socket, closed, enter, is_refusal, message, send};
-use crate::program::settings::{Settings, environment};
+use crate::program::settings::Settings;
 use crate::words::id::{Seq, ThreadId, fresh};
 
 /// Whom to talk to.
@@ -34,6 +34,7 @@ pub struct Options {
     thoughts: bool,
 }
 
+mod asked;
 mod hear;
 mod recall;
 
@@ -43,6 +44,9 @@ const HELP: &str = "\
 /why           what the model saw before it gave the last reply
 /thoughts      show or hide what the mind thinks
 /thread NAME   talk in another thread
+/inbox         what waits for a person in this thread
+/approve ID    let a tool call run that waits; /reject ID WHY does not, /respond ID TEXT says its result
+/answer ID …   answer a question of the mind
 /cancel        stop what it is thinking about (or Ctrl-C)
 /quit          leave (or Ctrl-D)
 Anything else is said.";
@@ -75,11 +79,10 @@ const OPENING: u32 = 6;
 
 /// Talks until the person leaves or, from a pipe, all is answered.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
-    let server = options.target.server(settings);
+    let server = options.target.server(settings).named(options.user.clone())?;
     let thread = ThreadId::parse(&options.thread)?;
-    let user = options.user.clone().or_else(|| environment().remove("THINKD_USER"));
     // A first connection that fails is a mistake to be shown, not a loss to be waited out; nothing else is shown before it stands.
-    let (socket, hello) = enter(&server, user.as_deref()).await?;
+    let (socket, hello) = enter(&server).await?;
     let greeting = format!("thinkd: {thread} at {}. /help says what can be done here.", server.base);
     let (screen, hands) = keyboard::start(&greeting)?;
     let mut chat = Chat {
@@ -88,7 +91,6 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         hands,
         server,
         http: reqwest::Client::new(),
-        user,
         thread,
         thoughts: options.thoughts,
         unsent: VecDeque::new(),
@@ -124,8 +126,6 @@ struct Chat {
     hands: Hands,
     server: Server,
     http: reqwest::Client,
-    /// Who speaks here, if they said so.
-    user: Option<String>,
     thread: ThreadId,
     thoughts: bool,
     /// Said and not yet acknowledged: sent again on a new connection, under the same id.
@@ -171,6 +171,7 @@ impl Chat {
     async fn talk(&mut self, socket: Socket) -> anyhow::Result<()> {
         if self.is_live {
             self.recall(OPENING).await?;
+            self.inbox(false).await?;
         }
         let mut connected = Some(socket);
         let mut tries = 0;
@@ -188,8 +189,8 @@ impl Chat {
                     }
                 }
                 None => {
-                    let (server, user) = (self.server.clone(), self.user.clone());
-                    match self.meanwhile(enter(&server, user.as_deref())).await? {
+                    let server = self.server.clone();
+                    match self.meanwhile(enter(&server)).await? {
                         None => return Ok(()),
                         Some(Ok((socket, hello))) => {
                             self.again(&hello).await?;
@@ -303,6 +304,8 @@ impl Chat {
                     _ => self.notice("(/history takes a number from 1 to 500)").await,
                 },
             },
+            ("/inbox", _) => self.inbox(true).await.map(|()| false),
+            (command @ ("/approve" | "/reject" | "/respond" | "/answer"), rest) => self.tell(command, rest).await,
             ("/voices", _) => self.submodules().await.map(|()| false),
             ("/why", _) => self.why().await.map(|()| false),
             ("/thoughts", _) => {
@@ -350,6 +353,7 @@ impl Chat {
         self.rest().await?;
         self.notice(&format!("(talking in {})", self.thread)).await?;
         self.recall(OPENING).await?;
+        self.inbox(false).await?;
         if let Some(socket) = socket {
             self.subscribe(socket).await;
         }

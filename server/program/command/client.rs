@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -20,10 +21,10 @@ const ANSWER: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, clap::Args)]
 pub struct Target {
     /// The server; THINKD_URL or the configured listen address if not given
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", global = true)]
     url: Option<String>,
     /// The secret; THINKD_TOKEN or the configured one if not given
-    #[arg(long, value_name = "TOKEN")]
+    #[arg(long, value_name = "TOKEN", global = true)]
     token: Option<String>,
 }
 
@@ -34,6 +35,8 @@ pub struct Server {
     pub base: String,
     /// What opens it.
     pub token: Option<SecretString>,
+    /// Who asks, if they said so.
+    pub user: Option<String>,
 }
 
 impl Target {
@@ -45,7 +48,7 @@ impl Target {
             Some(url) => http_base(url),
             None => format!("http://{}", reachable(settings.listen)),
         };
-        Server { base, token: self.token.clone().map(SecretString::from).or(configured) }
+        Server { base, token: self.token.clone().map(SecretString::from).or(configured), user: None }
     }
 }
 
@@ -62,23 +65,48 @@ fn http_base(url: &str) -> String {
 }
 
 impl Server {
+    /// The same, asked by this person, or by whom THINKD_USER names.
+    pub fn named(self, user: Option<String>) -> anyhow::Result<Self> {
+        let user = user.or_else(|| environment().remove("THINKD_USER"));
+        // It stands before the secret, in a line of its own.
+        if let Some(user) = user.as_deref().filter(|user| user.contains(|c: char| c == ':' || c.is_control())) {
+            bail!("--user: {:?} cannot be a name: it has a colon, or what cannot be printed", escaped(user));
+        }
+        Ok(Self { user, ..self })
+    }
+
     /// The address of the socket.
     pub fn socket(&self) -> String {
         format!("{}/ws", self.base.replacen("http", "ws", 1))
     }
 
-    /// `Bearer …`, if there is a secret.
+    /// `Bearer …` or `NAME:…`, if there is a secret or a name.
     pub fn authorization(&self) -> Option<String> {
-        self.token.as_ref().map(|token| format!("Bearer {}", token.expose_secret()))
+        let token = self.token.as_ref().map(|token| token.expose_secret());
+        match &self.user {
+            Some(user) => Some(format!("{user}:{}", token.unwrap_or("none"))),
+            None => token.map(|token| format!("Bearer {token}")),
+        }
     }
 
     /// A request for a path of it.
     pub fn get(&self, client: &reqwest::Client, path: &str) -> reqwest::RequestBuilder {
-        let request = client.get(format!("{}{path}", self.base));
+        self.authorized(client.get(format!("{}{path}", self.base)))
+    }
+
+    fn authorized(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
         match self.authorization() {
             Some(authorization) => request.header("authorization", authorization),
             None => request,
         }
+    }
+
+    /// What it answers to something that it is told, as JSON; null: nothing.
+    pub async fn post(&self, client: &reqwest::Client, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let request = self.authorized(client.post(format!("{}{path}", self.base))).json(body).timeout(ANSWER);
+        let answer = request.send().await.with_context(|| self.unreachable())?;
+        let bytes = self.accepted(answer).await?.bytes().await?;
+        Ok(if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? })
     }
 
     /// What it answers to a question, as JSON.
@@ -100,8 +128,8 @@ impl Server {
             return Ok(answer);
         }
         let body = answer.bytes().await.unwrap_or_default();
-        let problem: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-        let word = |name: &str| problem.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
+        let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let word = |name: &str| problem.get(name).and_then(Value::as_str).unwrap_or_default();
         let words: Vec<_> = [word("title"), word("detail")].into_iter().filter(|word| !word.is_empty()).collect();
         let remedy =
             if status.as_u16() == 401 { "; give the right token with --token, or in THINKD_TOKEN" } else { "" };

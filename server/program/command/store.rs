@@ -8,8 +8,11 @@ use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use crate::event::draft::Draft;
+use crate::log::appended::Append;
 use crate::log::backup;
-use crate::log::store::{self, Append, Store, Unread};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::upkeep::Unread;
 use crate::program::output::say;
 use crate::program::parts::open_store;
 use crate::program::settings::Settings;
@@ -51,7 +54,7 @@ fn words(it: &Unread) -> String {
 }
 
 /// Says in the log what of it could not be read, once.
-async fn tell(store: &Arc<dyn Store>, unreadable: &[Unread]) -> Result<(), store::Error> {
+async fn tell(store: &Arc<dyn Store>, unreadable: &[Unread]) -> Result<(), StoreError> {
     for it in unreadable {
         let detail = json!({ "seq": it.seq, "kind": it.kind, "key": it.key });
         let failure = Failure::new(FailureKind::Store, words(it)).with(detail);
@@ -59,7 +62,7 @@ async fn tell(store: &Arc<dyn Store>, unreadable: &[Unread]) -> Result<(), store
         let draft = Draft::failure(&it.thread, None, &Who::Core, &failure).with_id(id);
         match store.append(Append::free(&it.space, vec![draft])).await {
             // Conflict: it was said before, in other words.
-            Ok(_) | Err(store::Error::Conflict(_)) => {}
+            Ok(_) | Err(StoreError::Conflict(_)) => {}
             Err(error) => return Err(error),
         }
     }

@@ -40,9 +40,9 @@ pub async fn send(socket: &mut Socket, frame: &Value) {
 pub struct Refused(String);
 
 /// Connects and authenticates, until the server has said hello.
-pub async fn enter(server: &Server, user: Option<&str>) -> anyhow::Result<(Socket, Hello)> {
+pub async fn enter(server: &Server) -> anyhow::Result<(Socket, Hello)> {
     let entering = async {
-        let mut socket = connect(server, user).await?;
+        let mut socket = connect(server).await?;
         loop {
             match socket.next().await {
                 Some(Ok(Message::Text(text))) => {
@@ -61,9 +61,9 @@ pub async fn enter(server: &Server, user: Option<&str>) -> anyhow::Result<(Socke
     tokio::time::timeout(ENTERING, entering).await.with_context(|| server.unreachable())?
 }
 
-async fn connect(server: &Server, user: Option<&str>) -> anyhow::Result<Socket> {
+async fn connect(server: &Server) -> anyhow::Result<Socket> {
     let mut request = server.socket().into_client_request().context("--url")?;
-    if user.is_none() {
+    if server.user.is_none() {
         // Without a secret something is shown all the same: a server that wants one says so at once, and does not wait for it.
         let authorization = server.authorization().unwrap_or_else(|| "Bearer none".to_owned());
         let value =
@@ -80,7 +80,7 @@ async fn connect(server: &Server, user: Option<&str>) -> anyhow::Result<Socket> 
         }
         Err(error) => return Err(error).with_context(|| server.unreachable()),
     };
-    if let Some(user) = user {
+    if let Some(user) = &server.user {
         // Only this form carries a name.
         let token = server.token.as_ref().map_or("none", |token| token.expose_secret());
         socket.send(Message::text(format!("{user}:{token}"))).await?;

@@ -16,8 +16,13 @@ use crate::event::condition::Condition;
 use crate::event::envelope::{Event, tag};
 use crate::event::fact::Fact;
 use crate::event::fact::run::{Held, RunFact, RunKey, RunNews, RunOutcome};
+use crate::log::appended::{Append, Appended};
+use crate::log::error::StoreError;
+use crate::log::fence::Fence;
+use crate::log::kernel::Store;
 use crate::log::query::{Query, Show};
-use crate::log::store::{self, Append, Appended, Fence, Status, Store, ThreadRow};
+use crate::log::status::Status;
+use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::driver::Mind;
 use crate::mind::turn::stop::{Stop, Why};
 use crate::mind::turn_writer::{Lost, TurnWriter};
@@ -59,7 +64,7 @@ pub struct NewRun {
 
 /// A run as its log has it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct LoggedRun {
     /// Which.
     pub key: RunKey,
     /// How it began.
@@ -112,7 +117,7 @@ impl Work for Runs {
         true
     }
 
-    async fn work(&self, claim: Claim) -> Result<Looked, store::Error> {
+    async fn work(&self, claim: Claim) -> Result<Looked, StoreError> {
         self.take_run(claim).await
     }
 }
@@ -131,7 +136,7 @@ impl Runs {
     }
 
     /// Starts a run. Returns after the commit.
-    pub async fn start(&self, new: NewRun) -> Result<Run, Refused> {
+    pub async fn start(&self, new: NewRun) -> Result<LoggedRun, Refused> {
         let NewRun { space, pipeline, input, id, user } = new;
         let id = id.map(Key::id);
         self.pipeline(&pipeline)?;
@@ -150,7 +155,7 @@ impl Runs {
         let placed = match self.store.append(Append::free(&space, vec![started])).await {
             Ok(Appended::Stored(placed)) => placed,
             Ok(Appended::Stale) => return Err(Refused::Unprocessable("the run was dropped by the store".into())),
-            Err(store::Error::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
+            Err(StoreError::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
             Err(error) => return Err(error.into()),
         };
         let Some(placed) = placed.into_iter().find(|placed| !placed.duplicate) else {
@@ -159,18 +164,18 @@ impl Runs {
         if place.is_some() {
             self.waker.wake(&space, &key.thread(), place);
         }
-        Ok(Run { key, started: placed.shown.event.clone(), ended: None })
+        Ok(LoggedRun { key, started: placed.shown.event.clone(), ended: None })
     }
 
     /// A run of this pipeline.
-    pub async fn run(&self, space: &Space, pipeline: &Name, id: Uuid) -> Result<Run, Refused> {
+    pub async fn run(&self, space: &Space, pipeline: &Name, id: Uuid) -> Result<LoggedRun, Refused> {
         let started = self.store.event(space, id).await?;
         let found = started.and_then(|event| Some((event.begins_run()?, event)));
         let (key, started) = found
             .filter(|(key, _)| key.pipeline == *pipeline)
             .ok_or_else(|| Refused::NotFound(format!("run {id} of the pipeline {pipeline}")))?;
         let ended = self.last(space, &key.thread(), tag::ENDED).await?;
-        Ok(Run { key, started, ended })
+        Ok(LoggedRun { key, started, ended })
     }
 
     /// Runs of this pipeline, the newest first, from before a position; and where the next ones would begin, if there are
@@ -181,7 +186,7 @@ impl Runs {
         pipeline: &Name,
         before: Option<Seq>,
         limit: usize,
-    ) -> Result<(Vec<Run>, Option<Seq>), Refused> {
+    ) -> Result<(Vec<LoggedRun>, Option<Seq>), Refused> {
         let (mut ended, mut runs) = (HashMap::new(), Vec::new());
         let mut query = Query { tags: vec![tag::RUN.to_owned()], before, limit: SCAN, ..Query::default() };
         for _ in 0..SCANS_MAX {
@@ -192,7 +197,7 @@ impl Runs {
                 if matches!(event.fact(), Fact::Run(RunFact { what: RunNews::Ended { .. }, .. })) {
                     ended.insert(event.thread.clone(), event);
                 } else if let Some(key) = event.begins_run().filter(|key| key.pipeline == *pipeline) {
-                    runs.push(Run { ended: ended.remove(&key.thread()), key, started: event });
+                    runs.push(LoggedRun { ended: ended.remove(&key.thread()), key, started: event });
                     if runs.len() == limit {
                         return Ok((self.with_ends(space, runs).await?, query.before));
                     }
@@ -206,7 +211,7 @@ impl Runs {
     }
 
     /// Ends that came after the page began.
-    async fn with_ends(&self, space: &Space, mut runs: Vec<Run>) -> Result<Vec<Run>, store::Error> {
+    async fn with_ends(&self, space: &Space, mut runs: Vec<LoggedRun>) -> Result<Vec<LoggedRun>, StoreError> {
         for run in runs.iter_mut().filter(|run| run.ended.is_none()) {
             run.ended = self.last(space, &run.key.thread(), tag::ENDED).await?;
         }
@@ -230,13 +235,13 @@ impl Runs {
     }
 
     /// The newest event of a run's thread with this tag.
-    async fn last(&self, space: &Space, thread: &ThreadId, tag: &str) -> Result<Option<Event>, store::Error> {
+    async fn last(&self, space: &Space, thread: &ThreadId, tag: &str) -> Result<Option<Event>, StoreError> {
         let query = Query { thread: Some(thread.clone()), tags: vec![tag.to_owned()], limit: 1, ..Query::default() };
         Ok(self.store.events(space, &query).await?.into_iter().next())
     }
 
     /// A run's turn: from where its log leaves off to its end, or until it is left.
-    async fn take_run(&self, Claim { row, fence, stop, attempts, .. }: Claim) -> Result<Looked, store::Error> {
+    async fn take_run(&self, Claim { row, fence, stop, attempts, .. }: Claim) -> Result<Looked, StoreError> {
         let mut past = Past::default();
         each_after(&*self.store, &fence.space, &row, Show::Public, |event| {
             past.apply(&event);
@@ -329,7 +334,7 @@ impl Runs {
     }
 }
 
-async fn outcome(worked: Worked, values: &Values) -> Result<RunOutcome, store::Error> {
+async fn outcome(worked: Worked, values: &Values) -> Result<RunOutcome, StoreError> {
     let output = match worked {
         Ok(output) => output,
         Err(error) => return Ok(RunOutcome::Failed(ledger::failure(&*error))),

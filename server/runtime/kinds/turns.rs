@@ -12,17 +12,22 @@ use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Change};
 use crate::event::fact::turn::Ended;
 use crate::event::gather::Gather;
+use crate::log::appended::Append;
+use crate::log::error::StoreError;
+use crate::log::fence::Fence;
+use crate::log::kernel::Store;
 use crate::log::query::Show;
-use crate::log::store::{self, Append, Fence, Status, Store, ThreadRow};
-use crate::mind::call::Place as Where;
+use crate::log::status::Status;
+use crate::log::thread_row::ThreadRow;
+use crate::mind::call::TurnPlace;
 use crate::mind::submodule::Heard;
 use crate::mind::turn::Turn;
 use crate::mind::turn::driver::{Driver, Mind};
+use crate::mind::turn::granted::Granted;
 use crate::mind::turn::stop::Why;
 use crate::mind::turn_writer::{Lost, TurnWriter};
-use crate::runtime::ground::{Ground, Waker};
+use crate::runtime::ground::Ground;
 use crate::runtime::mailbox::each_after;
-use crate::runtime::opening::Opening;
 use crate::runtime::options::Options;
 use crate::runtime::refused::Refused;
 use crate::runtime::running::Running;
@@ -34,6 +39,7 @@ use crate::thread::settings::Settings;
 use crate::tools::spawning::Spawner;
 use crate::words::id::{Name, Seq, Space, ThreadId};
 use batch::{is_unused, opening, root};
+use input::Inbox;
 use settling::Settled;
 
 mod batch;
@@ -50,9 +56,9 @@ pub struct Turns {
     /// Makes the next subthread of a sequence.
     spawner: Spawner,
     running: Running,
-    opening: Arc<Opening>,
-    waker: Waker,
     schedule: Schedule,
+    /// What comes in from outside.
+    pub inbox: Inbox,
 }
 
 #[async_trait]
@@ -66,11 +72,11 @@ impl Work for Turns {
         Some(self.schedule.place(space, thread).await)
     }
 
-    async fn prepare(&self, space: &Space) -> Result<Prepared, store::Error> {
+    async fn prepare(&self, space: &Space) -> Result<Prepared, StoreError> {
         Ok(Prepared { submodules: self.store.submodules(space).await? })
     }
 
-    async fn postpone(&self, row: &ThreadRow, fence: &Fence) -> Result<Option<Looked>, store::Error> {
+    async fn postpone(&self, row: &ThreadRow, fence: &Fence) -> Result<Option<Looked>, StoreError> {
         match self.is_awaited(&fence.space, row).await? {
             true => Ok(None),
             false => self.wait_on(&fence.space, row, fence.clone()).await.map(Some),
@@ -92,7 +98,7 @@ impl Work for Turns {
         Ok(true)
     }
 
-    async fn work(&self, claim: Claim) -> Result<Looked, store::Error> {
+    async fn work(&self, claim: Claim) -> Result<Looked, StoreError> {
         self.take_turn(claim).await
     }
 }
@@ -100,19 +106,20 @@ impl Work for Turns {
 impl Turns {
     /// Turns of these minds.
     pub fn new(ground: &Ground) -> Self {
-        let Ground { store, mind, options, quotas, spawner, running, opening, waker } = ground.clone();
+        let Ground { store, mind, options, quotas, spawner, running, .. } = ground.clone();
+        let inbox = Inbox::new(ground);
         let schedule = Schedule::new(options.workers, options.space_share, options.scheduling);
-        Self { store, mind, options, quotas, spawner, running, opening, waker, schedule }
+        Self { store, mind, options, quotas, spawner, running, schedule, inbox }
     }
 
     /// What became of the times that this server asked a submodule.
     pub fn heard(&self, space: &Space, name: &Name) -> Heard {
-        self.mind.tally.of(space, name)
+        self.mind.tally.heard(space, name)
     }
 
     /// Whether something in the mailbox ends the thread's wait, if it waits at all.
-    async fn is_awaited(&self, space: &Space, row: &ThreadRow) -> Result<bool, store::Error> {
-        let Some(waiting) = row.standing.waiting.as_ref().filter(|waiting| waiting.from.is_some()) else {
+    async fn is_awaited(&self, space: &Space, row: &ThreadRow) -> Result<bool, StoreError> {
+        let Some(waiting) = row.state.waiting.as_ref().filter(|waiting| waiting.from.is_some()) else {
             return Ok(true);
         };
         if row.status == Status::Thinking {
@@ -120,7 +127,7 @@ impl Turns {
         }
         let mut awaited = false;
         each_after(&*self.store, space, row, Show::Visible, |event| {
-            let gather = event.part().and_then(|part| row.standing.gathers.get(&part.id));
+            let gather = event.part().and_then(|part| row.state.gathers.get(&part.id));
             awaited |=
                 event.waking().is_some_and(|waking| waiting.admits(&waking)) || gather.is_some_and(Gather::is_ready);
             !awaited
@@ -130,8 +137,8 @@ impl Turns {
     }
 
     /// What is in the mailbox is not what the thread waits for: it sleeps on. If something came meanwhile, it is looked at again.
-    async fn wait_on(&self, space: &Space, row: &ThreadRow, fence: Fence) -> Result<Looked, store::Error> {
-        let wait = set::Wait { waiting: row.standing.waiting.clone(), seen: Some(row.head) };
+    async fn wait_on(&self, space: &Space, row: &ThreadRow, fence: Fence) -> Result<Looked, StoreError> {
+        let wait = set::Wait { waiting: row.state.waiting.clone(), seen: Some(row.head) };
         let draft = Draft::set(&row.thread, row.thread.as_str(), Change::Wait(wait));
         let writer = TurnWriter::new(self.store.clone(), fence, None);
         let slept = looked(writer.close(vec![draft]).await.map(|_| Status::Waiting))?;
@@ -140,7 +147,7 @@ impl Turns {
         Ok(slept)
     }
 
-    async fn take_turn(&self, Claim { row, fence, stop, prepared, attempts }: Claim) -> Result<Looked, store::Error> {
+    async fn take_turn(&self, Claim { row, fence, stop, prepared, attempts }: Claim) -> Result<Looked, StoreError> {
         let row = &row;
         let (space, thread) = (fence.space.clone(), row.thread.clone());
         let settings = Settings::of(&row.settings);
@@ -149,7 +156,7 @@ impl Turns {
         let mut settled = Settled { news: true, ..Settled::default() };
         let (options, budget) = (&self.options.turn, &self.options.budget);
         let (mut turn, opening, batch, purse) = match self.open_turn(&fence.space, row, &settings).await? {
-            Some(turn) => (turn, None, Vec::new(), self.quotas.open(&space, &thread, row.standing.root, false)),
+            Some(turn) => (turn, None, Vec::new(), self.quotas.open(&space, &thread, row.state.root, false)),
             None => {
                 let number = row.turn + 1;
                 let batch = self.batch(&fence.space, row, number).await?;
@@ -158,23 +165,26 @@ impl Turns {
                 let opening = opening(row, &settings, number, &seqs, &names);
                 settled = self.settle(&fence.space, row, number, &batch).await?;
                 // What is slept through has its turn later, and what it may cost is whole until then.
-                let root = if settled.news { root(row, &batch.events) } else { row.standing.root };
+                let root = if settled.news { root(row, &batch.events) } else { row.state.root };
                 let is_new = attempts.are_none() && is_unused(row, root, &seqs);
                 let purse = self.quotas.open(&space, &thread, root, is_new);
-                let mut turn = Turn::new(number, seqs, names, options, budget).for_thread(&settings);
+                let granted = batch.events.iter().filter_map(Granted::by).collect();
+                let granted = self.not_run(&space, row, granted).await?;
+                let turn = Turn::new(number, seqs, names, options, budget).for_thread(&settings);
+                let mut turn = turn.granting(granted);
                 batch.cancel.iter().for_each(|event| turn.apply(event));
                 (turn, Some(opening), batch.events, purse)
             }
         };
-        let place = Where { space, thread, turn: turn.number(), purse };
+        let place = TurnPlace { space, thread, turn: turn.number(), purse };
         let key = (place.space.clone(), place.thread.clone());
         self.running.takes(&key, turn.last_of_batch());
         let begins = opening.is_some();
         let writer = Arc::new(TurnWriter::new(self.store.clone(), fence, opening).rooted(place.purse.root()));
         if !settled.news {
             // What the thread does not wait for waits on.
-            let upto = if batch.iter().any(Event::wakes) { row.handled } else { turn.last_of_batch() };
-            return self.slept_through(&writer, row, &place, upto, settled.drafts).await;
+            let up_to = if batch.iter().any(Event::wakes) { row.handled } else { turn.last_of_batch() };
+            return self.slept_through(&writer, row, &place, up_to, settled.drafts).await;
         }
         if begins && self.talks_to_itself(row, &batch) {
             return self.silence(&writer, &place, turn.last_of_batch()).await;
@@ -186,11 +196,11 @@ impl Turns {
                 return looked(self.fall_silent(&writer, &place, turn.last_of_batch(), &spent, settled.drafts).await);
             }
         }
-        let upto = turn.last_of_batch();
+        let up_to = turn.last_of_batch();
         if attempts.are_used_up() {
-            return self.give_up(&writer, &place, upto).await;
+            return self.give_up(&writer, &place, up_to).await;
         }
-        if begins && row.standing.archived {
+        if begins && row.state.archived {
             settled.drafts.extend(Draft::resumed(&place.thread, row.parent().as_ref()));
         }
         if !settled.drafts.is_empty() {
@@ -217,7 +227,7 @@ impl Turns {
         };
         let ended = match tokio::spawn(self.mind.processors.of(&place.space, driver.run())).await {
             Ok(ended) => ended,
-            Err(broke) => self.broke(&writer, &place, upto, &broke.to_string()).await,
+            Err(broke) => self.broke(&writer, &place, up_to, &broke.to_string()).await,
         };
         looked(ended.and_then(|ended| ended.ok_or(Lost::Stale)))
     }
@@ -227,16 +237,16 @@ impl Turns {
         &self,
         writer: &TurnWriter,
         row: &ThreadRow,
-        place: &Where,
-        upto: Seq,
+        place: &TurnPlace,
+        up_to: Seq,
         mut drafts: Vec<Draft>,
-    ) -> Result<Looked, store::Error> {
-        let (outcome, wait) = (Some(TurnOutcome::Done), row.standing.waiting.clone());
-        let ended = Ended { turn: place.turn, outcome, handled: Some(upto), wait, seen: Some(row.head) };
+    ) -> Result<Looked, StoreError> {
+        let (outcome, wait) = (Some(TurnOutcome::Done), row.state.waiting.clone());
+        let ended = Ended { turn: place.turn, outcome, handled: Some(up_to), wait, seen: Some(row.head) };
         let ended = Fact::TurnEnded(ended).encode(&place.thread);
-        let status = if row.standing.waiting.is_some() { Status::Waiting } else { Status::Idle };
+        let status = if row.state.waiting.is_some() { Status::Waiting } else { Status::Idle };
         // The turn's beginning ended the limit of the wait that goes on.
-        let waiting = row.standing.waiting.as_ref();
+        let waiting = row.state.waiting.as_ref();
         drafts.extend(waiting.and_then(|waiting| Draft::wait_limit(&row.thread, waiting)));
         drafts.push(ended);
         let stored = writer.close(drafts).await;

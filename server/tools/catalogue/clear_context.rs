@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::event::draft::Draft;
 use crate::event::fact::told::News;
-use crate::log::store::Store;
+use crate::log::kernel::Store;
 use crate::tools::contacts::unreadable;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::event::intent::Intent;
 use crate::event::process::described;
+use crate::log::kernel::Store;
 use crate::log::projections::contacts::ContactRow;
-use crate::log::store::Store;
 use crate::tools::contacts::{Contacts, PARENT, SELF, nobody, unreadable};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::event::envelope::Event;
+use crate::log::kernel::Store;
 use crate::log::query::{Query, Show};
-use crate::log::store::Store;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind, Who};

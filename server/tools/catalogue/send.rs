@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::event::draft::Draft;
 use crate::event::intent::Intent;
 use crate::event::process::ErrorCode;
-use crate::log::store::Store;
+use crate::log::kernel::Store;
 use crate::tools::contacts::{Contacts, SELF, nobody, unreadable};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
@@ -98,7 +98,7 @@ impl Send {
     /// The refusal, when the thread has sent too much on its own.
     async fn refused(&self, input: &Input, site: &CallSite) -> Result<Option<Output>, Failure> {
         let row = self.store.thread(&site.space, &site.thread).await.map_err(unreadable)?;
-        let (sent, own) = row.map_or((0, 0), |row| (u64::from(row.standing.sends), u64::from(row.self_messages)));
+        let (sent, own) = row.map_or((0, 0), |row| (u64::from(row.state.sends), u64::from(row.self_messages)));
         let to_itself = input.to.iter().any(|to| to.trim() == SELF || to.trim() == site.thread.as_str());
         if to_itself && own >= self.budget.self_messages {
             return Err(self_messages(self.budget.self_messages));

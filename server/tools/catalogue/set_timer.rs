@@ -9,7 +9,8 @@ use super::wait::millis;
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Timer};
 use crate::event::fact::told::News;
-use crate::log::store::Store;
+use crate::event::request::REQUEST;
+use crate::log::kernel::Store;
 use crate::tools::contacts::unreadable;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
@@ -48,7 +49,9 @@ impl Typed for SetTimer {
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         let ms = millis(input.after_s)?.max(self.budget.timer_ms);
-        let set = self.store.timers(&site.space, &site.thread..=&site.thread).await.map_err(unreadable)?.len() as u64;
+        let set = self.store.timers(&site.space, &site.thread..=&site.thread).await.map_err(unreadable)?;
+        // How many requests to people a thread may have open has a limit of its own.
+        let set = set.iter().filter(|timer| !timer.name.starts_with(REQUEST)).count() as u64;
         let limit = self.budget.timers;
         if set >= limit {
             let text = format!("{limit} timers are set already (budget.timers); wait until one is due");

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Note};
-use crate::log::store::{self, Entry, Store};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::projections::entries::EntryRow;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
@@ -163,7 +165,7 @@ fn invalid(text: String) -> Failure {
     Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
 }
 
-fn store_failed(error: store::Error) -> Failure {
+fn store_failed(error: StoreError) -> Failure {
     Failure::new(FailureKind::Store, format!("the notes could not be read: {error}")).retryable()
 }
 
@@ -174,7 +176,7 @@ fn valid_key(key: &str) -> Result<&str, Failure> {
     Ok(key)
 }
 
-fn shown(entry: &Entry) -> Value {
+fn shown(entry: &EntryRow) -> Value {
     json!({
         "key": entry.key, "content": entry.content, "related_keys": entry.related_keys,
         "metadata": { "updated_at": entry.updated, "owner": entry.owner },

@@ -10,7 +10,7 @@ use crate::event::draft::Draft;
 use crate::event::fact::set::Change;
 use crate::event::fact::told::News;
 use crate::event::process::{ErrorCode, Watch};
-use crate::log::store::Store;
+use crate::log::kernel::Store;
 use crate::tools::contacts::{Contacts, nobody, unreadable};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
@@ -56,7 +56,7 @@ impl Typed for SetWatch {
         }
         let row = self.store.thread(&site.space, &site.thread).await.map_err(unreadable)?;
         let limit = self.budget.watches;
-        if row.is_some_and(|row| row.standing.watches.len() as u64 >= limit) {
+        if row.is_some_and(|row| row.state.watches.len() as u64 >= limit) {
             let text = format!("{limit} watches are open already (budget.watches); close one");
             return Err(Failure::new(FailureKind::Budget, text));
         }
@@ -108,7 +108,7 @@ impl Typed for CloseWatch {
 
     async fn call(&self, input: CloseInput, site: &CallSite) -> Result<Output, Failure> {
         let row = self.store.thread(&site.space, &site.thread).await.map_err(unreadable)?;
-        let watch = row.and_then(|row| row.standing.watches.get(&input.id).cloned());
+        let watch = row.and_then(|row| row.state.watches.get(&input.id).cloned());
         let Some(watch) = watch else {
             let given: String = input.id.chars().take(100).collect();
             let text = format!("there is no open watch {given:?}");

@@ -1,7 +1,9 @@
 //! Rounds over all spaces: however much one of them has to be done, another's turn comes.
 
 use thinkd::event::draft::Draft;
-use thinkd::log::store::{self, Append, Options};
+use thinkd::log::appended::Append;
+use thinkd::log::options::Options;
+use thinkd::log::store;
 use thinkd::words::id::{Space, ThreadId};
 use thinkd::words::time::{Timestamp, now};
 

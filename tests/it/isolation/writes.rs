@@ -8,9 +8,13 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use sqlx::{Connection, Executor as _, PgConnection, SqliteConnection};
 use thinkd::event::draft::{Draft, InputKind, Part};
+use thinkd::log::appended::Append;
 use thinkd::log::backup;
+use thinkd::log::blob::Blob;
+use thinkd::log::kernel::Store;
+use thinkd::log::options::Options;
 use thinkd::log::query::Query;
-use thinkd::log::store::{self, Append, Blob, Options, Store};
+use thinkd::log::store;
 use thinkd::words::id::{Space, ThreadId};
 
 use super::*;

@@ -87,7 +87,7 @@ on_both!(d2_60_ten_kills_lose_no_run_and_repeat_nothing_recorded, |medium| {
     app.kill();
     let store = thinkd::log::store::open(
         app.database(),
-        thinkd::log::store::Options::default(),
+        thinkd::log::options::Options::default(),
         thinkd::thread::projection::project,
     );
     assert_eq!(store.await.unwrap().rebuild(true).await.unwrap().differences, Vec::<String>::new());

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use thinkd::event::draft::Draft;
-use thinkd::log::store::{Append, Store};
+use thinkd::log::appended::Append;
+use thinkd::log::kernel::Store;
 use thinkd::words::id::{Name, Space, ThreadId};
 
 use super::subtrees::refuse;

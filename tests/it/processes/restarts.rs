@@ -155,7 +155,7 @@ on_both!(d3_27_a_waiting_thread_waits_on_over_a_restart, |medium| {
 // C14: a server that dies between the end of a turn and the look whether its wait is of any use leaves that to the next one.
 on_both!(waits_that_nobody_looked_at_are_looked_at_once_after_a_start, |medium| {
     use thinkd::event::draft::Draft;
-    use thinkd::log::store::Append;
+    use thinkd::log::appended::Append;
     use thinkd::words::id::{Space, ThreadId};
     let stub = Stub::start().await;
     stub.on(Request::is_decision, asleep());
@@ -176,7 +176,7 @@ on_both!(waits_that_nobody_looked_at_are_looked_at_once_after_a_start, |medium| 
     turn_over(&mut socket, "late", 2).await;
     assert!(app.stop().await.success());
     // As such a server would have left it.
-    let options = thinkd::log::store::Options::default();
+    let options = thinkd::log::options::Options::default();
     let store = thinkd::log::store::open(app.database(), options, thinkd::thread::projection::project).await.unwrap();
     for (thread, whom) in [("a", "b"), ("b", "a"), ("late", "gone"), ("lost", "c"), ("fine", "c")] {
         let waiting = json!({ "from": whom, "name": whom });

@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use thinkd::event::draft::Draft;
+use thinkd::log::appended::{Append, Appended};
+use thinkd::log::error::StoreError;
+use thinkd::log::fence::{Fence, Leased};
+use thinkd::log::kernel::Store;
 use thinkd::log::query::{Order, Query, Show};
-use thinkd::log::store::{Append, Appended, Error, Fence, Leased, Store};
 use thinkd::words::id::Space;
 
 use super::{append, append_one, draft, id, input, log, media, open, space, thread};
@@ -158,12 +161,12 @@ async fn the_same_id_with_other_content_is_a_conflict() {
         for other in others {
             let drafts = vec![draft("main", "with it", &[]), other.with_id(known)];
             let refused = store.append(Append::free(&space(), drafts)).await.unwrap_err();
-            assert!(matches!(refused, Error::Conflict(id) if id == known), "{refused}");
+            assert!(matches!(refused, StoreError::Conflict(id) if id == known), "{refused}");
         }
         assert_eq!(store.head(&space()).await.unwrap().seq, 1, "nothing was stored");
         let within =
             vec![draft("main", "a", &[]).with_id(id(9).unwrap()), draft("main", "b", &[]).with_id(id(9).unwrap())];
-        assert!(matches!(store.append(Append::free(&space(), within)).await, Err(Error::Conflict(_))));
+        assert!(matches!(store.append(Append::free(&space(), within)).await, Err(StoreError::Conflict(_))));
         store.close().await;
     }
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::Event;
+use thinkd::log::appended::Append;
+use thinkd::log::kernel::Store;
 use thinkd::log::query::{Order, Query, Show};
-use thinkd::log::store::{Append, Store};
 use thinkd::words::id::Space;
 use tokio::time::timeout;
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use thinkd::event::envelope::Source;
+use thinkd::log::appended::Append;
+use thinkd::log::kernel::Store;
 use thinkd::log::query::{Order, Query, Show};
-use thinkd::log::store::{Append, Store};
 use thinkd::words::id::ThreadId;
 use uuid::Uuid;
 

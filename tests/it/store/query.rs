@@ -8,8 +8,8 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::json;
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::{Event, Modality, Source};
+use thinkd::log::kernel::Store;
 use thinkd::log::query::{Order, Query, Show};
-use thinkd::log::store::Store;
 use thinkd::words::id::{INTEGER_MAX, Space};
 use thinkd::words::time::Timestamp;
 
@@ -127,7 +127,7 @@ async fn every_question_is_answered_as_in_memory() {
         for group in drafts.chunks(7) {
             append(&store, group.to_vec()).await;
         }
-        let elsewhere = thinkd::log::store::Append::free(&Space::parse("other").unwrap(), drafts.clone());
+        let elsewhere = thinkd::log::appended::Append::free(&Space::parse("other").unwrap(), drafts.clone());
         store.append(elsewhere).await.unwrap();
         let events = log(&store, &space()).await;
         let handle = tokio::runtime::Handle::current();

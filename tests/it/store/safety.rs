@@ -3,7 +3,12 @@
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use thinkd::event::fact::Fact;
-use thinkd::log::store::{self, Blob, Error, Options};
+use thinkd::log::appended::Append;
+use thinkd::log::blob::Blob;
+use thinkd::log::error::StoreError;
+use thinkd::log::kernel::Store;
+use thinkd::log::options::Options;
+use thinkd::log::store;
 use thinkd::log::{backup, change, query};
 
 use super::{append, databases, draft, id, input, log, media, note, open, project, space};
@@ -20,9 +25,9 @@ async fn d4_23_events_stay_as_they_are() {
         append(&store, vec![input("main", "more")]).await;
         assert_eq!(log(&store, &space()).await[..2], before[..]);
         store.close().await;
-        assert!(matches!(store.head(&space()).await, Err(Error::Unavailable(_))), "closed is closed");
-        let late = store.append(store::Append::free(&space(), vec![input("main", "late")])).await;
-        assert!(matches!(late, Err(Error::Unavailable(_))), "{late:?}");
+        assert!(matches!(store.head(&space()).await, Err(StoreError::Unavailable(_))), "closed is closed");
+        let late = store.append(Append::free(&space(), vec![input("main", "late")])).await;
+        assert!(matches!(late, Err(StoreError::Unavailable(_))), "{late:?}");
         drop(store);
         let store = open(&medium).await;
         assert_eq!(log(&store, &space()).await[..2], before[..]);
@@ -57,7 +62,7 @@ async fn a_second_store_on_one_file_is_refused() {
     let medium = Medium::sqlite();
     let store = open(&medium).await;
     let second = store::open(medium.url(), Options::default(), project).await.err().unwrap();
-    assert!(matches!(&second, Error::Unavailable(why) if why.contains("thinkd.db")), "{second}");
+    assert!(matches!(&second, StoreError::Unavailable(why) if why.contains("thinkd.db")), "{second}");
     store.close().await;
     drop(store);
     open(&medium).await.close().await;
@@ -78,7 +83,7 @@ async fn a_second_store_on_one_file_is_refused_under_any_name() {
     for name in [&file, &soft, &hard, &around.join("thinkd.db")] {
         let url = format!("sqlite://{}", name.display());
         let second = store::open(&url, Options::default(), project).await.err();
-        assert!(matches!(&second, Some(Error::Unavailable(_))), "{}: {second:?}", name.display());
+        assert!(matches!(&second, Some(StoreError::Unavailable(_))), "{}: {second:?}", name.display());
     }
     append(&store, vec![input("main", "still here")]).await;
     store.close().await;
@@ -86,7 +91,7 @@ async fn a_second_store_on_one_file_is_refused_under_any_name() {
     let store = store::open(&format!("sqlite://{}", soft.display()), Options::default(), project).await.unwrap();
     assert_eq!(log(&store, &space()).await.len(), 1, "control: by another name it is the same log");
     let second = store::open(medium.url(), Options::default(), project).await.err();
-    assert!(matches!(&second, Some(Error::Unavailable(_))), "{second:?}");
+    assert!(matches!(&second, Some(StoreError::Unavailable(_))), "{second:?}");
     store.close().await;
 }
 
@@ -103,9 +108,9 @@ async fn the_writer_survives_a_defect() {
         let store = super::opened(&medium, options, poisoned).await;
         append(&store, vec![input("main", "before")]).await;
         let space = space();
-        let put = |text: &str| store.append(store::Append::free(&space, vec![input("main", text)]));
+        let put = |text: &str| store.append(Append::free(&space, vec![input("main", text)]));
         let (poison, beside, besides) = tokio::join!(put("poison"), put("beside"), put("besides"));
-        assert!(matches!(&poison, Err(Error::Broken(why)) if why.contains("cannot be projected")), "{poison:?}");
+        assert!(matches!(&poison, Err(StoreError::Broken(why)) if why.contains("cannot be projected")), "{poison:?}");
         assert!(beside.is_ok() && besides.is_ok(), "{beside:?} {besides:?}");
         append(&store, vec![input("main", "after")]).await;
         let said: Vec<String> = log(&store, &space).await.iter().map(|event| event.text().to_owned()).collect();
@@ -165,7 +170,7 @@ async fn blobs_that_come_at_once_are_all_kept() {
     }
 }
 
-async fn fill(store: &std::sync::Arc<dyn store::Store>) {
+async fn fill(store: &std::sync::Arc<dyn Store>) {
     append(store, vec![input("main", "hi"), draft("main.a", "voice", &["submodule:x"]), note("tea", "green", &[])])
         .await;
     let set = thinkd::event::draft::Draft::changed(
@@ -181,7 +186,7 @@ async fn fill(store: &std::sync::Arc<dyn store::Store>) {
     )
     .await;
     let other = thinkd::words::id::Space::parse("other").unwrap();
-    store.append(store::Append::free(&other, vec![input("main", "elsewhere"); 3])).await.unwrap();
+    store.append(Append::free(&other, vec![input("main", "elsewhere"); 3])).await.unwrap();
 }
 
 async fn execute(medium: &Medium, text: &'static str) {
@@ -289,6 +294,9 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
         execute(&medium, "alter table threads drop column awaits").await;
         execute(&medium, "alter table log drop column probe").await;
         execute(&medium, "drop table roots").await;
+        execute(&medium, "drop table schedules").await;
+        execute(&medium, "drop table requests").await;
+        execute(&medium, "drop table settings").await;
         execute(&medium, "drop index timers_of").await;
         execute(&medium, "alter table timers drop column root").await;
         execute(&medium, "delete from _sqlx_migrations where version > 3").await;

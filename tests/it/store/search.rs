@@ -5,8 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::Event;
+use thinkd::log::appended::Append;
+use thinkd::log::projections::entries::EntryRow;
 use thinkd::log::query::Query;
-use thinkd::log::store::{Append, Entry, Status};
+use thinkd::log::status::Status;
 use thinkd::log::words;
 use thinkd::words::id::{Space, ThreadId};
 
@@ -83,7 +85,7 @@ async fn tags_wait_for_their_index() {
     }
 }
 
-fn keys(entries: &[Entry]) -> Vec<&str> {
+fn keys(entries: &[EntryRow]) -> Vec<&str> {
     entries.iter().map(|entry| entry.key.as_str()).collect()
 }
 

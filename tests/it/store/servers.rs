@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
+use thinkd::log::appended::{Append, Appended};
 use thinkd::log::feed::{Follower, Tail};
+use thinkd::log::fence::Leased;
+use thinkd::log::kernel::Store;
 use thinkd::log::query::{Order, Query, Show};
-use thinkd::log::store::{Append, Appended, Leased, Store};
 use tokio::time::timeout;
 
 use super::{append, draft, input, log, open, space, thread};

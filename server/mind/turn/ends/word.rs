@@ -8,23 +8,27 @@ use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Thread};
 use crate::event::process::Ending;
-use crate::log::store::{self, Status, Store, ThreadRow};
+use crate::event::request::REQUEST;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::status::Status;
+use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::dependents::counted;
 use crate::words::id::{Space, ThreadId};
 
 /// Those who know threads, by these threads' ids, as many as are read together.
 #[derive(Default)]
 pub struct Knowers {
-    pub of: BTreeMap<ThreadId, Vec<ThreadId>>,
+    pub by_thread: BTreeMap<ThreadId, Vec<ThreadId>>,
     /// Of this one there may be more, and of those behind it nothing is known.
     pub cut: Option<ThreadId>,
 }
 
 impl Knowers {
-    pub fn of(pairs: Vec<(ThreadId, ThreadId)>, limit: u32) -> Self {
+    pub fn from_pairs(pairs: Vec<(ThreadId, ThreadId)>, limit: u32) -> Self {
         let cut = pairs.last().filter(|_| pairs.len() >= limit as usize).map(|(of, _)| of.clone());
         let mut knowers = Self { cut, ..Self::default() };
-        pairs.into_iter().for_each(|(of, who)| knowers.of.entry(of).or_default().push(who));
+        pairs.into_iter().for_each(|(of, who)| knowers.by_thread.entry(of).or_default().push(who));
         knowers
     }
 
@@ -34,7 +38,7 @@ impl Knowers {
 
     /// Those of one thread, and whether there may be more.
     pub fn take(&mut self, thread: &ThreadId) -> (Vec<ThreadId>, bool) {
-        (self.of.remove(thread).unwrap_or_default(), self.cut.as_ref() == Some(thread))
+        (self.by_thread.remove(thread).unwrap_or_default(), self.cut.as_ref() == Some(thread))
     }
 }
 
@@ -46,14 +50,15 @@ pub struct Knowing {
 
 impl Knowing {
     /// Of one thread, holders behind this one.
-    pub async fn of(
+    pub async fn read(
         store: &Arc<dyn Store>,
         space: &Space,
         thread: &ThreadId,
         after: &str,
-    ) -> Result<Self, store::Error> {
-        let waiting = Knowers::of(store.awaiting(space, thread..=thread, ROWS).await?, ROWS).take(thread);
-        let holders = Knowers::of(store.referrers(space, thread..=thread, after, PAGE).await?, PAGE).take(thread);
+    ) -> Result<Self, StoreError> {
+        let waiting = Knowers::from_pairs(store.awaiting(space, thread..=thread, ROWS).await?, ROWS).take(thread);
+        let holders =
+            Knowers::from_pairs(store.referrers(space, thread..=thread, after, PAGE).await?, PAGE).take(thread);
         Ok(Self { waiting, holders })
     }
 }
@@ -68,7 +73,7 @@ pub struct Around {
 
 impl Around {
     /// Of these, in the order of their ids.
-    pub async fn of(store: &Arc<dyn Store>, space: &Space, rows: &[ThreadRow]) -> Result<Self, store::Error> {
+    pub async fn read(store: &Arc<dyn Store>, space: &Space, rows: &[ThreadRow]) -> Result<Self, StoreError> {
         let mut timers: BTreeMap<_, Vec<_>> = BTreeMap::new();
         let (mut waiting, mut holders) = (Knowers::default(), Knowers::default());
         if let [first, ..] = rows
@@ -78,8 +83,8 @@ impl Around {
             for timer in store.timers(space, all.clone()).await? {
                 timers.entry(timer.thread).or_default().push(timer.name);
             }
-            holders = Knowers::of(store.referrers(space, all.clone(), "", PAGE).await?, PAGE);
-            waiting = Knowers::of(store.awaiting(space, all, PAGE).await?, PAGE);
+            holders = Knowers::from_pairs(store.referrers(space, all.clone(), "", PAGE).await?, PAGE);
+            waiting = Knowers::from_pairs(store.awaiting(space, all, PAGE).await?, PAGE);
         }
         Ok(Self { timers, waiting, holders })
     }
@@ -104,9 +109,9 @@ pub struct Word<'a> {
 
 impl Word<'_> {
     /// The end of the thread, told as far as there is room; its parent always is. And behind whom it goes on, if not all were told.
-    pub async fn first(&self, around: &mut Around, room: usize) -> Result<(Vec<Draft>, Option<String>), store::Error> {
+    pub async fn first(&self, around: &mut Around, room: usize) -> Result<(Vec<Draft>, Option<String>), StoreError> {
         let (thread, end) = (&self.row.thread, self.end);
-        let watches = self.row.standing.watches.len() as u64;
+        let watches = self.row.state.watches.len() as u64;
         let watches_removed = (watches > 0).then_some(watches);
         let (status, reason) = (Some(end.status), Some(end.reason));
         let change = Thread { status, reason, watches_removed, ..Thread::default() };
@@ -114,7 +119,9 @@ impl Word<'_> {
         let mut drafts = vec![Draft::set_thread(thread, change).only_if(Condition::NotEnded)];
         // Whoever has ended is not to be woken any more.
         let timers = around.timers.remove(thread).unwrap_or_default();
-        drafts.extend(timers.iter().map(|name| Draft::set(thread, name, Change::Timer(None))));
+        // What ends a request stays, in case that nobody comes to withdraw it.
+        let timers = timers.iter().filter(|name| !name.starts_with(REQUEST));
+        drafts.extend(timers.map(|name| Draft::set(thread, name, Change::Timer(None))));
         let mut told = BTreeSet::new();
         if let Some(parent) = self.row.parent() {
             drafts.extend(self.to(&parent).await?);
@@ -134,7 +141,7 @@ impl Word<'_> {
         told: &mut BTreeSet<ThreadId>,
         mut after: String,
         room: usize,
-    ) -> Result<(Vec<Draft>, Option<String>), store::Error> {
+    ) -> Result<(Vec<Draft>, Option<String>), StoreError> {
         let mut drafts = Vec::new();
         for holder in waiting {
             if drafts.len() >= room {
@@ -160,7 +167,7 @@ impl Word<'_> {
     }
 
     /// The events that tell one of it: none where that one has ended, or was told.
-    pub async fn to(&self, holder: &ThreadId) -> Result<Vec<Draft>, store::Error> {
+    pub async fn to(&self, holder: &ThreadId) -> Result<Vec<Draft>, StoreError> {
         if *holder == self.row.thread || self.gone.is_some_and(|above| holder.is_within(above)) {
             return Ok(Vec::new());
         }
@@ -170,7 +177,7 @@ impl Word<'_> {
         }
     }
 
-    pub async fn to_living(&self, holder: &ThreadRow) -> Result<Vec<Draft>, store::Error> {
+    pub async fn to_living(&self, holder: &ThreadRow) -> Result<Vec<Draft>, StoreError> {
         let Self { store, space, row, end, .. } = self;
         let word = Draft::ended(&holder.thread, end).once(&row.thread);
         if self.again
@@ -183,7 +190,7 @@ impl Word<'_> {
         let word = Draft { event_id: None, ..word };
         let last = if end.last.is_empty() { end.reason } else { end.last };
         let word = counted(word, row, holder, end.status == Status::Done.as_str(), last);
-        let mut drafts = vec![if row.standing.archived { word.after_archiving() } else { word }];
+        let mut drafts = vec![if row.state.archived { word.after_archiving() } else { word }];
         if Some(&holder.thread) == row.parent().as_ref() {
             // It was made a contact with its beginning; one that makes many has not all of them for ever.
             let contacts = store.contacts(space, &holder.thread).await?;
@@ -195,7 +202,7 @@ impl Word<'_> {
 
     /// The children of the thread, as far as there is room: the events that tell them, unless they are told already, and give them the
     /// nearest living thread above it as their parent. And whether these are all.
-    pub async fn adopt(&self, told: &BTreeSet<ThreadId>, room: usize) -> Result<(Vec<Draft>, bool), store::Error> {
+    pub async fn adopt(&self, told: &BTreeSet<ThreadId>, room: usize) -> Result<(Vec<Draft>, bool), StoreError> {
         let Self { store, space, row, .. } = self;
         let mut heir = row.parent();
         while let Some(above) = &heir {

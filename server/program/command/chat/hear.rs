@@ -9,6 +9,7 @@ use crate::edge::websocket::outgoing::{DeltaFate, Hello, ProblemFrame, ServerFra
 use crate::event::envelope::{Event, Modality, TurnOutcome};
 use crate::event::fact::Fact;
 use crate::program::command::screen::Manner;
+use crate::program::command::waiting::Kind;
 use crate::program::command::words::{what, who};
 
 impl Chat {
@@ -86,6 +87,11 @@ impl Chat {
                 return Ok(self.screen.show(Manner::Input, &who(event), &what(event)).await?);
             }
             Fact::Input(_) | Fact::Trigger(_) => true,
+            Fact::ApprovalPending(_) => return self.show_request(Kind::Approval, event).await,
+            Fact::Question(_) => return self.show_request(Kind::Question, event).await,
+            Fact::ApprovalVerdict(_) | Fact::Answer(_) => {
+                return self.notice(&format!("({}: {})", who(event), what(event))).await.map(drop);
+            }
             // The call of `reply` only says what the reply says.
             Fact::Action(action) => action.tool == "reply",
             // Of any other kind, a newer server's too: shown as a thought, unless no model sees it.

@@ -96,7 +96,7 @@ impl Chat {
         Ok(())
     }
 
-    async fn not_answered(&mut self, error: &anyhow::Error) -> anyhow::Result<()> {
+    pub(super) async fn not_answered(&mut self, error: &anyhow::Error) -> anyhow::Result<()> {
         Ok(self.screen.show(Manner::Alarm, "", &format!("{error:#}")).await?)
     }
 }

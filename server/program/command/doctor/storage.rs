@@ -13,8 +13,12 @@ use super::Report;
 use super::clock::Clock;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
+use crate::event::fact::set::Change;
+use crate::log::appended::{Append, Appended};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::log::query::{Query, Show};
-use crate::log::store::{self, Append, Appended, Store};
+use crate::log::store;
 use crate::program::command::client::Server;
 use crate::program::parts::open_store;
 use crate::program::settings::Settings;
@@ -78,7 +82,7 @@ async fn write(settings: &Settings) -> anyhow::Result<(String, Tried)> {
     let pages = Places::new("pages", 1, 1.0);
     let (follow, _) = Follow::start(reader, &pages, &space, Query::default(), None).await?;
     let begin = Instant::now();
-    let draft = Draft::changed(&ThreadId::default(), "doctor", "write", json!({ "was": "tried" }));
+    let draft = Draft::set(&ThreadId::default(), "write", Change::Doctor(&json!({ "was": "tried" })));
     let Appended::Stored(placed) = writer.append(Append::free(&space, vec![draft])).await? else {
         bail!("a write that needs no lease was refused for want of one");
     };
@@ -119,7 +123,7 @@ fn whole(faults: &[String], events: u64, pages: u64) -> anyhow::Result<String> {
 }
 
 /// The newest event of the spaces that are configured, and the database's own clock.
-async fn look_at_clocks(store: &Arc<dyn Store>, settings: &Settings) -> Result<Vec<Clock>, store::Error> {
+async fn look_at_clocks(store: &Arc<dyn Store>, settings: &Settings) -> Result<Vec<Clock>, StoreError> {
     let mut found = Vec::new();
     if let Some(said) = store.clock().await? {
         found.push(Clock::running("the database's", said, CLOCK));

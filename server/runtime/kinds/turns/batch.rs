@@ -1,14 +1,18 @@
 //! What a turn is about: what waits in the mailbox, the event from outside it goes back to, and how the turn begins, or goes on.
 
 use super::Turns;
+use crate::event::condition::RequestState;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::turn::Started;
 use crate::event::process::WAIT;
+use crate::log::error::StoreError;
 use crate::log::query::Show;
-use crate::log::store::{self, Status, ThreadRow};
+use crate::log::status::Status;
+use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::Turn;
+use crate::mind::turn::granted::Granted;
 use crate::mind::turn::step::Step;
 use crate::runtime::mailbox::each_after;
 use crate::thread::history;
@@ -19,7 +23,7 @@ use crate::words::id::{Name, Seq, Space};
 /// its time limit, too.
 pub(super) fn opening(row: &ThreadRow, settings: &Settings, number: u64, batch: &[Seq], submodules: &[Name]) -> Draft {
     let step = settings.substeps.then(|| serde_json::to_value(Step::default()).unwrap_or_default());
-    let waited = row.standing.waiting.as_ref().and_then(|waiting| waiting.until).map(|_| WAIT);
+    let waited = row.state.waiting.as_ref().and_then(|waiting| waiting.until).map(|_| WAIT);
     let submodules = submodules.iter().map(Name::as_str).collect();
     let started = Started { turn: number, batch: batch.to_vec(), submodules, step: step.as_ref(), waited, root: None };
     Fact::TurnStarted(started).encode(&row.thread)
@@ -28,14 +32,14 @@ pub(super) fn opening(row: &ThreadRow, settings: &Settings, number: u64, batch: 
 /// The event from outside that a batch goes back to: the last one, in the batch or behind what is in it. Where nothing says so,
 /// what wakes the thread is as good as from outside.
 pub(super) fn root(row: &ThreadRow, batch: &[Event]) -> Option<Seq> {
-    let own = row.standing.root;
+    let own = row.state.root;
     batch.iter().filter_map(|event| event.root().or(own)).max().or(own).or_else(|| Some(batch.last()?.seq))
 }
 
 /// Whether nobody has drawn on a root yet: it is in this batch, and no turn went back to it that left its mailbox as it was. As long as
 /// an event waits, turns go back to it or to later ones.
 pub(super) fn is_unused(row: &ThreadRow, root: Option<Seq>, batch: &[Seq]) -> bool {
-    root > row.standing.root && root.is_some_and(|root| batch.contains(&root))
+    root > row.state.root && root.is_some_and(|root| batch.contains(&root))
 }
 
 /// What a turn is to be about.
@@ -56,13 +60,15 @@ impl Turns {
         space: &Space,
         row: &ThreadRow,
         settings: &Settings,
-    ) -> Result<Option<Turn>, store::Error> {
+    ) -> Result<Option<Turn>, StoreError> {
         if row.status != Status::Thinking {
             return Ok(None);
         }
         let mut turn: Option<Turn> = None;
+        let mut granted = Vec::new();
         let number = row.turn;
         each_after(&*self.store, space, row, Show::All, |event| {
+            granted.extend(Granted::by(&event));
             match &mut turn {
                 Some(turn) => turn.apply(&event),
                 None => {
@@ -73,13 +79,34 @@ impl Turns {
             true
         })
         .await?;
-        Ok(turn)
+        let Some(turn) = turn else { return Ok(None) };
+        granted.retain(|it| turn.batch().contains(&it.verdict));
+        Ok(Some(turn.granting(self.not_run(space, row, granted).await?)))
+    }
+
+    /// Those of the granted calls that have no result yet: an interrupted turn leaves its batch to the next.
+    pub(super) async fn not_run(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        mut granted: Vec<Granted>,
+    ) -> Result<Vec<Granted>, StoreError> {
+        if granted.is_empty() {
+            return Ok(granted);
+        }
+        let rows = self.store.requests_of(space, &row.thread).await?;
+        granted.retain_mut(|granted| {
+            let state = rows.iter().find(|row| row.id == granted.grant.approval).map(|row| row.state);
+            granted.started = state == Some(RequestState::Started);
+            granted.started || state == Some(RequestState::Granted)
+        });
+        Ok(granted)
     }
 
     /// What waits in the mailbox: everything that wakes, with the parts that came with it; the oldest of it, where that is more
     /// than a view can show: what is not shown waits for the next turn. And the wish, if another server
     /// stored one, that the turn about to begin be cancelled.
-    pub(super) async fn batch(&self, space: &Space, row: &ThreadRow, turn: u64) -> Result<Batch, store::Error> {
+    pub(super) async fn batch(&self, space: &Space, row: &ThreadRow, turn: u64) -> Result<Batch, StoreError> {
         let client = &self.mind.client;
         let mut batch = Batch::default();
         // What lies between them is shown, too.

@@ -6,8 +6,10 @@ use super::Turns;
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::process::Waiting;
-use crate::log::store::{self, Status, ThreadRow};
-use crate::mind::call::Place;
+use crate::log::error::StoreError;
+use crate::log::status::Status;
+use crate::log::thread_row::ThreadRow;
+use crate::mind::call::TurnPlace;
 use crate::mind::turn::stuck;
 use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::runtime::work::{Looked, looked};
@@ -19,12 +21,12 @@ impl Turns {
     pub(super) async fn broke(
         &self,
         writer: &TurnWriter,
-        place: &Place,
-        upto: Seq,
+        place: &TurnPlace,
+        up_to: Seq,
         why: &str,
     ) -> Result<Option<Status>, Lost> {
         let failure = Failure::new(FailureKind::Internal, format!("the turn broke down: {why}"));
-        self.fall_silent(writer, place, upto, &failure, Vec::new()).await.map(Some)
+        self.fall_silent(writer, place, up_to, &failure, Vec::new()).await.map(Some)
     }
 
     pub(super) fn talks_to_itself(&self, row: &ThreadRow, batch: &[Event]) -> bool {
@@ -32,47 +34,57 @@ impl Turns {
     }
 
     /// Ends a chain of messages to itself, visibly.
-    pub(super) async fn silence(&self, writer: &TurnWriter, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
+    pub(super) async fn silence(
+        &self,
+        writer: &TurnWriter,
+        place: &TurnPlace,
+        up_to: Seq,
+    ) -> Result<Looked, StoreError> {
         let limit = self.options.budget.self_messages;
         let text = format!(
             "the thread has sent itself more than {limit} messages in a row (budget.self_messages); it waits for something from outside"
         );
         let failure =
             Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }));
-        self.fail(writer, place, upto, &failure).await
+        self.fail(writer, place, up_to, &failure).await
     }
 
     /// Ends a turn that the store does not take, visibly.
-    pub(super) async fn give_up(&self, writer: &TurnWriter, place: &Place, upto: Seq) -> Result<Looked, store::Error> {
+    pub(super) async fn give_up(
+        &self,
+        writer: &TurnWriter,
+        place: &TurnPlace,
+        up_to: Seq,
+    ) -> Result<Looked, StoreError> {
         let text =
             "the turn is given up: the log did not take what it led to, and would not if models were asked again";
-        self.fail(writer, place, upto, &Failure::new(FailureKind::Store, text)).await
+        self.fail(writer, place, up_to, &Failure::new(FailureKind::Store, text)).await
     }
 
     pub(super) async fn fail(
         &self,
         writer: &TurnWriter,
-        place: &Place,
-        upto: Seq,
+        place: &TurnPlace,
+        up_to: Seq,
         failure: &Failure,
-    ) -> Result<Looked, store::Error> {
-        looked(self.fall_silent(writer, place, upto, failure, Vec::new()).await)
+    ) -> Result<Looked, StoreError> {
+        looked(self.fall_silent(writer, place, up_to, failure, Vec::new()).await)
     }
 
     /// The turn fails, and the thread waits for whoever comes: it would only fail again. Those who depend on it are told.
     pub(super) async fn fall_silent(
         &self,
         writer: &TurnWriter,
-        place: &Place,
-        upto: Seq,
+        place: &TurnPlace,
+        up_to: Seq,
         failure: &Failure,
         mut drafts: Vec<Draft>,
     ) -> Result<Status, Lost> {
-        let Place { space, thread, turn, .. } = place;
+        let TurnPlace { space, thread, turn, .. } = place;
         drafts.push(Draft::failure(thread, Some(*turn), &Who::Core, failure));
         drafts.extend(stuck(&self.store, space, thread, &failure.text).await?);
         let waiting = Waiting { reason: Some(failure.text.clone()), ..Waiting::for_anybody() };
-        let ended = Draft::turn_ended(thread, *turn, TurnOutcome::Failed, upto);
+        let ended = Draft::turn_ended(thread, *turn, TurnOutcome::Failed, up_to);
         drafts.push(ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()));
         let stored = writer.close(drafts).await?;
         stored.iter().for_each(|shown| self.tell(space, &shown.event));

@@ -1,12 +1,25 @@
-//! Input: what comes from outside for a thread is checked, appended, and wakes it.
+//! Input: what comes from outside for a thread is checked, appended, and wakes it: of clients and of schedules alike.
 
-use super::Turns;
-use crate::event::condition::Condition;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::event::condition::{Condition, RequestState};
 use crate::event::draft::{Draft, InputKind, Part};
 use crate::event::envelope::Payload;
-use crate::log::store::{self, Append, Appended, Placed, ThreadRow};
+use crate::event::fact::Fact;
+use crate::event::request::{Parked, Settled};
+use crate::log::appended::{Append, Appended, Placed};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::stop::Why;
+use crate::runtime::ground::{Ground, Waker};
+use crate::runtime::opening::Opening;
+use crate::runtime::options::Options;
 use crate::runtime::refused::{Refused, too_many_threads};
+use crate::runtime::requests::{Reply, checked_answer};
+use crate::runtime::running::Running;
 use crate::thread::settings::{Policy, Settings};
 use crate::words::id::{self, Key, Name, Space, ThreadId};
 
@@ -32,6 +45,8 @@ pub enum InputContent {
     Parts(InputKind, Vec<Part>),
     /// A named trigger.
     Trigger(Name, Payload),
+    /// Events that are made already, at least one; the last one wakes the thread.
+    Made(Vec<Draft>),
 }
 
 /// What became of an input.
@@ -45,7 +60,23 @@ pub enum Received {
     Duplicate,
 }
 
-impl Turns {
+/// Takes in what comes from outside; cheap to clone.
+#[derive(Clone)]
+pub struct Inbox {
+    store: Arc<dyn Store>,
+    options: Arc<Options>,
+    running: Running,
+    opening: Arc<Opening>,
+    waker: Waker,
+}
+
+impl Inbox {
+    /// Of the threads on this ground.
+    pub fn new(ground: &Ground) -> Self {
+        let Ground { store, options, running, opening, waker, .. } = ground.clone();
+        Self { store, options, running, opening, waker }
+    }
+
     /// Appends an input and wakes its thread. Returns after the commit; never waits for a model.
     pub async fn submit(&self, input: Input) -> Result<(Received, Vec<Placed>), Refused> {
         self.opening.open(&input.space).await?;
@@ -55,14 +86,21 @@ impl Turns {
                 // An idle thread need not be read: whether it is as it is known, the append sees.
                 if !is_busy(&row) && !row.status.is_final() {
                     match self.receive(&input, Some(&row), Some(Condition::EndsWith(row.head))).await {
-                        Err(Refused::Store(store::Error::Unmet(Condition::EndsWith(_)))) => {}
+                        Err(Refused::Store(StoreError::Unmet(Condition::EndsWith(_) | Condition::Request { .. }))) => {}
                         received => return received,
                     }
                 }
                 self.store.thread(&input.space, &input.thread).await?
             }
         };
-        self.receive(&input, row.as_ref(), None).await
+        match self.receive(&input, row.as_ref(), None).await {
+            // Somebody else answered first: it is a message.
+            Err(Refused::Store(StoreError::Unmet(Condition::Request { .. }))) => {
+                let row = self.store.thread(&input.space, &input.thread).await?;
+                self.receive(&input, row.as_ref(), None).await
+            }
+            received => received,
+        }
     }
 
     /// Takes in an input for a thread that is like this.
@@ -72,7 +110,7 @@ impl Turns {
         row: Option<&ThreadRow>,
         only_if: Option<Condition>,
     ) -> Result<(Received, Vec<Placed>), Refused> {
-        let Input { space, thread, user, event_id, content } = input;
+        let Input { space, thread, user, event_id, .. } = input;
         let event_id = event_id.map(Key::id);
         // As the log says: who has seen a turn end is not told that it still runs.
         let busy = row.is_some_and(is_busy);
@@ -89,12 +127,12 @@ impl Turns {
             }
         }
         let id = event_id.unwrap_or_else(id::fresh);
-        let mut drafts = match content.clone() {
-            InputContent::Parts(kind, parts) => Draft::input(thread, kind, parts, user.as_deref(), id),
-            InputContent::Trigger(name, payload) => {
-                vec![Draft::trigger(thread, &name, payload, user.as_deref()).with_id(id)]
-            }
-        };
+        let mut drafts = drafts_of(input, id);
+        let parts = drafts.len();
+        if let Some((parked, reply)) = self.answers(input, row).await? {
+            drafts = answering(drafts, &parked.id);
+            drafts.push(result_of(&parked, thread, &reply, user.as_deref()));
+        }
         if event_id.is_none() {
             // Nobody asked for these ids, so the store need not look whether it has them.
             drafts.iter_mut().for_each(|draft| draft.event_id = None);
@@ -102,11 +140,20 @@ impl Turns {
         // It begins with this, perhaps; or it may end before this is stored.
         let begins = row.is_none().then(|| self.options.room_in_space());
         drafts[0].conditions.extend(only_if.into_iter().chain([Condition::NotEnded]).chain(begins));
-        let placed = match self.store.append(Append::free(space, drafts)).await {
-            Ok(Appended::Stored(placed)) => placed,
+        let mut appended = self.store.append(Append::free(space, drafts)).await;
+        if let (Err(StoreError::Conflict(_)), Some(id)) = (&appended, event_id) {
+            // A repeated input may have answered a question the first time that is open no more, or the other way round.
+            let drafts = self.as_stored(input, id).await?;
+            appended = self.store.append(Append::free(space, drafts)).await;
+        }
+        let placed = match appended {
+            Ok(Appended::Stored(mut placed)) => {
+                placed.truncate(parts);
+                placed
+            }
             Ok(Appended::Stale) => return Err(Refused::Unprocessable("the input was dropped by the store".into())),
-            Err(store::Error::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
-            Err(store::Error::Unmet(Condition::NotEnded)) => return Err(Refused::Ended(thread.clone())),
+            Err(StoreError::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
+            Err(StoreError::Unmet(Condition::NotEnded)) => return Err(Refused::Ended(thread.clone())),
             Err(error) => return Err(error.into()),
         };
         if placed.iter().all(|placed| placed.duplicate) {
@@ -124,6 +171,39 @@ impl Turns {
         Ok((if busy { Received::Queued } else { Received::Started }, placed))
     }
 
+    /// The question that an input answers: the only open one of its thread, if it is a message of somebody who may answer, in words that
+    /// can be its answer. Most threads have none: their row says so.
+    async fn answers(&self, input: &Input, row: Option<&ThreadRow>) -> Result<Option<(Parked, Reply)>, StoreError> {
+        let Some([only]) = row.map(|row| row.state.questions.as_slice()) else { return Ok(None) };
+        let InputContent::Parts(InputKind::Message, parts) = &input.content else { return Ok(None) };
+        let words = parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Media { .. } => None,
+        });
+        let text = words.collect::<Vec<_>>().join("\n");
+        if text.trim().is_empty() {
+            return Ok(None);
+        }
+        let Some(asked) = self.store.request(&input.space, only).await? else { return Ok(None) };
+        let reply = Reply { value: serde_json::from_str(&text).ok(), text };
+        let reply = checked_answer(&asked.asked, reply, input.user.as_deref());
+        Ok(Parked::of(only, &asked.asked).zip(reply.ok()))
+    }
+
+    /// The drafts of an input as its event was stored before, if it was.
+    async fn as_stored(&self, input: &Input, id: Uuid) -> Result<Vec<Draft>, StoreError> {
+        let drafts = drafts_of(input, id);
+        let stored = self.store.event(&input.space, id).await?;
+        let answered = stored.as_ref().and_then(|event| match event.fact() {
+            Fact::Input(input) => input.answers.map(str::to_owned),
+            _ => None,
+        });
+        Ok(match answered {
+            Some(question) => answering(drafts, &question),
+            None => drafts,
+        })
+    }
+
     async fn admit(
         &self,
         space: &Space,
@@ -132,23 +212,8 @@ impl Turns {
         busy: bool,
         policy: Policy,
     ) -> Result<(), Refused> {
-        if thread.is_of_runs() {
-            return Err(Refused::Unprocessable(format!(
-                "{thread} is kept for runs of pipelines, which take no messages"
-            )));
-        }
-        let Some(row) = row else {
-            // A conversation of its own is created by its first message; below another thread, that one must exist.
-            return match thread.parent() {
-                Some(parent) if self.store.thread(space, &parent).await?.is_none() => {
-                    Err(Refused::NotFound(format!("thread {parent}")))
-                }
-                _ => Ok(()),
-            };
-        };
-        if row.status.is_final() {
-            return Err(Refused::Ended(thread.clone()));
-        }
+        self.admit_ever(space, thread, row).await?;
+        let Some(row) = row else { return Ok(()) };
         if busy && policy == Policy::Reject {
             return Err(Refused::Busy(thread.clone()));
         }
@@ -159,10 +224,49 @@ impl Turns {
         Ok(())
     }
 
+    /// Whether input can reach a thread at all, now or later.
+    pub async fn admit_ever(&self, space: &Space, thread: &ThreadId, row: Option<&ThreadRow>) -> Result<(), Refused> {
+        if thread.is_of_runs() {
+            return Err(Refused::Unprocessable(format!(
+                "{thread} is kept for runs of pipelines, which take no messages"
+            )));
+        }
+        match (row, thread.parent()) {
+            (Some(row), _) if row.status.is_final() => Err(Refused::Ended(thread.clone())),
+            // A conversation of its own is created by its first message; below another thread, that one must exist.
+            (None, Some(parent)) if self.store.thread(space, &parent).await?.is_none() => {
+                Err(Refused::NotFound(format!("thread {parent}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// How many messages wait for a thread's next turn, counted up to `limit`.
-    pub async fn queued(&self, space: &Space, row: &ThreadRow, limit: u32) -> Result<u32, store::Error> {
+    pub async fn queued(&self, space: &Space, row: &ThreadRow, limit: u32) -> Result<u32, StoreError> {
         self.running.queued(space, row, limit).await
     }
+}
+
+fn drafts_of(Input { thread, user, content, .. }: &Input, id: Uuid) -> Vec<Draft> {
+    match content.clone() {
+        InputContent::Parts(kind, parts) => Draft::input(thread, kind, parts, user.as_deref(), id),
+        InputContent::Trigger(name, payload) => {
+            vec![Draft::trigger(thread, &name, payload, user.as_deref()).with_id(id)]
+        }
+        InputContent::Made(drafts) => drafts,
+    }
+}
+
+/// An input whose last part, which wakes the thread, answers a question.
+fn answering(mut drafts: Vec<Draft>, question: &str) -> Vec<Draft> {
+    let last = drafts.pop().map(|last| last.answering(question));
+    drafts.extend(last);
+    drafts
+}
+
+fn result_of(parked: &Parked, thread: &ThreadId, Reply { text, value }: &Reply, by: Option<&str>) -> Draft {
+    let outcome = parked.outcome(thread, Settled::Answered { by, text, value: value.as_ref() });
+    outcome.only_if(Condition::Request { id: parked.id.clone(), state: RequestState::Question })
 }
 
 /// Something waits for the thread's next turn, or has its turn now.

@@ -1,18 +1,20 @@
 //! What the beginning of a turn brings with it, besides its batch: watches that are raised, gatherings that are complete, the
 //! next step of a sequence.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Turns;
 use super::batch::Batch;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
+use crate::event::fact::set::Change;
 use crate::event::fact::told::News;
 use crate::event::gather::Gather;
 use crate::event::process::{Feedback, GATHER};
+use crate::log::error::StoreError;
 use crate::log::query::Show;
-use crate::log::store::{self, ThreadRow};
+use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::dismissed;
 use crate::runtime::mailbox::each_after;
 use crate::thread::quota::Purse;
@@ -38,17 +40,17 @@ impl Turns {
         row: &ThreadRow,
         turn: u64,
         batch: &Batch,
-    ) -> Result<Settled, store::Error> {
+    ) -> Result<Settled, StoreError> {
         // A thread that is looked at for what it gathers alone goes on waiting.
         let awaited = |event: &Event| {
             let waking = event.waking();
-            waking.is_some_and(|it| row.standing.waiting.as_ref().is_none_or(|waiting| waiting.admits(&it)))
+            waking.is_some_and(|it| row.state.waiting.as_ref().is_none_or(|waiting| waiting.admits(&it)))
         };
         let Batch { events: batch, is_cut, .. } = batch;
         let mut settled = Settled { news: batch.iter().any(awaited), ..Settled::default() };
         // What a view has no room for is looked at for what ends the wait, and for what a sequence goes on by: nobody would look again.
         let mut parts = Vec::new();
-        if *is_cut && (!settled.news || row.standing.gathers.values().any(Gather::is_sequence)) {
+        if *is_cut && (!settled.news || row.state.gathers.values().any(Gather::is_sequence)) {
             let news = &mut settled.news;
             each_after(&*self.store, space, row, Show::Visible, |event| {
                 *news |= awaited(&event);
@@ -60,7 +62,7 @@ impl Turns {
         let parts = if parts.is_empty() { batch } else { &parts };
         raise(row, turn, batch, &mut settled.drafts);
         let mut spawning = None;
-        for (id, gather) in &row.standing.gathers {
+        for (id, gather) in &row.state.gathers {
             let is_overdue = is_overdue(id, batch);
             if gather.is_complete() || is_overdue {
                 settled.news = true;
@@ -104,22 +106,22 @@ fn site_of_core(space: &Space, row: &ThreadRow, turn: u64, id: &str, purse: Purs
         call_id: id.to_owned(),
         now: time::now(),
         so_far: SoFar { purse, ..SoFar::default() },
+        grant: None,
     }
 }
 
-fn unread(failure: Failure) -> store::Error {
-    store::Error::Unavailable(failure.text)
+fn unread(failure: Failure) -> StoreError {
+    StoreError::Unavailable(failure.text)
 }
 
 /// Watches whose event has come: told once, and marked, so that the reminder stays.
 fn raise(row: &ThreadRow, turn: u64, batch: &[Event], drafts: &mut Vec<Draft>) {
-    for (id, watch) in row.standing.watches.iter().filter(|(_, watch)| !watch.raised) {
+    for (id, watch) in row.state.watches.iter().filter(|(_, watch)| !watch.raised) {
         let Some(event) = batch.iter().find(|event| watch.matches(event)) else { continue };
         let attributes =
             [("id", Value::from(id.as_str())), ("kind", watch.kind.as_str().into()), ("seq", event.seq.into())];
         drafts.push(Draft::feedback(&row.thread, Some(turn), Feedback::WatchRaised, &attributes, &watch.note));
-        let raised = watch.clone().raised();
-        drafts.push(Draft::changed(&row.thread, "watch", id, serde_json::to_value(raised).unwrap_or_default()));
+        drafts.push(Draft::set(&row.thread, id, Change::Watch(Some(watch.clone().raised()))));
     }
 }
 
@@ -140,7 +142,7 @@ fn parts<'a>(id: &'a str, batch: &'a [Event]) -> impl Iterator<Item = &'a Event>
 
 /// The event from outside that the next step goes back to: that of the step before, whatever else waits in the mailbox.
 fn root_of(row: &ThreadRow, id: &str, batch: &[Event]) -> Option<Seq> {
-    parts(id, batch).filter_map(Event::root).max().or(row.standing.root)
+    parts(id, batch).filter_map(Event::root).max().or(row.state.root)
 }
 
 /// All that came back, told at once; there is nothing more to wait for.
@@ -150,7 +152,7 @@ fn gathered(row: &ThreadRow, turn: u64, id: &str, gather: &Gather) -> [Draft; 3]
     let told = Draft::feedback(&row.thread, Some(turn), Feedback::Gathered, &attributes, &gather.lines());
     [
         told.with("results", gather.results()),
-        Draft::changed(&row.thread, "gather", id, Value::Null),
-        Draft::changed(&row.thread, "timer", &format!("{GATHER}{id}"), json!(null)),
+        Draft::set(&row.thread, id, Change::Gather(None)),
+        Draft::set(&row.thread, &format!("{GATHER}{id}"), Change::Timer(None)),
     ]
 }

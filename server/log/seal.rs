@@ -7,7 +7,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::NotCopied;
+use super::not_copied::NotCopied;
 
 /// What a seal begins with.
 const MARK: &[u8; 16] = b"thinkd's sha256:";
@@ -48,7 +48,7 @@ pub(super) fn check(path: &Path) -> Result<bool, NotCopied> {
 }
 
 /// Whether a file is a backup: opened as a database it would not be as it was written any more.
-pub(in crate::log) fn is_sealed(path: &Path) -> bool {
+pub(super) fn is_sealed(path: &Path) -> bool {
     let mark = || {
         let mut file = File::open(path)?;
         let at = file.metadata()?.len().saturating_sub(SEAL);

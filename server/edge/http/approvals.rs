@@ -1,0 +1,200 @@
+//! `/approvals`: tool calls that wait for a person, and what the person says.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::routing::get;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{OpenApi, ToSchema};
+
+use super::params::Params;
+use super::{Json, Page, Resource, bounds, cursor};
+use crate::edge::ids;
+use crate::edge::json::Body;
+use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::event::condition::RequestState;
+use crate::event::envelope::Payload;
+use crate::event::request::Said;
+use crate::log::projections::requests::RequestRow;
+use crate::session::handle::Session;
+use crate::words::id::Seq;
+
+#[derive(OpenApi)]
+#[openapi(paths(list, one, decide), tags((name = "approvals", description = "Tool calls that wait for a person")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || Router::new().route("/approvals", get(list)).route("/approvals/{id}", get(one).post(decide)),
+    document: Document::openapi,
+    bounds: |document| {
+        let words = |name| (name, bounds::text(bounds::WORDS));
+        bounds::of_body(document, "Verdict", [words("reason"), words("text")]);
+    },
+};
+
+/// A tool call that waits for a person.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Approval {
+    /// Its id: that of the event that asked for it.
+    #[schema(format = "uuid")]
+    pub approval_id: String,
+    /// The thread that made the call.
+    #[schema(example = "main")]
+    pub thread: String,
+    /// The position of the event that asked for it.
+    #[schema(value_type = i64)]
+    pub seq: Seq,
+    /// The call, the tool, its arguments, the diff of what it would change, and until when it waits, as the event says it.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    pub asked: Value,
+}
+
+impl From<RequestRow> for Approval {
+    fn from(row: RequestRow) -> Self {
+        let RequestRow { id, thread, seq, mut asked, .. } = row;
+        asked.as_object_mut().map(|asked| asked.remove("approval_id"));
+        Self { approval_id: id, thread: thread.to_string(), seq, asked }
+    }
+}
+
+/// What a person says of a call that waits.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Verdict {
+    /// What.
+    pub verdict: Word,
+    /// With `edit`: what the call runs with instead of what was proposed, all of it.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub arguments: Option<Payload>,
+    /// With `respond`: the result of the call.
+    #[serde(default)]
+    pub text: Option<String>,
+    /// Why.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// What a verdict says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Word {
+    /// The call runs as proposed.
+    Approve,
+    /// The same; with `arguments` the same as `edit`.
+    Grant,
+    /// The call runs with other arguments.
+    Edit,
+    /// The call does not run.
+    Reject,
+    /// The same.
+    Deny,
+    /// The call does not run; `text` is its result.
+    Respond,
+}
+
+impl Body for Verdict {
+    fn check(&self, wrongs: &mut Wrongs) {
+        let needs_arguments = self.verdict == Word::Edit;
+        if needs_arguments && self.arguments.is_none() {
+            wrongs.add(Slug::InvalidFrame, "/arguments", "edit takes the arguments that the call is to run with");
+        }
+        if !needs_arguments && self.verdict != Word::Grant && self.arguments.is_some() {
+            wrongs.add(Slug::InvalidFrame, "/arguments", "only edit takes arguments");
+        }
+        let is_said = self.text.as_deref().is_some_and(|text| !text.trim().is_empty());
+        if self.verdict == Word::Respond && !is_said {
+            wrongs.add(Slug::EmptyInput, "/text", "respond takes the text that is the result of the call");
+        }
+        if self.verdict != Word::Respond && self.text.is_some() {
+            wrongs.add(Slug::InvalidFrame, "/text", "only respond takes a text; say why in reason");
+        }
+    }
+}
+
+impl Verdict {
+    fn said(&mut self) -> Said {
+        match self.verdict {
+            Word::Approve | Word::Grant | Word::Edit => Said::Approve(self.arguments.take().map(Value::Object)),
+            Word::Reject | Word::Deny => Said::Reject,
+            Word::Respond => Said::Respond(self.text.take().unwrap_or_default()),
+        }
+    }
+}
+
+/// What became of a call that waited.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Decided {
+    /// The approval.
+    #[schema(format = "uuid")]
+    pub approval_id: String,
+    /// `granted`, `answered` or `denied`.
+    #[schema(example = "granted")]
+    pub status: String,
+}
+
+/// Tool calls that wait for a person, the oldest first.
+#[utoipa::path(get, path = "/approvals", operation_id = "list_approvals", tag = "approvals",
+    params(("thread" = Option<String>, Query, description = "only this thread's"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
+    responses((status = 200, body = Page<Approval>)))]
+pub async fn list(session: Session, params: Params) -> Result<axum::Json<Page<Approval>>, Problem> {
+    page(&session, RequestState::Approval, params).await
+}
+
+/// One tool call that waits for a person. What is settled is in the log.
+#[utoipa::path(get, path = "/approvals/{id}", operation_id = "get_approval", tag = "approvals",
+    params(("id" = String, Path, description = "its id")), responses((status = 200, body = Approval)))]
+pub async fn one(session: Session, Path(id): Path<String>, params: Params) -> Result<axum::Json<Approval>, Problem> {
+    params.end()?;
+    Ok(axum::Json(open(&session, RequestState::Approval, &id).await?.into()))
+}
+
+/// Says whether a call may run. The first verdict is the only one. Of a call that may run, the result follows in its thread.
+#[utoipa::path(post, path = "/approvals/{id}", operation_id = "decide_approval", tag = "approvals",
+    params(("id" = String, Path, description = "its id")), request_body = Verdict, responses((status = 200, body = Decided)))]
+pub async fn decide(
+    session: Session,
+    Path(id): Path<String>,
+    params: Params,
+    Json(mut verdict): Json<Verdict>,
+) -> Result<axum::Json<Decided>, Problem> {
+    params.end()?;
+    let said = verdict.said();
+    let status = session.decide(&id, said, verdict.reason.as_deref().unwrap_or_default()).await?;
+    Ok(axum::Json(Decided { approval_id: id, status: status.to_owned() }))
+}
+
+/// A page of requests in a state.
+pub(super) async fn page<T: From<RequestRow>>(
+    session: &Session,
+    state: RequestState,
+    mut params: Params,
+) -> Result<axum::Json<Page<T>>, Problem> {
+    let (limit, at, thread) = (params.limit()?, params.one("cursor")?, params.one("thread")?);
+    params.end()?;
+    let thread = thread.map(|thread| ids::thread(Some(&thread))).transpose()?;
+    let bound = format!("{} {} {thread:?}", state.as_str(), session.space());
+    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
+    let after = after.and_then(|after| after.parse().ok()).unwrap_or(0);
+    let mut rows = session.requests(state, thread.as_ref(), after, limit + 1).await?;
+    let more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, &row.seq.to_string()));
+    Ok(axum::Json(Page { items: rows.into_iter().map(T::from).collect(), next }))
+}
+
+/// A request that is open.
+pub(super) async fn open(session: &Session, state: RequestState, id: &str) -> Result<RequestRow, Problem> {
+    let row = session.request(state, id).await?;
+    row.ok_or_else(|| {
+        let id: String = id.chars().take(60).collect();
+        Problem::new(
+            Slug::NotFound,
+            format!("there is no open {} {id:?}; what is settled is in the log", state.as_str()),
+        )
+    })
+}

@@ -1,0 +1,112 @@
+//! `/questions`: what the mind asks people, and their answers.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::routing::get;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{OpenApi, ToSchema};
+
+use super::approvals::{open, page};
+use super::params::Params;
+use super::{Json, Page, Resource, bounds};
+use crate::edge::json::Body;
+use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::event::condition::RequestState;
+use crate::log::projections::requests::RequestRow;
+use crate::session::handle::Session;
+use crate::words::id::Seq;
+
+#[derive(OpenApi)]
+#[openapi(paths(list, one, answer), tags((name = "questions", description = "What the mind asks people")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || Router::new().route("/questions", get(list)).route("/questions/{id}", get(one).post(answer)),
+    document: Document::openapi,
+    bounds: |document| bounds::of_body(document, "QuestionAnswer", [("text", bounds::text(bounds::WORDS))]),
+};
+
+/// An open question.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Question {
+    /// Its id: that of the event that asked it.
+    #[schema(format = "uuid")]
+    pub question_id: String,
+    /// The thread that asked.
+    #[schema(example = "main")]
+    pub thread: String,
+    /// The position of the event that asked it.
+    #[schema(value_type = i64)]
+    pub seq: Seq,
+    /// The text, the choices, the schema of an answer, who may answer, and until when an answer is waited for, as the event says it.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    pub asked: Value,
+}
+
+impl From<RequestRow> for Question {
+    fn from(row: RequestRow) -> Self {
+        let RequestRow { id, thread, seq, mut asked, .. } = row;
+        asked.as_object_mut().map(|asked| asked.remove("question_id"));
+        Self { question_id: id, thread: thread.to_string(), seq, asked }
+    }
+}
+
+/// An answer.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuestionAnswer {
+    /// The answer in words; of a question with choices, one of them. Without it, of a question with a schema, the JSON as text.
+    #[serde(default)]
+    pub text: Option<String>,
+    /// The answer as JSON, of a question with a schema.
+    #[serde(default)]
+    #[schema(value_type = Option<Value>)]
+    pub value: Option<Value>,
+}
+
+impl Body for QuestionAnswer {
+    fn check(&self, wrongs: &mut Wrongs) {
+        let is_said = self.text.as_deref().is_some_and(|text| !text.trim().is_empty());
+        if !is_said && self.value.is_none() {
+            wrongs.add(Slug::EmptyInput, "", "an answer has text, or value where the question has a schema");
+        }
+    }
+}
+
+/// Open questions, the oldest first.
+#[utoipa::path(get, path = "/questions", operation_id = "list_questions", tag = "questions",
+    params(("thread" = Option<String>, Query, description = "only this thread's"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
+    responses((status = 200, body = Page<Question>)))]
+pub async fn list(session: Session, params: Params) -> Result<axum::Json<Page<Question>>, Problem> {
+    page(&session, RequestState::Question, params).await
+}
+
+/// One open question. What is answered is in the log.
+#[utoipa::path(get, path = "/questions/{id}", operation_id = "get_question", tag = "questions",
+    params(("id" = String, Path, description = "its id")), responses((status = 200, body = Question)))]
+pub async fn one(session: Session, Path(id): Path<String>, params: Params) -> Result<axum::Json<Question>, Problem> {
+    params.end()?;
+    Ok(axum::Json(open(&session, RequestState::Question, &id).await?.into()))
+}
+
+/// Answers a question. The first answer is the only one.
+#[utoipa::path(post, path = "/questions/{id}", operation_id = "answer_question", tag = "questions",
+    params(("id" = String, Path, description = "its id")), request_body = QuestionAnswer,
+    responses((status = 204, description = "it is answered")))]
+pub async fn answer(
+    session: Session,
+    Path(id): Path<String>,
+    params: Params,
+    Json(QuestionAnswer { text, value }): Json<QuestionAnswer>,
+) -> Result<StatusCode, Problem> {
+    params.end()?;
+    let text = text.unwrap_or_else(|| value.as_ref().map(Value::to_string).unwrap_or_default());
+    session.answer(&id, text, value).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,362 @@
+//! `/schedules`: what fires triggers by the clock.
+//! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::{OpenApi, ToSchema};
+
+use super::params::Params;
+use super::{Json, Page, Resource, bounds, cursor};
+use crate::edge::ack::Ack;
+use crate::edge::ids;
+use crate::edge::json::Body;
+use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::event::envelope::Payload;
+use crate::event::schedule::{self, CATCH_UP_S, Overlap, ScheduleChange as Change};
+use crate::log::projections::schedules::ScheduleRow;
+use crate::session::handle::Session;
+use crate::words::id::{Name, Seq, ThreadId};
+use crate::words::recurrence::When;
+use crate::words::time::Timestamp;
+
+/// Most characters of a note.
+const NOTE_MAX: usize = 1000;
+/// Most bytes of what a trigger brings, as JSON: it is stored with every run.
+const PAYLOAD_MAX: usize = 16 << 10;
+/// How short and how long runs may be caught up with, in seconds: up to a year.
+const CATCH_UP: std::ops::RangeInclusive<f64> = 1.0..=31_622_400.0;
+
+#[derive(OpenApi)]
+#[openapi(paths(list, create, one, change, remove, run),
+    tags((name = "schedules", description = "What fires triggers by the clock")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || {
+        Router::new()
+            .route("/schedules", get(list).post(create))
+            .route("/schedules/{name}", get(one).patch(change).delete(remove))
+            .route("/schedules/{name}/run", post(run))
+    },
+    document: Document::openapi,
+    bounds: draw_bounds,
+};
+
+/// A schedule: at some times it fires a trigger into a thread.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Schedule {
+    /// Its name.
+    #[schema(value_type = String, example = "morning")]
+    pub name: Name,
+    /// The thread that the trigger goes to.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// The trigger's name.
+    #[schema(value_type = String, example = "daily_review")]
+    pub event: Name,
+    /// What the trigger brings.
+    #[schema(value_type = Object)]
+    pub payload: Payload,
+    /// When.
+    pub when: When,
+    /// What becomes of a due time while an earlier run waits or has its turn: it is left out, with an event that says so (`skip`), or
+    /// it waits, too (`queue`).
+    pub overlap: Overlap,
+    /// How many seconds after a due time it is caught up with: all due times that were missed within them come to one run, older ones to
+    /// none, with an event that says so.
+    #[schema(example = 86400)]
+    pub catch_up_s: f64,
+    /// What it is for, or why it is paused.
+    pub note: String,
+    /// Whether it is paused.
+    pub paused: bool,
+    /// When it is due next; null: it is paused.
+    #[schema(value_type = Option<String>, example = "2026-11-21T08:00:00.000000Z")]
+    pub next: Option<Timestamp>,
+    /// The event of its last run; null: there was none.
+    #[schema(value_type = Option<i64>)]
+    pub last: Option<Seq>,
+    /// When it was last set.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
+    pub updated_at: Timestamp,
+}
+
+impl From<ScheduleRow> for Schedule {
+    fn from(row: ScheduleRow) -> Self {
+        let schedule::Schedule { thread, event, payload, when, overlap, catch_up_s, note, paused, due, last, .. } =
+            row.schedule;
+        let (name, next, updated_at) = (row.name, due, row.updated);
+        Self { name, thread, event, payload, when, overlap, catch_up_s, note, paused, next, last, updated_at }
+    }
+}
+
+/// A schedule to be.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewSchedule {
+    /// Its name: 1 to 32 of a-z, 0-9, _ and -.
+    #[schema(example = "morning")]
+    pub name: String,
+    /// The thread that the trigger goes to; `main` when absent. An unused id becomes a conversation with the first run.
+    #[schema(example = "main")]
+    pub thread: Option<String>,
+    /// The trigger's name; that of the schedule when absent.
+    #[schema(example = "daily_review")]
+    pub event: Option<String>,
+    /// What the trigger brings. Its `text`, if any, is what the mind reads; the member `schedule` is added with every run.
+    #[schema(value_type = Option<Object>)]
+    pub payload: Option<Payload>,
+    /// When.
+    pub when: When,
+    /// `skip` when absent.
+    pub overlap: Option<Overlap>,
+    /// A day when absent.
+    #[schema(example = 86400)]
+    pub catch_up_s: Option<f64>,
+    /// What it is for.
+    pub note: Option<String>,
+    /// Whether it is not to begin yet.
+    pub paused: Option<bool>,
+}
+
+/// What is to be changed of a schedule; what is absent stays as it is.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScheduleChange {
+    /// The thread that the trigger goes to.
+    pub thread: Option<String>,
+    /// The trigger's name.
+    pub event: Option<String>,
+    /// What the trigger brings.
+    #[schema(value_type = Option<Object>)]
+    pub payload: Option<Payload>,
+    /// When: it is due next at the first of these times that is to come.
+    pub when: Option<When>,
+    /// What becomes of a due time while an earlier run waits or has its turn.
+    pub overlap: Option<Overlap>,
+    /// How many seconds after a due time it is caught up with.
+    #[schema(example = 86400)]
+    pub catch_up_s: Option<f64>,
+    /// What it is for, or why it is paused.
+    pub note: Option<String>,
+    /// `true` pauses it: what is due meanwhile is left out. `false`: it goes on with the first due time that is to come.
+    pub paused: Option<bool>,
+}
+
+/// The members that a new schedule and a change have in common.
+struct Common<'a> {
+    thread: &'a Option<String>,
+    event: &'a Option<String>,
+    payload: &'a Option<Payload>,
+    when: Option<&'a When>,
+    catch_up_s: Option<f64>,
+    note: &'a Option<String>,
+}
+
+impl Common<'_> {
+    fn check(self, wrongs: &mut Wrongs) {
+        ids::check_place(self.thread.as_deref(), None, wrongs);
+        self.event.as_ref().map(|event| wrongs.note("/event", Name::parse(event)));
+        for wrong in self.when.and_then(|when| when.read().err()).into_iter().flatten() {
+            let slug = if wrong.of_form { Slug::InvalidFrame } else { Slug::Unprocessable };
+            wrongs.add(slug, format!("/when/{}", wrong.member), wrong.detail);
+        }
+        if let Some(payload) = self.payload {
+            check_payload(payload, wrongs);
+        }
+        if self.catch_up_s.is_some_and(|seconds| !CATCH_UP.contains(&seconds)) {
+            let (least, most) = (CATCH_UP.start(), CATCH_UP.end());
+            wrongs.add(Slug::InvalidFrame, "/catch_up_s", format!("a number of seconds from {least} to {most}"));
+        }
+        if self.note.as_ref().is_some_and(|note| note.chars().count() > NOTE_MAX) {
+            wrongs.add(Slug::TextTooLarge, "/note", format!("a note has at most {NOTE_MAX} characters"));
+        }
+    }
+}
+
+fn check_payload(payload: &Payload, wrongs: &mut Wrongs) {
+    if payload.get("text").is_some_and(|text| !text.is_string()) {
+        wrongs.add(Slug::InvalidFrame, "/payload/text", "text is a text");
+    }
+    if payload.contains_key(schedule::MEMBER) {
+        let place = format!("/payload/{}", schedule::MEMBER);
+        wrongs.add(Slug::InvalidFrame, place, "this member is the server's: it says for which due times a run is");
+    }
+    let bytes = serde_json::to_string(payload).map_or(0, |text| text.len());
+    if bytes > PAYLOAD_MAX {
+        let detail =
+            format!("a payload has at most {PAYLOAD_MAX} bytes, for every run stores it; this one has {bytes}");
+        wrongs.add(Slug::TooLarge, "/payload", detail);
+    }
+}
+
+impl Body for NewSchedule {
+    fn check(&self, wrongs: &mut Wrongs) {
+        wrongs.note("/name", Name::parse(&self.name));
+        let Self { thread, event, payload, when, catch_up_s, note, .. } = self;
+        Common { thread, event, payload, when: Some(when), catch_up_s: *catch_up_s, note }.check(wrongs);
+    }
+}
+
+impl Body for ScheduleChange {
+    fn check(&self, wrongs: &mut Wrongs) {
+        let Self { thread, event, payload, when, catch_up_s, note, .. } = self;
+        Common { thread, event, payload, when: when.as_ref(), catch_up_s: *catch_up_s, note }.check(wrongs);
+    }
+}
+
+impl NewSchedule {
+    fn read(self) -> Result<(Name, schedule::Schedule), Problem> {
+        let name = Name::parse(&self.name).map_err(ids::at("/name"))?;
+        let event = self.event.as_deref().map(Name::parse).transpose().map_err(ids::at("/event"))?;
+        let schedule = schedule::Schedule {
+            thread: ids::thread(self.thread.as_deref())?,
+            event: event.unwrap_or_else(|| name.clone()),
+            payload: self.payload.unwrap_or_default(),
+            when: self.when,
+            overlap: self.overlap.unwrap_or(Overlap::Skip),
+            catch_up_s: self.catch_up_s.unwrap_or(CATCH_UP_S),
+            note: self.note.unwrap_or_default(),
+            paused: self.paused.unwrap_or_default(),
+            due: None,
+            through: None,
+            last: None,
+        };
+        Ok((name, schedule))
+    }
+}
+
+impl ScheduleChange {
+    fn read(self) -> Result<Change, Problem> {
+        let Self { thread, event, payload, when, overlap, catch_up_s, note, paused } = self;
+        let thread = thread.as_deref().map(ThreadId::parse).transpose().map_err(ids::at("/thread"))?;
+        let event = event.as_deref().map(Name::parse).transpose().map_err(ids::at("/event"))?;
+        Ok(Change { thread, event, payload, when, overlap, catch_up_s, note, paused })
+    }
+}
+
+/// The schedules by name.
+#[utoipa::path(get, path = "/schedules", operation_id = "list_schedules", tag = "schedules",
+    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before"),
+        ("thread" = Option<String>, Query, description = "only those of this thread"),),
+    responses((status = 200, body = Page<Schedule>)))]
+pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Page<Schedule>>, Problem> {
+    let (limit, at, thread) = (params.limit()?, params.one("cursor")?, params.thread()?);
+    params.end()?;
+    let of = thread.as_ref().map_or("", ThreadId::as_str);
+    let bound = format!("schedules {} {of}", session.space());
+    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?.map(|name| Name::parse(&name)).transpose()?;
+    let mut rows = session.schedules(thread.as_ref(), after.as_ref(), limit + 1).await?;
+    let more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, row.name.as_str()));
+    Ok(axum::Json(Page { items: rows.into_iter().map(Schedule::from).collect(), next }))
+}
+
+/// Creates a schedule.
+#[utoipa::path(post, path = "/schedules", operation_id = "create_schedule", tag = "schedules",
+    request_body = NewSchedule, responses((status = 201, body = Schedule)))]
+pub async fn create(session: Session, params: Params, Json(body): Json<NewSchedule>) -> Result<Response, Problem> {
+    params.end()?;
+    let (name, schedule) = body.read()?;
+    let row = session.create_schedule(&name, schedule).await?;
+    let place = format!("/schedules/{name}");
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Schedule::from(row))).into_response())
+}
+
+/// One schedule.
+#[utoipa::path(get, path = "/schedules/{name}", operation_id = "get_schedule", tag = "schedules",
+    params(("name" = String, Path, description = "its name")),
+    responses((status = 200, body = Schedule)))]
+pub async fn one(session: Session, Path(name): Path<String>, params: Params) -> Result<axum::Json<Schedule>, Problem> {
+    params.end()?;
+    let name = Name::parse(&name)?;
+    let row = session.schedule(&name).await?;
+    let row = row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no schedule {name}")))?;
+    Ok(axum::Json(row.into()))
+}
+
+/// Changes a schedule, pauses or resumes it.
+#[utoipa::path(patch, path = "/schedules/{name}", operation_id = "change_schedule", tag = "schedules",
+    params(("name" = String, Path, description = "its name")),
+    request_body = ScheduleChange, responses((status = 200, body = Schedule)))]
+pub async fn change(
+    session: Session,
+    Path(name): Path<String>,
+    params: Params,
+    Json(body): Json<ScheduleChange>,
+) -> Result<axum::Json<Schedule>, Problem> {
+    params.end()?;
+    let name = Name::parse(&name)?;
+    Ok(axum::Json(session.change_schedule(&name, body.read()?).await?.into()))
+}
+
+/// Removes a schedule.
+#[utoipa::path(delete, path = "/schedules/{name}", operation_id = "remove_schedule", tag = "schedules",
+    params(("name" = String, Path, description = "its name")),
+    responses((status = 204, description = "it is gone")))]
+pub async fn remove(session: Session, Path(name): Path<String>, params: Params) -> Result<StatusCode, Problem> {
+    params.end()?;
+    session.remove_schedule(&Name::parse(&name)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Fires a schedule now, paused or not. When it is due stays as it is.
+#[utoipa::path(post, path = "/schedules/{name}/run", operation_id = "run_schedule", tag = "schedules",
+    params(("name" = String, Path, description = "its name")),
+    responses((status = 202, body = Ack)))]
+pub async fn run(session: Session, Path(name): Path<String>, params: Params) -> Result<Response, Problem> {
+    params.end()?;
+    let (received, placed) = session.run_schedule(&Name::parse(&name)?).await?;
+    Ok((StatusCode::ACCEPTED, axum::Json(Ack::stored(None, received, &placed))).into_response())
+}
+
+/// What the members may be; of `when` each kind has its own.
+fn draw_bounds(document: &mut Value) {
+    let name = || ("name", bounds::name());
+    let common = || {
+        let catch_up = json!({ "minimum": CATCH_UP.start(), "maximum": CATCH_UP.end() });
+        let note = json!({ "pattern": bounds::TEXT, "maxLength": NOTE_MAX });
+        let payload = json!({ "properties": { "text": { "type": "string" }, schedule::MEMBER: false } });
+        [
+            ("thread", bounds::thread()),
+            ("event", bounds::name()),
+            ("catch_up_s", catch_up),
+            ("note", note),
+            ("payload", payload),
+        ]
+    };
+    bounds::of_body(document, "NewSchedule", [name()]);
+    bounds::of_body(document, "NewSchedule", common());
+    bounds::of_body(document, "ScheduleChange", common());
+    let moment = json!({ "type": "string", "format": "date-time" });
+    let seconds = json!({ "type": "number", "minimum": 0.001, "maximum": 3_155_760_000.0_f64 });
+    let time = json!({ "type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$" });
+    let zone = json!({ "type": "string" });
+    let days = json!({ "type": "array", "minItems": 1 });
+    let day = json!({ "oneOf": [{ "type": "integer", "minimum": 1, "maximum": 28 }, { "const": "last" }] });
+    let form = |kind: &str, members: &[(&str, &Value)], optional: &[&str]| {
+        let mut properties = serde_json::Map::from_iter([("kind".to_owned(), json!({ "const": kind }))]);
+        properties.extend(members.iter().map(|(name, schema)| ((*name).to_owned(), (*schema).clone())));
+        for other in ["at", "seconds", "start", "time", "zone", "days", "day"] {
+            properties.entry(other).or_insert_with(|| json!({ "type": "null" }));
+        }
+        let needed: Vec<&str> = members.iter().map(|it| it.0).filter(|name| !optional.contains(name)).collect();
+        json!({ "properties": properties, "required": needed })
+    };
+    let forms = json!({ "oneOf": [
+        form("once", &[("at", &moment)], &[]),
+        form("every", &[("seconds", &seconds), ("start", &json!({ "type": ["string", "null"], "format": "date-time" }))], &["start"]),
+        form("daily", &[("time", &time), ("zone", &zone)], &[]),
+        form("weekly", &[("time", &time), ("zone", &zone), ("days", &days)], &[]),
+        form("monthly", &[("time", &time), ("zone", &zone), ("day", &day)], &[]),
+    ] });
+    bounds::put(&mut document["components"]["schemas"]["When"], forms);
+}

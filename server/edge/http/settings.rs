@@ -1,0 +1,138 @@
+//! `/settings`: the switches of a space that people turn while the server runs.
+
+use std::collections::BTreeMap;
+
+use axum::Router;
+use axum::routing::get;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::{OpenApi, ToSchema};
+
+use super::params::Params;
+use super::{Json, Resource, bounds};
+use crate::edge::json::Body;
+use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::log::projections::settings::SettingRow;
+use crate::session::handle::Session;
+use crate::words::decode;
+use crate::words::id::{INTEGER_MAX, Seq};
+use crate::words::setting::Setting;
+use crate::words::time::Timestamp;
+
+#[derive(OpenApi)]
+#[openapi(paths(read, change),
+    tags((name = "settings", description = "Switches of the space")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || Router::new().route("/settings", get(read).put(change)),
+    document: Document::openapi,
+    bounds: |document| {
+        let known: serde_json::Map<String, Value> =
+            Setting::ALL.into_iter().map(|setting| (setting.as_str().to_owned(), setting.schema())).collect();
+        let settings = || ("settings", json!({ "properties": known, "additionalProperties": false }));
+        let seq = json!({ "minimum": 0, "maximum": INTEGER_MAX });
+        bounds::of_body(document, "SettingsChange", [settings(), ("expected_seq", seq)]);
+        bounds::of_body(document, "SpaceSettings", [settings()]);
+    },
+};
+
+/// The settings of a space.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SpaceSettings {
+    /// Every setting as it is now.
+    #[schema(value_type = Object)]
+    pub settings: BTreeMap<&'static str, Value>,
+    /// The last change of each; a setting that nobody has ever changed is missing.
+    pub changes: BTreeMap<&'static str, LastChange>,
+    /// The event that changed any of them last; 0: none has. Sent as `expected_seq`, it refuses a change of what is not known.
+    #[schema(value_type = i64, example = 41)]
+    pub seq: Seq,
+}
+
+/// The last change of a setting.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LastChange {
+    /// The event.
+    #[schema(value_type = i64, example = 41)]
+    pub seq: Seq,
+    /// The name of who made it, where it was said.
+    #[schema(example = "ann")]
+    pub by: Option<String>,
+    /// When.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
+    pub at: Timestamp,
+}
+
+impl From<Vec<SettingRow>> for SpaceSettings {
+    fn from(rows: Vec<SettingRow>) -> Self {
+        let seq = SettingRow::last_change(&rows);
+        let mut settings: BTreeMap<_, _> = Setting::ALL.map(|it| (it.as_str(), it.initial())).into();
+        let mut changes = BTreeMap::new();
+        for SettingRow { key, value, seq, by, updated } in rows {
+            // A newer server may have set others, or to what is no value here.
+            if let Some(setting) = Setting::parse(&key).filter(|it| it.refuses(&value).is_none()) {
+                settings.insert(setting.as_str(), value);
+                changes.insert(setting.as_str(), LastChange { seq, by, at: updated });
+            }
+        }
+        Self { settings, changes, seq }
+    }
+}
+
+/// Changes of settings, all or none.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SettingsChange {
+    /// What is to be changed, by key; what is not named stays as it is.
+    #[schema(value_type = Object)]
+    pub settings: BTreeMap<String, Value>,
+    /// The `seq` that was read before: if somebody has changed a setting since, nothing is changed. Without it the last one wins.
+    #[serde(default)]
+    #[schema(value_type = Option<i64>, example = 41)]
+    pub expected_seq: Option<Seq>,
+}
+
+impl Body for SettingsChange {
+    fn check(&self, wrongs: &mut Wrongs) {
+        for (key, value) in &self.settings {
+            let pointer = format!("/settings{}", decode::step(key));
+            match Setting::parse(key) {
+                Some(setting) => {
+                    let wrong = setting.refuses(value);
+                    wrong.into_iter().for_each(|why| wrongs.add(Slug::InvalidFrame, pointer.clone(), why));
+                }
+                None => {
+                    let known = Setting::ALL.map(Setting::as_str).join(", ");
+                    wrongs.add(Slug::UnknownMember, pointer, format!("there is no such setting; there are: {known}"));
+                }
+            }
+        }
+        if self.expected_seq.is_some_and(|seq| seq < 0) {
+            wrongs.add(Slug::InvalidFrame, "/expected_seq", "a seq is 0 or more");
+        }
+    }
+}
+
+/// The settings of the space.
+#[utoipa::path(get, path = "/settings", operation_id = "get_settings", tag = "settings",
+    responses((status = 200, body = SpaceSettings)))]
+pub async fn read(session: Session, params: Params) -> Result<axum::Json<SpaceSettings>, Problem> {
+    params.end()?;
+    Ok(axum::Json(session.settings().await?.into()))
+}
+
+/// Changes settings: one event for each that is named.
+#[utoipa::path(put, path = "/settings", operation_id = "change_settings", tag = "settings",
+    request_body = SettingsChange, responses((status = 200, body = SpaceSettings)))]
+pub async fn change(
+    session: Session,
+    params: Params,
+    Json(body): Json<SettingsChange>,
+) -> Result<axum::Json<SpaceSettings>, Problem> {
+    params.end()?;
+    let known = body.settings.into_iter().filter_map(|(key, value)| Some((Setting::parse(&key)?, value)));
+    let changes: Vec<_> = known.collect();
+    Ok(axum::Json(session.change_settings(&changes, body.expected_seq).await?.into()))
+}

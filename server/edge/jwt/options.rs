@@ -1,0 +1,141 @@
+//! What can be configured about tokens, with its defaults, and what must not be.
+
+use std::net::IpAddr;
+
+use axum::http::Uri;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::words::id::Space;
+use crate::words::principal::Role;
+use crate::words::secret::redacted_url;
+
+/// Whose bearer tokens (JWT) are taken beside keys, and what they say. Off until `issuer`, `audience` and `jwks_url` are set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JwtOptions {
+    /// The issuer: the `iss` of its tokens is exactly this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
+    /// Who the tokens are for: their `aud` is this, or names it among others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audience: Option<String>,
+    /// Where the issuer publishes its keys (a JWKS document): `https://…`, or `http://…` on this machine.
+    #[serde(serialize_with = "address_shown", skip_serializing_if = "Option::is_none")]
+    pub jwks_url: Option<String>,
+    /// The claim that names the space: a claim's name, or its JSON pointer (`/app/space`).
+    pub space_claim: String,
+    /// The claim that names the role, likewise: `viewer`, `member`, `operator` or `admin`, or a list, of which the highest role counts.
+    pub role_claim: String,
+    /// The claim that names the user, likewise.
+    pub user_claim: String,
+    /// The space of a token without that claim; absent: such a token is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_space: Option<Space>,
+    /// The role of a token without that claim; absent: such a token is refused. A claim that names no role is always refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_role: Option<Role>,
+    /// How far the issuer's clock may be from the server's, in seconds.
+    pub leeway_s: u64,
+    /// How long before a token ends its socket or stream is told.
+    pub expiring_ms: u64,
+    /// How often the issuer's keys are fetched.
+    pub refresh_ms: u64,
+    /// The shortest time between two fetches, whoever shows tokens of unknown keys, and whether or not the issuer answers.
+    pub refetch_ms: u64,
+    /// How long keys count after they were fetched, while the issuer does not answer; then no token is taken.
+    pub stale_ms: u64,
+    /// How long a fetch may take.
+    pub fetch_ms: u64,
+}
+
+impl Default for JwtOptions {
+    fn default() -> Self {
+        Self {
+            issuer: None,
+            audience: None,
+            jwks_url: None,
+            space_claim: "space".into(),
+            role_claim: "role".into(),
+            user_claim: "sub".into(),
+            default_space: None,
+            default_role: None,
+            leeway_s: 60,
+            expiring_ms: 60_000,
+            refresh_ms: 600_000,
+            refetch_ms: 10_000,
+            stale_ms: 3_600_000,
+            fetch_ms: 5_000,
+        }
+    }
+}
+
+fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    redacted_url(url.as_deref().unwrap_or_default(), serializer)
+}
+
+impl JwtOptions {
+    /// Whether tokens are taken at all.
+    pub fn is_on(&self) -> bool {
+        self.issuer.is_some() || self.audience.is_some() || self.jwks_url.is_some()
+    }
+
+    /// Says what is wrong with the options, in a sentence for the operator.
+    pub fn check(&self) -> Result<(), String> {
+        if !self.is_on() {
+            return Ok(());
+        }
+        for (key, value) in [("issuer", &self.issuer), ("audience", &self.audience), ("jwks_url", &self.jwks_url)] {
+            if value.as_deref().is_none_or(|value| value.trim().is_empty()) {
+                return Err(format!(
+                    "jwt.{key} is missing: tokens are taken with issuer, audience and jwks_url, or not at all"
+                ));
+            }
+        }
+        check_url(self.jwks_url.as_deref().unwrap_or_default())?;
+        let claims =
+            [("space_claim", &self.space_claim), ("role_claim", &self.role_claim), ("user_claim", &self.user_claim)];
+        if let Some((key, _)) = claims.iter().find(|(_, name)| name.is_empty()) {
+            return Err(format!("jwt.{key} is empty: name a claim"));
+        }
+        let times = [
+            ("refresh_ms", self.refresh_ms),
+            ("refetch_ms", self.refetch_ms),
+            ("stale_ms", self.stale_ms),
+            ("fetch_ms", self.fetch_ms),
+        ];
+        if let Some((key, _)) = times.iter().find(|(_, time)| *time == 0) {
+            return Err(format!("jwt.{key} has to be at least 1"));
+        }
+        if self.leeway_s > LEEWAY_MAX {
+            return Err(format!("jwt.leeway_s has to be {LEEWAY_MAX} or less: it is for clocks that differ"));
+        }
+        if self.stale_ms <= self.refresh_ms {
+            return Err(
+                "jwt.stale_ms has to be more than jwt.refresh_ms: keys would be too old before they are fetched again"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Most seconds that clocks may differ.
+const LEEWAY_MAX: u64 = 300;
+
+/// Keys come over TLS, or from this machine.
+fn check_url(url: &str) -> Result<(), String> {
+    let uri = url.parse::<Uri>().unwrap_or_default();
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err("jwt.jwks_url must not hold credentials: the keys of an issuer are public".into());
+    }
+    let host = uri.host().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    match uri.scheme_str() {
+        Some("https") if !host.is_empty() => Ok(()),
+        Some("http") if is_here => Ok(()),
+        _ => Err("jwt.jwks_url has to be an https:// address, or an http:// address of this machine: who can change the keys on \
+                  their way can make tokens"
+            .into()),
+    }
+}

@@ -1,0 +1,117 @@
+//! The facts of schedules that came to no run: due times that were missed, and such that were skipped. A run is a trigger (`fact/input.rs`).
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Kind;
+use super::family::{Family, Role};
+use crate::event::draft::{Draft, tags};
+use crate::event::envelope::{Modality, Source, Visibility};
+use crate::event::raw::Raw;
+use crate::event::schedule::{Firing, MEMBER};
+use crate::event::spec::{Spec, TEXT};
+use crate::words::id::ThreadId;
+
+/// The first tag.
+pub const TAG: &str = "schedule";
+const MISSED: &str = "missed";
+const SKIPPED: &str = "skipped";
+
+/// Due times of a schedule came to no run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unrun<'a> {
+    /// Which.
+    pub firing: Firing,
+    /// Why they were skipped; none: nobody was there to fire them until it was too late.
+    pub reason: Option<&'a str>,
+}
+
+const FIRING: (&str, &str, &str) =
+    (MEMBER, "object", "name; first, last, count: the due times; next: when it is due again");
+
+pub(super) const MISSED_SPEC: Spec = Spec {
+    name: "schedule-missed",
+    about: "Due times of a schedule passed longer ago than it catches up with: they come to no run.",
+    tags: &["schedule", "missed", "schedule:<name>"],
+    members: &[TEXT, FIRING],
+    open: false,
+};
+
+pub(super) const SKIPPED_SPEC: Spec = Spec {
+    name: "schedule-skipped",
+    about: "A schedule was due and did not run: an earlier run is under way, or its thread takes nothing.",
+    tags: &["schedule", "skipped", "schedule:<name>"],
+    members: &[TEXT, FIRING, ("reason", "string", "why")],
+    open: false,
+};
+
+impl<'a> Unrun<'a> {
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        let firing = Firing::deserialize(raw.get(MEMBER)?).ok()?;
+        let reason = match raw.tags.get(1)?.as_str() {
+            MISSED => None,
+            SKIPPED => Some(raw.text("reason")?),
+            _ => return None,
+        };
+        Some(Self { firing, reason })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let Self { firing, reason } = self;
+        let (name, times) = (&firing.name, firing.times());
+        let (word, text) = match reason {
+            None => (MISSED, format!("the schedule {name} missed {times}: nobody was there to fire it in time")),
+            Some(reason) => (SKIPPED, format!("the schedule {name} did not run for {times}: {reason}")),
+        };
+        let tags = tags([TAG, word, &format!("schedule:{name}")]);
+        let payload = json!({ "text": text, MEMBER: firing.to_value() });
+        Draft::new(thread, Source::System, Modality::State, tags, payload).payload_some("reason", reason)
+    }
+}
+
+impl<'a> Family<'a> for Unrun<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(if self.reason.is_some() { Kind::ScheduleSkipped } else { Kind::ScheduleMissed })
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::State
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Aside
+    }
+
+    fn changes_thread(&self) -> bool {
+        false
+    }
+
+    fn label(&self) -> Option<String> {
+        Some(format!("schedule {}", self.firing.name))
+    }
+}
+
+impl Draft {
+    /// Due times of a schedule are too old to be caught up with.
+    pub fn schedule_missed(thread: &ThreadId, firing: Firing) -> Self {
+        // They are said by their first and last.
+        Unrun { firing: Firing { due: Vec::new(), ..firing }, reason: None }.encode(thread)
+    }
+
+    /// A schedule was due and did not run.
+    pub fn schedule_skipped(thread: &ThreadId, firing: Firing, reason: &str) -> Self {
+        Unrun { firing, reason: Some(reason) }.encode(thread)
+    }
+}
+
+/// One of each, for the documents and the tests.
+pub(super) fn examples(thread: &ThreadId, firing: &Firing) -> Vec<Draft> {
+    vec![
+        Draft::schedule_missed(thread, firing.clone()),
+        Draft::schedule_skipped(thread, firing.clone(), "an earlier run is under way"),
+    ]
+}

@@ -1,0 +1,190 @@
+//! Requests to people: what ends one is two events of one append, the word of it and the result of the call that waited. The timer that
+//! ends a request names the call in its note, so that any server can write both.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::condition::{Condition, RequestState};
+use super::draft::Draft;
+use super::fact::Fact;
+use super::fact::approval::{Ruling, Verdict};
+use super::fact::calls::Call;
+use super::fact::question::{Answer, Answered};
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id::ThreadId;
+
+/// What the names of timers begin with that end a request; its id follows. No name that a thread can give.
+pub const REQUEST: &str = "request!";
+/// The tool of questions.
+pub const ASK_USER: &str = "ask_user";
+
+/// A call that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    /// The request.
+    pub id: String,
+    /// The call's id within the thread.
+    pub call_id: String,
+    /// The tool whose call waits for a verdict; none: a question waits for its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The turn that made the call.
+    pub turn: u64,
+}
+
+/// What a person says of a call that waits.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    /// It may run, with these arguments or, without, with those that were proposed.
+    Approve(Option<Value>),
+    /// It may not run.
+    Reject,
+    /// It does not run: this is its result.
+    Respond(String),
+}
+
+/// How a request ends without a run of its call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Settled<'a> {
+    /// Somebody said what is the result: words, or of a question with a schema JSON.
+    Answered {
+        /// Who, when known.
+        by: Option<&'a str>,
+        /// The words.
+        text: &'a str,
+        /// The JSON.
+        value: Option<&'a Value>,
+    },
+    /// Somebody said no.
+    Denied {
+        /// Who, when known.
+        by: Option<&'a str>,
+        /// Why.
+        reason: &'a str,
+    },
+    /// Of a question: people are away.
+    Away,
+    /// Nobody said anything in time.
+    Expired,
+    /// The thread has ended, or was cancelled.
+    Withdrawn {
+        /// Which of both.
+        reason: &'a str,
+    },
+}
+
+/// The result of a question to people who are away.
+pub const AWAY: &str = "away";
+
+impl Parked {
+    /// The call that the event of a request speaks of, by its payload.
+    pub fn of(id: &str, asked: &Value) -> Option<Self> {
+        Some(Self {
+            id: id.to_owned(),
+            call_id: asked.get("call_id")?.as_str()?.to_owned(),
+            tool: asked.get("tool").and_then(Value::as_str).map(str::to_owned),
+            turn: asked.get("turn")?.as_u64()?,
+        })
+    }
+
+    /// The name of the timer that ends it.
+    pub fn timer(&self) -> String {
+        format!("{REQUEST}{}", self.id)
+    }
+
+    /// The note of that timer.
+    pub fn note(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// What a timer's note says; none: it is no such note.
+    pub fn of_note(note: &str) -> Option<Self> {
+        serde_json::from_str(note).ok()
+    }
+
+    fn call(&self) -> Call<'_> {
+        let tool = self.tool.as_deref().unwrap_or(ASK_USER);
+        Call { turn: self.turn, by: &Who::Decision, tool, call_id: &self.call_id }
+    }
+
+    /// That it ended so, and the result of its call; only if it is open.
+    pub fn settled(&self, thread: &ThreadId, how: Settled<'_>) -> [Draft; 2] {
+        let (word, result) = match &self.tool {
+            Some(tool) => (self.verdict(thread, tool, how), self.refusal(thread, tool, how)),
+            None => (self.answer(thread, how), self.outcome(thread, how)),
+        };
+        let state = if self.tool.is_some() { RequestState::Approval } else { RequestState::Question };
+        [word.only_if(Condition::Request { id: self.id.clone(), state }), result]
+    }
+
+    fn verdict(&self, thread: &ThreadId, tool: &str, how: Settled<'_>) -> Draft {
+        let (ruling, by, reason) = match how {
+            Settled::Answered { by, text, .. } => (Ruling::Answered, by, text),
+            Settled::Denied { by, reason } => (Ruling::Denied, by, reason),
+            Settled::Expired => (Ruling::Expired, None, ""),
+            Settled::Away => (Ruling::Withdrawn, None, AWAY),
+            Settled::Withdrawn { reason } => (Ruling::Withdrawn, None, reason),
+        };
+        let Self { id, call_id, .. } = self;
+        Fact::ApprovalVerdict(Verdict { approval: id, call_id, tool, ruling, by, reason }).encode(thread)
+    }
+
+    fn refusal(&self, thread: &ThreadId, tool: &str, how: Settled<'_>) -> Draft {
+        let (word, text) = match how {
+            Settled::Answered { text, .. } => return Draft::result(thread, &self.call(), text.into(), 0),
+            Settled::Denied { reason: "", .. } => ("denied", format!("a person said no: {tool} was not run")),
+            Settled::Denied { reason, .. } => ("denied", format!("a person said no, {tool} was not run: {reason}")),
+            Settled::Expired => ("expired", format!("nobody said in time whether {tool} may run: it was not run")),
+            Settled::Away => ("withdrawn", format!("people are away: {tool} was not run")),
+            Settled::Withdrawn { reason } => ("withdrawn", format!("{reason}: {tool} was not run")),
+        };
+        self.failed(thread, FailureKind::Tool, word, &text)
+    }
+
+    fn answer(&self, thread: &ThreadId, how: Settled<'_>) -> Draft {
+        let (what, text) = match how {
+            Settled::Answered { by, text, value } => (Answered::Given { by, value }, text),
+            Settled::Denied { by, reason } => (Answered::Given { by, value: None }, reason),
+            Settled::Away => (Answered::Away, AWAY),
+            Settled::Expired => (Answered::Expired, "nobody answered in time"),
+            Settled::Withdrawn { reason } => (Answered::Withdrawn, reason),
+        };
+        let Self { id, call_id, .. } = self;
+        Fact::Answer(Answer { question: id, call_id, what, text }).encode(thread)
+    }
+
+    /// The result of a question.
+    pub fn outcome(&self, thread: &ThreadId, how: Settled<'_>) -> Draft {
+        let output = match how {
+            Settled::Answered { value: Some(value), .. } => value.clone(),
+            Settled::Answered { text, value: None, .. } => text.into(),
+            Settled::Denied { reason, .. } => reason.into(),
+            Settled::Away => AWAY.into(),
+            Settled::Expired => return self.failed(thread, FailureKind::Timeout, "expired", "nobody answered in time"),
+            Settled::Withdrawn { reason } => {
+                return self.failed(thread, FailureKind::Tool, "withdrawn", &format!("{reason}: nobody was asked on"));
+            }
+        };
+        Draft::result(thread, &self.call(), output, 0)
+    }
+
+    fn failed(&self, thread: &ThreadId, kind: FailureKind, reason: &str, text: &str) -> Draft {
+        let failure = Failure::new(kind, text).with(json!({ "reason": reason }));
+        Draft::result_failed(thread, &self.call(), &failure, 0)
+    }
+
+    /// The result of a granted call that will not run any more, or of which nobody knows whether it took effect; only if that is
+    /// how far it is.
+    pub fn abandoned(&self, thread: &ThreadId, state: RequestState, why: &str) -> Draft {
+        let tool = self.tool.as_deref().unwrap_or(ASK_USER);
+        let (kind, text) = match state {
+            RequestState::Started => (
+                FailureKind::OutcomeUnknown,
+                format!("{why} while {tool} ran: whether it took effect is not known, and it is not run again"),
+            ),
+            _ => (FailureKind::Tool, format!("{why} before {tool} ran: it was not run")),
+        };
+        let draft = Draft::result_failed(thread, &self.call(), &Failure::new(kind, text), 0).of_approval(&self.id);
+        draft.only_if(Condition::Request { id: self.id.clone(), state })
+    }
+}

@@ -1,0 +1,138 @@
+//! Schedules as the log has them: what fires which trigger into which thread, when; and what a firing says of itself.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::envelope::Payload;
+use crate::words::id::{Name, Seq, ThreadId};
+use crate::words::recurrence::{Times, When};
+use crate::words::time::Timestamp;
+
+/// The member of a trigger's payload in which a schedule says why it fires.
+pub const MEMBER: &str = "schedule";
+/// How long after its due time a run is caught up with, in seconds: a day.
+pub const CATCH_UP_S: f64 = 86_400.0;
+
+/// A schedule, as it was created or changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// The thread that the trigger goes to.
+    pub thread: ThreadId,
+    /// The trigger's name.
+    pub event: Name,
+    /// What the trigger brings.
+    pub payload: Payload,
+    /// When.
+    pub when: When,
+    /// What becomes of a due time while an earlier run is under way.
+    pub overlap: Overlap,
+    /// How many seconds after a due time its run is caught up with.
+    pub catch_up_s: f64,
+    /// What it is for, or why it is paused.
+    pub note: String,
+    /// Whether it is paused.
+    pub paused: bool,
+    /// When it is due next; none: it is paused.
+    pub due: Option<Timestamp>,
+    /// The last due time that was seen to: none up to then is seen to again.
+    #[serde(default)]
+    pub through: Option<Timestamp>,
+    /// The event of its last run.
+    #[serde(default)]
+    pub last: Option<Seq>,
+}
+
+/// What is to be changed of a schedule: whatever is there.
+#[derive(Debug, Clone, Default)]
+pub struct ScheduleChange {
+    /// Where the trigger goes.
+    pub thread: Option<ThreadId>,
+    /// The trigger's name.
+    pub event: Option<Name>,
+    /// What it brings.
+    pub payload: Option<Payload>,
+    /// When.
+    pub when: Option<When>,
+    /// What becomes of a due time while an earlier run is under way.
+    pub overlap: Option<Overlap>,
+    /// How many seconds after a due time its run is caught up with.
+    pub catch_up_s: Option<f64>,
+    /// What it is for, or why it is paused.
+    pub note: Option<String>,
+    /// Whether it is paused.
+    pub paused: Option<bool>,
+}
+
+impl ScheduleChange {
+    /// A schedule with this changed, due from now on.
+    pub fn of(&self, old: &Schedule, now: Timestamp) -> Schedule {
+        let Self { thread, event, payload, when, overlap, catch_up_s, note, paused } = self.clone();
+        Schedule {
+            thread: thread.unwrap_or_else(|| old.thread.clone()),
+            event: event.unwrap_or_else(|| old.event.clone()),
+            payload: payload.unwrap_or_else(|| old.payload.clone()),
+            when: when.map_or_else(|| old.when.clone(), |when| when.starting(now)),
+            overlap: overlap.unwrap_or(old.overlap),
+            catch_up_s: catch_up_s.unwrap_or(old.catch_up_s),
+            note: note.unwrap_or_else(|| old.note.clone()),
+            paused: paused.unwrap_or(old.paused),
+            // In another thread no run is under way.
+            last: old.last.filter(|_| self.thread.as_ref().is_none_or(|thread| *thread == old.thread)),
+            ..old.clone()
+        }
+    }
+}
+
+/// What becomes of a due time while an earlier run waits in the mailbox or has its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Overlap {
+    /// It is left out, and an event says so.
+    Skip,
+    /// It waits in the mailbox, as any other input.
+    Queue,
+}
+
+/// Due times that were seen to, by a run or by an event that says why there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Firing {
+    /// The schedule.
+    pub name: Name,
+    /// The first of them.
+    pub first: Timestamp,
+    /// The last of them.
+    pub last: Timestamp,
+    /// How many there are.
+    pub count: u64,
+    /// The latest of them, in order; all, if they are not very many. Of missed ones none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub due: Vec<Timestamp>,
+    /// When it is due next; none: never again, and the schedule is gone.
+    pub next: Option<Timestamp>,
+}
+
+impl Firing {
+    /// These due times of a schedule.
+    pub fn new(name: &Name, times: Times, next: Option<Timestamp>) -> Self {
+        let Times { first, last, count, named } = times;
+        Self { name: name.clone(), first, last, count, due: named, next }
+    }
+
+    /// The due times, in a few words.
+    pub fn times(&self) -> String {
+        match self.count {
+            1 => format!("the due time {}", self.first),
+            count => format!("{count} due times from {} to {}", self.first, self.last),
+        }
+    }
+
+    /// As a member of a payload.
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// What a trigger says that somebody fired out of turn.
+pub fn at_once(name: &Name) -> Value {
+    json!({ "name": name, "now": true })
+}

@@ -1,0 +1,27 @@
+//! Why a store did not do what it was asked.
+
+use uuid::Uuid;
+
+use crate::event::condition::Condition;
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// An event with this id is stored already, with other content. The caller can act.
+    #[error("event {0} is stored already, with other content")]
+    Conflict(Uuid),
+    /// What has to be so when an event is stored is not so; nothing was stored. The caller can act.
+    #[error("{0}")]
+    Unmet(Condition),
+    /// The database is away, full or busy; nothing was stored. The caller may try again.
+    #[error("the database is unavailable: {0}")]
+    Unavailable(String),
+    /// A search took longer than it may. The caller can act.
+    #[error(
+        "this search takes longer than it may (limits.read_ms); ask for less: one thread, a shorter range, rarer words"
+    )]
+    TooDear,
+    /// What is stored cannot be read, or the database refuses what it should take. A person must look.
+    #[error("the database failed: {0}")]
+    Broken(String),
+}

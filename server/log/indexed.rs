@@ -1,0 +1,104 @@
+//! What the index that trails the log has of an event, as it is made and as rows have it; how far it is behind.
+
+use std::collections::BTreeSet;
+
+use serde_json::value::RawValue;
+
+use super::columns::{parse, parsed, readable, space, thread_id, unreadable};
+use super::error::StoreError;
+use super::{terms, words};
+use crate::event::envelope::{Event, Modality, Source};
+use crate::words::id::{Seq, Space};
+
+macro_rules! index_columns {
+    () => {
+        "e.seq, e.thread, e.source, e.modality, e.tags, e.visibility, e.payload"
+    };
+}
+pub(super) use index_columns;
+
+/// How far the index of a space is behind its log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gap {
+    /// The last event that is in the index.
+    pub indexed: Seq,
+    /// The last event of the log.
+    pub head: Seq,
+}
+
+/// Spaces with how far their index is and where their log ends.
+pub(super) fn gaps(rows: Vec<(String, i64, i64)>) -> Vec<(Space, Gap)> {
+    readable(rows.into_iter().map(|(name, indexed, head)| Ok((space(name)?, Gap { indexed, head }))))
+}
+
+/// A term as its row has it: with the visibility and the seq of its event.
+pub(super) type TermRow<'a> = (&'a str, i16, Seq);
+
+/// What the index that trails the log has of an event.
+pub(super) struct Indexed {
+    pub seq: Seq,
+    pub level: i16,
+    pub terms: Vec<String>,
+    pub words: BTreeSet<String>,
+}
+
+/// The columns of an event that the index is made of.
+pub(super) type IndexColumns = (i64, String, String, String, String, i16, String);
+
+impl Indexed {
+    pub fn of(event: &Event) -> Self {
+        Self {
+            seq: event.seq,
+            level: event.visibility() as i16,
+            terms: terms::terms_of(&event.thread, &event.meta.tags, event.source, event.modality),
+            words: words::tokens(event.text()),
+        }
+    }
+
+    /// What is stored of an event, and why not all of it can be read, if so. What can be read is in the index: the event is found by
+    /// it, though not shown.
+    pub fn read(columns: IndexColumns) -> (Self, Result<(), StoreError>) {
+        let (seq, thread, source, modality, tags, level, payload) = columns;
+        let mut all = Ok(());
+        let from = kept(&mut all, Source::parse(&source).ok_or_else(|| unreadable(source)));
+        let kind = kept(&mut all, Modality::parse(&modality).ok_or_else(|| unreadable(modality)));
+        let tags: Option<Vec<String>> = kept(&mut all, parse(&tags));
+        let text = kept(&mut all, payload_text(&payload));
+        let terms = match kept(&mut all, thread_id(thread)) {
+            Some(thread) => {
+                // These two have no terms of their own.
+                let (from, kind) = (from.unwrap_or(Source::Internal), kind.unwrap_or(Modality::Text));
+                terms::terms_of(&thread, &tags.unwrap_or_default(), from, kind)
+            }
+            None => vec![terms::SPACE.to_owned()],
+        };
+        (Self { seq, level, terms, words: words::tokens(&text.unwrap_or_default()) }, all)
+    }
+}
+
+/// `payload.text` of an event's payload column. Read here: Postgres cannot take a NUL out of JSON.
+fn payload_text(payload: &str) -> Result<String, StoreError> {
+    #[derive(serde::Deserialize)]
+    struct Parts<'a> {
+        #[serde(borrow)]
+        text: Option<&'a RawValue>,
+    }
+    let text = parsed::<Parts<'_>>(payload)?.text;
+    // What is not a text has no words.
+    Ok(text.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default())
+}
+
+/// What was read; if it was not, it is said why.
+fn kept<T>(all: &mut Result<(), StoreError>, read: Result<T, StoreError>) -> Option<T> {
+    read.map_err(|error| *all = Err(error)).ok()
+}
+
+/// The terms of these events, in the order of their key: neighbours share pages.
+pub(super) fn term_rows(events: &[Indexed]) -> Vec<TermRow<'_>> {
+    let mut rows = Vec::with_capacity(events.iter().map(|it| it.terms.len()).sum());
+    for Indexed { seq, level, terms, .. } in events {
+        rows.extend(terms.iter().map(|term| (term.as_str(), *level, *seq)));
+    }
+    rows.sort_unstable();
+    rows
+}

@@ -1,0 +1,248 @@
+//! The connections of pools: those that are open, and how many there may be. A pool that has several gives one up where another
+//! needs it, and from time to time those that nobody needed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use sqlx::Connection as _;
+use sqlx::postgres::PgConnection;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::time::sleep;
+
+/// How long after a refusal one more connection is tried.
+const AGAIN: Duration = Duration::from_secs(2);
+/// A connection that nobody needed for so long is closed: another server may need it.
+const IDLE: Duration = Duration::from_secs(10);
+/// So is one that is this old: Postgres keeps memory for each.
+const OLD: Duration = Duration::from_secs(1800);
+
+/// The connections of one pool.
+pub(super) struct Connections {
+    /// So many may be open when Postgres refuses none.
+    most: usize,
+    /// One for each connection that may be in use.
+    places: Arc<Semaphore>,
+    // A plain mutex: held to take or put back one, never across an await.
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The one used last is last.
+    idle: Vec<Kept>,
+    /// Open now, in use or not.
+    open: usize,
+    /// As many may be open.
+    places: usize,
+    /// So many are given up as soon as they are not in use.
+    owed: usize,
+    /// When Postgres refused one, or one more was tried.
+    refused: Option<Instant>,
+}
+
+struct Kept {
+    connection: PgConnection,
+    born: Instant,
+    used: Instant,
+}
+
+/// A connection in use; it goes back when this is dropped.
+pub(super) struct Taken {
+    kept: Option<Kept>,
+    place: Option<OwnedSemaphorePermit>,
+    pool: Arc<Connections>,
+}
+
+impl Connections {
+    /// None is open yet, and at most so many will be.
+    pub fn new(most: usize) -> Self {
+        let state = State { idle: Vec::new(), open: 0, places: most, owed: 0, refused: None };
+        Self { most, places: Arc::new(Semaphore::new(most)), state: Mutex::new(state) }
+    }
+
+    /// Waits for a place. Fails when they are closed.
+    pub async fn place(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
+        self.grow();
+        self.places.clone().acquire_owned().await
+    }
+
+    /// One that is open, not in use, and alive, for this place; else the place is given back.
+    pub async fn idle(self: &Arc<Self>, place: OwnedSemaphorePermit) -> Result<Taken, OwnedSemaphorePermit> {
+        match self.alive().await {
+            Some(kept) => Ok(Taken { kept: Some(kept), place: Some(place), pool: self.clone() }),
+            None => Err(place),
+        }
+    }
+
+    /// A new one, at this place.
+    pub fn opened(self: &Arc<Self>, connection: PgConnection, place: OwnedSemaphorePermit) -> Taken {
+        self.state().open += 1;
+        let now = Instant::now();
+        let kept = Some(Kept { connection, born: now, used: now });
+        Taken { kept, place: Some(place), pool: self.clone() }
+    }
+
+    /// Whether there are some, and all are in use.
+    pub fn is_busy(&self) -> bool {
+        let state = self.state();
+        state.open > 0 && state.idle.is_empty()
+    }
+
+    /// How many may be open now, and how many when Postgres refuses none.
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.state().places, self.most)
+    }
+
+    /// Those that are not in use, to be closed; the others are closed when they come back.
+    pub fn end(&self) -> Vec<PgConnection> {
+        self.places.close();
+        std::mem::take(&mut self.state().idle).into_iter().map(|kept| kept.connection).collect()
+    }
+
+    /// One that is open, not in use, and alive.
+    async fn alive(&self) -> Option<Kept> {
+        loop {
+            let mut kept = Leaving { kept: Some(self.state().idle.pop()?), pool: self };
+            if let Some(Kept { connection, .. }) = &mut kept.kept
+                && connection.ping().await.is_ok()
+            {
+                return kept.kept.take();
+            }
+        }
+    }
+
+    /// One place less, unless it is the last one.
+    pub fn shrink(&self, place: OwnedSemaphorePermit) -> bool {
+        let mut state = self.state();
+        state.refused = Some(Instant::now());
+        if state.places <= 1 {
+            return false;
+        }
+        state.places -= 1;
+        place.forget();
+        true
+    }
+
+    /// One place more, where all are taken and Postgres has not refused one for a while.
+    fn grow(&self) {
+        if self.places.available_permits() > 0 {
+            return;
+        }
+        let mut state = self.state();
+        if state.places < self.most && state.refused.is_none_or(|at| at.elapsed() > AGAIN) {
+            state.refused = Some(Instant::now());
+            state.places += 1;
+            self.places.add_permits(1);
+        }
+    }
+
+    /// Gives a connection up, now or as soon as one is not in use. False: it has one at most.
+    fn give_up(&self) -> bool {
+        let mut state = self.state();
+        if state.open < 2 || state.places < 2 {
+            return false;
+        }
+        state.refused = Some(Instant::now());
+        if state.owed == 0 {
+            if state.idle.is_empty() || self.places.forget_permits(1) == 0 {
+                state.owed = 1;
+            } else {
+                // Dropped, it is closed; the one that was not used for longest.
+                state.idle.remove(0);
+                state.open -= 1;
+                state.places -= 1;
+            }
+        }
+        true
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic while this short lock was held left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection that is taken out: counted as closed if it does not come to use.
+struct Leaving<'a> {
+    kept: Option<Kept>,
+    pool: &'a Connections,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if self.kept.is_some() {
+            self.pool.state().open -= 1;
+        }
+    }
+}
+
+impl Taken {
+    pub fn connection(&mut self) -> &mut PgConnection {
+        &mut self.kept.as_mut().expect("it is taken out when this is dropped, not before").connection
+    }
+
+    /// It is of no use any more: closed at once.
+    pub fn discard(mut self) {
+        self.kept = None;
+        self.pool.state().open -= 1;
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let Some(mut kept) = self.kept.take() else { return };
+        let mut state = self.pool.state();
+        if state.owed > 0 {
+            state.owed -= 1;
+            state.places -= 1;
+            state.open -= 1;
+            self.place.take().into_iter().for_each(OwnedSemaphorePermit::forget);
+        } else if self.pool.places.is_closed() || kept.born.elapsed() > OLD {
+            state.open -= 1;
+        } else {
+            kept.used = Instant::now();
+            state.idle.push(kept);
+        }
+    }
+}
+
+/// All pools of a server; cheap to clone.
+#[derive(Clone, Default)]
+pub(super) struct Pools(Arc<Mutex<Vec<Weak<Connections>>>>);
+
+impl Pools {
+    /// One more pool, with these.
+    pub fn add(&self, connections: &Arc<Connections>) {
+        self.lock().push(Arc::downgrade(connections));
+    }
+
+    /// From time to time closes what nobody needed for a while, for other servers may; each pool keeps one.
+    pub async fn tidy(&self) {
+        loop {
+            sleep(IDLE / 2).await;
+            for pool in self.all() {
+                let mut state = pool.state();
+                let stale = state.idle.iter().take_while(|kept| kept.used.elapsed() > IDLE).count();
+                let stale = stale.min(state.open.saturating_sub(1));
+                // Dropped, they are closed.
+                state.idle.drain(..stale);
+                state.open -= stale;
+            }
+        }
+    }
+
+    /// Has a pool that has several connections give one up. False: none has.
+    pub fn make_room(&self) -> bool {
+        let mut pools = self.all();
+        pools.sort_by_key(|pool| std::cmp::Reverse(pool.state().open));
+        pools.iter().any(|pool| pool.give_up())
+    }
+
+    fn all(&self) -> Vec<Arc<Connections>> {
+        self.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Connections>>> {
+        // A panic while this short lock was held left nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

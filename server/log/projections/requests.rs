@@ -1,0 +1,131 @@
+//! Requests to people: tool calls that wait for a verdict, those that were granted and have no result yet, and questions that are
+//! open. What is settled has no row; the log has it.
+
+use serde_json::Value;
+
+use super::{Change, Projection};
+use crate::event::condition::RequestState;
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::approval::Ruling;
+use crate::log::columns::unreadable;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::migrations::{Migration, migration};
+use crate::log::seen::Seen;
+use crate::log::select::Select;
+use crate::log::table::{Cell, Row, Table, integer, text};
+use crate::words::id::{Seq, Space, ThreadId};
+
+/// A request to people.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestRow {
+    /// Its id: that of the event that asked.
+    pub id: String,
+    /// The thread that asked.
+    pub thread: ThreadId,
+    /// The seq of the event that brought it where it is: of what asked, or of the verdict.
+    pub seq: Seq,
+    /// What it is, and how far.
+    pub state: RequestState,
+    /// The payload of the event that asked; null when it is granted.
+    pub asked: Value,
+}
+
+pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: None, migrations: &MIGRATIONS, fold };
+
+static MIGRATIONS: [Migration; 1] = [migration!("0012_requests")];
+
+static TABLE: Table = Table {
+    name: "requests",
+    key: &[text("space"), text("id")],
+    rest: &[text("thread"), integer("seq"), text("state"), text("asked")],
+    words: None,
+};
+
+fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
+    let key = |id: &str| -> [(&'static str, Cell); 2] { [("space", space.into()), ("id", id.into())] };
+    let put = |id: &str, seq: Seq, state: RequestState, asked: String| {
+        let rest = [
+            ("thread", Cell::from(&event.thread)),
+            ("seq", seq.into()),
+            ("state", state.as_str().into()),
+            ("asked", asked.into()),
+        ];
+        Change::Put(key(id).into_iter().chain(rest).collect())
+    };
+    let asked = || Value::Object(event.payload.clone()).to_string();
+    match fact {
+        Fact::ApprovalPending(it) => Some(put(it.approval, event.seq, RequestState::Approval, asked())),
+        Fact::ApprovalVerdict(it) => Some(match it.ruling {
+            Ruling::Granted(_) => put(it.approval, event.seq, RequestState::Granted, String::new()),
+            _ => Change::Remove(key(it.approval).into()),
+        }),
+        Fact::ApprovalStarted(it) => Some(put(it.approval, it.verdict, RequestState::Started, String::new())),
+        Fact::Result(it) => Some(Change::Remove(key(it.approval?).into())),
+        Fact::Question(it) => Some(put(it.question, event.seq, RequestState::Question, asked())),
+        Fact::Answer(it) => Some(Change::Remove(key(it.question).into())),
+        Fact::Input(it) => Some(Change::Remove(key(it.answers?).into())),
+        _ => None,
+    }
+}
+
+fn read(row: &Row) -> Result<RequestRow, StoreError> {
+    let state = row.text("state")?;
+    Ok(RequestRow {
+        id: row.text("id")?.to_owned(),
+        thread: row.thread("thread")?,
+        seq: row.integer("seq")?,
+        state: RequestState::parse(state).ok_or_else(|| unreadable(format!("{state:?} is no state of a request")))?,
+        asked: serde_json::from_str(row.text("asked")?).unwrap_or_default(),
+    })
+}
+
+/// What an append has to read to know where a request is.
+pub(in crate::log) fn of_id(space: &Space, id: &str) -> Select {
+    Select::of(&TABLE, space).equal("id", id)
+}
+
+/// Whether a request is there, and like this.
+pub(in crate::log) fn is_in(seen: Seen<'_>, space: &Space, id: &str, state: RequestState) -> bool {
+    let row = seen.row(&(&TABLE, vec![Cell::from(space), Cell::from(id)]));
+    row.is_some_and(|row| *row.cell("state") == Cell::from(state.as_str()))
+}
+
+/// Errors: see [`Store`].
+impl dyn Store + '_ {
+    /// A request, unless it is settled.
+    pub async fn request(&self, space: &Space, id: &str) -> Result<Option<RequestRow>, StoreError> {
+        self.select(of_id(space, id)).await?.first().map(read).transpose()
+    }
+
+    /// Requests in this state, the oldest first, those behind `after`; at most `limit`.
+    pub async fn requests(
+        &self,
+        space: &Space,
+        state: RequestState,
+        after: Seq,
+        limit: u32,
+    ) -> Result<Vec<RequestRow>, StoreError> {
+        let select = Select::of(&TABLE, space).equal("state", state.as_str()).after("seq", after);
+        self.select(select.order_by(&["seq"]).first(limit)).await?.iter().map(read).collect()
+    }
+
+    /// The requests of a thread in any state, the oldest first.
+    pub async fn requests_of(&self, space: &Space, thread: &ThreadId) -> Result<Vec<RequestRow>, StoreError> {
+        let select = Select::of(&TABLE, space).equal("thread", thread).order_by(&["seq"]);
+        self.select(select).await?.iter().map(read).collect()
+    }
+
+    /// The threads of a space that have requests.
+    pub async fn threads_with_requests(&self, space: &Space) -> Result<Vec<ThreadId>, StoreError> {
+        let select = Select::of(&TABLE, space).distinct(&["thread"]);
+        self.select(select).await?.iter().map(|row| row.thread("thread")).collect()
+    }
+
+    /// The spaces that have requests.
+    pub async fn spaces_with_requests(&self) -> Result<Vec<Space>, StoreError> {
+        let select = Select::of_all_spaces(&TABLE).distinct(&["space"]);
+        self.select(select).await?.iter().map(|row| row.space("space")).collect()
+    }
+}

@@ -1,0 +1,186 @@
+//! Schedules: what fires which trigger, and when it is due next. A firing moves it on: of several servers one does.
+
+use super::{Change, Projection};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::set::{self, Set};
+use crate::event::schedule::{Firing, Schedule};
+use crate::log::columns::readable;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::migrations::{Migration, migration};
+use crate::log::seen::Seen;
+use crate::log::select::Select;
+use crate::log::table::{Cell, Row, Table, integer, integer_or_null, text};
+use crate::words::id::{Name, Seq, Space, ThreadId};
+use crate::words::time::Timestamp;
+
+/// A schedule's row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScheduleRow {
+    /// Its name.
+    pub name: Name,
+    /// What it is, as it stands now.
+    pub schedule: Schedule,
+    /// The event that changed or fired it last.
+    pub changed: Seq,
+    /// When it was set.
+    pub updated: Timestamp,
+}
+
+pub(super) static PROJECTION: Projection =
+    Projection { table: &TABLE, kind: Some(set::Kind::Schedule), migrations: &MIGRATIONS, fold };
+
+static MIGRATIONS: [Migration; 1] = [migration!("0013_schedules")];
+
+static TABLE: Table = Table {
+    name: "schedules",
+    key: &[text("space"), text("name")],
+    rest: &[
+        text("thread"),
+        text("schedule"),
+        integer_or_null("due"),
+        integer_or_null("through"),
+        integer_or_null("last"),
+        integer("changed"),
+        integer("updated"),
+    ],
+    words: None,
+};
+
+fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
+    let key = |name: &str| -> [(&'static str, Cell); 2] { [("space", space.into()), ("name", name.into())] };
+    let changed = ("changed", Cell::from(event.seq));
+    match fact {
+        Fact::Set(Set { key: name, change: set::Change::Schedule(schedule), .. }) => {
+            if Name::parse(name).is_err() {
+                return Some(Change::Unreadable);
+            }
+            let row = schedule.as_ref().map(|schedule| {
+                // When it is due and what it did stand in columns of their own, and nowhere else.
+                let said = Schedule { due: None, through: None, last: None, ..Schedule::clone(schedule) };
+                let rest = [
+                    ("thread", (&said.thread).into()),
+                    ("schedule", serde_json::to_string(&said).unwrap_or_default().into()),
+                    ("due", time_or_null(schedule.due)),
+                    ("through", time_or_null(schedule.through)),
+                    ("last", schedule.last.into()),
+                    changed,
+                    ("updated", event.ts.into()),
+                ];
+                key(name).into_iter().chain(rest).collect()
+            });
+            Some(Change::to(row, key(name).into()))
+        }
+        Fact::Trigger(trigger) => {
+            let name = trigger.schedule?;
+            let ran = ("last", Cell::from(event.seq));
+            Some(match trigger.firing() {
+                Some(firing) => moved(&firing, key(name), [changed, ran]),
+                // Out of turn: it is due when it was.
+                None => Change::Alter(key(name).into_iter().chain([changed, ran]).collect()),
+            })
+        }
+        Fact::Unrun(unrun) => Some(moved(&unrun.firing, key(unrun.firing.name.as_str()), [changed])),
+        _ => None,
+    }
+}
+
+/// Some due times were seen to; when there are no more, the schedule is gone.
+fn moved<const N: usize>(firing: &Firing, key: [(&'static str, Cell); 2], more: [(&'static str, Cell); N]) -> Change {
+    let Some(next) = firing.next else { return Change::Remove(key.into()) };
+    let on = [("due", next.into()), ("through", firing.last.into())];
+    Change::Alter(key.into_iter().chain(on).chain(more).collect())
+}
+
+fn time_or_null(time: Option<Timestamp>) -> Cell {
+    time.map(Timestamp::micros).into()
+}
+
+fn read(row: &Row) -> Result<ScheduleRow, StoreError> {
+    let time = |column: &str| Ok::<_, StoreError>(row.integer_or_null(column)?.map(Timestamp::from_micros));
+    let (due, through, last) = (time("due")?, time("through")?, row.integer_or_null("last")?);
+    Ok(ScheduleRow {
+        name: row.name("name")?,
+        schedule: Schedule { due, through, last, ..row.json("schedule")? },
+        changed: row.integer("changed")?,
+        updated: row.time("updated")?,
+    })
+}
+
+/// What an append has to read to know whether schedules stand that are due until then.
+pub(in crate::log) fn due_until(space: &Space, until: Timestamp) -> Select {
+    Select::of(&TABLE, space).at_most("due", until).distinct(&["space", "name", "changed"])
+}
+
+/// What an append has to read to know whether a schedule stands.
+pub(in crate::log) fn named(space: &Space, name: &Name) -> Select {
+    Select::of(&TABLE, space).equal("name", name.as_str()).distinct(&["space", "name", "changed"])
+}
+
+/// What an append has to read to know which schedules a space has.
+pub(in crate::log) fn names(space: &Space) -> Select {
+    Select::of(&TABLE, space).distinct(&["space", "name"])
+}
+
+/// Whether nothing has happened to a schedule since that event.
+pub(in crate::log) fn stands(seen: Seen<'_>, space: &Space, name: &Name, changed: Seq) -> bool {
+    let row = seen.row(&TABLE.changed(space, &ThreadId::default(), name.as_str()));
+    row.is_some_and(|row| *row.cell("changed") == Cell::from(changed))
+}
+
+/// Whether a space has no schedule of this name, and fewer than so many.
+pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, name: &Name, most: usize) -> bool {
+    let is_new = seen.row(&TABLE.changed(space, &ThreadId::default(), name.as_str())).is_none();
+    is_new && seen.rows(&TABLE, space).take(most).count() < most
+}
+
+/// Errors: see [`Store`].
+impl dyn Store + '_ {
+    /// One schedule.
+    pub async fn schedule(&self, space: &Space, name: &Name) -> Result<Option<ScheduleRow>, StoreError> {
+        let select = Select::of(&TABLE, space).equal("name", name.as_str());
+        self.select(select).await?.first().map(read).transpose()
+    }
+
+    /// Schedules by name, those after `after`, of one thread if it is named; at most `limit`.
+    pub async fn schedules(
+        &self,
+        space: &Space,
+        thread: Option<&ThreadId>,
+        after: Option<&Name>,
+        limit: u32,
+    ) -> Result<Vec<ScheduleRow>, StoreError> {
+        let mut select = Select::of(&TABLE, space);
+        if let Some(after) = after {
+            select = select.after("name", after.as_str());
+        }
+        if let Some(thread) = thread {
+            select = select.equal("thread", thread);
+        }
+        self.select(select.order_by(&["name"]).first(limit)).await?.iter().map(read).collect()
+    }
+
+    /// The spaces that have schedules which are due until then.
+    pub async fn spaces_with_schedules_due(&self, until: Timestamp) -> Result<Vec<Space>, StoreError> {
+        let select = Select::of_all_spaces(&TABLE).at_most("due", until).distinct(&["space"]);
+        Ok(readable(self.select(select).await?.iter().map(|row| row.space("space"))))
+    }
+
+    /// Schedules of a space that are due until then, the first ones first; at most `limit`.
+    pub async fn schedules_due(
+        &self,
+        space: &Space,
+        until: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<ScheduleRow>, StoreError> {
+        let select = Select::of(&TABLE, space).at_most("due", until).order_by(&["due"]).first(limit);
+        Ok(readable(self.select(select).await?.iter().map(read)))
+    }
+
+    /// When the first schedule of all spaces is due after that.
+    pub async fn next_schedule_due(&self, after: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        let select = Select::of_all_spaces(&TABLE).after("due", after).order_by(&["due"]).first(1);
+        self.select(select).await?.first().map(|row| row.time("due")).transpose()
+    }
+}

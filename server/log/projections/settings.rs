@@ -1,0 +1,106 @@
+//! Settings of a space that somebody has set: what each is, by which event, and who set it.
+
+use serde_json::Value;
+
+use super::{Change, Projection};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::set::{self, Set};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::migrations::{Migration, migration};
+use crate::log::seen::Seen;
+use crate::log::select::Select;
+use crate::log::table::{Cell, Row, Table, integer, text};
+use crate::words::id::{Seq, Space};
+use crate::words::setting::Setting;
+use crate::words::time::Timestamp;
+
+/// A setting that somebody has set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingRow {
+    /// Its key; a newer server may have set one that this build does not know.
+    pub key: String,
+    /// What it is.
+    pub value: Value,
+    /// The event that set it last.
+    pub seq: Seq,
+    /// The name of who set it, as far as known.
+    pub by: Option<String>,
+    /// When.
+    pub updated: Timestamp,
+}
+
+impl SettingRow {
+    /// The event that changed any of these last; 0: none has.
+    pub fn last_change(rows: &[Self]) -> Seq {
+        rows.iter().map(|row| row.seq).max().unwrap_or(0)
+    }
+}
+
+pub(super) static PROJECTION: Projection =
+    Projection { table: &TABLE, kind: Some(set::Kind::Setting), migrations: &MIGRATIONS, fold };
+
+static MIGRATIONS: [Migration; 1] = [migration!("0014_settings")];
+
+static TABLE: Table = Table {
+    name: "settings",
+    key: &[text("space"), text("key")],
+    rest: &[text("value"), integer("seq"), text("set_by"), integer("updated")],
+    words: None,
+};
+
+fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
+    let Fact::Set(Set { key, change: set::Change::Setting(setting), .. }) = fact else { return None };
+    let cells: [(&'static str, Cell); 6] = [
+        ("space", space.into()),
+        ("key", (*key).into()),
+        ("value", setting.value.to_string().into()),
+        ("seq", event.seq.into()),
+        ("set_by", setting.by.clone().unwrap_or_default().into()),
+        ("updated", event.ts.into()),
+    ];
+    Some(Change::Put(cells.into()))
+}
+
+fn read(row: &Row) -> Result<SettingRow, StoreError> {
+    let by = row.text("set_by")?;
+    Ok(SettingRow {
+        key: row.text("key")?.to_owned(),
+        value: row.json("value")?,
+        seq: row.integer("seq")?,
+        by: (!by.is_empty()).then(|| by.to_owned()),
+        updated: row.time("updated")?,
+    })
+}
+
+/// What an append has to read to know which event changed a setting last.
+pub(in crate::log) fn all(space: &Space) -> Select {
+    Select::of(&TABLE, space)
+}
+
+/// The event that changed a setting of a space last; 0: none has.
+pub(in crate::log) fn last_change(seen: Seen<'_>, space: &Space) -> Seq {
+    seen.rows(&TABLE, space).filter_map(|row| row.integer("seq").ok()).max().unwrap_or(0)
+}
+
+/// Errors: see [`Store`].
+impl dyn Store + '_ {
+    /// The settings that somebody has set, by key. They come from the cache.
+    pub async fn settings(&self, space: &Space) -> Result<Vec<SettingRow>, StoreError> {
+        self.all_rows(&TABLE, space).await?.iter().map(read).collect()
+    }
+
+    /// What a setting is now.
+    pub async fn setting(&self, space: &Space, setting: Setting) -> Result<Value, StoreError> {
+        let set = self.settings(space).await?.into_iter().find(|row| row.key == setting.as_str());
+        // What a newer server may have set it to, and this build does not know, is as good as nothing.
+        let known = set.map(|row| row.value).filter(|value| setting.refuses(value).is_none());
+        Ok(known.unwrap_or_else(|| setting.initial()))
+    }
+
+    /// Whether nobody is there to be asked.
+    pub async fn is_user_away(&self, space: &Space) -> Result<bool, StoreError> {
+        Ok(self.setting(space, Setting::UserAway).await? == Value::Bool(true))
+    }
+}

@@ -1,0 +1,31 @@
+//! Rows of projections as a transaction sees them: what was there before it, and what it has made of them so far.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::table::{Cell, Key, Row, Table};
+use crate::words::id::Space;
+
+/// Rows of projections as the transaction has made them so far.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub before: &'a BTreeMap<Key, Row>,
+    pub now: &'a BTreeMap<Key, Option<Row>>,
+}
+
+impl<'a> Seen<'a> {
+    /// A row, if it is there.
+    pub fn row(self, key: &Key) -> Option<&'a Row> {
+        match self.now.get(key) {
+            Some(row) => row.as_ref(),
+            None => self.before.get(key),
+        }
+    }
+
+    /// The rows of a space.
+    pub fn rows(self, table: &'static Table, space: &Space) -> impl Iterator<Item = &'a Row> {
+        let space = Some(Cell::from(space));
+        let keys: BTreeSet<&Key> = self.before.keys().chain(self.now.keys()).collect();
+        let of_space = move |key: &&Key| key.0 == table && key.1.first() == space.as_ref();
+        keys.into_iter().filter(of_space).filter_map(move |key| self.row(key))
+    }
+}

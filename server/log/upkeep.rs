@@ -1,0 +1,43 @@
+//! What whoever runs the server is told of what is stored: changes that cannot be read, what a rebuild and a check showed.
+
+use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::time::Timestamp;
+
+/// A change in the log that this build cannot read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unread {
+    /// The space.
+    pub space: Space,
+    /// The event's thread.
+    pub thread: ThreadId,
+    /// The event's seq.
+    pub seq: Seq,
+    /// Of what: `contact`, `submodule`, …
+    pub kind: String,
+    /// Which.
+    pub key: String,
+}
+
+/// What rebuilding the rows from the log showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Events folded.
+    pub events: u64,
+    /// Rows that were not what the log says: table and key, at most 20 named.
+    pub differences: Vec<String>,
+    /// Rows whose last change cannot be read: they stay as they are.
+    pub unreadable: Vec<Unread>,
+}
+
+/// What a look at all that is stored showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// When it began.
+    pub at: Timestamp,
+    /// Pages of the file, as many as it had then.
+    pub pages: u64,
+    /// Events read.
+    pub events: u64,
+    /// What cannot be read, or is not as it was written, with the page where that is known; empty: all is well.
+    pub faults: Vec<String>,
+}

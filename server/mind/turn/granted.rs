@@ -1,0 +1,155 @@
+//! Calls that a person granted: what the machine knows of them, and how the driver runs one. Before one that reaches outside, its start is
+//! written down: of one that was cut off, nobody says that it did not happen.
+
+use tokio::pin;
+
+use super::driver::Driver;
+use super::stop::Why;
+use crate::event::condition::{Condition, RequestState};
+use crate::event::draft::Draft;
+use crate::event::envelope::{Event, TurnOutcome};
+use crate::event::fact::Fact;
+use crate::event::fact::approval::{Ruling, Started, Verdict};
+use crate::event::fact::calls::{Call, Outcome};
+use crate::event::request::Parked;
+use crate::log::error::StoreError;
+use crate::mind::action::Asked;
+use crate::mind::turn_writer::Lost;
+use crate::thread::settings::Commit;
+use crate::tools::approval::Grant;
+use crate::tools::tool::{CallSite, Effect};
+use crate::tools::toolbox::Toolbox;
+use crate::words::failure::Who;
+use crate::words::id::Seq;
+use serde_json::Value;
+
+/// So often is a call run again whose events were overtaken; it is only events then.
+const TRIES: u32 = 16;
+
+/// A call that a verdict in the turn's batch lets run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Granted {
+    /// What it may run by.
+    pub grant: Grant,
+    /// What it runs with.
+    pub arguments: Value,
+    /// The seq of the verdict.
+    pub verdict: Seq,
+    /// It was started before, and nobody knows how that ended.
+    pub started: bool,
+}
+
+impl Granted {
+    /// What an event grants, if it is a verdict that grants something.
+    pub fn by(event: &Event) -> Option<Self> {
+        let fact = event.fact();
+        let Fact::ApprovalVerdict(Verdict { approval, call_id, tool, ruling: Ruling::Granted(granted), .. }) = fact
+        else {
+            return None;
+        };
+        let grant = Grant {
+            approval: approval.to_owned(),
+            call_id: call_id.to_owned(),
+            tool: tool.to_owned(),
+            arguments_sha256: granted.arguments_sha256.to_owned(),
+            tool_version: granted.tool_version.to_owned(),
+        };
+        Some(Self { grant, arguments: granted.arguments.clone(), verdict: event.seq, started: false })
+    }
+
+    fn parked(&self, turn: u64) -> Parked {
+        let Grant { approval, call_id, tool, .. } = self.grant.clone();
+        Parked { id: approval, call_id, tool: Some(tool), turn }
+    }
+
+    fn is(&self, state: RequestState) -> Condition {
+        Condition::Request { id: self.grant.approval.clone(), state }
+    }
+}
+
+impl Driver {
+    /// Runs the next of the calls that were granted. Its result is written in this turn, under its lease.
+    pub(super) async fn run_granted(&mut self, granted: &Granted) -> Result<Option<TurnOutcome>, Lost> {
+        let parked = granted.parked(self.turn.number());
+        let thread = self.place.thread.clone();
+        if granted.started {
+            return self.settle(parked.abandoned(&thread, RequestState::Started, "the server stopped")).await;
+        }
+        let Grant { call_id, tool, .. } = granted.grant.clone();
+        let call = Asked { call_id, tool, written: None, arguments: Ok(granted.arguments.clone()) };
+        let tools = self.tools().now();
+        let is_outside = call.effect_granted(&tools) == Effect::Outside;
+        let mut state = RequestState::Granted;
+        if is_outside {
+            let Grant { approval, call_id, tool, .. } = &granted.grant;
+            let (turn, verdict) = (self.turn.number(), granted.verdict);
+            let started = Fact::ApprovalStarted(Started { approval, turn, call_id, tool, verdict }).encode(&thread);
+            self.settle(started.only_if(granted.is(state))).await?;
+            state = RequestState::Started;
+        }
+        for _ in 0..TRIES {
+            let mut site = self.site(&call, self.turn.intents());
+            site.grant = Some(granted.grant.clone());
+            let Some(done) = self.run_to_end(&tools, &call, &site).await else {
+                // Left: whoever takes the turn up finds it as far as it came.
+                let is_cancelled = self.stop.why() != Some(Why::Leave);
+                if is_cancelled && is_outside {
+                    return self.settle(parked.abandoned(&thread, state, "the turn was cancelled")).await;
+                }
+                return Ok(None);
+            };
+            let drafts = self.with_result(done, &granted.grant, &site, granted.is(state));
+            match self.write(drafts).await {
+                Err(Lost::Store(StoreError::Unmet(Condition::Request { .. }))) => return Err(Lost::Stale),
+                // What it goes by has changed meanwhile; it is only events, so it runs again.
+                Err(Lost::Store(StoreError::Unmet(_))) if !is_outside => {}
+                Err(lost) => return Err(lost),
+                Ok(_) => return Ok(None),
+            }
+        }
+        let why = format!("what an approved call led to was overtaken {TRIES} times");
+        Err(Lost::Store(StoreError::Broken(why)))
+    }
+
+    /// Writes what is only so as long as nobody else has settled the approval: whoever has, ended the thread.
+    async fn settle(&mut self, draft: Draft) -> Result<Option<TurnOutcome>, Lost> {
+        match self.write(vec![draft]).await {
+            Err(Lost::Store(StoreError::Unmet(Condition::Request { .. }))) => Err(Lost::Stale),
+            written => written.map(|_| None),
+        }
+    }
+
+    /// What the call leaves; none: it was stopped. Newer input waits for it: it was a person who wanted it.
+    async fn run_to_end(&self, tools: &Toolbox, call: &Asked, site: &CallSite) -> Option<Vec<Draft>> {
+        // Carried out with its result, whatever becomes of the turn: a person wanted it, and the approval is used up.
+        let run = call.run(tools, site, Commit::Immediate);
+        pin!(run);
+        tokio::select! {
+            biased;
+            done = &mut run => return Some(done),
+            () = self.stop.token().cancelled() => {}
+        }
+        if self.stop.why() == Some(Why::Interrupt) { Some(run.await) } else { None }
+    }
+
+    /// What a call left, with a result in any case, which says by which approval it ran.
+    fn with_result(&self, mut done: Vec<Draft>, grant: &Grant, site: &CallSite, only_if: Condition) -> Vec<Draft> {
+        let is_result =
+            |draft: &Draft| matches!(draft.fact(), Fact::Result(Outcome { call_id, .. }) if call_id == grant.call_id);
+        let result = match done.iter().position(is_result) {
+            Some(at) => done.remove(at),
+            None => {
+                let call = Call { turn: site.turn, by: &Who::Decision, tool: &grant.tool, call_id: &grant.call_id };
+                Draft::result(&site.thread, &call, "done".into(), 0)
+            }
+        };
+        let mut intents = self.turn.intents().to_vec();
+        intents.extend(result.preview_intent());
+        let stepped = self.stepped(&intents, std::slice::from_ref(&result));
+        let result =
+            if self.settings.commit == Commit::Deferred { result.intending_no_more(&site.thread) } else { result };
+        done.push(result.of_approval(&grant.approval).only_if(only_if));
+        done.extend(stepped);
+        done
+    }
+}

@@ -1,0 +1,301 @@
+//! What waits for people (tool calls and questions), as the terminal finds it, shows it, and takes a person's word to the server. `thinkd inbox`
+//! and `thinkd chat` use it.
+
+use anyhow::bail;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::client::Server;
+use super::paint::{ALARM, BOLD, CODE, FAINT, painted};
+use super::safe::safe;
+use crate::program::telemetry::escaped;
+use crate::words::time::{self, Timestamp};
+
+/// Most items of a page.
+const PAGE: &str = "500";
+/// How many characters of the end of an id name a request. The beginnings of ids are their times: what waits since the same moment begins the same.
+const END: usize = 8;
+/// The fewest characters of an id's end that name a request.
+const END_MIN: usize = 6;
+/// The fewest characters of an id's beginning: up to the millisecond.
+const BEGIN_MIN: usize = 13;
+/// Most characters of a line that says what waits.
+const LINE: usize = 100;
+
+/// What waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A tool call, for a verdict.
+    Approval,
+    /// A question, for an answer.
+    Question,
+}
+
+impl Kind {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::Question => "question",
+        }
+    }
+
+    fn path(self) -> String {
+        format!("/{}s", self.as_str())
+    }
+}
+
+/// A request to people that is open.
+#[derive(Debug, Clone)]
+pub struct Waiting {
+    /// What it is.
+    pub kind: Kind,
+    /// Its id.
+    pub id: String,
+    /// The thread that asked.
+    pub thread: String,
+    /// What its event says.
+    pub asked: Value,
+}
+
+/// What a person says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Word {
+    /// The call runs, with these arguments or as it was proposed.
+    Approve(Option<Value>),
+    /// The call does not run.
+    Reject,
+    /// The call does not run; this is its result.
+    Respond(String),
+    /// The answer to a question.
+    Answer(String),
+}
+
+#[derive(Deserialize)]
+struct Page {
+    items: Vec<Value>,
+    next: Option<String>,
+}
+
+impl Word {
+    const fn kind(&self) -> Kind {
+        match self {
+            Self::Answer(_) => Kind::Question,
+            Self::Approve(_) | Self::Reject | Self::Respond(_) => Kind::Approval,
+        }
+    }
+}
+
+impl Waiting {
+    /// A request, by what its event or the server says of it.
+    pub fn new(kind: Kind, asked: Value) -> Self {
+        let text = |key: &str| asked.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (id, thread) = (text(&format!("{}_id", kind.as_str())), text("thread"));
+        Self { kind, id, thread, asked }
+    }
+
+    fn text(&self, key: &str) -> &str {
+        self.asked.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// What names it where these are listed: the end of its id, as long as no other ends so.
+    pub fn handle(&self, among: &[Self]) -> &str {
+        let end = &self.id[self.id.len().saturating_sub(END)..];
+        let is_alone = among.iter().filter(|other| other.id.ends_with(end)).count() < 2;
+        if is_alone { end } else { &self.id }
+    }
+
+    fn is_named(&self, given: &str) -> bool {
+        let (begin, end) = (given.len() >= BEGIN_MIN, given.len() >= END_MIN);
+        (begin && self.id.starts_with(given)) || (end && self.id.ends_with(given))
+    }
+
+    /// What it is about, in one line: the call, or the question.
+    pub fn about(&self) -> String {
+        let about = match self.kind {
+            Kind::Approval => {
+                let arguments = self.asked.get("arguments").map(Value::to_string).unwrap_or_default();
+                format!("{} {arguments}", self.text("tool"))
+            }
+            Kind::Question => self.text("text").to_owned(),
+        };
+        let about = escaped(&about);
+        match about.char_indices().nth(LINE) {
+            Some((end, _)) => format!("{}…", &about[..end]),
+            None => about,
+        }
+    }
+
+    /// Since when and until when it waits.
+    pub fn times(&self) -> String {
+        let now = time::now().micros();
+        let since = Uuid::parse_str(&self.id).ok().and_then(|id| id.get_timestamp()).map(|since| {
+            let (seconds, _) = since.to_unix();
+            format!("{} ago", span(now / 1_000_000 - i64::try_from(seconds).unwrap_or(i64::MAX)))
+        });
+        let until = Timestamp::parse(self.text("expires_at"));
+        let until = until.map(|until| format!("expires in {}", span((until.micros() - now) / 1_000_000)));
+        since.into_iter().chain(until).collect::<Vec<_>>().join(", ")
+    }
+
+    /// All of it: the call with its arguments and what it would change, or the question and what its answer has to be like.
+    pub fn described(&self, colours: bool) -> String {
+        let mut lines = Vec::new();
+        let mut put = |name: &str, text: &str| {
+            lines.push(format!("{} {}", painted(colours, &[FAINT], &format!("{name:<9}")), safe(text)));
+        };
+        put(self.kind.as_str(), &self.id);
+        put("thread", &self.thread);
+        put("waits", &format!("{} ({})", self.times(), self.text("expires_at")));
+        match self.kind {
+            Kind::Approval => {
+                put("tool", self.text("tool"));
+                put("arguments", &pretty(self.asked.get("arguments")));
+            }
+            Kind::Question => {
+                put("asks", self.text("text"));
+                for name in ["choices", "who", "schema"] {
+                    if let Some(said) = self.asked.get(name).filter(|said| !said.is_null()) {
+                        put(name, &pretty(Some(said)));
+                    }
+                }
+            }
+        }
+        if let Some(diff) = self.diff() {
+            lines.push(String::new());
+            lines.extend(diff.lines().map(|line| painted(colours, &[look(line)], &safe(line))));
+        }
+        lines.join("\n")
+    }
+
+    /// What its call would change.
+    pub fn diff(&self) -> Option<&str> {
+        self.asked.get("diff").and_then(Value::as_str)
+    }
+}
+
+/// How a line of a diff looks.
+fn look(line: &str) -> &'static str {
+    match line.as_bytes() {
+        [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => BOLD,
+        [b'+', ..] => "32",
+        [b'-', ..] => ALARM,
+        [b'@', ..] => CODE,
+        _ => "",
+    }
+}
+
+fn pretty(value: Option<&Value>) -> String {
+    value.and_then(|value| serde_json::to_string_pretty(value).ok()).unwrap_or_default()
+}
+
+/// A time in the largest unit that says enough.
+fn span(seconds: i64) -> String {
+    match seconds.max(0) {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds @ 7200..172_800 => format!("{} h", seconds / 3600),
+        seconds => format!("{} d", seconds / 86_400),
+    }
+}
+
+impl Server {
+    /// All that waits, of one thread or all, the oldest first.
+    pub async fn waiting(&self, client: &reqwest::Client, thread: Option<&str>) -> anyhow::Result<Vec<Waiting>> {
+        let mut all = Vec::new();
+        for kind in [Kind::Approval, Kind::Question] {
+            let mut cursor = None;
+            loop {
+                let mut query = vec![("limit", PAGE.to_owned())];
+                query.extend(thread.map(|thread| ("thread", thread.to_owned())));
+                query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
+                let page: Page = self.ask(client, &kind.path(), &query).await?;
+                all.extend(page.items.into_iter().map(|asked| Waiting::new(kind, asked)));
+                cursor = page.next;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+        }
+        all.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(all)
+    }
+
+    /// What an id, its end or its beginning names, if it is open.
+    pub async fn waits(&self, client: &reqwest::Client, given: &str) -> anyhow::Result<Option<Waiting>> {
+        let given = given.trim().to_ascii_lowercase();
+        if given.len() < END_MIN {
+            bail!("{given:?} is too short to name what waits: give the last {END_MIN} characters of its id, or more");
+        }
+        let all = self.waiting(client, None).await?;
+        let named: Vec<&Waiting> = all.iter().filter(|waiting| waiting.is_named(&given)).collect();
+        match named[..] {
+            [] => Ok(None),
+            [one] => Ok(Some(one.clone())),
+            [first, second, ..] => {
+                let count = named.len();
+                bail!(
+                    "{given} names {count} of those that wait, {} and {} among them: give more of the id",
+                    first.id,
+                    second.id
+                )
+            }
+        }
+    }
+
+    /// Takes a person's word to what an id names. Returns what came of it.
+    pub async fn tell(
+        &self,
+        client: &reqwest::Client,
+        given: &str,
+        word: &Word,
+        why: Option<&str>,
+    ) -> anyhow::Result<String> {
+        let kind = word.kind();
+        let waiting = match self.waits(client, given).await? {
+            Some(waiting) => waiting,
+            // Whole ids go to the server: it knows how they were settled.
+            None if Uuid::parse_str(given.trim()).is_ok() => {
+                let key = format!("{}_id", kind.as_str());
+                Waiting::new(kind, json!({ key: given.trim() }))
+            }
+            None => bail!("nothing that waits has an id like {given:?}; `thinkd inbox` lists what waits"),
+        };
+        match (waiting.kind, kind) {
+            (Kind::Question, Kind::Approval) => bail!("{} is a question: it takes an answer, no verdict", waiting.id),
+            (Kind::Approval, Kind::Question) => {
+                bail!("{} is an approval: approve it, reject it, or respond to it", waiting.id)
+            }
+            _ => {}
+        }
+        let mut body = match word {
+            Word::Approve(None) => json!({ "verdict": "approve" }),
+            Word::Approve(Some(arguments)) => json!({ "verdict": "edit", "arguments": arguments }),
+            Word::Reject => json!({ "verdict": "reject" }),
+            Word::Respond(text) => json!({ "verdict": "respond", "text": text }),
+            Word::Answer(text) => answer(&waiting, text)?,
+        };
+        if let Some(why) = why {
+            body["reason"] = why.into();
+        }
+        let answered = self.post(client, &format!("{}/{}", kind.path(), waiting.id), &body).await?;
+        let status = answered.get("status").and_then(Value::as_str).unwrap_or("answered");
+        // Of one that was not in the list nothing more is known.
+        let known = !waiting.thread.is_empty();
+        let about = known.then(|| format!(": {} in {}", waiting.about(), escaped(&waiting.thread)));
+        Ok(format!("{}{}", escaped(status), about.unwrap_or_default()))
+    }
+}
+
+fn answer(waiting: &Waiting, text: &str) -> anyhow::Result<Value> {
+    if waiting.asked.get("schema").is_none_or(Value::is_null) {
+        return Ok(json!({ "text": text }));
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) => Ok(json!({ "text": text, "value": value })),
+        Err(error) => {
+            bail!("the answer to this question is JSON, as its schema says ({error}): show it to see the schema")
+        }
+    }
+}

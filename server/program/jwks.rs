@@ -1,0 +1,56 @@
+//! Fetches the public keys of the issuer of tokens, as long as the server lives. When, and what becomes of them, is said in `edge/jwt.rs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::{Client, StatusCode};
+
+use crate::edge::jwt::Tokens;
+
+/// Most bytes of a document of keys.
+const DOCUMENT_MAX: usize = 256 << 10;
+/// How long reaching the issuer may take.
+const CONNECT: Duration = Duration::from_secs(3);
+
+/// Follows the keys of the issuer for as long as the server lives.
+pub fn follow(tokens: Arc<Tokens>) -> anyhow::Result<impl Future<Output = ()>> {
+    // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let mut http = Client::builder();
+    if tokens.address().starts_with("http://") {
+        // Reading the system's certificates takes time; here nobody shows one.
+        http = http.tls_certs_only([]);
+    }
+    // An issuer that sends us elsewhere is not asked there: whoever we trust is configured.
+    let redirect = reqwest::redirect::Policy::none();
+    let http = http.no_proxy().redirect(redirect).connect_timeout(CONNECT).pool_max_idle_per_host(0).build()?;
+    Ok(async move { tokens.keep(|| fetch(&http, tokens.address())).await })
+}
+
+/// The document, in at most `DOCUMENT_MAX` bytes; how long it may take is limited by who asks.
+async fn fetch(http: &Client, address: &str) -> Result<Bytes, String> {
+    // Without the address, which may have something in its query.
+    let words = |error: reqwest::Error| cause(&error.without_url());
+    let mut answer = http.get(address).header("accept", "application/json").send().await.map_err(words)?;
+    if answer.status() != StatusCode::OK {
+        return Err(format!("it answers {}", answer.status()));
+    }
+    let mut document = BytesMut::new();
+    while let Some(chunk) = answer.chunk().await.map_err(words)? {
+        document.extend_from_slice(&chunk);
+        if document.len() > DOCUMENT_MAX {
+            return Err(format!("its document of keys has more than {DOCUMENT_MAX} bytes"));
+        }
+    }
+    Ok(document.freeze())
+}
+
+/// The innermost error, which says what happened.
+fn cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    format!("it cannot be reached: {cause}")
+}

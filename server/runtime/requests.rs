@@ -1,0 +1,298 @@
+//! Requests to people: what people say of calls that wait and of questions that are open, and what becomes of both when their thread ends, is
+//! cancelled or fails. Of those who settle one at once, the append lets the first.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::mailbox::PAGE;
+use super::refused::Refused;
+use crate::event::condition::{Condition, RequestState};
+use crate::event::draft::{DEPTH_MAX, Draft, is_within_depth};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::approval::{self, Ruling, Verdict};
+use crate::event::fact::question::Answer;
+use crate::event::request::{Parked, Said, Settled};
+use crate::log::appended::{Append, Appended};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::projections::requests::RequestRow;
+use crate::log::query::{Order, Query, Show};
+use crate::log::thread_row::ThreadRow;
+use crate::mind::turn::driver::OnStored;
+use crate::thread::settings::Settings;
+use crate::tools::approval::hash_of;
+use crate::tools::gate::version_of;
+use crate::tools::schema;
+use crate::tools::tool::Tool;
+use crate::tools::toolbox::Tools;
+use crate::words::id::{Space, ThreadId};
+use crate::words::time::{self, Timestamp};
+
+mod tidying;
+
+/// Deepest answer: it is stored inside of two events.
+const VALUE_DEPTH: usize = DEPTH_MAX - 4;
+
+/// Settles requests; cheap to clone.
+#[derive(Clone)]
+pub struct Requests {
+    /// Where they are.
+    pub store: Arc<dyn Store>,
+    /// Whose arguments are checked.
+    pub tools: Arc<Tools>,
+    /// Is told of what is stored.
+    pub on_stored: OnStored,
+    /// Cancelled: the server goes.
+    pub all: CancellationToken,
+}
+
+/// What a person answers to a question: words, or JSON where it has a schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// The words.
+    pub text: String,
+    /// The JSON.
+    pub value: Option<Value>,
+}
+
+impl Requests {
+    /// Settles an approval. `by`: who says it.
+    pub async fn decide(
+        &self,
+        space: &Space,
+        id: &str,
+        said: Said,
+        reason: &str,
+        by: &str,
+    ) -> Result<&'static str, Refused> {
+        let (row, parked) = self.open(space, id, RequestState::Approval).await?;
+        let (by, thread) = (Some(by), &row.thread);
+        let (drafts, word): (Vec<Draft>, _) = match said {
+            Said::Approve(edited) => (vec![self.grant(space, &row, &parked, edited, reason, by).await?], "granted"),
+            Said::Reject => (parked.settled(thread, Settled::Denied { by, reason }).into(), "denied"),
+            Said::Respond(text) => {
+                (parked.settled(thread, Settled::Answered { by, text: &text, value: None }).into(), "answered")
+            }
+        };
+        self.append_first(space, &row, drafts).await?;
+        Ok(word)
+    }
+
+    /// Answers a question. `by`: who answers.
+    pub async fn answer(&self, space: &Space, id: &str, reply: Reply, by: Option<&str>) -> Result<(), Refused> {
+        let (row, parked) = self.open(space, id, RequestState::Question).await?;
+        let reply = checked_answer(&row.asked, reply, by)?;
+        let settled = Settled::Answered { by, text: &reply.text, value: reply.value.as_ref() };
+        self.append_first(space, &row, parked.settled(&row.thread, settled).into()).await
+    }
+
+    /// The request, if it is open. What was due is not, whether its time limit was written down yet or not.
+    async fn open(&self, space: &Space, id: &str, state: RequestState) -> Result<(RequestRow, Parked), Refused> {
+        let row = self.store.request(space, id).await?.filter(|row| row.state == state);
+        let Some(row) = row else { return Err(self.gone(space, id, state).await?) };
+        let thread = self.store.thread(space, &row.thread).await?;
+        if thread.is_none_or(|thread| thread.status.is_final()) {
+            self.tidy(space, &row.thread).await?;
+            return Err(self.gone(space, id, state).await?);
+        }
+        let expires = row.asked.get("expires_at").and_then(Value::as_str).and_then(Timestamp::parse);
+        if expires.is_some_and(|expires| expires <= time::now()) {
+            return Err(Refused::Settled(format!("{} {id} has expired", noun(state))));
+        }
+        let parked = Parked::of(id, &row.asked);
+        let parked = parked.ok_or_else(|| StoreError::Broken(format!("the request {id} cannot be read")))?;
+        Ok((row, parked))
+    }
+
+    /// Why a request is not open: it never was one, or it is settled.
+    async fn gone(&self, space: &Space, id: &str, state: RequestState) -> Result<Refused, StoreError> {
+        let unknown = || Refused::NotFound(format!("{} {:?}", noun(state), id.chars().take(60).collect::<String>()));
+        let Ok(event_id) = id.parse() else { return Ok(unknown()) };
+        let Some(asked) = self.store.event(space, event_id).await? else { return Ok(unknown()) };
+        let is_one = match asked.fact() {
+            Fact::ApprovalPending(_) => state == RequestState::Approval,
+            Fact::Question(_) => state == RequestState::Question,
+            _ => false,
+        };
+        if !is_one {
+            return Ok(unknown());
+        }
+        let how = self.settled(space, &asked, id).await?.unwrap_or_default();
+        Ok(Refused::Settled(format!("{} {id} is settled already{how}", noun(state))))
+    }
+
+    /// How a request was settled, if that is not far behind it in the log of its thread.
+    async fn settled(&self, space: &Space, asked: &Event, id: &str) -> Result<Option<String>, StoreError> {
+        let query = Query {
+            thread: Some(asked.thread.clone()),
+            after: Some(asked.seq),
+            tags: vec!["approval".into(), "answer".into()],
+            show: Show::Visible,
+            order: Order::Ascending,
+            limit: PAGE,
+            ..Query::default()
+        };
+        let events = self.store.events(space, &query).await?;
+        let how = |event: &Event| {
+            let (word, by) = match event.fact() {
+                Fact::ApprovalVerdict(verdict) if verdict.approval == id => {
+                    (verdict.ruling.as_str(), verdict.by.map(str::to_owned))
+                }
+                Fact::Answer(Answer { question, .. }) if question == id => ("answered", None),
+                Fact::Input(input) if input.answers == Some(id) => ("answered", input.user.map(str::to_owned)),
+                _ => return None,
+            };
+            let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+            Some(format!(": {word}{by} at {}", event.ts))
+        };
+        Ok(events.iter().find_map(how))
+    }
+
+    async fn grant(
+        &self,
+        space: &Space,
+        row: &RequestRow,
+        parked: &Parked,
+        edited: Option<Value>,
+        reason: &str,
+        by: Option<&str>,
+    ) -> Result<Draft, Refused> {
+        let asked = |key: &str| row.asked.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (name, version) = (asked("tool"), asked("tool_version"));
+        let thread = self.store.thread(space, &row.thread).await?;
+        let tool = self.tool(thread.as_ref(), name);
+        let Some(tool) = tool.filter(|tool| version_of(tool.spec()) == version) else {
+            let text = format!(
+                "the tool {name} is gone, or is another one than what was proposed; reject the call, or respond to it"
+            );
+            return Err(Refused::ToolChanged(text));
+        };
+        if let Some(arguments) = &edited {
+            tool.check(arguments).map_err(|failure| Refused::InvalidArguments(failure.text))?;
+        }
+        let proposed = row.asked.get("arguments").cloned().unwrap_or_default();
+        let is_edited = edited.is_some();
+        let arguments = edited.unwrap_or(proposed);
+        let granted = approval::Granted {
+            arguments: &arguments,
+            arguments_sha256: &hash_of(&arguments),
+            tool_version: version,
+            is_edited,
+        };
+        let ruling = Ruling::Granted(granted);
+        let verdict = Verdict { approval: &row.id, call_id: &parked.call_id, tool: name, ruling, by, reason };
+        let open = Condition::Request { id: row.id.clone(), state: RequestState::Approval };
+        Ok(Fact::ApprovalVerdict(verdict).encode(&row.thread).only_if(open).only_if(Condition::NotEnded))
+    }
+
+    fn tool(&self, thread: Option<&ThreadRow>, name: &str) -> Option<Arc<dyn Tool>> {
+        let settings = thread.map(|row| Settings::of(&row.settings)).unwrap_or_default();
+        self.tools.of(&settings).now().get(name).cloned()
+    }
+
+    /// Stores what settles a request, unless somebody else was first.
+    async fn append_first(&self, space: &Space, row: &RequestRow, drafts: Vec<Draft>) -> Result<(), Refused> {
+        match self.append(space, drafts).await {
+            Ok(()) => Ok(()),
+            Err(StoreError::Unmet(Condition::NotEnded)) => {
+                self.tidy(space, &row.thread).await?;
+                Err(self.gone(space, &row.id, row.state).await?)
+            }
+            Err(StoreError::Unmet(_)) => Err(self.gone(space, &row.id, row.state).await?),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn append(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), StoreError> {
+        if let Appended::Stored(placed) = self.store.append(Append::free(space, drafts)).await? {
+            placed.iter().for_each(|placed| (self.on_stored)(space, &placed.shown.event));
+        }
+        Ok(())
+    }
+
+    /// Withdraws what is open in a thread: it was cancelled. Whether anything was.
+    pub async fn withdraw(&self, space: &Space, thread: &ThreadId, reason: &str) -> Result<bool, StoreError> {
+        let mut any = false;
+        for row in self.store.requests_of(space, thread).await? {
+            if matches!(row.state, RequestState::Approval | RequestState::Question) {
+                any |= self.settle(space, &row, Settled::Withdrawn { reason }).await?;
+            }
+        }
+        Ok(any)
+    }
+
+    /// Answers all open questions of a space with "away".
+    pub async fn answer_away(&self, space: &Space) -> Result<(), StoreError> {
+        let mut after = 0;
+        loop {
+            let page = self.store.requests(space, RequestState::Question, after, PAGE).await?;
+            for row in &page {
+                self.settle(space, row, Settled::Away).await?;
+                after = row.seq;
+            }
+            if page.len() < PAGE as usize {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The same, if people are away, and else what `tidy` does: a question may be asked while they go, or while its thread ends.
+    pub async fn answer_if_away(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
+        if self.store.is_user_away(space).await? {
+            self.answer_away(space).await?;
+        }
+        self.tidy(space, thread).await
+    }
+
+    /// Withdraws what is open in a thread that was cancelled, and settles what its turn left.
+    pub async fn cancelled(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
+        self.tidy(space, thread).await?;
+        self.withdraw(space, thread, "the thread was cancelled").await.map(drop)
+    }
+
+    /// Whether it was this that settled it.
+    async fn settle(&self, space: &Space, row: &RequestRow, how: Settled<'_>) -> Result<bool, StoreError> {
+        let Some(parked) = Parked::of(&row.id, &row.asked) else { return Ok(false) };
+        self.unless_settled(space, parked.settled(&row.thread, how).into()).await
+    }
+
+    async fn unless_settled(&self, space: &Space, drafts: Vec<Draft>) -> Result<bool, StoreError> {
+        match self.append(space, drafts).await {
+            Ok(()) => Ok(true),
+            Err(StoreError::Unmet(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn noun(state: RequestState) -> &'static str {
+    if state == RequestState::Question { "question" } else { "approval" }
+}
+
+/// The answer, if it fits the question, and is from somebody who may answer it.
+pub fn checked_answer(asked: &Value, reply: Reply, by: Option<&str>) -> Result<Reply, Refused> {
+    let list = |key: &str| -> Vec<&str> {
+        asked.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+    };
+    let (who, choices) = (list("who"), list("choices"));
+    if !who.is_empty() && !by.is_some_and(|by| who.contains(&by)) {
+        let text = format!("this question is for {}; say who you are, or leave it to them", who.join(", "));
+        return Err(Refused::NotYours(text));
+    }
+    if !choices.is_empty() && !choices.contains(&reply.text.trim()) {
+        let text = format!("the answer is one of: {}", choices.join(", "));
+        return Err(Refused::InvalidArguments(text));
+    }
+    let Some(schema) = asked.get("schema") else { return Ok(Reply { value: None, ..reply }) };
+    let value = reply.value.as_ref().ok_or_else(|| {
+        Refused::InvalidArguments("the answer is JSON, as the question's schema says: give `value`".into())
+    })?;
+    if !is_within_depth(value, VALUE_DEPTH) {
+        return Err(Refused::InvalidArguments(format!("the answer is nested more than {VALUE_DEPTH} deep")));
+    }
+    schema::fits(schema, value).map_err(Refused::InvalidArguments)?;
+    Ok(reply)
+}

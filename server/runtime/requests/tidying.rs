@@ -1,0 +1,91 @@
+//! The tidying of requests to people: what nobody comes to any more, because its thread has ended or its turn was over, is settled: at once,
+//! after a start, and every ten minutes.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Requests;
+use crate::event::condition::RequestState;
+use crate::event::request::{Parked, Settled};
+use crate::log::error::StoreError;
+use crate::log::projections::requests::RequestRow;
+use crate::words::id::{Space, ThreadId};
+
+/// How often all requests are looked at.
+const EVERY: Duration = Duration::from_secs(600);
+
+impl Requests {
+    /// Settles what nobody will come to any more: all of a thread that has ended, and granted calls that a turn of it left behind which
+    /// was cancelled or failed.
+    pub async fn tidy(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
+        let rows = self.store.requests_of(space, thread).await?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let Some(owner) = self.store.thread(space, thread).await? else { return Ok(()) };
+        let has_ended = owner.status.is_final();
+        for row in rows {
+            match row.state {
+                RequestState::Approval | RequestState::Question if has_ended => {
+                    self.settle(space, &row, Settled::Withdrawn { reason: "the thread has ended" }).await?;
+                }
+                RequestState::Granted | RequestState::Started if has_ended || row.seq <= owner.handled => {
+                    self.abandon(space, &row, if has_ended { "the thread ended" } else { "its turn was over" }).await?;
+                }
+                RequestState::Approval | RequestState::Question | RequestState::Granted | RequestState::Started => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The result of a granted call that no turn will write.
+    async fn abandon(&self, space: &Space, row: &RequestRow, why: &str) -> Result<(), StoreError> {
+        let Ok(event_id) = row.id.parse() else { return Ok(()) };
+        let asked = self.store.event(space, event_id).await?.map(|event| Value::Object(event.payload));
+        if let Some(parked) = asked.and_then(|asked| Parked::of(&row.id, &asked)) {
+            self.unless_settled(space, vec![parked.abandoned(&row.thread, row.state, why)]).await?;
+        }
+        Ok(())
+    }
+
+    /// After a start, and from time to time: whoever ended a thread, or a turn, may not have lived to settle what it left, here or at
+    /// another server.
+    pub async fn keep_tidy(self) {
+        loop {
+            self.tidy_all().await;
+            tokio::select! {
+                () = self.all.cancelled() => return,
+                () = tokio::time::sleep(EVERY) => {}
+            }
+        }
+    }
+
+    async fn tidy_all(&self) {
+        let spaces = match self.store.spaces_with_requests().await {
+            Ok(spaces) => spaces,
+            Err(error) => {
+                tracing::warn!(%error, "requests to people that nobody will come to could not be looked for");
+                return;
+            }
+        };
+        for space in spaces {
+            if let Err(error) = self.tidy_space(&space).await {
+                tracing::warn!(%error, %space, "requests to people that nobody will come to could not be settled");
+            }
+            if self.all.is_cancelled() {
+                return;
+            }
+        }
+    }
+
+    async fn tidy_space(&self, space: &Space) -> Result<(), StoreError> {
+        if self.store.is_user_away(space).await? {
+            self.answer_away(space).await?;
+        }
+        for thread in self.store.threads_with_requests(space).await? {
+            self.tidy(space, &thread).await?;
+        }
+        Ok(())
+    }
+}

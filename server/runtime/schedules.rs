@@ -1,0 +1,157 @@
+//! What a person does to schedules: create, change, remove, run now. Each act is an event. Firing them is in `firing.rs`.
+
+use super::firing::is_under_way;
+use super::handle::Runtime;
+use super::kinds::turns::input::{Input, InputContent, Received};
+use super::refused::Refused;
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::fact::set::Change;
+use crate::event::schedule::{Schedule, ScheduleChange, at_once};
+use crate::log::appended::{Append, Appended, Placed};
+use crate::log::error::StoreError;
+use crate::log::projections::schedules::ScheduleRow;
+use crate::words::id::{Name, Space, ThreadId};
+use crate::words::recurrence::Recurrence;
+use crate::words::time::{self, Timestamp};
+
+/// So often is an act tried again whose schedule fired or was changed by somebody else meanwhile.
+const TRIES: usize = 16;
+
+impl Runtime {
+    /// Creates a schedule.
+    pub async fn create_schedule(&self, space: &Space, name: &Name, new: Schedule) -> Result<ScheduleRow, Refused> {
+        self.open(space).await?;
+        let now = time::now();
+        let new = Schedule { when: new.when.clone().starting(now), ..new };
+        self.check_thread(space, &new.thread).await?;
+        let due = self.first_due(&new, now)?;
+        let limit = self.0.ground.options.tool_limits.schedules;
+        let draft = set(name, Some(Schedule { due: due.filter(|_| !new.paused), ..new }));
+        let draft = draft.only_if(Condition::NewSchedule { name: name.clone(), most: limit as usize });
+        match self.store_schedule(space, draft).await {
+            Ok(()) => self.known_schedule(space, name).await,
+            Err(Refused::Store(StoreError::Unmet(_))) => match self.store().schedule(space, name).await? {
+                Some(_) => Err(Refused::Exists(format!("the schedule {name}"))),
+                None => Err(Refused::TooMany { what: "schedules in a space (limits.schedules)", limit }),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes a schedule. When it is due stays as it is, unless that is changed, or it was paused.
+    pub async fn change_schedule(
+        &self,
+        space: &Space,
+        name: &Name,
+        change: ScheduleChange,
+    ) -> Result<ScheduleRow, Refused> {
+        self.open(space).await?;
+        if let Some(thread) = &change.thread {
+            self.check_thread(space, thread).await?;
+        }
+        for _ in 0..TRIES {
+            let row = self.known_schedule(space, name).await?;
+            let now = time::now();
+            let mut schedule = change.of(&row.schedule, now);
+            let is_resumed = row.schedule.paused && !schedule.paused;
+            schedule.due = match (schedule.paused, change.when.is_some() || is_resumed) {
+                (true, _) => None,
+                (false, false) => row.schedule.due,
+                // What was seen to once is not again, whatever the clock says.
+                (false, true) => self.first_due(&schedule, schedule.through.map_or(now, |through| through.max(now)))?,
+            };
+            match self.store_schedule(space, set(name, Some(schedule)).only_if(stands(&row))).await {
+                Err(Refused::Store(StoreError::Unmet(_))) => {}
+                Err(error) => return Err(error),
+                Ok(()) => return self.known_schedule(space, name).await,
+            }
+        }
+        Err(overtaken(name))
+    }
+
+    /// Removes a schedule.
+    pub async fn remove_schedule(&self, space: &Space, name: &Name) -> Result<(), Refused> {
+        self.open(space).await?;
+        for _ in 0..TRIES {
+            let row = self.known_schedule(space, name).await?;
+            match self.store_schedule(space, set(name, None).only_if(stands(&row))).await {
+                Err(Refused::Store(StoreError::Unmet(_))) => {}
+                done => return done,
+            }
+        }
+        Err(overtaken(name))
+    }
+
+    /// Fires a schedule now, paused or not. It is due when it was.
+    pub async fn run_schedule(&self, space: &Space, name: &Name) -> Result<(Received, Vec<Placed>), Refused> {
+        for _ in 0..TRIES {
+            let row = self.known_schedule(space, name).await?;
+            let Schedule { thread, event, payload, .. } = &row.schedule;
+            let known = self.store().thread_lately(space, thread).await?;
+            if is_under_way(&**self.store(), space, &row.schedule, known).await? {
+                return Err(Refused::RunUnderWay(name.clone()));
+            }
+            let draft = Draft::scheduled(thread, name, event, payload.clone(), at_once(name)).only_if(stands(&row));
+            let (space, thread, content) = (space.clone(), thread.clone(), InputContent::Made(vec![draft]));
+            match self.0.inbox.submit(Input { space, thread, user: None, event_id: None, content }).await {
+                Err(Refused::Store(StoreError::Unmet(Condition::ScheduleStands { .. }))) => {}
+                ran => return ran,
+            }
+        }
+        Err(overtaken(name))
+    }
+
+    /// The first due time after a moment, of what may be.
+    fn first_due(&self, schedule: &Schedule, after: Timestamp) -> Result<Option<Timestamp>, Refused> {
+        let said = |wrongs: Vec<crate::words::recurrence::Wrong>| {
+            Refused::Unprocessable(wrongs.into_iter().map(|wrong| wrong.detail).collect::<Vec<_>>().join("; "))
+        };
+        let recurrence = schedule.when.read().map_err(said)?;
+        let least = self.0.ground.options.schedule_interval;
+        if let Recurrence::Every { micros, .. } = recurrence
+            && u128::from(micros.unsigned_abs()) < least.as_micros()
+        {
+            return Err(Refused::Unprocessable(format!(
+                "a schedule recurs every {} ms at most (limits.schedule_interval_ms)",
+                least.as_millis()
+            )));
+        }
+        match recurrence.next(after) {
+            None => Err(Refused::Unprocessable(format!(
+                "nothing of this is to come: it lies in the past, for now it is {after}"
+            ))),
+            due => Ok(due),
+        }
+    }
+
+    async fn check_thread(&self, space: &Space, thread: &ThreadId) -> Result<(), Refused> {
+        let row = self.store().thread(space, thread).await?;
+        self.0.inbox.admit_ever(space, thread, row.as_ref()).await
+    }
+
+    async fn known_schedule(&self, space: &Space, name: &Name) -> Result<ScheduleRow, Refused> {
+        let row = self.store().schedule(space, name).await?;
+        row.ok_or_else(|| Refused::NotFound(format!("schedule {name}")))
+    }
+
+    async fn store_schedule(&self, space: &Space, draft: Draft) -> Result<(), Refused> {
+        if let Appended::Stored(placed) = self.store().append(Append::free(space, vec![draft])).await? {
+            let on_stored = self.0.ground.waker.on_stored();
+            placed.iter().for_each(|placed| on_stored(space, &placed.shown.event));
+        }
+        Ok(())
+    }
+}
+
+fn set(name: &Name, schedule: Option<Schedule>) -> Draft {
+    Draft::set(&ThreadId::default(), name.as_str(), Change::Schedule(schedule.map(Box::new)))
+}
+
+fn stands(row: &ScheduleRow) -> Condition {
+    Condition::ScheduleStands { name: row.name.clone(), changed: row.changed, due: None }
+}
+
+fn overtaken(name: &Name) -> Refused {
+    Refused::Unprocessable(format!("the schedule {name} fires or changes all the time: try again, or pause it first"))
+}

@@ -1,0 +1,58 @@
+//! Settings of a space are changed here and nowhere else, an event each. Who has to act on a change does it behind the append; who only
+//! has to know how a setting is reads it where it is needed (`Store::setting`).
+
+use serde_json::Value;
+
+use super::ground::Ground;
+use super::handle::Runtime;
+use super::refused::Refused;
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::fact::set::{Change, SettingValue};
+use crate::log::appended::{Append, Appended};
+use crate::log::error::StoreError;
+use crate::log::projections::settings::SettingRow;
+use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::setting::Setting;
+
+impl Runtime {
+    /// Changes settings, all or none, and returns all that somebody has set. With `expected` only if that event was the last change:
+    /// of several who expect the same one, one wins.
+    pub async fn change_settings(
+        &self,
+        space: &Space,
+        changes: &[(Setting, Value)],
+        expected: Option<Seq>,
+        by: Option<&str>,
+    ) -> Result<Vec<SettingRow>, Refused> {
+        self.open(space).await?;
+        let store = &self.0.ground.store;
+        let draft = |(setting, value): &(Setting, Value)| {
+            let change = SettingValue { value: value.clone(), by: by.map(str::to_owned) };
+            let draft = Draft::set(&ThreadId::default(), setting.as_str(), Change::Setting(change));
+            expected.map(Condition::SettingsAt).into_iter().fold(draft, Draft::only_if)
+        };
+        let drafts: Vec<Draft> = changes.iter().map(draft).collect();
+        let is_nothing = drafts.is_empty();
+        let stored = if is_nothing { Ok(()) } else { self.store_settings(space, drafts).await };
+        let rows = store.settings(space).await?;
+        let last = SettingRow::last_change(&rows);
+        match (stored, expected) {
+            (Err(StoreError::Unmet(_)), Some(expected)) => Err(Refused::SettingsChanged { expected, last }),
+            (Ok(()), Some(expected)) if is_nothing && expected != last => {
+                Err(Refused::SettingsChanged { expected, last })
+            }
+            (Ok(()), _) => Ok(rows),
+            (Err(error), _) => Err(error.into()),
+        }
+    }
+
+    /// Stores them, and sees to what follows from a change: open questions are answered when people go.
+    async fn store_settings(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), StoreError> {
+        let Ground { store, mind, .. } = &self.0.ground;
+        if let Appended::Stored(placed) = store.append(Append::free(space, drafts)).await? {
+            placed.iter().for_each(|placed| (mind.on_stored)(space, &placed.shown.event));
+        }
+        Ok(())
+    }
+}

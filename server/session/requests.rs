@@ -1,0 +1,50 @@
+//! A session sees what waits for people, says whether calls may run, and answers questions.
+
+use serde_json::Value;
+
+use super::handle::{Error, Session};
+use super::right::Right;
+use crate::event::condition::RequestState;
+use crate::event::request::Said;
+use crate::log::projections::requests::RequestRow;
+use crate::runtime::requests::Reply;
+use crate::words::id::{Seq, ThreadId};
+
+impl Session {
+    /// Calls that wait for a verdict, or questions that are open, the oldest first: those behind `after`, of one thread or all, at most
+    /// `limit`.
+    pub async fn requests(
+        &self,
+        state: RequestState,
+        thread: Option<&ThreadId>,
+        after: Seq,
+        limit: u32,
+    ) -> Result<Vec<RequestRow>, Error> {
+        let store = self.store(Right::Read)?;
+        let Some(thread) = thread else { return Ok(store.requests(self.space(), state, after, limit).await?) };
+        let mut rows = store.requests_of(self.space(), thread).await?;
+        rows.retain(|row| row.state == state && row.seq > after);
+        rows.truncate(limit as usize);
+        Ok(rows)
+    }
+
+    /// One of them, if it is open.
+    pub async fn request(&self, state: RequestState, id: &str) -> Result<Option<RequestRow>, Error> {
+        let row = self.store(Right::Read)?.request(self.space(), id).await?;
+        Ok(row.filter(|row| row.state == state))
+    }
+
+    /// Settles a call that waits. Returns the word of the verdict.
+    pub async fn decide(&self, id: &str, said: Said, reason: &str) -> Result<&'static str, Error> {
+        let requests = self.runtime(Right::Judge)?.requests();
+        // Who is not named is known by what they may do: the audit says something of everybody.
+        let by = self.user().unwrap_or(self.principal().role.as_str());
+        Ok(requests.decide(self.space(), id, said, reason, by).await?)
+    }
+
+    /// Answers an open question.
+    pub async fn answer(&self, id: &str, text: String, value: Option<Value>) -> Result<(), Error> {
+        let requests = self.runtime(Right::Speak)?.requests();
+        Ok(requests.answer(self.space(), id, Reply { text, value }, self.user()).await?)
+    }
+}

@@ -1,0 +1,25 @@
+//! A session reads and changes the settings of its space.
+
+use serde_json::Value;
+
+use super::handle::{Error, Session};
+use super::right::Right;
+use crate::log::projections::settings::SettingRow;
+use crate::words::id::Seq;
+use crate::words::setting::Setting;
+
+impl Session {
+    /// The settings that somebody has set, by key.
+    pub async fn settings(&self) -> Result<Vec<SettingRow>, Error> {
+        Ok(self.store(Right::Read)?.settings(self.space()).await?)
+    }
+
+    /// Changes settings, all or none; with `expected` only if that event was the last change. Returns all that somebody has set.
+    pub async fn change_settings(
+        &self,
+        changes: &[(Setting, Value)],
+        expected: Option<Seq>,
+    ) -> Result<Vec<SettingRow>, Error> {
+        Ok(self.runtime(Right::Shape)?.change_settings(self.space(), changes, expected, self.user()).await?)
+    }
+}

@@ -1,0 +1,103 @@
+//! Which tools wait for a person, how long, and what a verdict lets run: values, without the tools. The layer that goes by them is
+//! `gate.rs`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::words::text::{canonical, sha256};
+use crate::words::time::Timestamp;
+
+/// Which tools wait for a person, and how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// Names of tools; `*` stands for anything.
+    pub tools: Vec<String>,
+    /// How long a call waits for a verdict.
+    pub expiry: Duration,
+    /// The same of single tools.
+    pub expiry_of: BTreeMap<String, Duration>,
+    /// Most requests to people that a thread may have open.
+    pub open_max: u64,
+}
+
+/// Longest that a request may wait: 365 days.
+pub const EXPIRY_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+impl Default for Rules {
+    fn default() -> Self {
+        let week = Duration::from_secs(7 * 24 * 60 * 60);
+        Self { tools: Vec::new(), expiry: week, expiry_of: BTreeMap::new(), open_max: 64 }
+    }
+}
+
+impl Rules {
+    /// Whether a tool of this name is marked.
+    pub fn marks(&self, tool: &str) -> bool {
+        self.tools.iter().any(|pattern| matches(pattern, tool))
+    }
+
+    /// When a request of this tool counts as rejected that is made now.
+    pub fn expires(&self, tool: &str, now: Timestamp) -> Timestamp {
+        after(now, self.expiry_of.get(tool).copied().unwrap_or(self.expiry))
+    }
+}
+
+/// So long after a time, but at most `EXPIRY_MAX`.
+pub fn after(now: Timestamp, wait: Duration) -> Timestamp {
+    let micros = u64::try_from(wait.min(EXPIRY_MAX).as_micros()).unwrap_or(u64::MAX);
+    Timestamp::from_micros(now.micros().saturating_add_unsigned(micros))
+}
+
+/// Whether a name is as a pattern says, where `*` stands for any characters.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((begin, rest)) => name.strip_prefix(begin).is_some_and(|name| {
+            (0..=name.len()).filter(|at| name.is_char_boundary(*at)).any(|at| matches(rest, &name[at..]))
+        }),
+    }
+}
+
+/// The right to run one call once, as a verdict gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// The approval.
+    pub approval: String,
+    /// The call.
+    pub call_id: String,
+    /// The tool.
+    pub tool: String,
+    /// The hash of the arguments that it may run with.
+    pub arguments_sha256: String,
+    /// The tool as it was then.
+    pub tool_version: String,
+}
+
+/// The hash of arguments, whatever the order of their members.
+pub fn hash_of(arguments: &Value) -> String {
+    sha256(canonical(arguments).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        let cases = [("send", "send", true), ("send", "sends", false), ("mcp__*", "mcp__a__b", true)];
+        let more = [("*__delete*", "mcp__a__delete_all", true), ("*__delete", "mcp__a__undo", false), ("*", "", true)];
+        for (pattern, name, is_so) in cases.into_iter().chain(more) {
+            assert_eq!(matches(pattern, name), is_so, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn arguments_in_another_order_are_the_same() {
+        let (one, other) = (r#"{"a":1,"b":{"c":[1,2],"d":null}}"#, r#"{"b":{"d":null,"c":[1,2]},"a":1}"#);
+        let hash = |text: &str| hash_of(&serde_json::from_str(text).unwrap_or_default());
+        assert_eq!(hash(one), hash(other));
+        assert_ne!(hash(one), hash(r#"{"a":1,"b":{"c":[2,1],"d":null}}"#));
+    }
+}

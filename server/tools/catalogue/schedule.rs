@@ -1,0 +1,164 @@
+//! `schedule`: wakes the thread by the clock again and again, also after restarts; lists and removes what wakes it.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::fact::set::Change;
+use crate::event::schedule::{CATCH_UP_S, Overlap, Schedule as Plan};
+use crate::log::kernel::Store;
+use crate::log::projections::schedules::ScheduleRow;
+use crate::tools::contacts::unreadable;
+use crate::tools::supplies::Supplies;
+use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::words::budget::Budget;
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id::Name;
+use crate::words::recurrence::{Day, Recurrence, RecurrenceKind, Weekday, When};
+
+/// See the module.
+pub struct Schedule {
+    store: Arc<dyn Store>,
+    budget: Arc<Budget>,
+    most: u32,
+}
+
+impl Schedule {
+    pub(super) fn new(supplies: &Supplies) -> Self {
+        let Supplies { store, budget, limits, .. } = supplies.clone();
+        Self { store, budget, most: limits.schedules }
+    }
+}
+
+/// What it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    /// Sets one.
+    Create,
+    /// Lists those of the thread.
+    List,
+    /// Removes one of the thread.
+    Remove,
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    action: Act,
+    name: Option<String>,
+    text: Option<String>,
+    kind: Option<RecurrenceKind>,
+    at: Option<String>,
+    seconds: Option<f64>,
+    time: Option<String>,
+    zone: Option<String>,
+    days: Option<Vec<Weekday>>,
+    day: Option<String>,
+}
+
+impl Typed for Schedule {
+    type Input = Input;
+    const NAME: &'static str = "schedule";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/schedule.md");
+    const EFFECT: Effect = Effect::Events;
+    const READS_ROWS: bool = true;
+
+    async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
+        match input.action {
+            Act::List => self.list(site).await,
+            Act::Create => self.create(input, site).await,
+            Act::Remove => self.remove(&named(input.name)?, site).await,
+        }
+    }
+}
+
+impl Schedule {
+    async fn of_thread(&self, site: &CallSite) -> Result<Vec<ScheduleRow>, Failure> {
+        self.store.schedules(&site.space, Some(&site.thread), None, self.most).await.map_err(unreadable)
+    }
+
+    async fn list(&self, site: &CallSite) -> Result<Output, Failure> {
+        let shown = |row: ScheduleRow| {
+            let Plan { event, payload, when, note, paused, due, .. } = row.schedule;
+            let text = payload.get("text").cloned();
+            json!({ "name": row.name, "event": event, "text": text, "when": when, "paused": paused, "note": note, "next": due })
+        };
+        let all: Vec<Value> = self.of_thread(site).await?.into_iter().map(shown).collect();
+        Ok(Output::value(Value::from(all)))
+    }
+
+    async fn create(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
+        let Input { name, text, kind, at, seconds, time, zone, days, day, .. } = input;
+        let name = named(name)?;
+        let Some(kind) = kind else { return Err(invalid("kind is missing: once, every, daily, weekly or monthly")) };
+        let day = day.map(|day| day.parse().map_or(Day::Word(day), Day::Number));
+        let when = When { kind, at, seconds, start: None, time, zone, days, day }.starting(site.now);
+        let wrong = |it: crate::words::recurrence::Wrong| format!("{}: {}", it.member, it.detail);
+        let recurrence =
+            when.read().map_err(|all| invalid(all.into_iter().map(wrong).collect::<Vec<_>>().join("; ")))?;
+        let least = self.budget.timer_ms;
+        if matches!(recurrence, Recurrence::Every { micros, .. } if micros.unsigned_abs() < least * 1000) {
+            return Err(invalid(format!(
+                "seconds: at least {} lie between two (budget.timer_ms)",
+                least as f64 / 1000.0
+            )));
+        }
+        let Some(due) = recurrence.next(site.now) else {
+            return Err(invalid(format!("nothing of this is to come: now it is {}", site.now)));
+        };
+        if self.store.schedule(&site.space, &name).await.map_err(unreadable)?.is_some() {
+            return Err(invalid(format!("a schedule {name} exists already; choose another name")));
+        }
+        let (own, limit) = (self.of_thread(site).await?.len() as u64, self.budget.schedules);
+        if own >= limit {
+            let text = format!("this thread has {limit} schedules already (budget.schedules); remove one first");
+            return Err(Failure::new(FailureKind::Budget, text));
+        }
+        let all = self.store.schedules(&site.space, None, None, self.most).await.map_err(unreadable)?.len();
+        if all >= self.most as usize {
+            let text = format!("the space has {all} schedules already (limits.schedules)");
+            return Err(Failure::new(FailureKind::Budget, text));
+        }
+        let plan = Plan {
+            thread: site.thread.clone(),
+            event: name.clone(),
+            payload: text.map(|text| ("text".to_owned(), text.into())).into_iter().collect(),
+            when,
+            overlap: Overlap::Skip,
+            catch_up_s: CATCH_UP_S,
+            note: String::new(),
+            paused: false,
+            due: Some(due),
+            through: None,
+            last: None,
+        };
+        let draft = Draft::set(&site.thread, name.as_str(), Change::Schedule(Some(Box::new(plan))));
+        let draft = draft.only_if(Condition::NewSchedule { name: name.clone(), most: self.most as usize });
+        Ok(Output { drafts: vec![draft], value: Some(json!({ "name": name, "next": due })), ..Output::default() })
+    }
+
+    async fn remove(&self, name: &Name, site: &CallSite) -> Result<Output, Failure> {
+        let row = self.store.schedule(&site.space, name).await.map_err(unreadable)?;
+        let Some(row) = row.filter(|row| row.schedule.thread == site.thread) else {
+            return Err(invalid(format!("this thread has no schedule {name}")));
+        };
+        let stands = Condition::ScheduleStands { name: name.clone(), changed: row.changed, due: None };
+        let draft = Draft::set(&site.thread, name.as_str(), Change::Schedule(None)).only_if(stands);
+        Ok(Output { drafts: vec![draft], value: Some(json!({ "removed": name })), ..Output::default() })
+    }
+}
+
+fn named(name: Option<String>) -> Result<Name, Failure> {
+    let Some(name) = name else { return Err(invalid("name is missing")) };
+    Name::parse(&name).map_err(|error| invalid(error.to_string()))
+}
+
+fn invalid(text: impl Into<String>) -> Failure {
+    Failure::new(FailureKind::Tool, text)
+}

@@ -1,0 +1,203 @@
+//! Questions to people: `ask_user` parks its call, and the answer is its result, whatever door it comes through. Every `on_both!` is two
+//! `#[tokio::test]`s, one a database.
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+fn asks(more: Value) -> Answer {
+    let mut arguments =
+        json!({ "question": "Which colour?", "choices": null, "schema": null, "who": null, "expires_s": null });
+    arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    call("ask_user", arguments)
+}
+
+/// Has a question asked; the turn ends. The question's id.
+async fn asked(app: &App, stub: &Stub, thread: &str, more: Value) -> String {
+    stub.script(at(thread), [asks(more)]);
+    app.tell_in(thread, "paint it").await;
+    let open = app.pages(&format!("/questions?thread={thread}&")).await;
+    open.last().unwrap_or_else(|| panic!("nothing is asked"))["question_id"].as_str().unwrap().to_owned()
+}
+
+async fn answer(app: &App, id: &str, body: Value) -> Reply {
+    app.post(&format!("/questions/{id}"), body).await
+}
+
+/// The result of the question of a thread, as soon as it is there; exactly one.
+async fn result(app: &App, thread: &str) -> Value {
+    within("a result", async {
+        loop {
+            let log = app.public_log().await;
+            let results = with(&log, &["result", "tool:ask_user"]);
+            let mut own = results.iter().filter(|event| event["thread"] == *thread);
+            if let Some(first) = own.next() {
+                assert_eq!(own.next(), None, "two results:\n{}", story(&log));
+                return (*first).clone();
+            }
+            tokio::time::sleep(ms(5)).await;
+        }
+    })
+    .await
+}
+
+on_both!(an_answer_is_the_result_of_the_call_that_asked_and_wakes_its_thread, |medium| {
+    let stub = Stub::start().await;
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    let id = asked(&app, &stub, "a", json!({})).await;
+    let log = app.public_log().await;
+    in_order(&log, &[&["action", "tool:ask_user"], &["question", "user"], &["turn", "ended"]]);
+    assert!(with(&log, &["result"]).is_empty(), "{}", story(&log));
+    stub.script(at("a"), [reply("Blue it is.")]);
+    let mut socket = app.socket().await;
+    socket.follow(0, json!({ "thread": "a" })).await;
+    answer(&app, &id, json!({ "text": "blue" })).await.expect(204);
+    socket.event("the reply", |e| has(e, "response")).await;
+    assert_eq!(result(&app, "a").await["payload"]["output"], "blue");
+    let log = app.public_log().await;
+    in_order(
+        &log,
+        &[&["answer", "overrules"], &["result", "tool:ask_user"], &["turn", "started", "turn:2"], &["response"]],
+    );
+    assert!(stub.nth(1, at("a")).await.says("blue"));
+    assert_eq!(app.pages("/questions?").await, Vec::<Value>::new());
+    let problem = answer(&app, &id, json!({ "text": "red" })).await.expect_problem(409, "already-settled");
+    assert!(problem["detail"].as_str().unwrap().contains("answered"), "{problem}");
+    answer(&app, &thinkd::words::id::fresh().to_string(), json!({ "text": "red" }))
+        .await
+        .expect_problem(404, "not-found");
+    answer(&app, &id, json!({})).await.expect_problem(400, "empty-input");
+});
+
+// A client that knows no `answer` frame answers by the next message, if there is one question that it can answer: one turn.
+on_both!(the_next_message_answers_the_only_open_question, |medium| {
+    let stub = Stub::start().await;
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    asked(&app, &stub, "a", json!({ "choices": ["red", "blue"] })).await;
+    stub.script(at("a"), [reply("Choose."), reply("Blue it is.")]);
+    let event_id = thinkd::words::id::fresh().to_string();
+    let said_so = json!({ "type": "message", "thread": "a", "text": "blue", "event_id": event_id });
+    // What cannot be the answer is a message; what is perceived is none.
+    app.tell_in("a", "what else is there?").await;
+    assert_eq!(app.pages("/questions?").await.len(), 1);
+    let mut socket = app.socket().await;
+    socket.follow(0, json!({ "thread": "a" })).await;
+    let ack = socket.ask(said_so.clone()).await;
+    assert_eq!(ack["events"].as_array().unwrap().len(), 1, "{ack}");
+    socket.event("the reply", |e| has(e, "response") && said(e) == "Blue it is.").await;
+    let log = app.public_log().await;
+    let input = one(&log, &["input", "answer"]);
+    assert_eq!(said(input), "blue");
+    assert_eq!(result(&app, "a").await["payload"]["output"], "blue");
+    assert_eq!(with(&log, &["turn", "started"]).len(), 3, "one turn for it:\n{}", story(&log));
+    // The same again is known, although no question is open any more.
+    assert_eq!(socket.ask(said_so).await["status"], "duplicate");
+    assert_eq!(app.pages("/questions?").await, Vec::<Value>::new());
+});
+
+// With two open questions a message answers none, and what is perceived never does.
+on_both!(of_two_questions_a_message_answers_none_and_nothing_perceived_is_an_answer, |medium| {
+    let stub = Stub::start().await;
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    let second = json!({ "question": "How big?", "choices": null, "schema": null, "who": null, "expires_s": null });
+    stub.script(at("a"), [asks(json!({})).and("ask_user", second), reply("Of which?"), reply("Thanks."), reply("Hm.")]);
+    app.tell_in("a", "paint it").await;
+    app.tell_in("a", "blue").await;
+    let open = app.pages("/questions?").await;
+    assert_eq!(open.len(), 2, "{open:?}");
+    let mut socket = app.socket().await;
+    socket.follow(0, json!({ "thread": "a" })).await;
+    answer(&app, open[0]["question_id"].as_str().unwrap(), json!({ "text": "blue" })).await.expect(204);
+    socket.event("thanks", |e| has(e, "response") && said(e) == "Thanks.").await;
+    socket.ask(json!({ "type": "sensory", "thread": "a", "text": "huge" })).await;
+    socket.event("a reply", |e| has(e, "response") && said(e) == "Hm.").await;
+    assert_eq!(app.pages("/questions?").await.len(), 1, "what is perceived is no answer");
+});
+
+// The schema, the choices and who may answer are held to; the question stays open.
+on_both!(an_answer_fits_what_is_asked_and_comes_from_who_may_answer, |medium| {
+    let stub = Stub::start().await;
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    let schema =
+        json!({ "type": "object", "properties": { "n": { "type": "integer", "minimum": 1 } }, "required": ["n"] });
+    let id = asked(&app, &stub, "a", json!({ "schema": schema.to_string() })).await;
+    for wrong in [json!({ "text": "many" }), json!({ "value": { "n": 0 } }), json!({ "value": [] })] {
+        answer(&app, &id, wrong).await.expect_problem(422, "invalid-arguments");
+    }
+    answer(&app, &id, json!({ "value": { "n": 3 } })).await.expect(204);
+    assert_eq!(result(&app, "a").await["payload"]["output"], json!({ "n": 3 }));
+    let id = asked(&app, &stub, "b", json!({ "choices": ["red", "blue"] })).await;
+    answer(&app, &id, json!({ "text": "green" })).await.expect_problem(422, "invalid-arguments");
+    let mut socket = app.socket().await;
+    assert_eq!(socket.ask(json!({ "type": "answer", "question": id, "text": "red" })).await["type"], "ack");
+    let id = asked(&app, &stub, "c", json!({ "who": ["ada"] })).await;
+    answer(&app, &id, json!({ "text": "red" })).await.expect_problem(403, "forbidden");
+    assert_eq!(app.pages("/questions?thread=c&").await.len(), 1);
+});
+
+// Nobody answers: the call has failed, and its thread is told. A schema that is none is refused at once.
+on_both!(a_question_expires_and_a_schema_is_checked, |medium| {
+    let stub = Stub::start().await;
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    asked(&app, &stub, "a", json!({ "expires_s": 1 })).await;
+    let gone = result(&app, "a").await;
+    assert!(has(&gone, "failure") && has(&gone, "timeout"), "{gone}");
+    let log = app.public_log().await;
+    in_order(&log, &[&["question", "user"], &["answer", "expired"], &["result", "tool:ask_user"]]);
+    stub.script(at("b"), [asks(json!({ "schema": "{\"type\": \"colour\"}" })), reply("Oh.")]);
+    app.tell_in("b", "paint it").await;
+    assert!(said(&result(&app, "b").await).contains("schema"));
+    let twice = json!({ "$defs": { "a": { "allOf": [{ "$ref": "#/$defs/b" }, { "$ref": "#/$defs/b" }] }, "b": {} }, "$ref": "#/$defs/a" });
+    stub.script(at("c"), [asks(json!({ "schema": twice.to_string() })), reply("Oh.")]);
+    app.tell_in("c", "paint it").await;
+    assert!(said(&result(&app, "c").await).contains("$ref"));
+    assert_eq!(app.pages("/questions?").await, Vec::<Value>::new());
+});
+
+// The end of its thread withdraws a question; after a kill it is still open.
+on_both!(a_question_survives_a_kill_and_ends_with_its_thread, |medium| {
+    let stub = Stub::start().await;
+    let mut app = Setup::new(medium, &stub).voices(&[]).start().await;
+    let id = asked(&app, &stub, "a", json!({})).await;
+    app.kill();
+    app.start_again().await;
+    assert_eq!(app.pages("/questions?").await.len(), 1);
+    app.post("/threads/a/end", json!({})).await.expect(200);
+    assert!(has(&result(&app, "a").await, "failure"));
+    answer(&app, &id, json!({ "text": "blue" })).await.expect_problem(409, "already-settled");
+});
+
+// D1.60, T1.28: while people are away nobody is asked, what is open is answered at once, and a call that waits for a yes goes on waiting.
+on_both!(d1_60_while_people_are_away_no_question_reaches_them_and_no_call_is_granted, |medium| {
+    let stub = Stub::start().await;
+    let setup = Setup::new(medium, &stub).voices(&[]).file("thinkd.toml", "[tools]\napproval = [\"state_put\"]\n");
+    let mut app = setup.start().await;
+    asked(&app, &stub, "a", json!({})).await;
+    let put = json!({ "key": "k", "content": "c", "related_keys": [] });
+    stub.script(at("b"), [call("state_put", put), reply("I have asked.")]);
+    app.tell_in("b", "put it").await;
+    let away = async |app: &App, is: bool| {
+        let body = json!({ "settings": { "user_away": is } });
+        http::send(app.request("PUT", "/settings").json(&body)).await.expect(200);
+    };
+    stub.script(at("a"), [reply("Then I choose.")]);
+    let mut socket = app.socket().await;
+    socket.follow(0, json!({ "thread": "a" })).await;
+    away(&app, true).await;
+    socket.event("the reply", |e| has(e, "response") && said(e) == "Then I choose.").await;
+    let log = app.public_log().await;
+    in_order(&log, &[&["question", "user"], &["answer", "away"], &["result", "tool:ask_user"]]);
+    assert_eq!(result(&app, "a").await["payload"]["output"], "away");
+    // A new one is not asked, and whoever would have asked is told.
+    stub.script(at("c"), [asks(json!({})), reply("I do without.")]);
+    assert_eq!(said(&app.tell_in("c", "paint it").await[0]), "I do without.");
+    let told = result(&app, "c").await;
+    assert!(has(&told, "failure") && said(&told).contains("away"), "{told}");
+    assert_eq!(app.pages("/questions?").await, Vec::<Value>::new());
+    assert_eq!(app.pages("/approvals?").await.len(), 1, "an approval is never granted by it");
+    app.restart().await;
+    assert_eq!(app.pages("/approvals?").await.len(), 1);
+    // Back again, without a restart.
+    away(&app, false).await;
+    asked(&app, &stub, "d", json!({})).await;
+});
