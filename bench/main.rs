@@ -10,6 +10,7 @@
 mod delivery;
 mod doors;
 mod figures;
+mod handover;
 mod history;
 mod memory;
 mod postgres;
@@ -17,18 +18,21 @@ mod postgres;
 mod prefix;
 mod process;
 mod prompts;
+mod requests;
 mod stub;
 mod tenants;
 mod threads;
+mod tokens;
 mod turns;
 
 use figures::Arguments;
 
 type Part = fn(&Arguments);
 
-const PARTS: [(&str, Part); 9] = [
+const PARTS: [(&str, Part); 12] = [
     ("turns", turns::run),
     ("postgres", postgres::run),
+    ("handover", handover::run),
     ("doors", doors::run),
     ("prompts", prompts::run),
     ("delivery", delivery::run),
@@ -36,6 +40,8 @@ const PARTS: [(&str, Part); 9] = [
     ("memory", memory::run),
     ("threads", threads::run),
     ("tenants", tenants::run),
+    ("tokens", tokens::run),
+    ("requests", requests::run),
 ];
 
 fn main() {

@@ -3,9 +3,9 @@
 //! socket costs without thinkd. It has two threads of its own.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -23,11 +23,15 @@ use tokio::sync::broadcast::error::RecvError;
 
 const TEXT: &str = "hello there from the stub model";
 
+/// When the models were asked that never answer.
+type Hung = Arc<Mutex<Vec<Instant>>>;
+
 /// A running stub.
 pub struct Stub {
     /// `127.0.0.1:<port>`.
     pub address: String,
     delay: Arc<AtomicU64>,
+    hung: Hung,
     _threads: tokio::runtime::Runtime,
 }
 
@@ -37,8 +41,9 @@ impl Stub {
         let delay = Arc::new(AtomicU64::new(0));
         let listener = threads.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        threads.spawn(serve(listener, delay.clone()));
-        Self { address, delay, _threads: threads }
+        let hung = Hung::default();
+        threads.spawn(serve(listener, delay.clone(), hung.clone()));
+        Self { address, delay, hung, _threads: threads }
     }
 
     /// The endpoint, as models are configured with.
@@ -50,18 +55,29 @@ impl Stub {
     pub fn delay(&self, ms: u64) {
         self.delay.store(ms, Ordering::Relaxed);
     }
+
+    /// When a model was asked that never answers: that of a thread whose name begins with `hang-`.
+    pub fn hung(&self) -> Vec<Instant> {
+        self.hung.lock().unwrap().clone()
+    }
+
+    /// Forgets when.
+    pub fn forget_hung(&self) {
+        self.hung.lock().unwrap().clear();
+    }
 }
 
-async fn serve(listener: TcpListener, delay: Arc<AtomicU64>) {
+async fn serve(listener: TcpListener, delay: Arc<AtomicU64>, hung: Hung) {
     let (all, _) = broadcast::channel::<Utf8Bytes>(4096);
     let chat = move |headers: HeaderMap, body: Bytes| {
-        let delay = delay.load(Ordering::Relaxed);
+        let (delay, hung) = (delay.load(Ordering::Relaxed), hung.clone());
         async move {
             if delay > 0 {
                 tokio::time::sleep(Duration::from_millis(delay)).await;
             }
             let thread = headers.get("x-thinkd-thread").and_then(|thread| thread.to_str().ok()).unwrap_or_default();
             if thread.starts_with("hang-") {
+                hung.lock().unwrap().push(Instant::now());
                 std::future::pending::<()>().await;
             }
             answer(thread, &body)
@@ -130,6 +146,9 @@ fn answer(thread: &str, body: &[u8]) -> Response {
 
 type Call = (&'static str, String);
 
+/// So many calls a thread proposes whose name begins with `asks-`.
+pub const PROPOSALS: usize = 50;
+
 /// What a thread of this name does.
 fn calls(thread: &str, body: &[u8]) -> Vec<Call> {
     let wait = || ("wait", json!({ "from": null, "timeout_s": null }).to_string());
@@ -138,6 +157,10 @@ fn calls(thread: &str, body: &[u8]) -> Vec<Call> {
     }
     if thread.starts_with("talks-") {
         return vec![("reply", json!({ "text": TEXT }).to_string()), wait()];
+    }
+    if thread.starts_with("asks-") && !String::from_utf8_lossy(body).contains("approval pending") {
+        let put = |n: usize| json!({ "key": format!("k{n}"), "content": TEXT, "related_keys": [] }).to_string();
+        return (0..PROPOSALS).map(|n| ("state_put", put(n))).collect();
     }
     if thread.starts_with("timed-") {
         return vec![wait()];

@@ -1,4 +1,4 @@
-//! Threads that work as processes, with a model that answers at once: messages between two, subthreads, timers.
+//! Threads that work as processes, with a model that answers at once: messages between two, subthreads, timers, schedules.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
 use thinkd::event::process::Feedback;
-use thinkd::log::store::Append;
+use thinkd::log::appended::Append;
 use thinkd::words::id::{Space, ThreadId};
 use thinkd::words::time::{self, Timestamp};
 
@@ -33,6 +33,7 @@ pub fn run(arguments: &Arguments) {
         }
         long_thread(arguments, &stub, &folder).await;
         timers(arguments, &stub, &folder).await;
+        schedules(&stub, &folder).await;
     });
 }
 
@@ -168,6 +169,61 @@ async fn timers(arguments: &Arguments, stub: &Stub, folder: &Folder) {
         at(&mut late, 0.5),
         at(&mut late, 0.99)
     );
+}
+
+/// Schedules that fire once a second each, a thousand of them into a thread each; and ten times as many of which none is due.
+async fn schedules(stub: &Stub, folder: &Folder) {
+    let idle = folder.file("idle-schedules.db");
+    set_schedules(&idle, 10 * DUE, time::now().micros() + 86_400_000_000).await;
+    let server = Server::thinkd(&idle, stub, Shape::A).await;
+    let before = Usage::quiet(server.pid()).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let used = Usage::of(server.pid()).cpu_ms - before.cpu_ms;
+    println!("{} schedules of which none is due: {:.2} ms of CPU a second", 10 * DUE, used / 10.0);
+    drop(server);
+    let file = folder.file("schedules.db");
+    let first = time::now().micros() + 10_000_000;
+    set_schedules(&file, DUE, first).await;
+    let server = Server::thinkd(&file, stub, Shape::A).await;
+    let last = first + SECONDS as i64 * 1_000_000;
+    while time::now().micros() < last + 1_000_000 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let fired = all(&server, "type:trigger", DUE * (SECONDS + 2)).await;
+    let mut late: Vec<f64> = fired.iter().flat_map(late_by).collect();
+    let skipped = all(&server, "skipped", DUE * SECONDS).await.len();
+    println!(
+        "{} due times fired, {skipped} skipped, {DUE} due each second into {DUE} threads: late by {:.1} ms (p50), {:.1} ms (p99)",
+        late.len(),
+        at(&mut late, 0.5),
+        at(&mut late, 0.99)
+    );
+}
+
+/// Milliseconds from each due time of a run to when its event was stored.
+fn late_by(event: &Value) -> Vec<f64> {
+    let stored = moment(event, &event["ts"]);
+    let due = event["payload"]["schedule"]["due"].as_array().into_iter().flatten();
+    due.map(|due| (stored - moment(event, due)) as f64 / 1000.0).collect()
+}
+
+/// A log of schedules with a thread each, every second from `first` on, a thousand a second.
+async fn set_schedules(file: &Path, schedules: usize, first: i64) {
+    let log = process::log(file).await;
+    let set = |number: &usize| {
+        let due = Timestamp::from_micros(first + (*number as i64) * 1_000_000 / DUE as i64);
+        let change = json!({
+            "thread": format!("belled-{number}"), "event": "bell", "payload": { "text": "What now?" },
+            "when": { "kind": "every", "seconds": 1.0, "start": due }, "overlap": "skip", "catch_up_s": 86_400.0,
+            "note": "", "paused": false, "due": due,
+        });
+        Draft::changed(&ThreadId::default(), "schedule", &format!("s{number}"), change)
+    };
+    for numbers in Vec::from_iter(0..schedules).chunks(2000) {
+        log.append(Append::free(&Space::default(), numbers.iter().map(set).collect())).await.unwrap();
+    }
+    process::indexed(&log, "schedules").await;
+    log.close().await;
 }
 
 fn moment(event: &Value, at: &Value) -> i64 {

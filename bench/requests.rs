@@ -1,0 +1,82 @@
+//! Requests to people: how long after a verdict its call starts, with 10,000 others that wait, and how long a page and the whole list of them take. The
+//! tool's whole effect are events, so its result is its start; a plain message in the same run, to the same kind of thread, is the measure.
+
+use std::time::Instant;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use crate::figures::{Arguments, at, client, ms};
+use crate::process::{self, Folder, Server, until};
+use crate::stub::{PROPOSALS, Stub};
+
+/// Calls that wait.
+const WAITING: usize = 10_000;
+/// Verdicts that are timed, and pages.
+const TIMED: usize = 300;
+
+pub fn run(_: &Arguments) {
+    client().block_on(measure());
+}
+
+async fn measure() {
+    let (folder, stub) = (Folder::new(), Stub::start());
+    let settings = ["tools.approval=state_put", "turn.max_tool_calls=64", "limits.threads=1000000"];
+    let server = Server::thinkd_asking(&folder.file("requests.db"), &stub.url(), &settings).await;
+    let http = process::http();
+    let names: Vec<String> = (0..WAITING / PROPOSALS).map(|n| format!("asks-{n}")).collect();
+    for some in names.chunks(16) {
+        let turns = some.iter().map(async |thread| {
+            let url = server.url(&format!("/threads/{thread}/messages?wait=60"));
+            let said = http.post(url).json(&json!({ "text": "put it" })).send().await.unwrap();
+            assert_eq!(said.status(), 200);
+        });
+        join_all(turns).await;
+    }
+    let page = async |path: &str| -> Value { http.get(server.url(path)).send().await.unwrap().json().await.unwrap() };
+
+    let mut pages = Vec::new();
+    for _ in 0..TIMED {
+        let begin = Instant::now();
+        let first = page("/approvals?limit=50").await;
+        pages.push(ms(begin.elapsed()));
+        assert_eq!(first["items"].as_array().unwrap().len(), 50);
+    }
+    let (mut all, mut path, begin) = (Vec::new(), "/approvals?limit=500".to_owned(), Instant::now());
+    loop {
+        let mut next = page(&path).await;
+        all.append(next["items"].as_array_mut().unwrap());
+        let Some(cursor) = next["next"].as_str() else { break };
+        path = format!("/approvals?limit=500&cursor={cursor}");
+    }
+    println!("{} calls wait; all of them in pages of 500: {:.0} ms (goal 50)", all.len(), ms(begin.elapsed()));
+    println!("the first 50 of them: p50 {:.2} ms, p99 {:.2} ms", at(&mut pages, 0.5), at(&mut pages, 0.99));
+
+    let mut socket = server.talk("plain-0").await;
+    let mut messages = Vec::new();
+    for _ in 0..TIMED {
+        let begin = Instant::now();
+        server.turn(&mut socket, "plain-0", "hello").await;
+        messages.push(ms(begin.elapsed()));
+    }
+    let mut starts = Vec::new();
+    // Each in a thread of its own, as people come to them.
+    for waiting in all.iter().step_by((all.len() / TIMED).max(1)).take(TIMED) {
+        let (id, thread) = (waiting["approval_id"].as_str().unwrap(), waiting["thread"].as_str().unwrap());
+        let mut socket = process::connect(&format!("ws://{}/ws", server.address)).await;
+        let follow = json!({ "type": "subscribe", "thread": thread, "tags": ["result"], "id": "s" });
+        futures_util::SinkExt::send(&mut socket, tokio_tungstenite::tungstenite::Message::text(follow.to_string()))
+            .await
+            .unwrap();
+        until(&mut socket, r#""id":"s""#).await;
+        let begin = Instant::now();
+        let verdict = http.post(server.url(&format!("/approvals/{id}"))).json(&json!({ "verdict": "approve" }));
+        let (said, ()) = tokio::join!(verdict.send(), until(&mut socket, id));
+        assert_eq!(said.unwrap().status(), 200);
+        starts.push(ms(begin.elapsed()));
+    }
+    let (p50, p99) = (at(&mut starts, 0.5), at(&mut starts, 0.99));
+    println!("from a verdict to the result of its call: p50 {p50:.2} ms, p99 {p99:.2} ms (goal 20)");
+    let (turn50, turn99) = (at(&mut messages, 0.5), at(&mut messages, 0.99));
+    println!("from a message to its reply: p50 {turn50:.2} ms, p99 {turn99:.2} ms; p99 {:.2} of it", p99 / turn99);
+}
