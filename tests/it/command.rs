@@ -4,7 +4,9 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
 
 use crate::support::*;
 
@@ -51,6 +53,57 @@ async fn a_chat_through_a_pipe_prints_a_reply_a_line_and_ends() {
     let said = ended(&mut thinkd(&app, &["chat", "--thoughts", "--thread", "side"]), "four").await;
     assert_eq!(out(&said), "ok: four\n");
     assert!(err(&said).contains("owl: owl: noted."), "{}", err(&said));
+}
+
+#[tokio::test]
+async fn a_chat_shows_nothing_of_other_threads_and_nothing_twice_however_late_it_subscribes() {
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let (relay, held) = holding_relay(app.address.clone()).await;
+    let mut chat = thinkd(&app, &["chat", "--thread", "side"]);
+    let said = tokio::spawn(async move {
+        let chat = chat.env("THINKD_URL", format!("http://{relay}"));
+        ended(chat, "four").await
+    });
+    let release = within("the chat's subscription", held).await.unwrap();
+    app.tell_in("main", "not yours").await;
+    app.tell_in("side", "yours").await;
+    release.send(()).unwrap();
+    assert_eq!(out(&within("the chat", said).await.unwrap()), "ok: yours\nok: four\n");
+}
+
+/// Passes one connection on, and holds back whatever the client says after the server's hello until it is released.
+async fn holding_relay(to: String) -> (String, oneshot::Receiver<oneshot::Sender<()>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (holds, held) = oneshot::channel();
+    let (release, released) = oneshot::channel::<()>();
+    tokio::spawn(async move {
+        let (client, _) = listener.accept().await.unwrap();
+        let (mut from_client, mut to_client) = client.into_split();
+        let (mut from_server, mut to_server) = TcpStream::connect(to).await.unwrap().into_split();
+        let (greeted, mut hello) = oneshot::channel();
+        tokio::spawn(async move {
+            let (mut all, mut piece, mut greeted) = (Vec::new(), [0; 4096], Some(greeted));
+            while let Ok(length @ 1..) = from_server.read(&mut piece).await {
+                all.extend_from_slice(&piece[..length]);
+                to_client.write_all(&piece[..length]).await.unwrap();
+                if String::from_utf8_lossy(&all).contains("\"hello\"") {
+                    greeted.take().map(|greeted| greeted.send(()));
+                }
+            }
+        });
+        let (mut piece, mut gate) = ([0; 4096], Some((holds, release, released)));
+        while let Ok(length @ 1..) = from_client.read(&mut piece).await {
+            if hello.try_recv().is_ok() {
+                let (holds, release, released) = gate.take().expect("there is one hello");
+                holds.send(release).unwrap();
+                released.await.unwrap();
+            }
+            to_server.write_all(&piece[..length]).await.unwrap();
+        }
+    });
+    (address, held)
 }
 
 #[tokio::test]

@@ -67,7 +67,11 @@ impl Chat {
     }
 
     async fn show(&mut self, event: &Event) -> anyhow::Result<()> {
-        self.after = self.after.max(event.seq);
+        // A socket follows the whole space until it subscribes, and after that what came meanwhile comes again.
+        if event.thread != self.thread || event.seq <= self.after {
+            return Ok(());
+        }
+        self.after = event.seq;
         if event.wakes() {
             self.woken = self.woken.max(event.seq);
         }
