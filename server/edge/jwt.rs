@@ -1,7 +1,7 @@
 //! Bearer tokens (JWT): what a token that the configured issuer signed makes of its holder. The issuer's public keys are kept here; the
 //! program fetches them (`program/jwks.rs`). Whoever shows a token of a key that is not there waits for the next fetch, if one is due.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,6 +25,9 @@ mod signature;
 /// Most bytes of a token.
 const TOKEN_MAX: usize = 16 << 10;
 
+/// Between two warnings of tokens that the issuer has signed for something else.
+const WARNING: Duration = Duration::from_secs(10);
+
 /// Why a token lets nobody in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
@@ -46,6 +49,8 @@ pub struct Tokens {
     fetches: watch::Sender<Fetches>,
     /// Somebody shows a token of a key that is not there.
     wanted: Notify,
+    /// When a token that the issuer signed for something else was warned of last.
+    warned: Mutex<Option<Instant>>,
 }
 
 /// How it stands with the fetching.
@@ -83,6 +88,7 @@ impl Tokens {
             keys: RwLock::default(),
             fetches: watch::Sender::new(Fetches::default()),
             wanted: Notify::new(),
+            warned: Mutex::default(),
         }))
     }
 
@@ -103,7 +109,7 @@ impl Tokens {
             Err(Refused::Unfit(unfit)) => {
                 metrics::counter!("thinkd_jwt_refused_total", "reason" => unfit.label()).increment(1);
                 // An end is nothing to look into; the others are a mistake in what is configured, here or at the issuer.
-                if *unfit == Unfit::Expired {
+                if *unfit == Unfit::Expired || !self.may_warn() {
                     tracing::debug!(why = %unfit, "a token of the issuer was refused");
                 } else {
                     tracing::warn!(why = %unfit, "a token of the issuer was refused");
@@ -114,6 +120,16 @@ impl Tokens {
             }
         }
         identified
+    }
+
+    /// Whether the log is to be warned again: a client that tries for ever with a wrong token does not fill it. All are counted.
+    fn may_warn(&self) -> bool {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = warned.is_none_or(|at| at.elapsed() >= WARNING);
+        if is_due {
+            *warned = Some(Instant::now());
+        }
+        is_due
     }
 
     async fn verified(&self, token: &str, now: Timestamp) -> Result<Principal, Refused> {

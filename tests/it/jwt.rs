@@ -225,6 +225,8 @@ async fn tokens_that_are_not_for_this_server_are_refused_by_name() {
         assert!(problem["detail"].as_str().unwrap().contains(says), "{says:?} for {claims}: {problem}");
         assert_eq!(shows(&app, &token).await.closed().await, Some(4401), "{says:?} for {claims}");
     }
+    let told = app.output().matches("a token of the issuer was refused").count();
+    assert!((1..=3).contains(&told), "the operator is told, and the log not filled: {told} lines");
     // Within what clocks may differ; several audiences; no `kid` where there is one key; a role in a list.
     let accepted = [
         with("exp", json!(in_seconds(-30.0).floor())),
