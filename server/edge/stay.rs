@@ -1,8 +1,9 @@
 //! How long a socket or stream may stay that came in by a credential: until that is revoked, or its token ends.
 
 use std::pin::Pin;
+use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::auth::Authority;
@@ -15,12 +16,14 @@ pub struct Stay {
     ends: Option<Ends>,
 }
 
+/// The longest that the clock is not looked at: a machine that was suspended wakes with a clock further on than its timers.
+const LOOK: Duration = Duration::from_secs(60);
+
 /// When a token ends.
 struct Ends {
     at: Timestamp,
-    then: Instant,
     /// When its holder is told; none: it was.
-    told: Option<Instant>,
+    told: Option<Timestamp>,
 }
 
 /// What somebody who stays learns.
@@ -39,10 +42,8 @@ impl Stay {
     pub fn new(authority: &Authority, who: &Principal) -> Self {
         let ends = match (who.credential, &authority.tokens) {
             (Credential::Token { ends, .. }, Some(tokens)) => {
-                let left = u64::try_from(ends.micros().saturating_sub(time::now().micros())).unwrap_or(0);
-                let (now, left) = (Instant::now(), std::time::Duration::from_micros(left));
-                let told = now + left.saturating_sub(tokens.expiring());
-                Some(Ends { at: ends, then: now + left, told: Some(told) })
+                let before = i64::try_from(tokens.expiring().as_micros()).unwrap_or(i64::MAX);
+                Some(Ends { at: ends, told: Some(Timestamp::from_micros(ends.micros().saturating_sub(before))) })
             }
             _ => None,
         };
@@ -58,10 +59,17 @@ impl Stay {
         tokio::select! {
             biased;
             () = self.revoked.as_mut() => Notice::Revoked,
-            () = sleep_until(ends.told.unwrap_or(ends.then)) => match ends.told.take() {
+            () = until(ends.told.unwrap_or(ends.at)) => match ends.told.take() {
                 Some(_) => Notice::Expiring(ends.at),
                 None => Notice::Expired,
             },
         }
+    }
+}
+
+/// Waits until the clock says so. Cancel safe.
+async fn until(moment: Timestamp) {
+    while let Ok(left @ 1..) = u64::try_from(moment.micros().saturating_sub(time::now().micros())) {
+        sleep(Duration::from_micros(left).min(LOOK)).await;
     }
 }
