@@ -98,8 +98,7 @@ impl Requests {
             self.tidy(space, &row.thread).await?;
             return Err(self.gone(space, id, state).await?);
         }
-        let expires = row.asked.get("expires_at").and_then(Value::as_str).and_then(Timestamp::parse);
-        if expires.is_some_and(|expires| expires <= time::now()) {
+        if has_expired(&row.asked) {
             return Err(Refused::Settled(format!("{} {id} has expired", noun(state))));
         }
         let parked = Parked::of(id, &row.asked);
@@ -270,6 +269,12 @@ impl Requests {
 
 fn noun(state: RequestState) -> &'static str {
     if state == RequestState::Question { "question" } else { "approval" }
+}
+
+/// Whether the time of a request is over, written down or not.
+pub fn has_expired(asked: &Value) -> bool {
+    let expires = asked.get("expires_at").and_then(Value::as_str).and_then(Timestamp::parse);
+    expires.is_some_and(|expires| expires <= time::now())
 }
 
 /// The answer, if it fits the question, and is from somebody who may answer it.

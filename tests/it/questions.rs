@@ -1,8 +1,10 @@
 //! Questions to people: `ask_user` parks its call, and the answer is its result, whatever door it comes through. Every `on_both!` is two
 //! `#[tokio::test]`s, one a database.
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
+use crate::support::faults::pause;
 use crate::support::*;
 
 fn asks(more: Value) -> Answer {
@@ -152,6 +154,28 @@ on_both!(a_question_expires_and_a_schema_is_checked, |medium| {
     app.tell_in("c", "paint it").await;
     assert!(said(&result(&app, "c").await).contains("$ref"));
     assert_eq!(app.pages("/questions?").await, Vec::<Value>::new());
+});
+
+// The server stands still while questions expire: what is said then is a message, whether the end was written down before it or not.
+on_both!(a_message_behind_the_end_of_a_question_is_no_answer, |medium| {
+    let stub = Stub::start().await;
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    let threads: Vec<String> = (0..16).map(|n| format!("t{n}")).collect();
+    stub.on(decision, asks(json!({ "expires_s": 2 })));
+    join_all(threads.iter().map(|thread| app.tell_in(thread, "paint it"))).await;
+    stub.clear();
+    let (said, _) = tokio::join!(
+        join_all(threads.iter().map(async |thread| {
+            tokio::time::sleep(ms(2200)).await;
+            app.say_in(thread, "blue").await
+        })),
+        pause(&app, ms(2500))
+    );
+    assert_eq!(said.len(), threads.len());
+    for thread in &threads {
+        let gone = result(&app, thread).await;
+        assert!(has(&gone, "failure") && has(&gone, "timeout"), "{gone}");
+    }
 });
 
 // The end of its thread withdraws a question; after a kill it is still open.

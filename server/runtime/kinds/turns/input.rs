@@ -18,7 +18,7 @@ use crate::runtime::ground::{Ground, Waker};
 use crate::runtime::opening::Opening;
 use crate::runtime::options::Options;
 use crate::runtime::refused::{Refused, too_many_threads};
-use crate::runtime::requests::{Reply, checked_answer};
+use crate::runtime::requests::{Reply, checked_answer, has_expired};
 use crate::runtime::running::Running;
 use crate::thread::settings::{Policy, Settings};
 use crate::words::id::{self, Key, Name, Space, ThreadId};
@@ -184,7 +184,8 @@ impl Inbox {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        let Some(asked) = self.store.request(&input.space, only).await? else { return Ok(None) };
+        let asked = self.store.request(&input.space, only).await?;
+        let Some(asked) = asked.filter(|row| !has_expired(&row.asked)) else { return Ok(None) };
         let reply = Reply { value: serde_json::from_str(&text).ok(), text };
         let reply = checked_answer(&asked.asked, reply, input.user.as_deref());
         Ok(Parked::of(only, &asked.asked).zip(reply.ok()))
