@@ -306,6 +306,7 @@ impl Settings {
             text_bytes: self.limits.text_bytes,
             threads: self.limits.threads,
             schedules: self.limits.schedules,
+            schedule_interval: ms(self.limits.schedule_interval_ms),
             submodules: self.limits.submodules,
         }
     }
@@ -325,7 +326,6 @@ impl Settings {
             space_share: self.edge().space_share(),
             tool_limits: self.tool_limits(),
             queue_max: self.limits.waiting_inputs,
-            schedule_interval: ms(self.limits.schedule_interval_ms),
             default_submodules: self.runtime.default_submodules,
             pipelines,
             pipeline_limits: self.pipelines.clone(),

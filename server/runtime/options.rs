@@ -28,8 +28,6 @@ pub struct Options {
     pub tool_limits: supplies::Limits,
     /// Most inputs that may wait for one thread.
     pub queue_max: u32,
-    /// The shortest interval of a schedule.
-    pub schedule_interval: Duration,
     /// Whether a new space begins with the submodules of `prompts/submodules`.
     pub default_submodules: bool,
     /// The pipelines there are.
@@ -54,7 +52,6 @@ impl Default for Options {
             space_share: SPACE_SHARE,
             tool_limits: supplies::Limits::default(),
             queue_max: 100,
-            schedule_interval: Duration::from_secs(1),
             default_submodules: true,
             pipelines: Pipelines::default(),
             pipeline_limits: registry::Limits::default(),

@@ -1,11 +1,12 @@
 //! What a person does to schedules: create, change, remove, run now. Each act is an event. Firing them is in `firing.rs`.
 
-use super::firing::is_under_way;
+use super::firing::{Firing, is_under_way};
 use super::handle::Runtime;
 use super::kinds::turns::input::{Input, InputContent, Received};
 use super::refused::Refused;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
+use crate::event::envelope::Event;
 use crate::event::fact::set::Change;
 use crate::event::schedule::{Schedule, ScheduleChange, at_once};
 use crate::log::appended::{Append, Appended, Placed};
@@ -27,10 +28,10 @@ impl Runtime {
         self.check_thread(space, &new.thread).await?;
         let due = self.first_due(&new, now)?;
         let limit = self.0.ground.options.tool_limits.schedules;
-        let draft = set(name, Some(Schedule { due: due.filter(|_| !new.paused), ..new }));
-        let draft = draft.only_if(Condition::NewSchedule { name: name.clone(), most: limit as usize });
-        match self.store_schedule(space, draft).await {
-            Ok(()) => self.known_schedule(space, name).await,
+        let new = Schedule { due: due.filter(|_| !new.paused), ..new };
+        let is_new = Condition::NewSchedule { name: name.clone(), most: limit as usize };
+        match self.set_schedule(space, name, new, is_new).await {
+            Ok(row) => Ok(row),
             Err(Refused::Store(StoreError::Unmet(_))) => match self.store().schedule(space, name).await? {
                 Some(_) => Err(Refused::Exists(format!("the schedule {name}"))),
                 None => Err(Refused::TooMany { what: "schedules in a space (limits.schedules)", limit }),
@@ -51,8 +52,8 @@ impl Runtime {
             self.check_thread(space, thread).await?;
         }
         for _ in 0..TRIES {
-            let row = self.known_schedule(space, name).await?;
             let now = time::now();
+            let row = self.fired_schedule(space, name, now).await?;
             let mut schedule = change.of(&row.schedule, now);
             let is_resumed = row.schedule.paused && !schedule.paused;
             schedule.due = match (schedule.paused, change.when.is_some() || is_resumed) {
@@ -61,10 +62,9 @@ impl Runtime {
                 // What was seen to once is not again, whatever the clock says.
                 (false, true) => self.first_due(&schedule, schedule.through.map_or(now, |through| through.max(now)))?,
             };
-            match self.store_schedule(space, set(name, Some(schedule)).only_if(stands(&row))).await {
+            match self.set_schedule(space, name, schedule, stands(&row)).await {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
-                Err(error) => return Err(error),
-                Ok(()) => return self.known_schedule(space, name).await,
+                set => return set,
             }
         }
         Err(overtaken(name))
@@ -73,11 +73,16 @@ impl Runtime {
     /// Removes a schedule.
     pub async fn remove_schedule(&self, space: &Space, name: &Name) -> Result<(), Refused> {
         self.open(space).await?;
+        self.known_schedule(space, name).await?;
         for _ in 0..TRIES {
-            let row = self.known_schedule(space, name).await?;
+            let row = match self.fired_schedule(space, name, time::now()).await {
+                // What was due for the last time went with that.
+                Err(Refused::NotFound(_)) => return Ok(()),
+                row => row?,
+            };
             match self.store_schedule(space, set(name, None).only_if(stands(&row))).await {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
-                done => return done,
+                done => return done.map(drop),
             }
         }
         Err(overtaken(name))
@@ -108,7 +113,7 @@ impl Runtime {
             Refused::Unprocessable(wrongs.into_iter().map(|wrong| wrong.detail).collect::<Vec<_>>().join("; "))
         };
         let recurrence = schedule.when.read().map_err(said)?;
-        let least = self.0.ground.options.schedule_interval;
+        let least = self.0.ground.options.tool_limits.schedule_interval;
         if let Recurrence::Every { micros, .. } = recurrence
             && u128::from(micros.unsigned_abs()) < least.as_micros()
         {
@@ -135,12 +140,39 @@ impl Runtime {
         row.ok_or_else(|| Refused::NotFound(format!("schedule {name}")))
     }
 
-    async fn store_schedule(&self, space: &Space, draft: Draft) -> Result<(), Refused> {
-        if let Appended::Stored(placed) = self.store().append(Append::free(space, vec![draft])).await? {
-            let on_stored = self.0.ground.waker.on_stored();
-            placed.iter().for_each(|placed| on_stored(space, &placed.shown.event));
+    /// A schedule before it is changed or removed: what was due until now fires first, so that a change swallows no due time.
+    async fn fired_schedule(&self, space: &Space, name: &Name, now: Timestamp) -> Result<ScheduleRow, Refused> {
+        let row = self.known_schedule(space, name).await?;
+        if row.schedule.due.is_none_or(|due| due > now) {
+            return Ok(row);
         }
-        Ok(())
+        let firing = Firing { store: self.store().clone(), inbox: self.0.inbox.clone() };
+        firing.fire(space, &[row]).await?;
+        self.known_schedule(space, name).await
+    }
+
+    /// Stores a schedule. Its row is answered as it was stored: it may have fired for the last time meanwhile.
+    async fn set_schedule(
+        &self,
+        space: &Space,
+        name: &Name,
+        schedule: Schedule,
+        only_if: Condition,
+    ) -> Result<ScheduleRow, Refused> {
+        let (name, draft) = (name.clone(), set(name, Some(schedule.clone())).only_if(only_if));
+        let event = self.store_schedule(space, draft).await?;
+        Ok(ScheduleRow { name, schedule, changed: event.seq, updated: event.ts })
+    }
+
+    async fn store_schedule(&self, space: &Space, draft: Draft) -> Result<Event, Refused> {
+        let placed = match self.store().append(Append::free(space, vec![draft])).await? {
+            Appended::Stored(placed) => placed,
+            Appended::Stale => Vec::new(),
+        };
+        let on_stored = self.0.ground.waker.on_stored();
+        placed.iter().for_each(|placed| on_stored(space, &placed.shown.event));
+        let event = placed.first().map(|placed| placed.shown.event.clone());
+        event.ok_or_else(|| StoreError::Broken("the store dropped a schedule".into()).into())
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Limits {
     pub threads: u64,
     /// Most schedules of a space.
     pub schedules: u32,
+    /// The shortest interval of a schedule.
+    pub schedule_interval: Duration,
     /// Most submodules of a space.
     pub submodules: u32,
 }
@@ -51,6 +53,7 @@ impl Default for Limits {
             text_bytes: 64 << 10,
             threads: 100_000,
             schedules: 1000,
+            schedule_interval: Duration::from_secs(1),
             submodules: 32,
         }
     }

@@ -2,7 +2,9 @@
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
 use thinkd::event::fact::set::Change;
@@ -109,6 +111,52 @@ on_both!(t4_70_a_schedule_fires_once_per_due_time_also_across_a_restart, |medium
     app.get("/schedules/bell").await.expect_problem(404, "not-found");
     app.delete("/schedules/bell").await.expect_problem(404, "not-found");
     rows_are_what_the_log_says(&mut app).await;
+});
+
+// Many are due at one moment, and are paused, changed and removed while they fire.
+on_both!(t4_70_no_change_swallows_a_due_time, |medium| {
+    let stub = Stub::start().await;
+    hm(&stub);
+    let app = quick(medium, &stub).start().await;
+    let names: Vec<String> = (0..60).map(|n| format!("bell-{n}")).collect();
+    join_all(names.iter().map(|name| set(&app, name, every(0.5), json!({})))).await;
+    let step = 500_000;
+    let next = (now().micros() / step + 2) * step;
+    tokio::time::sleep(Duration::from_micros((next - now().micros()).try_into().unwrap())).await;
+    let changed = join_all(names.iter().enumerate().map(async |(n, name)| {
+        let (path, asked) = (format!("/schedules/{name}"), now());
+        match n % 3 {
+            0 => app.delete(&path).await.expect(204),
+            1 => app.patch(&path, json!({ "paused": true })).await.expect(200),
+            _ => app.patch(&path, json!({ "when": { "kind": "every", "seconds": 3600 } })).await.expect(200),
+        };
+        (name, asked)
+    }))
+    .await;
+    let log = app.public_log().await;
+    for (name, asked) in changed {
+        let due = due(&fired(&log, name));
+        without_gap(&due, 0.5);
+        let last = due.last().map_or(0, |last| last.micros());
+        assert!(last + step > asked.micros(), "{name}: {last}, asked at {asked:?}:\n{}", story(&log));
+    }
+});
+
+// A moment that comes while its schedule is created is no reason to say that there is no such schedule.
+on_both!(t4_70_a_schedule_for_this_very_moment_is_created_and_fires, |medium| {
+    let stub = Stub::start().await;
+    hm(&stub);
+    let app = quick(medium, &stub).start().await;
+    for n in 0..40 {
+        let at = Timestamp::from_micros(now().micros() + 1000 + 100 * n);
+        let body = json!({ "name": format!("once-{n}"), "when": { "kind": "once", "at": at.to_string() } });
+        let reply = app.post("/schedules", body).await;
+        if reply.status == 422 {
+            continue;
+        }
+        assert_eq!(reply.expect(201)["name"], format!("once-{n}"));
+        ran(&app, &format!("once-{n}"), 1).await;
+    }
 });
 
 /// The due time behind the last one of a firing.

@@ -1,6 +1,7 @@
 //! `schedule`: wakes the thread by the clock again and again, also after restarts; lists and removes what wakes it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,12 +26,13 @@ pub struct Schedule {
     store: Arc<dyn Store>,
     budget: Arc<Budget>,
     most: u32,
+    interval: Duration,
 }
 
 impl Schedule {
     pub(super) fn new(supplies: &Supplies) -> Self {
         let Supplies { store, budget, limits, .. } = supplies.clone();
-        Self { store, budget, most: limits.schedules }
+        Self { store, budget, most: limits.schedules, interval: limits.schedule_interval }
     }
 }
 
@@ -79,6 +81,15 @@ impl Typed for Schedule {
 }
 
 impl Schedule {
+    /// The least time between two runs, and the setting that says so: the server's own limit holds for minds, too.
+    fn least_interval(&self) -> (Duration, &'static str) {
+        let of_minds = Duration::from_millis(self.budget.timer_ms);
+        if self.interval > of_minds {
+            return (self.interval, "limits.schedule_interval_ms");
+        }
+        (of_minds, "budget.timer_ms")
+    }
+
     async fn of_thread(&self, site: &CallSite) -> Result<Vec<ScheduleRow>, Failure> {
         self.store.schedules(&site.space, Some(&site.thread), None, self.most).await.map_err(unreadable)
     }
@@ -102,12 +113,10 @@ impl Schedule {
         let wrong = |it: crate::words::recurrence::Wrong| format!("{}: {}", it.member, it.detail);
         let recurrence =
             when.read().map_err(|all| invalid(all.into_iter().map(wrong).collect::<Vec<_>>().join("; ")))?;
-        let least = self.budget.timer_ms;
-        if matches!(recurrence, Recurrence::Every { micros, .. } if micros.unsigned_abs() < least * 1000) {
-            return Err(invalid(format!(
-                "seconds: at least {} lie between two (budget.timer_ms)",
-                least as f64 / 1000.0
-            )));
+        let (least, key) = self.least_interval();
+        if matches!(recurrence, Recurrence::Every { micros, .. } if u128::from(micros.unsigned_abs()) < least.as_micros())
+        {
+            return Err(invalid(format!("seconds: at least {} lie between two ({key})", least.as_secs_f64())));
         }
         let Some(due) = recurrence.next(site.now) else {
             return Err(invalid(format!("nothing of this is to come: now it is {}", site.now)));
