@@ -16,11 +16,13 @@ const WAITING: usize = 10_000;
 const TIMED: usize = 300;
 
 pub fn run(_: &Arguments) {
-    client().block_on(measure());
+    // It has threads of its own, which cannot start inside of others.
+    let stub = Stub::start();
+    client().block_on(measure(&stub));
 }
 
-async fn measure() {
-    let (folder, stub) = (Folder::new(), Stub::start());
+async fn measure(stub: &Stub) {
+    let folder = Folder::new();
     let settings = ["tools.approval=state_put", "turn.max_tool_calls=64", "limits.threads=1000000"];
     let server = Server::thinkd_asking(&folder.file("requests.db"), &stub.url(), &settings).await;
     let http = process::http();

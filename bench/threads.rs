@@ -25,6 +25,9 @@ pub fn run(arguments: &Arguments) {
     let stub = Stub::start();
     let folder = Folder::new();
     client().block_on(async {
+        if arguments.case.as_deref() == Some("schedules") {
+            return schedules(&stub, &folder).await;
+        }
         for pairs in [1, 16] {
             messages(arguments, &stub, &folder, pairs).await;
         }
