@@ -261,8 +261,17 @@ impl Drop for Server {
 
 /// A log in this process: for filling it before a server opens it.
 pub async fn log(file: &Path) -> Arc<dyn Store> {
-    let url = format!("sqlite://{}", file.display());
-    store::open(&url, Options::default(), projection::project).await.unwrap()
+    log_at(&on(file)).await
+}
+
+/// The address of a database in a file.
+pub fn on(file: &Path) -> String {
+    format!("sqlite://{}", file.display())
+}
+
+/// The log of a database.
+pub async fn log_at(url: &str) -> Arc<dyn Store> {
+    store::open(url, Options::default(), projection::project).await.unwrap()
 }
 
 /// Waits for the log's search index: appends a word that nobody else says, until it is found.

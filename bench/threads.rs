@@ -11,6 +11,7 @@ use thinkd::words::id::{Space, ThreadId};
 use thinkd::words::time::{self, Timestamp};
 
 use crate::figures::{Arguments, Usage, at, client, median, since};
+use crate::postgres::Database;
 use crate::process::{self, Folder, Server, Shape, http};
 use crate::stub::Stub;
 
@@ -174,29 +175,49 @@ async fn timers(arguments: &Arguments, stub: &Stub, folder: &Folder) {
     );
 }
 
-/// Schedules that fire once a second each, a thousand of them into a thread each; and ten times as many of which none is due.
+/// Schedules of which none is due, ten thousand beside none; and a thousand that fire once a second each, into a thread each: with as many places
+/// for turns as there are by default, and with so few that turns leave the machine to the firing.
 async fn schedules(stub: &Stub, folder: &Folder) {
-    let idle = folder.file("idle-schedules.db");
-    set_schedules(&idle, 10 * DUE, time::now().micros() + 86_400_000_000).await;
-    let server = Server::thinkd(&idle, stub, Shape::A).await;
-    let before = Usage::quiet(server.pid()).await;
-    tokio::time::sleep(Duration::from_secs(10)).await;
-    let used = Usage::of(server.pid()).cpu_ms - before.cpu_ms;
-    println!("{} schedules of which none is due: {:.2} ms of CPU a second", 10 * DUE, used / 10.0);
-    drop(server);
-    let file = folder.file("schedules.db");
+    let mut cpu = [0.0; 2];
+    for (cpu, count) in cpu.iter_mut().zip([0, 10 * DUE]) {
+        let idle = folder.file(&format!("idle-{count}.db"));
+        set_schedules(&process::on(&idle), count, time::now().micros() + 86_400_000_000).await;
+        let server = Server::thinkd(&idle, stub, Shape::A).await;
+        let before = Usage::quiet(server.pid()).await;
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        *cpu = (Usage::of(server.pid()).cpu_ms - before.cpu_ms) / 10.0;
+    }
+    println!(
+        "{} schedules of which none is due: {:.2} ms of CPU a second, {:.2} without any",
+        10 * DUE,
+        cpu[1],
+        cpu[0]
+    );
+    for places in [1024, 4] {
+        let url = process::on(&folder.file(&format!("schedules-{places}.db")));
+        fire(stub, folder, "SQLite", &url, places).await;
+    }
+    let Ok(server) = std::env::var("BENCH_POSTGRES_URL") else { return };
+    let database = Database::new(&server, true).await;
+    fire(stub, folder, "Postgres", &database.url, 4).await;
+    database.drop().await;
+}
+
+async fn fire(stub: &Stub, folder: &Folder, kind: &str, url: &str, places: usize) {
     let first = time::now().micros() + 10_000_000;
-    set_schedules(&file, DUE, first).await;
-    let server = Server::thinkd(&file, stub, Shape::A).await;
+    set_schedules(url, DUE, first).await;
+    let server = Server::thinkd_with(url, &folder.0, stub, &[&format!("runtime.workers={places}")]);
+    server.ready().await;
     let last = first + SECONDS as i64 * 1_000_000;
     while time::now().micros() < last + 1_000_000 {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let fired = all(&server, "type:trigger", DUE * (SECONDS + 2)).await;
     let mut late: Vec<f64> = fired.iter().flat_map(late_by).collect();
-    let skipped = all(&server, "skipped", DUE * SECONDS).await.len();
+    let skipped = all(&server, "skipped", DUE * (SECONDS + 2)).await.len();
     println!(
-        "{} due times fired, {skipped} skipped, {DUE} due each second into {DUE} threads: late by {:.1} ms (p50), {:.1} ms (p99)",
+        "{kind}, {places} places for turns: {} due times fired, {skipped} skipped, for their thread was busy; {DUE} due each second into {DUE} threads: \
+         late by {:.1} ms (p50), {:.1} ms (p99)",
         late.len(),
         at(&mut late, 0.5),
         at(&mut late, 0.99)
@@ -211,8 +232,8 @@ fn late_by(event: &Value) -> Vec<f64> {
 }
 
 /// A log of schedules with a thread each, every second from `first` on, a thousand a second.
-async fn set_schedules(file: &Path, schedules: usize, first: i64) {
-    let log = process::log(file).await;
+async fn set_schedules(url: &str, schedules: usize, first: i64) {
+    let log = process::log_at(url).await;
     let set = |number: &usize| {
         let due = Timestamp::from_micros(first + (*number as i64) * 1_000_000 / DUE as i64);
         let change = json!({
