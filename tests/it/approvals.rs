@@ -17,6 +17,7 @@ use thinkd::words::failure::Failure;
 use crate::more_tools::command;
 use crate::support::*;
 
+mod bound;
 mod races;
 
 const NAME: &str = "approvals::a_server_with_a_tool_that_pays";
@@ -32,7 +33,7 @@ fn a_server_with_a_tool_that_pays() {
     app::serve(&settings, registry::built_in(), &built_in().with(DECISIONS, |_| Pay)).unwrap();
 }
 
-/// Pays: writes a line to the file `paid`. With a file `slow` it takes for ever after that.
+/// Pays: writes a line to the file `paid`. While there is a file `slow` it goes on after that.
 struct Pay;
 
 #[derive(Deserialize, JsonSchema)]
@@ -51,8 +52,8 @@ impl Typed for Pay {
     async fn call(&self, Payment { to, amount }: Payment, site: &CallSite) -> Result<Output, Failure> {
         let mut paid = std::fs::OpenOptions::new().create(true).append(true).open("paid").unwrap();
         writeln!(paid, "{} {} {to} {amount}", site.thread, site.call_id).unwrap();
-        if std::fs::exists("slow").unwrap() {
-            std::future::pending::<()>().await;
+        while std::fs::exists("slow").unwrap() {
+            tokio::time::sleep(ms(5)).await;
         }
         Ok(Output::value(json!({ "paid": amount })))
     }
@@ -104,10 +105,11 @@ async fn result(app: &App, thread: &str) -> Value {
     .await
 }
 
-// D4.58 D4.60: the tool starts when a person has said yes, not before; the turn does not wait, and the result wakes the thread.
+// D4.58 D4.60: the tool starts when a person has said yes, not before; the turn does not wait, and the result wakes the thread: at once, for
+// the server looks for threads that wait longer than the test does.
 on_both!(d4_58_a_marked_tool_waits_for_a_person_and_its_result_comes_with_the_verdict, |medium| {
     let stub = Stub::start().await;
-    let app = setup(medium, &stub).start().await;
+    let app = setup(medium, &stub).env("THINKD_RUNTIME__SCAN_MS", 60_000).start().await;
     let id = proposed(&app, &stub, "a", 12).await;
     assert_eq!(paid(&app), Vec::<String>::new(), "it ran before anybody said anything");
     let log = app.public_log().await;
@@ -139,6 +141,7 @@ on_both!(d4_58_a_marked_tool_waits_for_a_person_and_its_result_comes_with_the_ve
     in_order(&log, &steps);
     let (granted, result) = (one(&log, &["approval", "granted"]), one(&log, &["result", "tool:pay"]));
     assert_eq!((&granted["payload"]["reason"], &granted["payload"]["by"]), (&json!("go on"), &json!("admin")));
+    assert_eq!(granted["source"], "user");
     assert_eq!((&result["payload"]["output"], &result["payload"]["approval_id"]), (&json!({ "paid": 12 }), &json!(id)));
     assert_eq!(app.pages("/approvals?").await, Vec::<Value>::new());
 });
@@ -182,6 +185,7 @@ on_both!(edited_arguments_are_checked_and_are_what_runs, |medium| {
     say(&app, &id, json!({ "verdict": "edit" })).await.expect_problem(400, "invalid-frame");
     say(&app, &id, json!({ "verdict": "approve", "arguments": {} })).await.expect_problem(400, "invalid-frame");
     say(&app, &id, json!({ "verdict": "respond" })).await.expect_problem(400, "empty-input");
+    say(&app, &id, json!({ "verdict": "reject", "text": "no" })).await.expect_problem(400, "invalid-frame");
     say(&app, &id, json!({ "verdict": "perhaps" })).await.expect_problem(400, "invalid-frame");
     assert_eq!(app.pages("/approvals?").await.len(), 1, "it stays open");
     say(&app, &id, json!({ "verdict": "edit", "arguments": { "amount": 3, "to": "ann" } })).await.expect(200);
@@ -231,15 +235,20 @@ on_both!(frames_say_yes_and_no, |medium| {
     assert_eq!(paid(&app), ["a c1.0.0 ann 7"]);
 });
 
-// Nobody says anything: it counts as rejected, and the thread is told.
+// Nobody says anything: it counts as rejected, and the thread is told, however seldom the server looks.
 on_both!(a_call_that_nobody_settles_expires, |medium| {
     let stub = Stub::start().await;
-    let app = setup(medium, &stub).env("THINKD_TOOLS__APPROVAL_MS", 1000).start().await;
+    let quick = setup(medium, &stub).env("THINKD_TOOLS__APPROVAL_MS", 1000).env("THINKD_RUNTIME__SCAN_MS", 60_000);
+    let app = quick.start().await;
     stub.script(at("a"), [pays(12), reply("I have asked."), reply("Too bad.")]);
     app.tell_in("a", "pay bob").await;
-    let mut socket = app.socket().await;
-    socket.follow(0, json!({ "thread": "a" })).await;
-    socket.event("the reply", |e| has(e, "response") && said(e) == "Too bad.").await;
+    // By the log: it may come while a socket is only opened.
+    within("the reply", async {
+        while !with(&app.public_log().await, &["response"]).iter().any(|it| said(it) == "Too bad.") {
+            tokio::time::sleep(ms(5)).await;
+        }
+    })
+    .await;
     let gone = result(&app, "a").await;
     assert!(has(&gone, "failure") && said(&gone).contains("in time"), "{gone}");
     let log = app.public_log().await;
@@ -252,6 +261,7 @@ on_both!(a_call_that_nobody_settles_expires, |medium| {
             &["turn", "started", "turn:2"],
         ],
     );
+    assert_eq!(one(&log, &["approval", "expired"])["source"], "system", "no person said that");
     let id = one(&log, &["approval", "pending"])["event_id"].as_str().unwrap().to_owned();
     let problem = say(&app, &id, json!({ "verdict": "approve" })).await.expect_problem(409, "already-settled");
     assert!(problem["detail"].as_str().unwrap().contains("expired"), "{problem}");
@@ -300,7 +310,7 @@ on_both!(the_end_of_a_thread_and_a_cancel_withdraw_what_waits, |medium| {
     let app = setup(medium, &stub).start().await;
     let (ended, cancelled) = (proposed(&app, &stub, "a", 1).await, proposed(&app, &stub, "b", 2).await);
     app.post("/threads/a/end", json!({})).await.expect(200);
-    app.post("/threads/b/cancel", json!({})).await;
+    assert_eq!(app.post("/threads/b/cancel", json!({})).await.expect(200)["cancelled"], true);
     for (thread, id) in [("a", &ended), ("b", &cancelled)] {
         let came = result(&app, thread).await;
         assert!(has(&came, "failure") && said(&came).contains("not run"), "{came}");

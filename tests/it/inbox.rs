@@ -1,13 +1,22 @@
 //! What waits for people, in the terminal: `thinkd inbox`, and the commands of `thinkd chat`. The real program against a real server.
 
 use serde_json::{Value, json};
+use thinkd::event::draft::Draft;
+use thinkd::event::fact::Fact;
+use thinkd::event::fact::question::Question;
+use thinkd::log::appended::Append;
+use thinkd::words::id::{Space, ThreadId};
 
 use crate::command::{Typist, client, ended, err, has_script, out, plain, thinkd};
 use crate::support::*;
 
 /// A server whose notes wait for a person.
 fn setup(stub: &Stub) -> Setup {
-    Setup::new(Medium::sqlite(), stub).file("thinkd.toml", "[tools]\napproval = [\"state_put\"]\n")
+    setup_on(Medium::sqlite(), stub)
+}
+
+fn setup_on(medium: Medium, stub: &Stub) -> Setup {
+    Setup::new(medium, stub).file("thinkd.toml", "[tools]\napproval = [\"state_put\"]\n")
 }
 
 fn note(content: &str) -> Answer {
@@ -290,4 +299,42 @@ async fn a_chat_shows_questions_and_answers_them() {
     let said = ended(&mut thinkd(&app, &["chat", "--thread", "side"]), "go on").await;
     assert_eq!(out(&said), "I have asked.\n");
     assert!(err(&said).contains("question: Which year?"), "{}", err(&said));
+}
+
+/// A question with this id, as a turn of before has asked it.
+fn asked_before(id: &str) -> Draft {
+    let question = Question {
+        question: id,
+        turn: 1,
+        call_id: "c1.0.0",
+        text: "Which?",
+        choices: Vec::new(),
+        schema: None,
+        who: Vec::new(),
+        expires: "2096-11-28T04:25:00.000000Z",
+    };
+    Fact::Question(question).encode(&ThreadId::default()).with_id(id.parse().unwrap())
+}
+
+// Ids that end the same are named by all of them, and what names two settles none. What does not fit a page comes on the next.
+#[tokio::test]
+async fn what_ends_the_same_is_told_apart_and_nothing_is_left_out() {
+    let (stub, medium) = (Stub::start().await, Medium::sqlite());
+    let store = stored::open(&medium).await;
+    let twins = ["0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b", "0193a1b2-5c3e-7e4f-8a9b-0c1d2e3f4a5b"];
+    let others = (0..501).map(|number| format!("0193a1b2-6c3d-7e4f-8a9b-{number:012x}"));
+    let drafts = twins.into_iter().map(str::to_owned).chain(others).map(|id| asked_before(&id)).collect();
+    store.append(Append::free(&Space::default(), drafts)).await.unwrap();
+    store.close().await;
+    drop(store);
+    let app = setup_on(medium, &stub).start().await;
+    let listed = inbox(&app, &[]).await;
+    assert_eq!(listed.lines().count(), 503, "{}", listed.lines().next().unwrap_or_default());
+    for (line, id) in listed.lines().zip(twins) {
+        assert!(line.starts_with(&format!("{id}  question")), "{line}");
+    }
+    let said = refused(&app, &["answer", end(twins[0]), "red"]).await;
+    assert!(said.contains("names 2 of those that wait") && said.contains(twins[1]), "{said}");
+    inbox(&app, &["answer", twins[1], "red"]).await;
+    assert_eq!(inbox(&app, &[]).await.lines().count(), 502);
 }

@@ -53,6 +53,7 @@ mod properties;
 mod proposals;
 mod questions;
 mod real_model;
+mod requests;
 mod resume;
 mod rights;
 mod schedules;

@@ -283,6 +283,10 @@ on_both!(a_proposal_that_cannot_be_is_not_put_before_a_person, |medium| {
         (json!({ "name": "dog", "prompt": null, "diff": "@@ -1 +1 @@\n-a\n+b\n" }), "give its whole prompt"),
         (json!({ "name": "owl", "prompt": null, "diff": "@@ -1 +1 @@\n-a\n+b\n" }), "does not fit"),
         (json!({ "name": "owl", "prompt": null, "diff": "say yes" }), "no hunk"),
+        (
+            json!({ "name": "owl", "prompt": null, "diff": format!("@@ -1 +0,0 @@\n-{}\n", prompt.as_str().unwrap()) }),
+            "leaves nothing",
+        ),
     ];
     let all = wrong.iter().fold(text(""), |calls, (arguments, _)| calls.and(TOOL, arguments.clone()));
     stub.script(decision, [all.and(REMOVAL, json!({ "name": "dog" })), reply("I see.")]);

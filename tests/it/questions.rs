@@ -3,6 +3,7 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use thinkd::event::draft::DEPTH_MAX;
 
 use crate::support::faults::pause;
 use crate::support::*;
@@ -134,16 +135,52 @@ on_both!(an_answer_fits_what_is_asked_and_comes_from_who_may_answer, |medium| {
     assert_eq!(socket.ask(json!({ "type": "answer", "question": id, "text": "red" })).await["type"], "ack");
     let id = asked(&app, &stub, "c", json!({ "who": ["ada"] })).await;
     answer(&app, &id, json!({ "text": "red" })).await.expect_problem(403, "forbidden");
+    let by =
+        |name: &str| app.request("POST", &format!("/questions/{id}")).header("authorization", format!("{name}:none"));
+    http::send(by("bob").json(&json!({ "text": "red" }))).await.expect_problem(403, "forbidden");
     assert_eq!(app.pages("/questions?thread=c&").await.len(), 1);
+    http::send(by("ada").json(&json!({ "text": "red" }))).await.expect(204);
+    assert_eq!(result(&app, "c").await["payload"]["output"], "red");
+    let log = app.public_log().await;
+    let given = with(&log, &["answer"]).into_iter().find(|it| it["thread"] == "c").unwrap();
+    assert_eq!(given["payload"]["by"], "ada");
+    // What is around a choice is nothing; how deep an answer may be has a limit.
+    let id = asked(&app, &stub, "d", json!({ "choices": ["red", "blue"] })).await;
+    answer(&app, &id, json!({ "text": " red\n" })).await.expect(204);
+    let id = asked(&app, &stub, "e", json!({ "schema": "{}" })).await;
+    let deep = (0..DEPTH_MAX - 2).fold(json!(1), |inside, _| json!([inside]));
+    let problem = answer(&app, &id, json!({ "value": deep })).await.expect_problem(422, "invalid-arguments");
+    assert!(problem["detail"].as_str().unwrap().contains("deep"), "{problem}");
+});
+
+// By the next message answers who may: the words of another stay a message, and so does a picture.
+on_both!(a_message_answers_only_from_who_may_and_only_in_words, |medium| {
+    let stub = Stub::start().await;
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    asked(&app, &stub, "a", json!({ "who": ["ada"] })).await;
+    let say = async |name: &str, body: Value| {
+        let request =
+            app.request("POST", "/threads/a/messages?wait=20").header("authorization", format!("{name}:none"));
+        http::send(request.json(&body)).await.expect(200)
+    };
+    say("bob", json!({ "text": "red" })).await;
+    say("ada", json!({ "audio": [{ "data": crate::boundary::WAV, "mimeType": "audio/wav" }] })).await;
+    assert_eq!(app.pages("/questions?").await.len(), 1, "it is open");
+    say("ada", json!({ "text": "red" })).await;
+    assert_eq!(app.pages("/questions?").await, Vec::<Value>::new());
+    assert_eq!(result(&app, "a").await["payload"]["output"], "red");
 });
 
 // Nobody answers: the call has failed, and its thread is told. A schema that is none is refused at once.
 on_both!(a_question_expires_and_a_schema_is_checked, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub).voices(&[]).start().await;
-    asked(&app, &stub, "a", json!({ "expires_s": 1 })).await;
+    // On a busy machine the second may be over before anybody sees the question open.
+    stub.script(at("a"), [asks(json!({ "expires_s": 1 }))]);
+    app.say_in("a", "paint it").await;
     let gone = result(&app, "a").await;
     assert!(has(&gone, "failure") && has(&gone, "timeout"), "{gone}");
+    assert!(stub.nth(1, at("a")).await.says("nobody answered in time"), "its thread is told");
     let log = app.public_log().await;
     in_order(&log, &[&["question", "user"], &["answer", "expired"], &["result", "tool:ask_user"]]);
     stub.script(at("b"), [asks(json!({ "schema": "{\"type\": \"colour\"}" })), reply("Oh.")]);
@@ -224,4 +261,67 @@ on_both!(d1_60_while_people_are_away_no_question_reaches_them_and_no_call_is_gra
     // Back again, without a restart.
     away(&app, false).await;
     asked(&app, &stub, "d", json!({})).await;
+});
+
+// A list is of one kind, of one thread where it is named, and goes on behind what was shown.
+on_both!(what_waits_is_listed_by_kind_and_thread_and_in_pages, |medium| {
+    let stub = Stub::start().await;
+    let setup = Setup::new(medium, &stub).voices(&[]).file("thinkd.toml", "[tools]\napproval = [\"state_put\"]\n");
+    let app = setup.start().await;
+    let put = json!({ "key": "k", "content": "c", "related_keys": [] });
+    for thread in ["a", "b"] {
+        let question = json!({ "question": "?", "choices": null, "schema": null, "who": null, "expires_s": null });
+        let calls = call("state_put", put.clone()).and("ask_user", question.clone()).and("state_put", put.clone());
+        stub.script(at(thread), [calls.and("ask_user", question), reply("I have asked.")]);
+        app.tell_in(thread, "go on").await;
+    }
+    for (path, whole) in
+        [("/approvals?", 4), ("/questions?", 4), ("/approvals?thread=a&", 2), ("/questions?thread=b&", 2)]
+    {
+        let (mut found, mut cursor) = (Vec::new(), String::new());
+        for _ in 0..whole {
+            let page = app.get(&format!("{path}limit=1{cursor}")).await.expect(200);
+            assert_eq!(page["items"].as_array().unwrap().len(), 1, "{path}");
+            found.push(page["items"][0].clone());
+            cursor = page["next"].as_str().map(|next| format!("&cursor={next}")).unwrap_or_default();
+        }
+        assert_eq!(cursor, "", "{path}: there is no more");
+        assert!(found.is_sorted_by(|one, other| seq(one) < seq(other)), "{path}: {found:?}");
+        let key = if path.contains("approvals") { "approval_id" } else { "question_id" };
+        let thread = path.split("thread=").nth(1).map(|rest| rest.trim_end_matches('&'));
+        assert!(found.iter().all(|it| it[key].is_string() && thread.is_none_or(|of| it["thread"] == of)), "{path}");
+    }
+});
+
+// What would be too much to show, to check or to keep open is refused at once, and the mind is told why.
+on_both!(questions_have_bounds, |medium| {
+    let stub = Stub::start().await;
+    let app = Setup::new(medium, &stub).voices(&[]).env("THINKD_TOOLS__OPEN_REQUESTS", 1).start().await;
+    let asks = |more: Value| {
+        let mut arguments = json!({ "question": "?", "choices": null, "schema": null, "who": null, "expires_s": null });
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        arguments
+    };
+    let many: Vec<String> = (0..33).map(|number| number.to_string()).collect();
+    let deep = (0..33).fold(json!({}), |inside, _| json!({ "not": inside }));
+    let wrong = [
+        (asks(json!({ "question": " " })), "empty"),
+        (asks(json!({ "choices": many })), "at most 32"),
+        (asks(json!({ "who": many })), "at most 32"),
+        (asks(json!({ "schema": json!({ "title": "x".repeat(17_000) }).to_string() })), "bytes"),
+        (asks(json!({ "schema": deep.to_string() })), "deep"),
+        (asks(json!({})), ""),
+        (asks(json!({})), "tools.open_requests"),
+    ];
+    let all = wrong.iter().fold(text(""), |calls, (arguments, _)| calls.and("ask_user", arguments.clone()));
+    stub.script(at("a"), [all, reply("I see.")]);
+    app.tell_in("a", "ask them").await;
+    let log = app.public_log().await;
+    let results = with(&log, &["result", "tool:ask_user", "failure"]);
+    let whys: Vec<&str> = wrong.iter().map(|(_, why)| *why).filter(|why| !why.is_empty()).collect();
+    assert_eq!(results.len(), whys.len(), "{}", story(&log));
+    for (result, why) in results.iter().zip(whys) {
+        assert!(said(result).contains(why), "{why}: {}", said(result));
+    }
+    assert_eq!(app.pages("/questions?").await.len(), 1);
 });

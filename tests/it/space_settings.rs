@@ -41,8 +41,11 @@ on_both!(a_setting_is_an_event_and_lasts, |medium| {
     assert_eq!(settings(&app).await, set, "it lasts");
     let back = put(&app, json!({ "settings": { "user_away": false }, "expected_seq": set["seq"] })).await.expect(200);
     assert_eq!(back["settings"], json!({ "user_away": false }));
+    let by_ann = app.request("PUT", "/settings").header("authorization", "ann:none");
+    let back = http::send(by_ann.json(&json!({ "settings": { "user_away": false } }))).await.expect(200);
+    assert_eq!(back["changes"]["user_away"]["by"], "ann");
     assert!(back["seq"].as_i64() > set["seq"].as_i64(), "{back}");
-    assert_eq!(changes(&app).await.len(), 2);
+    assert_eq!(changes(&app).await.len(), 3);
     rebuild_finds_nothing_to_mend(&mut app).await;
     app.start_again().await;
     assert_eq!(settings(&app).await, back);
