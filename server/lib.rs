@@ -152,7 +152,7 @@ pub mod pipelines {
 /// The lease loop: which thread is worked on, and when.
 pub mod runtime {
     mod ends;
-    mod firing;
+    pub mod firing;
     pub mod ground;
     pub mod handle;
     pub mod kinds;

@@ -16,6 +16,8 @@ use crate::processes::rows_are_what_the_log_says;
 use crate::support::*;
 
 mod calendar;
+mod changes;
+mod firing;
 
 /// A server on which schedules may be quick. It looks for what others have set so seldom that a test would notice.
 fn quick(medium: Medium, stub: &Stub) -> Setup {

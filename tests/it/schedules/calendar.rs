@@ -120,6 +120,28 @@ fn a_server_that_was_away_catches_up_in_one_run_and_names_what_it_missed() {
     assert_eq!((due.missed.unwrap().count, due.run, due.next), (1, None, None));
 }
 
+// The oldest due time that is caught up with is in the run alone.
+#[test]
+fn the_edge_of_the_window_is_caught_up_with_and_not_missed() {
+    let hourly = of(json!({ "kind": "every", "seconds": 3600, "start": "2026-11-01T00:00:00Z" }));
+    let (since, now) = (at("2026-11-10T00:00:00Z"), at("2026-11-10T05:00:00Z"));
+    let due = hourly.due(since, now, 2 * HOUR);
+    let (missed, run) = (due.missed.unwrap(), due.run.unwrap());
+    assert_eq!((missed.last, missed.count), (at("2026-11-10T02:00:00Z"), 3));
+    assert_eq!((run.first, run.last, run.count), (at("2026-11-10T03:00:00Z"), now, 3));
+}
+
+// The rules of a zone changed with the build: what was promised by the old ones is kept, and what follows goes by the new ones.
+#[test]
+fn a_due_time_that_its_zone_does_not_have_any_more_is_kept() {
+    let berlin = daily("09:00", "Europe/Berlin");
+    let since = at("2026-11-10T07:00:00Z");
+    let due = berlin.due(since, at("2026-11-10T07:00:01Z"), DAY);
+    let run = due.run.unwrap();
+    assert_eq!((run.first, run.count, run.named), (since, 1, vec![since]));
+    assert_eq!((due.missed, due.next), (None, Some(at("2026-11-10T08:00:00Z"))));
+}
+
 // A clock that goes back makes nothing due that was due before.
 #[test]
 fn a_clock_that_is_set_back_makes_nothing_due_again() {
