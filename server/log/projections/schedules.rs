@@ -163,6 +163,11 @@ impl dyn Store + '_ {
 
     /// The spaces that have schedules which are due until then.
     pub async fn spaces_with_schedules_due(&self, until: Timestamp) -> Result<Vec<Space>, StoreError> {
+        // Which spaces they are of is read from every row; whether there is any, from the first by due time. Mostly there is none.
+        let first = Select::of_all_spaces(&TABLE).at_most("due", until).order_by(&["due"]).first(1);
+        if self.select(first).await?.is_empty() {
+            return Ok(Vec::new());
+        }
         let select = Select::of_all_spaces(&TABLE).at_most("due", until).distinct(&["space"]);
         Ok(readable(self.select(select).await?.iter().map(|row| row.space("space"))))
     }
