@@ -7,6 +7,7 @@
     reason = "a benchmark prints, and says what is wrong by panicking"
 )]
 
+mod code;
 mod delivery;
 mod doors;
 mod figures;
@@ -29,7 +30,7 @@ use figures::Arguments;
 
 type Part = fn(&Arguments);
 
-const PARTS: [(&str, Part); 12] = [
+const PARTS: [(&str, Part); 13] = [
     ("turns", turns::run),
     ("postgres", postgres::run),
     ("handover", handover::run),
@@ -42,6 +43,7 @@ const PARTS: [(&str, Part); 12] = [
     ("tenants", tenants::run),
     ("tokens", tokens::run),
     ("requests", requests::run),
+    ("code", code::run),
 ];
 
 fn main() {

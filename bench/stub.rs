@@ -162,6 +162,10 @@ fn calls(thread: &str, body: &[u8]) -> Vec<Call> {
         let put = |n: usize| json!({ "key": format!("k{n}"), "content": TEXT, "related_keys": [] }).to_string();
         return (0..PROPOSALS).map(|n| ("state_put", put(n))).collect();
     }
+    if thread.starts_with("loops-") {
+        let code = json!({ "language": "javascript", "code": "for (;;) {}", "input": null });
+        return vec![("run_code", code.to_string())];
+    }
     if thread.starts_with("timed-") {
         return vec![wait()];
     }

@@ -124,6 +124,7 @@ pub mod thread {
 pub mod tools {
     pub mod approval;
     pub mod catalogue;
+    pub mod code;
     pub mod contacts;
     pub mod gate;
     mod layers;

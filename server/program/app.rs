@@ -48,6 +48,7 @@ pub fn serve(settings: &Settings, pipelines: Pipelines, tools: &Catalogue) -> an
     // Held to the end: what was said last is written, too.
     let log = telemetry::start_log(&settings.log, settings.secrets())?;
     let prompts = Prompts::load(settings.prompts.as_deref()).map_err(|error| Invalid::new(error.to_string()))?;
+    let tools = &settings.switched_on(tools);
     settings.check_tools(&prompts, tools)?;
     let model = model(&settings.models)?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -92,6 +93,7 @@ async fn run(
         budget: Arc::new(settings.budget.clone()),
         approvals: Arc::new(settings.tools.approvals()),
         limits: settings.tool_limits(),
+        code: settings.tools.code.clone(),
     };
     let tools = Arc::new(tools.tools(&supplies, &settings.chosen_tools())?);
     let ground = Ground::new(supplies, tools, model, settings.history.clone(), options);

@@ -15,6 +15,7 @@ use crate::edge::websocket::asyncapi;
 use crate::event::catalogue;
 use crate::pipelines::registry::Pipelines;
 use crate::tools::catalogue::Catalogue;
+use crate::tools::code;
 
 mod chat;
 pub mod client;
@@ -81,6 +82,9 @@ enum Command {
         #[command(subcommand)]
         command: key::Command,
     },
+    /// Run code that is handed over by a server (`tools/code.rs` starts it so)
+    #[command(name = code::WORKER, hide = true)]
+    CodeWorker,
     /// Print the contract of the HTTP interface (OpenAPI, JSON)
     Openapi,
     /// Print the contract of the socket (AsyncAPI, YAML)
@@ -95,9 +99,13 @@ enum Command {
 
 /// Reads the command line and does what it says; a server it starts has these pipelines and these tools.
 pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
+    let line = Line::parse();
+    // Before anything else: it has one thread, and wants no settings.
+    if let Some(Command::CodeWorker) = line.command {
+        return if runner::worker::main().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     // TLS has no default of its own here: every client in this process uses this one. It can be set once, and is.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let line = Line::parse();
     match dispatch(line, pipelines, &tools) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
@@ -116,8 +124,8 @@ fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Resu
     }
     let Loaded { settings, sources } = loaded?;
     match command {
-        // Done: a configuration that cannot be read is a finding.
-        Command::Doctor(_) => Ok(()),
+        // Done: a configuration that cannot be read is a finding, and a worker reads none.
+        Command::Doctor(_) | Command::CodeWorker => Ok(()),
         Command::Serve => app::serve(&settings.with_key_files()?, pipelines, tools),
         Command::Config => {
             say(settings.to_toml(&sources).trim_end())?;

@@ -24,6 +24,7 @@ use crate::runtime::{options, schedule};
 use crate::tasks::supervisor::Supervisor;
 use crate::thread::history;
 use crate::tools::catalogue::{Catalogue, Chosen};
+use crate::tools::code;
 use crate::tools::supplies;
 use crate::words::budget::Budget;
 use crate::words::id::Name;
@@ -232,6 +233,7 @@ impl Settings {
             ));
         }
         self.edge().check().map_err(Invalid)?;
+        self.tools.code.check().map_err(Invalid)?;
         self.check_database()?;
         let at_least_one = [
             ("turn.max_rounds", self.turn.max_rounds),
@@ -276,6 +278,11 @@ impl Settings {
             }
             _ => invalid(format!("database (DATABASE_URL) is no URL of a database; {KINDS}")),
         }
+    }
+
+    /// The tools of a program without those that are switched off.
+    pub fn switched_on(&self, tools: &Catalogue) -> Catalogue {
+        if self.tools.code.enabled { tools.clone() } else { tools.clone().without(code::RUN_CODE) }
     }
 
     /// Refuses tools that do not exist or say nothing of themselves, and a conversation that could not answer.

@@ -21,6 +21,7 @@ mod plan;
 mod propose_submodule;
 mod query_events;
 mod reply;
+mod run_code;
 mod schedule;
 mod send;
 mod set_timer;
@@ -61,6 +62,7 @@ pub fn built_in() -> Catalogue {
         .with(RARELY, watch::CloseWatch::new)
         .with(DECISIONS, fan_out::FanOut::new)
         .with(RARELY, fan_out::Sequence::new)
+        .with(RARELY, run_code::RunCode::new)
         // It would lock out whoever talks with a conversation.
         .with(Audience { conversation: Offer::Named, ..DECISIONS }, |_| terminate::Terminate)
         // It keeps a mind at work without end: somebody is to want that.
@@ -161,6 +163,13 @@ impl Catalogue {
         source: impl Fn() -> Vec<Arc<dyn Tool>> + Send + Sync + 'static,
     ) -> Self {
         self.sources.push((audience, Arc::new(source)));
+        self
+    }
+
+    /// The same, without the tool of that name, where there is one.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.entries.retain(|entry| entry.name != name);
         self
     }
 

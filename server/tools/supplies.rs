@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::approval::Rules;
+use super::code;
 use crate::log::kernel::Store;
 use crate::model::prompt::Prompts;
 use crate::words::budget::Budget;
@@ -21,6 +22,8 @@ pub struct Supplies {
     pub approvals: Arc<Rules>,
     /// What one call may take.
     pub limits: Limits,
+    /// What running code may take.
+    pub code: code::Options,
 }
 
 /// What one tool call may take.

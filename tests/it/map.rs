@@ -52,7 +52,7 @@ fn the_map_shows_who_imports_whom() {
 
 /// The crates that know nothing of the server, then its floors.
 fn storeys(root: &Path, sources: &BTreeMap<String, String>) -> Vec<Storey> {
-    let below = ["language", "pipeline"].map(|folder| {
+    let below = ["language", "pipeline", "runner"].map(|folder| {
         let manifest = std::fs::read_to_string(root.join(folder).join("Cargo.toml")).unwrap();
         let value = |key: &str| {
             let line = manifest.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \""));

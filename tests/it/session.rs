@@ -20,6 +20,7 @@ use thinkd::thread::history;
 use thinkd::thread::new_thread::NewThread;
 use thinkd::thread::projection::project;
 use thinkd::tools::catalogue::{self, Chosen};
+use thinkd::tools::code;
 use thinkd::tools::supplies::Supplies;
 use thinkd::words::id::{self, Name, Space, ThreadId};
 use thinkd::words::principal::{Credential, Principal, Role};
@@ -74,8 +75,14 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let prompts = Arc::new(Prompts::load(None).unwrap());
     let (history, options) = (history::Options::default(), thinkd::runtime::options::Options::default());
     let budget = Arc::new(options.budget.clone());
-    let supplies =
-        Supplies { store: store.clone(), prompts, budget, approvals: Arc::default(), limits: options.tool_limits };
+    let supplies = Supplies {
+        store: store.clone(),
+        prompts,
+        budget,
+        approvals: Arc::default(),
+        limits: options.tool_limits,
+        code: code::Options::default(),
+    };
     let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
     let ground = Ground::new(supplies, tools, Arc::new(Offline::new()), history, options);
     let kinds = Kinds::new(&ground);

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use runner::pool::Pool;
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::client::Target;
 use crate::edge::limits::ms;
@@ -15,6 +16,7 @@ use crate::program::output::say;
 use crate::program::settings::{Invalid, Loaded, Settings};
 use crate::program::telemetry::escaped;
 use crate::tools::catalogue::Catalogue;
+use crate::tools::code;
 use clock::Clock;
 
 mod clock;
@@ -44,15 +46,29 @@ pub async fn run(options: &Options, loaded: Result<Loaded, Invalid>, tools: &Cat
             return report.end();
         }
     };
-    let prompts = Prompts::load(settings.prompts.as_deref());
+    let (prompts, tools) = (Prompts::load(settings.prompts.as_deref()), &settings.switched_on(tools));
     report.tell("configuration", configuration(&settings, &sources, prompts.as_ref().ok(), tools))?;
     storage::check(&settings, &options.target.server(&settings), &mut report).await?;
     match &prompts {
         Ok(prompts) => model::check(&settings, prompts, tools, &mut report).await?,
         Err(error) => report.tell("prompts", Err(anyhow::anyhow!("{error}")))?,
     }
+    if settings.tools.code.enabled {
+        report.check("code", worker(&settings.tools.code)).await?;
+    }
     report.tell("clock", clock::check(crate::words::time::now(), &report.clocks))?;
     report.end()
+}
+
+/// Whether a worker of `run_code` starts, and what protects others from the code that it runs.
+async fn worker(code: &code::Options) -> anyhow::Result<(String, ())> {
+    let begin = Instant::now();
+    let kept = Pool::new(code.pool()).probe().await.context("switch run_code off by tools.code.enabled = false")?;
+    let started = format!("a worker starts in {} ms", begin.elapsed().as_millis());
+    Ok(match kept.as_slice() {
+        [] => (format!("{started}, and gives up files, network, processes and memory beyond its limit"), ()),
+        kept => (format!("{started}; the kernel did not let it give up {}", kept.join(", ")), ()),
+    })
 }
 
 /// Whether this could be served, and where it comes from.

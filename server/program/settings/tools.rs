@@ -11,6 +11,7 @@ use crate::event::request::ASK_USER;
 use crate::mind::decision;
 use crate::tools::approval::{EXPIRY_MAX, Rules};
 use crate::tools::catalogue::Catalogue;
+use crate::tools::code;
 use crate::words::id::Name;
 
 /// The tools that are chosen by name, and their time limit.
@@ -36,6 +37,8 @@ pub struct Tools {
     pub approval_ms_of: BTreeMap<String, u64>,
     /// Most calls and questions of one thread that wait for people.
     pub open_requests: u64,
+    /// The tool `run_code`: what code that a model writes may take.
+    pub code: code::Options,
 }
 
 impl Default for Tools {
@@ -49,6 +52,7 @@ impl Default for Tools {
             approval_ms: u64::try_from(expiry.as_millis()).unwrap_or(u64::MAX),
             approval_ms_of: BTreeMap::new(),
             open_requests: open_max,
+            code: code::Options::default(),
         }
     }
 }

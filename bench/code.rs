@@ -1,0 +1,116 @@
+//! Code: what a run of `run_code` costs in a worker, and what a server feels of workers that are kept busy by hostile code.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use runner::pool::{Options, Pool};
+use runner::request::{Language, Request};
+use serde_json::json;
+use thinkd::tools::code;
+
+use crate::figures::{Arguments, Usage, at, client, ms, since};
+use crate::process::{self, Folder, Server, until};
+use crate::stub::Stub;
+
+/// Runs that are timed one after the other, and starts.
+const RUNS: usize = 1000;
+const STARTS: usize = 50;
+/// Calls at once.
+const AT_ONCE: usize = 100;
+/// Threads whose minds run endless loops, and messages of another one that are timed.
+const HOSTILE: usize = 8;
+const MESSAGES: usize = 500;
+
+pub fn run(_: &Arguments) {
+    // Its threads cannot be started from those of the client.
+    let stub = Stub::start();
+    client().block_on(async {
+        workers().await;
+        server(&stub).await;
+    });
+}
+
+fn pool() -> Pool {
+    Pool::new(Options { program: process::program(), ..code::Options::default().pool() })
+}
+
+async fn sum(pool: &Pool, n: usize) {
+    let request = Request { language: Language::JavaScript, code: "input + 1".to_owned(), input: json!(n) };
+    assert_eq!(pool.run("bench", request).await.unwrap().outcome, Ok(json!(n + 1)));
+}
+
+async fn workers() {
+    let mut starts = Vec::new();
+    for n in 0..STARTS {
+        let (pool, begin) = (pool(), Instant::now());
+        sum(&pool, n).await;
+        starts.push(since(begin));
+    }
+    let (p50, p99) = (at(&mut starts, 0.5), at(&mut starts, 0.99));
+    println!("a first run, with the start of its worker: p50 {p50:.2} ms, p99 {p99:.2} ms");
+    let pool = pool();
+    sum(&pool, 0).await;
+    let mut warm = Vec::new();
+    for n in 0..RUNS {
+        let begin = Instant::now();
+        sum(&pool, n).await;
+        warm.push(since(begin));
+    }
+    println!(
+        "a run in a worker that waits: p50 {:.2} ms (goal 5), p99 {:.2} ms",
+        at(&mut warm, 0.5),
+        at(&mut warm, 0.99)
+    );
+    let begin = Instant::now();
+    join_all((0..AT_ONCE).map(|n| sum(&pool, n))).await;
+    println!("{AT_ONCE} runs at once on two workers: {:.1} ms", since(begin));
+    let kib: Vec<f64> = children(std::process::id()).into_iter().map(|pid| Usage::of(pid).kib).collect();
+    println!("{} workers that wait: {:.1} MiB each", kib.len(), kib.iter().sum::<f64>() / kib.len() as f64 / 1024.0);
+}
+
+fn children(parent: u32) -> Vec<u32> {
+    let pids = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let is_child = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)) == Some(&parent.to_string())
+    };
+    pids.filter(is_child).collect()
+}
+
+/// How long acks take, alone and while as many loops as there are workers run without end.
+async fn server(stub: &Stub) {
+    let folder = Folder::new();
+    let settings = ["tools.code.time_ms=1000", "turn.max_rounds=1000", "limits.threads=1000000"];
+    let server = Server::thinkd_asking(&folder.file("code.db"), &stub.url(), &settings).await;
+    let alone = acks(&server).await;
+    let http = process::http();
+    for n in 0..HOSTILE {
+        let url = server.url(&format!("/threads/loops-{n}/messages"));
+        assert!(http.post(url).json(&json!({ "text": "loop" })).send().await.unwrap().status().is_success());
+    }
+    while children(server.pid()).len() < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let beside = acks(&server).await;
+    let ((p50, p99), (with50, with99)) = (alone, beside);
+    println!("ack alone: p50 {p50:.2} ms, p99 {p99:.2} ms");
+    println!(
+        "ack beside two endless loops: p50 {with50:.2} ms, p99 {with99:.2} ms; p99 {:.2} of it (goal 2)",
+        with99 / p99
+    );
+}
+
+async fn acks(server: &Server) -> (f64, f64) {
+    let mut socket = server.talk("plain").await;
+    let mut took = Vec::new();
+    for n in 0..MESSAGES {
+        let begin = Instant::now();
+        let said = json!({ "type": "message", "thread": "plain", "text": format!("hello {n}"), "id": format!("m{n}") });
+        let said = tokio_tungstenite::tungstenite::Message::text(said.to_string());
+        futures_util::SinkExt::send(&mut socket, said).await.unwrap();
+        until(&mut socket, r#""type":"ack""#).await;
+        took.push(ms(begin.elapsed()));
+        until(&mut socket, r#""response""#).await;
+    }
+    (at(&mut took, 0.5), at(&mut took, 0.99))
+}

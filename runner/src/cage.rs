@@ -1,0 +1,146 @@
+//! The cage is what a process gives up before it reads code that nobody trusts: new files, sockets, processes, memory beyond its
+//! share, and on Linux every system call that an engine does not need. None of it can be taken back.
+
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, nice, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::request::Limits;
+
+/// Memory of the process itself and of what it copies, beside the values of the code.
+const OWN_BYTES: u64 = 64 << 20;
+
+/// Gives up all that the kernel lets go, for good, and names what it did not let go. Only for a process with one thread.
+pub fn enter(limits: &Limits) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut give_up = |what: &str, result: Result<(), String>| {
+        if let Err(error) = result {
+            kept.push(format!("{what} ({error})"));
+        }
+    };
+    if let Err(error) = std::env::set_current_dir("/") {
+        give_up("the working directory", Err(error.to_string()));
+    }
+    // The server goes first where both want to compute; far behind it, a run would not end in time on a busy machine.
+    give_up("priority", nice(5).map(drop).map_err(|error| error.to_string()));
+    give_up("memory", limit(Resource::As, address_space(limits)));
+    give_up("the size of files", limit(Resource::Fsize, 0));
+    give_up("core dumps", limit(Resource::Core, 0));
+    give_up("processes", limit(Resource::Nproc, 0));
+    #[cfg(target_os = "linux")]
+    linux::before_files_go(&mut give_up);
+    // No file that is open goes away by this, and no new one can be opened.
+    give_up("files", limit(Resource::Nofile, 0));
+    #[cfg(target_os = "linux")]
+    give_up("system calls", linux::filter());
+    #[cfg(not(target_os = "linux"))]
+    give_up("system calls", Err("there is a filter for them on Linux only".to_owned()));
+    kept
+}
+
+/// Lets the kernel end this process where it computes for longer than a run may, also if nobody is left who would kill it.
+pub(crate) fn compute_until(limits: &Limits) {
+    // Whole seconds, and those begun on both sides; the worker's own watch and the server are earlier.
+    let until = computed().saturating_add(limits.time).as_secs().saturating_add(3);
+    // Where it cannot be set the others still watch.
+    let _ = setrlimit(Resource::Cpu, Rlimit { current: Some(until), maximum: None });
+}
+
+/// How long this process has computed: a busy machine takes nothing from a run's time.
+pub(crate) fn computed() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+fn limit(resource: Resource, most: u64) -> Result<(), String> {
+    setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).map_err(|error| error.to_string())
+}
+
+/// What the process has mapped already, which is mostly the program, and what is to come.
+fn address_space(limits: &Limits) -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    let pages = pages.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    // Elsewhere than on Linux nobody says what is mapped.
+    let mapped = pages.map_or(1 << 40, |pages| pages.saturating_mul(rustix::param::page_size() as u64));
+    mapped.saturating_add(limits.memory_bytes).saturating_add(OWN_BYTES).saturating_add(limits.output_bytes)
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::BTreeMap;
+
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    };
+
+    /// What is given up by writing to a file, or is about those who look in from outside.
+    pub(super) fn before_files_go(give_up: &mut impl FnMut(&str, Result<(), String>)) {
+        // Where the machine runs out of memory the kernel ends a worker, not the server.
+        let first = std::fs::write("/proc/self/oom_score_adj", "1000");
+        give_up("going first where memory ends", first.map_err(|error| error.to_string()));
+        // No other process of this user may look into it or attach to it.
+        let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        give_up("being looked into", hidden.map_err(|error| error.to_string()));
+    }
+
+    /// Lets only these system calls through; any other kills the process.
+    pub(super) fn filter() -> Result<(), String> {
+        let architecture = std::env::consts::ARCH.try_into().map_err(|error| format!("{error}"))?;
+        let filter = rules().and_then(|rules| {
+            SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, architecture)
+        });
+        let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(|error| error.to_string())?;
+        seccompiler::apply_filter(&program).map_err(|error| error.to_string())
+    }
+
+    type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
+
+    /// Reading, writing, memory, the clock, and ending: on what is open already, and for this process alone.
+    fn rules() -> Result<Rules, seccompiler::BackendError> {
+        let plain = [
+            libc::SYS_read,
+            libc::SYS_write,
+            libc::SYS_close,
+            libc::SYS_munmap,
+            libc::SYS_mremap,
+            libc::SYS_brk,
+            libc::SYS_madvise,
+            libc::SYS_futex,
+            libc::SYS_getrandom,
+            libc::SYS_clock_gettime,
+            libc::SYS_gettimeofday,
+            libc::SYS_getpid,
+            libc::SYS_gettid,
+            libc::SYS_sched_yield,
+            libc::SYS_sigaltstack,
+            libc::SYS_rt_sigaction,
+            libc::SYS_rt_sigprocmask,
+            libc::SYS_rt_sigreturn,
+            libc::SYS_restart_syscall,
+            libc::SYS_exit,
+            libc::SYS_exit_group,
+        ];
+        let mut rules: Rules = plain.into_iter().map(|call| (call, Vec::new())).collect();
+        let no_code = || MaskedEq(u64::from(libc::PROT_EXEC.cast_unsigned()));
+        // Memory, but none that could be executed.
+        rules.insert(libc::SYS_mmap, vec![rule(&[(2, no_code(), 0)])?]);
+        rules.insert(libc::SYS_mprotect, vec![rule(&[(2, no_code(), 0)])?]);
+        // `abort` signals itself; nobody else may be signalled.
+        let own = u64::from(std::process::id());
+        rules.insert(libc::SYS_tgkill, vec![rule(&[(0, Eq, own)])?]);
+        // Its own limit of computing, run by run.
+        rules.insert(libc::SYS_prlimit64, vec![rule(&[(0, Eq, 0), (1, Eq, u64::from(libc::RLIMIT_CPU))])?]);
+        Ok(rules)
+    }
+
+    use SeccompCmpOp::{Eq, MaskedEq};
+
+    fn rule(arguments: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, seccompiler::BackendError> {
+        let condition = |(index, operator, value): &(u8, SeccompCmpOp, u64)| {
+            SeccompCondition::new(*index, SeccompCmpArgLen::Dword, operator.clone(), *value)
+        };
+        SeccompRule::new(arguments.iter().map(condition).collect::<Result<_, _>>()?)
+    }
+}

@@ -1,0 +1,269 @@
+//! The server's side: a pool of worker processes. They are started when they are wanted and end when nobody wants them; one that was
+//! killed, broke or was stopped in the middle is replaced by a fresh one.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::frame::{self, FromWorker, REQUEST_MAX, ToWorker};
+use crate::request::{Answer, Error, Limits, Reason, Request, Thrown};
+
+/// How long a worker may take to start.
+const START: Duration = Duration::from_secs(10);
+
+/// What a run gets beyond twice its limit, by the clock on the wall; then its worker is killed, whether it does not look at its own
+/// clock or the machine is too busy to let it compute.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What a pool is to know.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The program that is a worker when it is started with `arguments`.
+    pub program: PathBuf,
+    /// How it becomes one.
+    pub arguments: Vec<OsString>,
+    /// Most workers at a time.
+    pub workers: usize,
+    /// What each run may take.
+    pub limits: Limits,
+    /// How long a worker waits for another request.
+    pub idle: Duration,
+}
+
+impl Options {
+    /// The program that runs, also after its file was replaced by another version: that would be another worker.
+    pub fn this_program() -> PathBuf {
+        let own = PathBuf::from("/proc/self/exe");
+        if own.exists() { own } else { std::env::current_exe().unwrap_or(own) }
+    }
+}
+
+/// A pool of workers; cheap to clone.
+#[derive(Clone)]
+pub struct Pool(Arc<Inner>);
+
+struct Inner {
+    options: Options,
+    places: Semaphore,
+    // A plain mutex: held for a look, never across an await.
+    idle: Mutex<Vec<Idle>>,
+    is_swept: AtomicBool,
+    is_warned: AtomicBool,
+}
+
+/// A worker that waits, for whom it worked last, and since when.
+struct Idle {
+    worker: Worker,
+    tenant: String,
+    since: Instant,
+}
+
+impl Pool {
+    /// Makes one; no worker is started yet.
+    pub fn new(options: Options) -> Self {
+        let places = Semaphore::new(options.workers.max(1));
+        let (is_swept, is_warned) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self(Arc::new(Inner { options, places, idle: Mutex::default(), is_swept, is_warned }))
+    }
+
+    /// Runs it as soon as a worker is free. A worker is used again only for the same tenant, and only after runs that ended by themselves.
+    ///
+    /// # Errors
+    /// Where the run was stopped, or no worker can be started.
+    pub async fn run(&self, tenant: &str, request: Request) -> Result<Answer, Error> {
+        let Ok(_place) = self.0.places.acquire().await else {
+            return Err(Error::Unavailable("the pool is closed".to_owned()));
+        };
+        let mut worker = self.worker(tenant).await?;
+        let answer = worker.run(request, &self.0.options.limits).await?;
+        self.keep(Idle { worker, tenant: tenant.to_owned(), since: Instant::now() });
+        Ok(answer)
+    }
+
+    /// Starts a worker and says what the kernel did not let it give up.
+    ///
+    /// # Errors
+    /// Where none can be started.
+    pub async fn probe(&self) -> Result<Vec<String>, Error> {
+        Worker::start(&self.0.options).await.map(|(_, kept)| kept)
+    }
+
+    /// How many workers wait.
+    pub fn idle(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    /// One that waits and is well, or a fresh one.
+    async fn worker(&self, tenant: &str) -> Result<Worker, Error> {
+        while let Some(mut worker) = self.0.take(tenant) {
+            if worker.is_ready().await.is_ok() {
+                return Ok(worker);
+            }
+        }
+        let (worker, kept) = Worker::start(&self.0.options).await?;
+        if !kept.is_empty() && !self.0.is_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(kept = kept.join(", "), "code runs with less protection than there is elsewhere");
+        }
+        Ok(worker)
+    }
+
+    fn keep(&self, idle: Idle) {
+        self.0.lock().push(idle);
+        if !self.0.is_swept.swap(true, Ordering::AcqRel) {
+            tokio::spawn(sweep(Arc::clone(&self.0)));
+        }
+    }
+}
+
+/// Ends workers that nobody wants, as long as there are any.
+async fn sweep(pool: Arc<Inner>) {
+    loop {
+        sleep(pool.options.idle).await;
+        let mut idle = pool.lock();
+        idle.retain(|idle| idle.since.elapsed() < pool.options.idle);
+        if idle.is_empty() {
+            // Under the lock: who keeps one after this starts another sweep.
+            pool.is_swept.store(false, Ordering::Release);
+            return;
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The one that worked for the tenant last. Those of others make room where there would be too many.
+    fn take(&self, tenant: &str) -> Option<Worker> {
+        let mut idle = self.lock();
+        if let Some(at) = idle.iter().rposition(|idle| idle.tenant == tenant) {
+            return Some(idle.remove(at).worker);
+        }
+        // The caller's place is taken already.
+        let most = self.places.available_permits();
+        let too_many = idle.len().saturating_sub(most);
+        idle.drain(..too_many);
+        None
+    }
+}
+
+/// A worker process; dropping it kills it.
+struct Worker {
+    child: Child,
+    input: ChildStdin,
+    output: ChildStdout,
+}
+
+impl Worker {
+    async fn start(options: &Options) -> Result<(Self, Vec<String>), Error> {
+        let started = timeout(START, Self::started(options)).await;
+        let unavailable = |error: io::Error| Error::Unavailable(error.to_string());
+        started.unwrap_or_else(|_| Err(io::Error::other("it did not start in time"))).map_err(unavailable)
+    }
+
+    async fn started(options: &Options) -> io::Result<(Self, Vec<String>)> {
+        let mut command = Command::new(&options.program);
+        // Where the server runs, and by which clock it lives, is not for the code to know.
+        command.args(&options.arguments).env_clear().env("TZ", "UTC0").current_dir("/").kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        #[cfg(unix)]
+        // Its own group: what a terminal sends to the server is the server's to pass on.
+        command.arg0("thinkd: code").process_group(0);
+        let mut child = command.spawn()?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::Error::other("a worker without pipes"));
+        };
+        let mut worker = Self { child, input, output };
+        frame::send(&mut worker.input, &ToWorker::Limits(options.limits)).await?;
+        let kept = worker.is_ready().await?;
+        Ok((worker, kept))
+    }
+
+    /// Waits until it can take a request. Where it cannot, no request was lost.
+    async fn is_ready(&mut self) -> io::Result<Vec<String>> {
+        match timeout(START, frame::receive(&mut self.output, 64 << 10)).await?? {
+            FromWorker::Ready { kept } => Ok(kept),
+            _ => Err(io::Error::other("a worker that answers nobody")),
+        }
+    }
+
+    async fn run(&mut self, request: Request, limits: &Limits) -> Result<Answer, Error> {
+        if request.code.len().saturating_add(request.input.to_string().len()) > REQUEST_MAX / 2 {
+            return Ok(Answer { outcome: Err(thrown("the code and its input are too long")), printed: String::new() });
+        }
+        let until = limits.time.saturating_mul(2).saturating_add(GRACE);
+        match timeout(until, self.exchange(request, limits)).await {
+            Ok(Ok(answer)) => answered(answer),
+            Ok(Err(error)) => Err(self.fallen(&error).await),
+            Err(_) => {
+                let detail = format!("it did not end within {} ms", until.as_millis());
+                Err(Error::Stopped { reason: Reason::Time, detail, printed: String::new() })
+            }
+        }
+    }
+
+    async fn exchange(&mut self, request: Request, limits: &Limits) -> io::Result<FromWorker> {
+        frame::send(&mut self.input, &ToWorker::Run(request)).await?;
+        // What is printed and the value, each character escaped.
+        let most =
+            usize::try_from(limits.output_bytes).unwrap_or(usize::MAX).saturating_mul(14).saturating_add(64 << 10);
+        frame::receive(&mut self.output, most).await
+    }
+
+    /// What became of a worker that gave no answer.
+    async fn fallen(&mut self, error: &io::Error) -> Error {
+        let status = match timeout(GRACE, self.child.wait()).await {
+            Ok(Ok(status)) => status.to_string(),
+            // It lives, and wrote what is no answer.
+            _ => error.to_string(),
+        };
+        let signal = self.child.try_wait().ok().flatten().and_then(signal_of);
+        let (reason, detail) = match signal {
+            // Nobody here sent it: the kernel does where memory ends.
+            Some(KILL) => (Reason::Memory, "the machine has no memory left".to_owned()),
+            Some(COMPUTED_TOO_LONG) => (Reason::Time, "it computed for too long".to_owned()),
+            _ => (Reason::Crash, format!("its worker broke: {status}")),
+        };
+        Error::Stopped { reason, detail, printed: String::new() }
+    }
+}
+
+/// SIGKILL and SIGXCPU, wherever this runs.
+const KILL: i32 = 9;
+const COMPUTED_TOO_LONG: i32 = 24;
+
+fn signal_of(status: ExitStatus) -> Option<i32> {
+    #[cfg(unix)]
+    return std::os::unix::process::ExitStatusExt::signal(&status);
+    #[cfg(not(unix))]
+    return None;
+}
+
+fn answered(answer: FromWorker) -> Result<Answer, Error> {
+    match answer {
+        FromWorker::Done { value, printed } => {
+            let outcome = serde_json::from_str(&value)
+                .map_err(|error| thrown(&format!("the value cannot be handed on as JSON: {error}")));
+            Ok(Answer { outcome, printed })
+        }
+        FromWorker::Thrown { thrown, printed } => Ok(Answer { outcome: Err(thrown), printed }),
+        FromWorker::Stopped { reason, detail, printed } => Err(Error::Stopped { reason, detail, printed }),
+        FromWorker::Ready { .. } => {
+            let detail = "its worker said nothing of it".to_owned();
+            Err(Error::Stopped { reason: Reason::Crash, detail, printed: String::new() })
+        }
+    }
+}
+
+fn thrown(message: &str) -> Thrown {
+    Thrown { message: message.to_owned(), line: None }
+}

@@ -1,0 +1,97 @@
+//! What is asked of a runner and what it answers. Both are data only: text and numbers, never code that the other side would run.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The languages there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// ECMAScript as QuickJS has it.
+    JavaScript,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// What the code is written in.
+    pub language: Language,
+    /// The code.
+    pub code: String,
+    /// What the code finds as `input`.
+    pub input: serde_json::Value,
+}
+
+/// What one run may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// The longest that it may compute; it is stopped after twice that and two seconds in any case.
+    pub time: Duration,
+    /// Most bytes of memory that its values may have.
+    pub memory_bytes: u64,
+    /// Most bytes that it may print, and most bytes of its value as JSON.
+    pub output_bytes: u64,
+}
+
+/// What a run came to that ended by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Its value, or the error that it ended with.
+    pub outcome: Result<serde_json::Value, Thrown>,
+    /// What it printed.
+    pub printed: String,
+}
+
+/// An error of the code itself, its syntax included.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thrown {
+    /// What the error says, its name first.
+    pub message: String,
+    /// The line of the code, from 1; `None` where the engine does not know it.
+    pub line: Option<u32>,
+}
+
+/// Why a run was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reason {
+    /// It ran too long.
+    Time,
+    /// It wanted too much memory.
+    Memory,
+    /// It printed or returned too much.
+    Output,
+    /// Its worker died or wrote what is no answer.
+    Crash,
+}
+
+impl Reason {
+    /// Its name, as it is written in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Memory => "memory",
+            Self::Output => "output",
+            Self::Crash => "crash",
+        }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The run was stopped, and its worker replaced.
+    #[error("stopped ({}): {detail}", reason.as_str())]
+    Stopped {
+        /// Why.
+        reason: Reason,
+        /// What is known of it.
+        detail: String,
+        /// What it had printed, where its worker could still say that.
+        printed: String,
+    },
+    /// No worker could be started; the code was not run.
+    #[error("no worker can be started: {0}")]
+    Unavailable(String),
+}

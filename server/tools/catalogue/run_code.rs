@@ -1,0 +1,111 @@
+//! `run_code`: runs code that a model wrote in a worker process that reaches nothing (the crate `runner`). An error of the code is its
+//! result; code that was stopped is a failure with the reason.
+
+use runner::pool::Pool;
+use runner::request::{Answer, Error, Language, Reason, Request};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::event::draft::{DEPTH_MAX, is_within_depth};
+use crate::tasks::share::Places;
+use crate::tools::code;
+use crate::tools::supplies::Supplies;
+use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::words::failure::{Failure, FailureKind};
+
+/// See the module.
+pub struct RunCode {
+    pool: Pool,
+    /// As many as there are workers: who waits for one waits space by space.
+    places: Places,
+}
+
+impl RunCode {
+    pub(super) fn new(supplies: &Supplies) -> Self {
+        let options = supplies.code.pool();
+        Self { places: Places::new("code", supplies.code.workers, 1.0), pool: Pool::new(options) }
+    }
+}
+
+/// Most bytes of what stopped code had printed that its failure shows.
+const PRINTED_MAX: usize = 1000;
+
+/// The languages there are.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum In {
+    JavaScript,
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    language: In,
+    code: String,
+    // Strict schemas know no "anything": it is told as a text, and taken as it comes.
+    #[schemars(with = "Option<String>")]
+    input: Option<Value>,
+}
+
+impl Typed for RunCode {
+    type Input = Input;
+    const NAME: &'static str = code::RUN_CODE;
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/run_code.md");
+    const EFFECT: Effect = Effect::Repeatable;
+
+    async fn call(&self, Input { language, code, input }: Input, site: &CallSite) -> Result<Output, Failure> {
+        if code.trim().is_empty() {
+            let text = "there is no code to run";
+            return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" })));
+        }
+        let language = match language {
+            In::JavaScript => Language::JavaScript,
+        };
+        let input = match input {
+            // What is no JSON is a text.
+            Some(Value::String(text)) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            other => other.unwrap_or_default(),
+        };
+        let _place = self.places.take(&site.space).await;
+        match self.pool.run(site.space.as_str(), Request { language, code, input }).await {
+            Ok(answer) => Ok(Output::value(shown(answer))),
+            Err(error) => Err(failure(error)),
+        }
+    }
+}
+
+/// What came of code that ended by itself.
+fn shown(Answer { outcome, printed }: Answer) -> Value {
+    match outcome {
+        Ok(value) if is_within_depth(&value, DEPTH_MAX) => json!({ "value": value, "printed": printed }),
+        Ok(_) => {
+            let message = format!("the value is nested deeper than {DEPTH_MAX}");
+            json!({ "error": { "message": message, "line": null }, "printed": printed })
+        }
+        Err(thrown) => json!({ "error": { "message": thrown.message, "line": thrown.line }, "printed": printed }),
+    }
+}
+
+fn failure(error: Error) -> Failure {
+    let (reason, detail, printed) = match error {
+        Error::Stopped { reason, detail, printed } => (reason, detail, printed),
+        Error::Unavailable(error) => {
+            let text = format!("the code was not run, for no worker can be started: {error}");
+            return Failure::new(FailureKind::Tool, text).with(json!({ "reason": "unavailable" })).retryable();
+        }
+    };
+    let (kind, key) = match reason {
+        Reason::Time => (FailureKind::Timeout, Some("tools.code.time_ms")),
+        Reason::Memory => (FailureKind::Tool, Some("tools.code.memory_bytes")),
+        Reason::Output => (FailureKind::Tool, Some("tools.code.output_bytes")),
+        Reason::Crash => (FailureKind::Tool, None),
+    };
+    let end = (0..=printed.len().min(PRINTED_MAX)).rev().find(|end| printed.is_char_boundary(*end)).unwrap_or(0);
+    let printed = &printed[..end];
+    let limit = key.map(|key| format!(" ({key})")).unwrap_or_default();
+    let before = if printed.is_empty() { String::new() } else { format!(". It had printed: {printed}") };
+    Failure::new(kind, format!("the code was stopped: {detail}{limit}{before}"))
+        .with(json!({ "reason": reason.as_str(), "key": key, "printed": printed }))
+}

@@ -1,0 +1,95 @@
+//! The cage itself, without an engine inside: a process that has entered it tries directly what code might get at by a hole in the
+//! engine. The process is this test binary, started once more.
+
+use std::fs::File;
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use runner::cage;
+use runner::request::Limits;
+
+use crate::support::db::Folder;
+
+const NAME: &str = "code::cage::a_process_that_tries";
+
+/// What a system call that the filter does not know ends with.
+const SIGSYS: i32 = 31;
+
+const ATTEMPTS: [&str; 9] = [
+    "read a file",
+    "write a file",
+    "look at the parent",
+    "connect",
+    "listen",
+    "send",
+    "unix",
+    "start a process",
+    "start a thread",
+];
+
+/// Passes when it is run as a test; tries one thing when it is started for that.
+#[test]
+fn a_process_that_tries() {
+    let Ok(attempt) = std::env::var("TRY") else { return };
+    let path = std::env::var("AT").unwrap();
+    let limits = Limits { time: Duration::from_secs(1), memory_bytes: 16 << 20, output_bytes: 1 << 16 };
+    if std::env::var_os("CAGED").is_some() {
+        let kept = cage::enter(&limits);
+        assert!(kept.is_empty(), "kept {kept:?}");
+    }
+    let came = match attempt.as_str() {
+        "read a file" => File::open(&path).map(drop),
+        "write a file" => std::fs::write(format!("{path}.new"), "x"),
+        "look at the parent" => File::open(format!("/proc/{}/environ", std::os::unix::process::parent_id())).map(drop),
+        "connect" => TcpStream::connect(&path).map(drop),
+        "listen" => TcpListener::bind("127.0.0.1:0").map(drop),
+        "send" => UdpSocket::bind("127.0.0.1:0").map(drop),
+        "unix" => UnixStream::pair().map(drop),
+        "start a process" => Command::new("true").status().map(drop),
+        "start a thread" => std::thread::Builder::new().spawn(|| ()).map(drop),
+        "take memory" => Vec::<u8>::new().try_reserve(512 << 20).map_err(std::io::Error::other),
+        "compute" => {
+            println!("{}", (0..1000_u64).sum::<u64>());
+            Ok(())
+        }
+        other => panic!("nobody knows how to {other}"),
+    };
+    match came {
+        Ok(()) => println!("it worked"),
+        Err(error) => println!("refused: {error}"),
+    }
+}
+
+fn tries(attempt: &str, at: &str, caged: bool) -> (Option<i32>, String) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([NAME, "--exact", "--nocapture", "--test-threads=1"]).env_clear().env("TRY", attempt).env("AT", at);
+    if caged {
+        command.env("CAGED", "1");
+    }
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let said = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
+    (status.signal(), said)
+}
+
+#[test]
+fn whoever_is_in_the_cage_gets_at_no_file_socket_process_or_memory() {
+    let folder = Folder::new();
+    let file = folder.path().join("secret");
+    std::fs::write(&file, "secret").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    for attempt in ATTEMPTS {
+        let at = if attempt == "connect" { address.as_str() } else { file.to_str().unwrap() };
+        let (signal, said) = tries(attempt, at, true);
+        assert!(signal == Some(SIGSYS) && !said.contains("it worked"), "{attempt}: {signal:?} {said}");
+        let (signal, said) = tries(attempt, at, false);
+        assert!(signal.is_none() && said.contains("it worked"), "the control: {attempt}: {signal:?} {said}");
+    }
+    assert!(tries("take memory", "", true).1.contains("refused"));
+    assert!(tries("take memory", "", false).1.contains("it worked"), "the control");
+    let (signal, said) = tries("compute", "", true);
+    assert!(signal.is_none() && said.contains("499500") && said.contains("it worked"), "{signal:?} {said}");
+}
