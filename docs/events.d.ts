@@ -948,6 +948,22 @@ export type SetSchedule = Of<["state", "set:schedule"], {
   root?: number;
 }>;
 
+/** What another server says of a tool, as models are told of it from now on: of the first time, or approved by a person. */
+export type SetPin = Of<["state", "set:pin"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** server, tool, description, schema, sha256; by: the name of who approved it, or null */
+  change: Record<string, unknown>;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
 /** The state of a turn's step, in sub-steps. */
 export type SetStep = Of<["state", "set:step"], {
   /** for people */
@@ -1041,5 +1057,6 @@ export type ThinkdEvent =
   | SetEntry
   | SetSetting
   | SetSchedule
+  | SetPin
   | SetStep
   | SetDoctor;

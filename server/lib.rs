@@ -128,6 +128,7 @@ pub mod tools {
     pub mod contacts;
     pub mod gate;
     mod layers;
+    pub mod mcp;
     pub mod schema;
     pub mod spawning;
     pub mod supplies;
@@ -171,6 +172,7 @@ pub mod runtime {
     mod schedules;
     mod settings;
     mod timers;
+    pub mod tools;
     mod waits;
     pub mod work;
 }
@@ -187,6 +189,7 @@ pub mod session {
     mod settings;
     pub mod space;
     pub mod threads;
+    mod tools;
 }
 /// The outside: HTTP and WebSocket. Translation only.
 pub mod edge {

@@ -39,6 +39,7 @@ pub mod submodules;
 pub mod thread;
 pub mod thread_filter;
 pub mod threads;
+pub mod tools;
 
 /// The header with which a stream of server-sent events is taken up again.
 pub const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -54,7 +55,7 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 13] = [
+const RESOURCES: [Resource; 14] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
@@ -68,6 +69,7 @@ const RESOURCES: [Resource; 13] = [
     server::RESOURCE,
     approvals::RESOURCE,
     questions::RESOURCE,
+    tools::RESOURCE,
 ];
 
 /// What anybody may see: whether the server lives, and whether it is ready.

@@ -53,6 +53,13 @@ pub enum Condition {
     HasSubmodule(Name),
     /// The settings of the space were last changed by this event; 0: nobody has changed any.
     SettingsAt(Seq),
+    /// What models are told of a tool of another server was last settled by this event; 0: it never was.
+    PinAt {
+        /// The tool.
+        tool: String,
+        /// The event.
+        seq: Seq,
+    },
     /// The space has a submodule of this name, and with this prompt.
     PromptIs {
         /// Its name.
@@ -120,6 +127,7 @@ impl fmt::Display for Condition {
             Self::HasSubmodule(name) => write!(f, "there is no submodule {name}"),
             Self::PromptIs { name, .. } => write!(f, "the submodule {name} has another prompt now, or is gone"),
             Self::Request { id, .. } => write!(f, "the request {id} is settled"),
+            Self::PinAt { tool, .. } => write!(f, "somebody has settled what models are told of {tool} meanwhile"),
             Self::SettingsAt(seq) => write!(f, "event {seq} is not the last change of a setting any more"),
         }
     }

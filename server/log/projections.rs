@@ -11,6 +11,7 @@ use crate::words::id::Space;
 
 pub mod contacts;
 pub mod entries;
+pub mod pins;
 pub mod requests;
 pub mod schedules;
 pub mod settings;
@@ -18,9 +19,10 @@ pub mod submodules;
 pub mod timers;
 
 /// Every one of them.
-pub static ALL: [&Projection; 7] = [
+pub static ALL: [&Projection; 8] = [
     &contacts::PROJECTION,
     &entries::PROJECTION,
+    &pins::PROJECTION,
     &requests::PROJECTION,
     &schedules::PROJECTION,
     &settings::PROJECTION,

@@ -201,8 +201,8 @@ fn audio_format(kind: &str) -> &str {
 }
 
 fn function(tool: &ToolSpec, strict: bool) -> Offered<'_> {
-    let ToolSpec { name, description, parameters } = tool;
-    let function = Function { description, name, parameters, strict: strict.then_some(true) };
+    let ToolSpec { name, description, parameters, is_strict } = tool;
+    let function = Function { description, name, parameters, strict: (strict && *is_strict).then_some(true) };
     Offered { function, r#type: "function" }
 }
 

@@ -51,8 +51,20 @@ pub struct ToolSpec {
     pub name: String,
     /// What it is for.
     pub description: String,
-    /// JSON Schema of its arguments; strict: every property required, no extras.
+    /// JSON Schema of its arguments.
     pub parameters: Json,
+    /// The schema is strict, every property required and no extras, so that models can be held to it.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub is_strict: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 /// Tools as a model is told of them, and as the record of a call keeps them.

@@ -34,7 +34,8 @@ use crate::runtime::handle::Runtime;
 use crate::runtime::kinds::Kinds;
 use crate::session::handle::Sessions;
 use crate::tasks::supervisor::Supervisor;
-use crate::tools::catalogue::Catalogue;
+use crate::tools::catalogue::{Catalogue, DECISIONS};
+use crate::tools::mcp::Mcp;
 use crate::tools::supplies::Supplies;
 use crate::words::secret::shown_url;
 
@@ -95,7 +96,13 @@ async fn run(
         limits: settings.tool_limits(),
         code: settings.tools.code.clone(),
     };
+    let (mut tools, mcp) = (tools.clone(), Arc::new(Mcp::new(&settings.tools.mcp, store.clone())));
+    if !settings.tools.mcp.is_empty() {
+        tools = tools.with_shared_source(DECISIONS, mcp.clone());
+    }
     let tools = Arc::new(tools.tools(&supplies, &settings.chosen_tools())?);
+    let leave = CancellationToken::new();
+    let servers = mcp.start(&leave);
     let ground = Ground::new(supplies, tools, model, settings.history.clone(), options);
     let kinds = Kinds::new(&ground);
     let runtime = Runtime::start(ground, kinds.all());
@@ -131,6 +138,9 @@ async fn run(
             // Clients are let go while turns come to their end: what those still say is in the log.
             let (edge, ()) = tokio::join!(edge, runtime.drain(ms(settings.runtime.grace_ms)));
             runtime.hand_over().await;
+            // Nobody calls their tools any more.
+            leave.cancel();
+            servers.wait().await;
             edge.context("the boundary failed while it stopped")?.map_err(anyhow::Error::msg)?;
             store.close().await;
         } else if timeout(LAST_COMMITS, store.close()).await.is_err() {

@@ -23,11 +23,13 @@ pub use crate::program::settings::tools::Tools;
 use crate::runtime::{options, schedule};
 use crate::tasks::supervisor::Supervisor;
 use crate::thread::history;
-use crate::tools::catalogue::{Catalogue, Chosen};
+use crate::tools::approval::matches;
+use crate::tools::catalogue::{Catalogue, Chosen, DECISIONS};
 use crate::tools::code;
+use crate::tools::mcp;
 use crate::tools::supplies;
 use crate::words::budget::Budget;
-use crate::words::id::Name;
+use crate::words::id::{Name, Space};
 use crate::words::secret;
 
 mod sources;
@@ -287,10 +289,15 @@ impl Settings {
 
     /// Refuses tools that do not exist or say nothing of themselves, and a conversation that could not answer.
     pub fn check_tools(&self, prompts: &Prompts, tools: &Catalogue) -> Result<(), Invalid> {
+        self.tools.check_servers().map_err(Invalid::new)?;
+        let mut tools = tools.clone();
+        if !self.tools.mcp.is_empty() {
+            tools = tools.with_source(DECISIONS, |_: &Space| Vec::new());
+        }
         tools.check(prompts, &self.chosen_tools()).map_err(Invalid::new)?;
-        self.tools.check_approvals(tools).map_err(Invalid::new)?;
+        self.tools.check_approvals(&tools).map_err(Invalid::new)?;
         let Some(names) = &self.tools.conversation else { return Ok(()) };
-        if !names.iter().any(|name| name.as_str() == decision::REPLY) {
+        if !names.iter().any(|name| matches(name, decision::REPLY)) {
             return invalid("tools.conversation needs reply: without it nothing that is decided reaches anybody");
         }
         Ok(())
@@ -379,6 +386,7 @@ impl Settings {
             .chain(keys)
             .chain(api_keys)
             .chain(in_addresses)
+            .chain(self.tools.mcp.values().flat_map(mcp::options::Options::secrets))
             .collect()
     }
 

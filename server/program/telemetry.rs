@@ -15,7 +15,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::settings::{Invalid, Log, LogFormat};
-use crate::model::openai::QUIET;
+use crate::model::openai;
+use crate::tools::mcp::wire;
 use crate::words::secret::masked;
 
 mod repeats;
@@ -35,7 +36,7 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 /// Lines are written by a thread of their own: a full disk, a pipe that nobody reads or whose reader is gone costs lines, never the
 /// work that they are about.
 pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<Logging, Invalid> {
-    let levels: Targets = format!("{QUIET},{FRAMES},{}", log.level)
+    let levels: Targets = format!("{},{},{FRAMES},{}", openai::QUIET, wire::QUIET, log.level)
         .parse()
         .map_err(|error| Invalid::new(format!("log.level {:?}: {error}", log.level)))?;
     let hidden = Hidden::default();

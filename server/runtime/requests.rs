@@ -162,7 +162,7 @@ impl Requests {
         let asked = |key: &str| row.asked.get(key).and_then(Value::as_str).unwrap_or_default();
         let (name, version) = (asked("tool"), asked("tool_version"));
         let thread = self.store.thread(space, &row.thread).await?;
-        let tool = self.tool(thread.as_ref(), name);
+        let tool = self.tool(space, thread.as_ref(), name).await?;
         let Some(tool) = tool.filter(|tool| version_of(tool.spec()) == version) else {
             let text = format!(
                 "the tool {name} is gone, or is another one than what was proposed; reject the call, or respond to it"
@@ -187,9 +187,16 @@ impl Requests {
         Ok(Fact::ApprovalVerdict(verdict).encode(&row.thread).only_if(open).only_if(Condition::NotEnded))
     }
 
-    fn tool(&self, thread: Option<&ThreadRow>, name: &str) -> Option<Arc<dyn Tool>> {
+    async fn tool(
+        &self,
+        space: &Space,
+        thread: Option<&ThreadRow>,
+        name: &str,
+    ) -> Result<Option<Arc<dyn Tool>>, StoreError> {
         let settings = thread.map(|row| Settings::of(&row.settings)).unwrap_or_default();
-        self.tools.of(&settings).now().get(name).cloned()
+        let shelf = self.tools.of(&settings);
+        shelf.prepare(space).await?;
+        Ok(shelf.now(space).get(name).cloned())
     }
 
     /// Stores what settles a request, unless somebody else was first.

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use super::approval::matches;
 use super::layers::layered;
 use super::supplies::Supplies;
 use super::tool::{Spec, Tool, Typed, boxed, is_name, spec_of};
 use super::toolbox::{Shelf, Source, Toolbox, Tools};
 use crate::model::prompt::{Error, Prompts};
-use crate::words::id::Name;
 
 mod ask;
 mod ask_user;
@@ -134,16 +134,16 @@ type Make = dyn Fn(Spec, &Supplies) -> Arc<dyn Tool> + Send + Sync;
 #[derive(Clone, Default)]
 pub struct Catalogue {
     entries: Vec<Entry>,
-    sources: Vec<(Audience, Source)>,
+    sources: Vec<(Audience, Arc<dyn Source>)>,
 }
 
-/// The tools that are configured, by name; `None`: the usual ones.
+/// The tools that are configured, by name, in which `*` stands for anything; `None`: the usual ones.
 #[derive(Debug, Clone, Default)]
 pub struct Chosen {
     /// Of conversations.
-    pub conversation: Option<Vec<Name>>,
+    pub conversation: Option<Vec<String>>,
     /// Of processes.
-    pub process: Option<Vec<Name>>,
+    pub process: Option<Vec<String>>,
 }
 
 impl Catalogue {
@@ -157,12 +157,14 @@ impl Catalogue {
 
     /// The same, with tools that come and go while the server runs: `source` says which there are, and is asked at every decision.
     #[must_use]
-    pub fn with_source(
-        mut self,
-        audience: Audience,
-        source: impl Fn() -> Vec<Arc<dyn Tool>> + Send + Sync + 'static,
-    ) -> Self {
-        self.sources.push((audience, Arc::new(source)));
+    pub fn with_source(self, audience: Audience, source: impl Source) -> Self {
+        self.with_shared_source(audience, Arc::new(source))
+    }
+
+    /// The same, where somebody else knows the source, too.
+    #[must_use]
+    pub fn with_shared_source(mut self, audience: Audience, source: Arc<dyn Source>) -> Self {
+        self.sources.push((audience, source));
         self
     }
 
@@ -187,7 +189,7 @@ impl Catalogue {
             let known = self.names(if key == "process" { process } else { conversation });
             // What comes and goes may be there later.
             let mut names = names.iter().flatten().filter(|_| self.sources.is_empty());
-            if let Some(name) = names.find(|name| !known.contains(&name.as_str())) {
+            if let Some(name) = names.find(|name| !known.iter().any(|known| matches(name, known))) {
                 return Err(format!("tools.{key}: there is no tool {name}; there are {}", known.join(", ")));
             }
         }
@@ -217,11 +219,11 @@ impl Catalogue {
         let made = self.entries.iter().zip(specs);
         let made: Vec<(Audience, Arc<dyn Tool>)> =
             made.map(|(entry, spec)| (entry.audience, layered((entry.make)(spec, supplies), supplies))).collect();
-        let shelf = |of: Of, chosen: Option<&[Name]>| {
+        let shelf = |of: Of, chosen: Option<&[String]>| {
             let stay = Self::toolbox(&made, of, chosen, supplies)?;
             let sources = self.sources.iter().filter(|(audience, _)| of(audience) != Offer::Never);
             let sources = sources.map(|(_, source)| source.clone()).collect();
-            Ok(Shelf::new(stay, sources, chosen.map(<[Name]>::to_vec), supplies.clone()))
+            Ok(Shelf::new(stay, sources, chosen.map(<[String]>::to_vec), supplies.clone()))
         };
         Ok(Tools {
             conversation: shelf(conversation, chosen.conversation.as_deref())?,
@@ -234,11 +236,11 @@ impl Catalogue {
     fn toolbox(
         made: &[(Audience, Arc<dyn Tool>)],
         of: Of,
-        chosen: Option<&[Name]>,
+        chosen: Option<&[String]>,
         supplies: &Supplies,
     ) -> Result<Toolbox, Error> {
         let is_chosen = |tool: &Arc<dyn Tool>| match chosen {
-            Some(names) => names.iter().any(|name| name.as_str() == tool.spec().name()),
+            Some(names) => names.iter().any(|name| matches(name, tool.spec().name())),
             None => true,
         };
         let theirs = |audience: &Audience| match of(audience) {

@@ -18,7 +18,9 @@ use crate::words::id::Space;
 /// The tool inside of all layers.
 pub fn layered(tool: Arc<dyn Tool>, supplies: &Supplies) -> Arc<dyn Tool> {
     let Supplies { store, approvals, limits, .. } = supplies;
-    let runs = Arc::new(TimeLimit { tool: tool.clone(), limit: limits.time });
+    // Of one that has its own limit, this is for what it does not see to.
+    let limit = tool.spec().time.map_or(limits.time, |own| own + Duration::from_secs(1));
+    let runs = Arc::new(TimeLimit { tool: tool.clone(), limit });
     let runs = Arc::new(SizeLimit { tool: runs, store: store.clone(), bytes: limits.output_bytes });
     if tool.spec().always_gated || approvals.marks(tool.spec().name()) {
         return Arc::new(Gate::new(tool, runs, approvals.clone(), store.clone()));

@@ -3,6 +3,7 @@
 //! (`mind/action.rs`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -117,6 +118,8 @@ pub struct Spec {
     pub asks_again: bool,
     /// Whether a call leaves an action event (all but those that are one event themselves).
     pub leaves_action: bool,
+    /// How long a call may take, where it sees to that itself; else the limit of all tools counts.
+    pub time: Option<Duration>,
     /// Whether it reads rows that calls of such tools change: what earlier ones of the turn left is stored before it runs.
     pub reads_rows: bool,
 }
@@ -131,6 +134,7 @@ impl Spec {
             always_gated: false,
             asks_again: true,
             leaves_action: true,
+            time: None,
             reads_rows: false,
         }
     }
@@ -199,7 +203,7 @@ pub trait Typed: Send + Sync + 'static {
 pub fn spec_of<T: Typed>(prompts: &Prompts) -> Result<Spec, Error> {
     let words = prompts.tool(T::NAME, T::PROMPT)?;
     let parameters = Json::of(&schema::explained(schema::strict::<T::Input>(), T::NAME, &words)?);
-    let told = ToolSpec { name: T::NAME.to_owned(), description: words.about, parameters };
+    let told = ToolSpec { name: T::NAME.to_owned(), description: words.about, parameters, is_strict: true };
     Ok(Spec {
         asks_again: T::ASKS_AGAIN,
         leaves_action: T::LEAVES_ACTION,

@@ -1,18 +1,132 @@
 //! A toolbox is the tools of one kind of caller at one moment, with the specs that models are sent. The same tools are always the same bytes, and
 //! tools that come and go stand last, so that the prompt cache of the provider keeps the beginning.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use async_trait::async_trait;
+
+use super::approval::matches;
 use super::layers::layered;
 use super::supplies::Supplies;
 use super::tool::{Tool, is_name};
+use crate::event::draft::Draft;
+use crate::log::error::StoreError;
 use crate::model::provider::{ToolSpec, ToolSpecs};
 use crate::thread::settings::Settings;
-use crate::words::id::Name;
+use crate::words::failure::{Failure, Who};
+use crate::words::id::Space;
 
-/// Says which tools something outside offers at this moment (a server of tools, once it is connected). Asked at every decision:
-/// it answers from memory.
-pub type Source = Arc<dyn Fn() -> Vec<Arc<dyn Tool>> + Send + Sync>;
+/// Something outside that offers tools, which come and go. A function that says which there are in a space is one.
+#[async_trait]
+pub trait Source: Send + Sync + 'static {
+    /// The tools that it offers a space at this moment. Asked at every decision: it answers from memory.
+    fn tools(&self, space: &Space) -> Vec<Arc<dyn Tool>>;
+
+    /// Sees to it that it can answer for a space. Awaited before every decision: it waits for nobody but the store.
+    async fn prepare(&self, _space: &Space) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// What went wrong with it that the space has not been told yet, and with whom: told once, in the thread that asks.
+    fn news(&self, _space: &Space) -> Vec<(Who, Failure)> {
+        Vec::new()
+    }
+
+    /// What people are shown of its tools beyond that they are there: those that models are not told of, too.
+    async fn shown(&self, _space: &Space) -> Result<Vec<Shown>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// Who offers its tools.
+    fn providers(&self) -> Vec<Provider> {
+        Vec::new()
+    }
+
+    /// What makes a space take a tool for what it is now, where that has this hash.
+    async fn approved(
+        &self,
+        _space: &Space,
+        _name: &str,
+        _sha256: &str,
+        _by: &str,
+    ) -> Result<Result<Approved, Unapproved>, StoreError> {
+        Ok(Err(Unapproved::Unknown))
+    }
+}
+
+impl<F: Fn(&Space) -> Vec<Arc<dyn Tool>> + Send + Sync + 'static> Source for F {
+    fn tools(&self, space: &Space) -> Vec<Arc<dyn Tool>> {
+        self(space)
+    }
+}
+
+/// A tool as people are shown it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Its name.
+    pub name: String,
+    /// The server it is from, where it comes and goes.
+    pub server: Option<String>,
+    /// How it stands.
+    pub state: State,
+    /// Why it is not ready.
+    pub why: Option<String>,
+    /// What is said of it differently from before, as a unified diff.
+    pub diff: Option<String>,
+    /// The hash of what is said of it.
+    pub sha256: Option<String>,
+    /// Its calls wait for a person.
+    pub needs_approval: bool,
+}
+
+/// How a tool stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Models are told of it.
+    Ready,
+    /// Models are told of it where it is open.
+    Rare,
+    /// Models are told of it from the next turn on.
+    New,
+    /// Models are told of it, but who offers it is away.
+    Away,
+    /// It is not what it was, and a person has to approve it.
+    Changed,
+    /// Something is wrong with it.
+    Withheld,
+}
+
+/// Who offers tools that come and go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provider {
+    /// Its name.
+    pub name: String,
+    /// Whether it can be called.
+    pub is_connected: bool,
+    /// Why not, or what else is to be known.
+    pub why: Option<String>,
+}
+
+/// What an approval comes to.
+#[derive(Debug)]
+pub enum Approved {
+    /// It is taken for that already.
+    Already,
+    /// It is, once this is stored.
+    By(Box<Draft>),
+}
+
+/// Why a tool cannot be approved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unapproved {
+    /// Nobody offers one of this name.
+    Unknown,
+    /// It has another hash.
+    Other,
+    /// Something is wrong with it.
+    Wrong(String),
+}
 
 /// The tools of one kind of caller at one moment. Cheap to clone.
 #[derive(Clone)]
@@ -90,9 +204,9 @@ impl Tools {
 /// Tools that stay, and those that come and go.
 pub struct Shelf {
     stay: Toolbox,
-    sources: Vec<Source>,
-    /// Of those that come and go only these are taken; `None`: all.
-    only: Option<Vec<Name>>,
+    sources: Vec<Arc<dyn Source>>,
+    /// Of those that come and go only these are taken, by name or pattern; `None`: all.
+    only: Option<Vec<String>>,
     supplies: Supplies,
     // A plain mutex: held for a look-up, never across an await.
     last: Mutex<Option<Last>>,
@@ -106,16 +220,29 @@ struct Last {
 
 impl Shelf {
     /// Of those that stay, and of what comes from these sources.
-    pub fn new(stay: Toolbox, sources: Vec<Source>, only: Option<Vec<Name>>, supplies: Supplies) -> Self {
+    pub fn new(stay: Toolbox, sources: Vec<Arc<dyn Source>>, only: Option<Vec<String>>, supplies: Supplies) -> Self {
         Self { stay, sources, only, supplies, last: Mutex::default() }
     }
 
-    /// Which tools there are now.
-    pub fn now(&self) -> Toolbox {
+    /// Sees to it that `now` can answer for a space.
+    pub async fn prepare(&self, space: &Space) -> Result<(), StoreError> {
+        for source in &self.sources {
+            source.prepare(space).await?;
+        }
+        Ok(())
+    }
+
+    /// What went wrong with tools that come and go, and the space has not been told yet.
+    pub fn news(&self, space: &Space) -> Vec<(Who, Failure)> {
+        self.sources.iter().flat_map(|source| source.news(space)).collect()
+    }
+
+    /// Which tools there are now in a space.
+    pub fn now(&self, space: &Space) -> Toolbox {
         if self.sources.is_empty() {
             return self.stay.clone();
         }
-        let found: Vec<Arc<dyn Tool>> = self.sources.iter().flat_map(|source| source()).collect();
+        let found: Vec<Arc<dyn Tool>> = self.sources.iter().flat_map(|source| source.tools(space)).collect();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = &*last
             && last.found.len() == found.len()
@@ -126,6 +253,61 @@ impl Shelf {
         let toolbox = self.with(&found);
         *last = Some(Last { found, toolbox: toolbox.clone() });
         toolbox
+    }
+
+    /// The tools as people are shown them: those of the moment, and behind them those that models are not told of.
+    pub async fn shown(&self, space: &Space) -> Result<Vec<Shown>, StoreError> {
+        self.prepare(space).await?;
+        let toolbox = self.now(space);
+        let mut more: BTreeMap<String, Shown> = BTreeMap::new();
+        for source in &self.sources {
+            more.extend(source.shown(space).await?.into_iter().map(|shown| (shown.name.clone(), shown)));
+        }
+        let now = |tool: &Arc<dyn Tool>| {
+            let spec = tool.spec();
+            let needs_approval = spec.always_gated || spec.gated.is_some();
+            let state = if toolbox.is_rare(spec.name()) { State::Rare } else { State::Ready };
+            let plain = Shown {
+                name: spec.name().to_owned(),
+                server: None,
+                state,
+                why: None,
+                diff: None,
+                sha256: None,
+                needs_approval,
+            };
+            more.remove(spec.name()).map_or(plain, |known| Shown { needs_approval, ..known })
+        };
+        let mut all: Vec<Shown> = toolbox.0.tools.iter().map(now).collect();
+        // Of what was not chosen nothing is said.
+        let chosen = |shown: &Shown| {
+            let only = self.only.as_ref();
+            only.is_none_or(|only| only.iter().any(|pattern| matches(pattern, &shown.name)))
+        };
+        all.extend(more.into_values().filter(chosen));
+        Ok(all)
+    }
+
+    /// Who offers the tools that come and go.
+    pub fn providers(&self) -> Vec<Provider> {
+        self.sources.iter().flat_map(|source| source.providers()).collect()
+    }
+
+    /// What makes a space take a tool for what it is now, where that has this hash.
+    pub async fn approved(
+        &self,
+        space: &Space,
+        name: &str,
+        sha256: &str,
+        by: &str,
+    ) -> Result<Result<Approved, Unapproved>, StoreError> {
+        for source in &self.sources {
+            match source.approved(space, name, sha256, by).await? {
+                Err(Unapproved::Unknown) => {}
+                known => return Ok(known),
+            }
+        }
+        Ok(Err(Unapproved::Unknown))
     }
 
     /// Those that stay, and behind them these by name: their order does not tell in which order they came.
@@ -139,7 +321,7 @@ impl Shelf {
     }
 
     fn takes(&self, name: &str) -> bool {
-        let is_wanted = self.only.as_ref().is_none_or(|only| only.iter().any(|it| it.as_str() == name));
+        let is_wanted = self.only.as_ref().is_none_or(|only| only.iter().any(|it| matches(it, name)));
         if is_wanted && (!is_name(name) || self.stay.get(name).is_some()) {
             tracing::warn!(
                 name,

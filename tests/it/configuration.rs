@@ -83,7 +83,9 @@ fn collect(
         let (file, structure) = part(sources, file, &kind).unwrap();
         let mut below = if path.is_empty() { name } else { format!("{path}.{name}") };
         below.push_str(if kind.starts_with("Vec<") { "]" } else { "" });
-        below.push_str(if kind.starts_with("BTreeMap<") { ".<module>" } else { "" });
+        let is_of_modules = below.ends_with("modules");
+        let place = if is_of_modules { ".<module>" } else { ".<name>" };
+        below.push_str(if kind.starts_with("BTreeMap<") { place } else { "" });
         collect(sources, (&file, &structure), (&below, &says), sections);
     }
 }

@@ -151,7 +151,13 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
     forbid(folder != "log" && speaks_sql(&code), "contains SQL: only log/ does");
     forbid(folder != "model" && code.contains("async_openai"), "names async_openai: only model/ does");
     let asks = folder == "model" || file.starts_with("program/command") || file == "program/jwks.rs";
-    forbid(!asks && code.contains("reqwest"), "names reqwest: only model/ and the fetching of keys do");
+    let speaks_mcp = file == "tools/mcp/wire.rs";
+    let asks = asks || speaks_mcp;
+    forbid(
+        !asks && code.contains("reqwest"),
+        "names reqwest: only model/, the way to servers of tools and the fetching of keys do",
+    );
+    forbid(!speaks_mcp && code.contains("rmcp"), "names rmcp: only tools/mcp/wire.rs does");
     let machine = ["", "/options", "/phase", "/round", "/step"].map(|part| format!("mind/turn{part}.rs"));
     let pure = ["words", "event", "thread"].contains(&folder) && file != "thread/quota.rs"
         || machine.iter().any(|it| it == file);
@@ -163,11 +169,13 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
 }
 
 /// What the edge may name of the runtime: what it shows, and what it hands to a session.
-const SHOWN: [&str; 4] = [
+const SHOWN: [&str; 6] = [
     "runtime::refused::Refused",
     "runtime::kinds::turns::input::InputContent",
     "runtime::kinds::turns::input::Received",
     "runtime::kinds::runs::LoggedRun",
+    "runtime::tools::ThreadTool",
+    "runtime::tools::ThreadTools",
 ];
 
 /// Files that use one another in a circle, by the folder they lie in. A file and the folder of its name are one.

@@ -41,6 +41,7 @@ mod live;
 mod logging;
 mod machine;
 mod map;
+mod mcp;
 mod media;
 mod model;
 mod more_tools;

@@ -36,7 +36,12 @@ fn tool(name: &str) -> ToolSpec {
         "type": "object", "properties": { "text": { "type": "string" } },
         "required": ["text"], "additionalProperties": false,
     });
-    ToolSpec { name: name.to_owned(), description: format!("{name}s"), parameters: Json::of(&parameters) }
+    ToolSpec {
+        name: name.to_owned(),
+        description: format!("{name}s"),
+        parameters: Json::of(&parameters),
+        is_strict: true,
+    }
 }
 
 fn request(text: &str) -> Request {

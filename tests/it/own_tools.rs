@@ -13,6 +13,7 @@ use thinkd::program::settings::{Flags, Settings, environment};
 use thinkd::tools::catalogue::DECISIONS;
 use thinkd::tools::tool::{CallSite, Effect, Output, Spec, Tool};
 use thinkd::words::failure::Failure;
+use thinkd::words::id::Space;
 use thinkd::words::text::Json;
 
 use crate::support::*;
@@ -33,8 +34,9 @@ fn a_server_with_tools_of_its_own() {
     let settings = Settings::load(&Flags::default(), &environment()).unwrap().settings;
     // Not in the order of their names; and one that has the name of a tool of the server.
     let tools = ["radio", "lamp", "drill", "reply", "door"].map(Plugged::tool);
-    let plugged =
-        move || tools.iter().filter(|tool| socket_of(Path::new("."), tool.spec().name()).exists()).cloned().collect();
+    let plugged = move |_: &Space| {
+        tools.iter().filter(|tool| socket_of(Path::new("."), tool.spec().name()).exists()).cloned().collect()
+    };
     app::serve(&settings, registry::built_in(), &own_tool::tools().with_source(DECISIONS, plugged)).unwrap();
 }
 
@@ -45,7 +47,7 @@ impl Plugged {
     fn tool(name: &str) -> Arc<dyn Tool> {
         let parameters = json!({ "type": "object", "properties": {}, "required": [], "additionalProperties": false });
         let description = format!("Use the {name}.");
-        let told = ToolSpec { name: name.to_owned(), description, parameters: Json::of(&parameters) };
+        let told = ToolSpec { name: name.to_owned(), description, parameters: Json::of(&parameters), is_strict: true };
         // What the door leads to is written with what was called before it.
         Arc::new(Self(Spec::new(told, if name == "door" { Effect::Events } else { Effect::Outside })))
     }

@@ -75,7 +75,7 @@ impl Bench {
         let options = Options { scan, default_submodules: false, ..Options::default() };
         let approvals = Arc::new(Rules { tools: vec![TOOL.to_owned()], open_max: 2, ..Rules::default() });
         let (budget, limits) = (Arc::new(options.budget.clone()), options.tool_limits);
-        let supplies = Supplies { store: store.clone(), prompts, budget, approvals, limits };
+        let supplies = Supplies { store: store.clone(), prompts, budget, approvals, limits, code: Default::default() };
         let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
         let model = Arc::new(Offline::new());
         let ground = Ground::new(supplies, tools.clone(), model, history::Options::default(), options);
@@ -100,7 +100,7 @@ impl Bench {
             tool: TOOL,
             arguments: &arguments,
             arguments_sha256: &hash_of(&arguments),
-            tool_version: &version_of(self.tools.conversation.now().get(TOOL).unwrap().spec()),
+            tool_version: &version_of(self.tools.conversation.now(&Space::default()).get(TOOL).unwrap().spec()),
             diff: None,
             expires: &expires.to_string(),
         };

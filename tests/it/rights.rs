@@ -226,6 +226,10 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
         act("GET /prompt-views/{event_id}", Read, format!("/prompt-views/{call}")),
         act("GET /messages", Read, "/messages".into()).only(Whose::Own),
         act("GET /threads", Read, "/threads".into()).only(Whose::Own),
+        act("GET /tools", Read, format!("/tools?thread={thread}")),
+        act("POST /tools/{name}/approve", Shape, "/tools/nothing/approve".into())
+            .with(json!({ "sha256": "0".repeat(64) }))
+            .only(Whose::Absent),
         act("GET /threads/{thread}", Read, format!("/threads/{thread}")),
         act("POST /threads", Speak, "/threads".into())
             .with(json!({ "kind": "conversation", "label": fresh }))

@@ -59,6 +59,8 @@ pub enum Change<'a> {
     Setting(SettingValue),
     /// A schedule.
     Schedule(Option<Box<Schedule>>),
+    /// A tool of another server, as models may be told of it.
+    Pin(Box<Pin>),
     /// The state of a turn's step.
     Step(&'a Value),
     /// `thinkd doctor` tried to write.
@@ -88,6 +90,7 @@ pub enum Kind {
     Entry,
     Setting,
     Schedule,
+    Pin,
     Step,
     Doctor,
 }
@@ -164,6 +167,24 @@ pub struct SettingValue {
     pub by: Option<String>,
 }
 
+/// What another server said of a tool when models were told of it first, or when a person let them be told of it so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    /// The server, as it is configured.
+    pub server: String,
+    /// What the server calls the tool.
+    pub tool: String,
+    /// What it says of it.
+    pub description: String,
+    /// The schema of its arguments.
+    pub schema: Value,
+    /// The hash of all that.
+    pub sha256: String,
+    /// The name of who approved a change, as far as known.
+    #[serde(default)]
+    pub by: Option<String>,
+}
+
 #[derive(Deserialize, Serialize)]
 struct Opened {
     open: Vec<String>,
@@ -220,12 +241,19 @@ spec!(
     "object | null",
     "thread, event, payload, when, overlap, catch_up_s, note, paused; due, through, last; null: removed"
 );
+spec!(
+    PIN,
+    "pin",
+    "What another server says of a tool, as models are told of it from now on: of the first time, or approved by a person.",
+    "object",
+    "server, tool, description, schema, sha256; by: the name of who approved it, or null"
+);
 spec!(STEP, "step", "The state of a turn's step, in sub-steps.", "object", "what is decided so far");
 spec!(DOCTOR, "doctor", "`thinkd doctor` tried to write.", "unknown", "what it tried");
 
 impl Kind {
     /// Every one of them.
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Thread,
         Self::Wait,
         Self::Plan,
@@ -238,6 +266,7 @@ impl Kind {
         Self::Entry,
         Self::Setting,
         Self::Schedule,
+        Self::Pin,
         Self::Step,
         Self::Doctor,
     ];
@@ -257,6 +286,7 @@ impl Kind {
             Self::Entry => "entry",
             Self::Setting => "setting",
             Self::Schedule => "schedule",
+            Self::Pin => "pin",
             Self::Step => "step",
             Self::Doctor => "doctor",
         }
@@ -280,6 +310,7 @@ impl Kind {
             Self::Entry => &ENTRY,
             Self::Setting => &SETTING,
             Self::Schedule => &SCHEDULE,
+            Self::Pin => &PIN,
             Self::Step => &STEP,
             Self::Doctor => &DOCTOR,
         }
@@ -309,6 +340,7 @@ impl<'a> Change<'a> {
             Kind::Entry => said(change).map(Self::Entry),
             Kind::Setting => SettingValue::deserialize(change).ok().map(Self::Setting),
             Kind::Schedule => said(change).map(Self::Schedule),
+            Kind::Pin => Pin::deserialize(change).ok().map(|pin| Self::Pin(Box::new(pin))),
             Kind::Step => Some(Self::Step(change)),
             Kind::Doctor => Some(Self::Doctor(change)),
         };
@@ -330,6 +362,7 @@ impl<'a> Change<'a> {
             Self::Entry(_) => Kind::Entry,
             Self::Setting(_) => Kind::Setting,
             Self::Schedule(_) => Kind::Schedule,
+            Self::Pin(_) => Kind::Pin,
             Self::Step(_) => Kind::Step,
             Self::Doctor(_) => Kind::Doctor,
             Self::Unreadable { kind, .. } => *kind,
@@ -355,6 +388,7 @@ impl<'a> Change<'a> {
             Self::Entry(note) => value(note),
             Self::Setting(setting) => value(setting),
             Self::Schedule(schedule) => value(schedule),
+            Self::Pin(pin) => value(pin),
         }
     }
 }
@@ -516,6 +550,17 @@ fn schedule(thread: &ThreadId, name: &Name) -> Schedule {
     }
 }
 
+fn pin() -> Pin {
+    Pin {
+        server: "files".into(),
+        tool: "read".into(),
+        description: "Read a file.".into(),
+        schema: json!({ "type": "object", "properties": { "path": { "type": "string" } } }),
+        sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
+        by: None,
+    }
+}
+
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<Draft> {
     let due = Timestamp::from_micros(1_763_698_300_000_000);
@@ -545,6 +590,7 @@ pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<
         changed("price", Change::Entry(Some(note))),
         changed("user_away", Change::Setting(away)),
         changed(name.as_str(), Change::Schedule(Some(Box::new(schedule(child, name))))),
+        changed("mcp__files__read", Change::Pin(Box::new(pin()))),
         Set { key: "7", change: Change::Step(&step), turn: Some(7), root: None }.encode(thread),
         changed("write", Change::Doctor(&json!({ "was": "tried" }))),
     ];

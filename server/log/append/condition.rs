@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::log::projections::{requests, schedules, settings, submodules, timers};
+use crate::log::projections::{pins, requests, schedules, settings, submodules, timers};
 use crate::log::rows::Rows;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
@@ -59,6 +59,7 @@ impl Asked {
                     with_submodules.insert(space);
                 }
                 Condition::Request { id, .. } => asked.rows.push(requests::of_id(space, id)),
+                Condition::PinAt { tool, .. } => asked.rows.push(pins::of_tool(space, tool)),
                 Condition::SettingsAt(_) => {
                     with_settings.insert(space);
                 }
@@ -113,6 +114,7 @@ impl Before {
             Condition::PromptIs { name, prompt } => submodules::prompt(seen, space, name) == Some(prompt),
             Condition::Request { id, state } => requests::is_in(seen, space, id, *state),
             Condition::HasSubmodule(name) => submodules::names(seen, space).contains(name.as_str()),
+            Condition::PinAt { tool, seq } => pins::last(seen, space, tool) == *seq,
             Condition::SettingsAt(seq) => settings::last_change(seen, space) == *seq,
         }
     }

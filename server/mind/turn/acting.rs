@@ -64,7 +64,7 @@ impl Driver {
         let taken = action::taken(written.len(), left);
         let calls: Vec<Asked> =
             written[..taken].iter().enumerate().map(|(index, call)| Asked::new(call, &who, round, index)).collect();
-        let tools = self.tools().now();
+        let tools = self.toolbox().await?;
         let mut record = json!({ "calls": recorded(&calls, &tools) });
         if taken < written.len() {
             record["calls_made"] = written.len().into();
@@ -198,7 +198,7 @@ impl Driver {
 
     /// Calls that a crash cut off: those with an outside effect that may have happened are not repeated.
     pub(super) async fn act_again(&mut self, pending: Vec<Pending>) -> Result<Option<TurnOutcome>, Lost> {
-        let tools = self.tools().now();
+        let tools = self.toolbox().await?;
         for call in pending {
             let (begun, number) = (call.begun, call.number);
             let arguments = match call.arguments {

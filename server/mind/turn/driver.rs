@@ -30,7 +30,7 @@ use crate::model::provider::Tier;
 use crate::tasks::share::Processors;
 use crate::thread::history;
 use crate::thread::settings::{Language, Settings};
-use crate::tools::toolbox::{Shelf, Tools};
+use crate::tools::toolbox::{Toolbox, Tools};
 use crate::words::budget::Budget;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Space, ThreadId};
@@ -144,7 +144,7 @@ impl Driver {
         };
         let deciding = Deciding {
             client: self.mind.client.clone(),
-            tools: self.tools().now(),
+            tools: self.toolbox().await?,
             place: self.place.clone(),
             batch: self.turn.batch().to_vec(),
             round,
@@ -211,8 +211,17 @@ impl Driver {
         })
     }
 
-    pub(super) fn tools(&self) -> &Shelf {
-        self.mind.tools.of(&self.settings)
+    /// The tools that there are now. What went wrong with those of others is told here, once.
+    pub(super) async fn toolbox(&mut self) -> Result<Toolbox, Lost> {
+        let mind = self.mind.clone();
+        let (shelf, space) = (mind.tools.of(&self.settings), self.place.space.clone());
+        shelf.prepare(&space).await.map_err(Lost::Store)?;
+        let news = shelf.news(&space);
+        if !news.is_empty() {
+            let drafts = news.iter().map(|(who, failure)| self.failure(who, failure)).collect();
+            self.write(drafts).await?;
+        }
+        Ok(shelf.now(&space))
     }
 
     /// ③ ④ The end of the turn with what it leads to, and beside it the submodules hear what was decided.

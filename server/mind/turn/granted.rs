@@ -77,7 +77,7 @@ impl Driver {
         }
         let Grant { call_id, tool, .. } = granted.grant.clone();
         let call = Asked { call_id, tool, written: None, arguments: Ok(granted.arguments.clone()) };
-        let tools = self.tools().now();
+        let tools = self.toolbox().await?;
         let is_outside = call.effect_granted(&tools) == Effect::Outside;
         let mut state = RequestState::Granted;
         if is_outside {

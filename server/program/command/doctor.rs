@@ -21,6 +21,7 @@ use clock::Clock;
 
 mod clock;
 mod model;
+mod servers;
 mod storage;
 
 /// How to try it.
@@ -56,6 +57,7 @@ pub async fn run(options: &Options, loaded: Result<Loaded, Invalid>, tools: &Cat
     if settings.tools.code.enabled {
         report.check("code", worker(&settings.tools.code)).await?;
     }
+    servers::check(&settings, &mut report).await?;
     report.tell("clock", clock::check(crate::words::time::now(), &report.clocks))?;
     report.end()
 }

@@ -200,7 +200,7 @@ fn is_secret(path: &str) -> bool {
 fn may_be_secret(path: &str) -> bool {
     let words: Vec<&str> = path.split('.').collect();
     match words.as_slice() {
-        ["keys", ..] | ["models"] | ["models", _] | ["models", "modules", _] => true,
+        ["keys", ..] | ["tools", "mcp", ..] | ["models"] | ["models", _] | ["models", "modules", _] => true,
         [.., last] => *last == "base_url" || is_secret(path),
         [] => false,
     }

@@ -12,19 +12,19 @@ use crate::mind::decision;
 use crate::tools::approval::{EXPIRY_MAX, Rules};
 use crate::tools::catalogue::Catalogue;
 use crate::tools::code;
-use crate::words::id::Name;
+use crate::tools::mcp::options;
 
 /// The tools that are chosen by name, and their time limit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tools {
-    /// The tools of a conversation's decision, a list of names, all of which its model is told of; `reply` must be among them;
-    /// absent: all but `terminate`, the rarer ones by `more_tools`.
+    /// The tools of a conversation's decision, a list of names, in which `*` stands for anything (`mcp__files__*`), all of which its
+    /// model is told of; `reply` must be among them; absent: all but `terminate`, the rarer ones by `more_tools`.
     #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<Vec<Name>>,
+    pub conversation: Option<Vec<String>>,
     /// The tools of a process, likewise; absent: all, the rarer ones by `more_tools`.
     #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
-    pub process: Option<Vec<Name>>,
+    pub process: Option<Vec<String>>,
     /// How long one tool call may take.
     pub timeout_ms: u64,
     /// The tools whose calls wait for a person, a list of names, in which `*` stands for anything. Proposals of submodules always wait.
@@ -39,6 +39,9 @@ pub struct Tools {
     pub open_requests: u64,
     /// The tool `run_code`: what code that a model writes may take.
     pub code: code::Options,
+    /// A server of tools by its name, as many as wanted: its tools are called `mcp__<name>__<tool>`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp: BTreeMap<String, options::Options>,
 }
 
 impl Default for Tools {
@@ -53,6 +56,7 @@ impl Default for Tools {
             approval_ms_of: BTreeMap::new(),
             open_requests: open_max,
             code: code::Options::default(),
+            mcp: BTreeMap::new(),
         }
     }
 }
@@ -67,6 +71,11 @@ impl Tools {
             expiry_of: approval_ms_of.iter().map(|(tool, limit)| (tool.clone(), ms(*limit))).collect(),
             open_max: *open_requests,
         }
+    }
+
+    /// Says what is wrong with a server of tools.
+    pub(super) fn check_servers(&self) -> Result<(), String> {
+        self.mcp.iter().try_for_each(|(name, options)| options.check(name))
     }
 
     /// Says what is wrong with what is marked.

@@ -6,7 +6,6 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serializer};
 
 use crate::edge::keys;
-use crate::words::id::Name;
 use crate::words::secret;
 
 pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
@@ -33,9 +32,8 @@ pub fn list<'de, D: Deserializer<'de>, T: From<String>>(deserializer: D) -> Resu
     Ok(items.into_iter().map(T::from).collect())
 }
 
-pub fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Name>>, D::Error> {
-    let name = |text: String| Name::parse(&text).map_err(serde::de::Error::custom);
-    list(deserializer)?.into_iter().map(name).collect::<Result<_, _>>().map(Some)
+pub fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    list(deserializer).map(Some)
 }
 
 pub fn redacted<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {

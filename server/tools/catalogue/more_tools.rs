@@ -32,7 +32,7 @@ impl MoreTools {
             "type": "object", "properties": { "names": names }, "required": ["names"], "additionalProperties": false,
         });
         let parameters = Json::of(&schema::explained(parameters, NAME, &words)?);
-        let told = ToolSpec { name: NAME.to_owned(), description: words.about, parameters };
+        let told = ToolSpec { name: NAME.to_owned(), description: words.about, parameters, is_strict: true };
         // What is open is among the tools of the next call: the decision is asked again.
         Ok(Self { spec: Spec::new(told, Effect::Events), rare })
     }

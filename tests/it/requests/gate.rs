@@ -19,7 +19,7 @@ impl Bench {
     }
 
     async fn calls(&self, tool: &str, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
-        self.tools.conversation.now().get(tool).unwrap().call(arguments, site).await
+        self.tools.conversation.now(&Space::default()).get(tool).unwrap().call(arguments, site).await
     }
 
     fn grant_of(&self, tool: &str, arguments: &Value) -> Grant {
@@ -28,7 +28,7 @@ impl Bench {
             call_id: "c1.0.0".to_owned(),
             tool: tool.to_owned(),
             arguments_sha256: hash_of(arguments),
-            tool_version: version_of(self.tools.conversation.now().get(tool).unwrap().spec()),
+            tool_version: version_of(self.tools.conversation.now(&Space::default()).get(tool).unwrap().spec()),
         }
     }
 }

@@ -65,7 +65,14 @@ impl Bench {
         let (prompts, options) = (Arc::new(Prompts::load(None).unwrap()), Options::default());
         let options = Options { default_submodules: false, ..options };
         let (budget, limits) = (Arc::new(options.budget.clone()), options.tool_limits);
-        let supplies = Supplies { store: store.clone(), prompts, budget, approvals: Arc::default(), limits };
+        let supplies = Supplies {
+            store: store.clone(),
+            prompts,
+            budget,
+            approvals: Arc::default(),
+            limits,
+            code: Default::default(),
+        };
         let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
         let model = Arc::new(Offline::new());
         let ground = Ground::new(supplies, tools, model, history::Options::default(), options);

@@ -24,7 +24,7 @@ impl Gate {
         self.0.send_replace(true);
     }
 
-    pub(super) async fn pass(&self) {
+    pub async fn pass(&self) {
         // `self` holds the sender.
         let _ = self.0.subscribe().wait_for(|open| *open).await;
     }

@@ -143,7 +143,7 @@ impl Driver {
         let stop = self.stop.token().clone();
         move |view| SubmoduleRequest {
             client: mind.client.clone(),
-            tools: mind.tools.submodule.now(),
+            tools: mind.tools.submodule.now(&place.space),
             writer: writer.clone(),
             place: place.clone(),
             view,

@@ -1,0 +1,168 @@
+//! `/tools`: what a thread may use, and the approval of what other servers changed of their tools.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::routing::{get, post};
+use serde::{Deserialize, Serialize};
+use utoipa::{OpenApi, ToSchema};
+
+use super::params::Params;
+use super::{Json, Resource, bounds};
+use crate::edge::json::Body;
+use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::runtime::tools::{ThreadTool, ThreadTools};
+use crate::session::handle::Session;
+use crate::tools::toolbox;
+
+#[derive(OpenApi)]
+#[openapi(paths(list, approve), tags((name = "tools", description = "What a thread may use")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || Router::new().route("/tools", get(list)).route("/tools/{name}/approve", post(approve)),
+    document: Document::openapi,
+    bounds: |document| bounds::of_body(document, "ToolApproval", [("sha256", bounds::sha256())]),
+};
+
+/// What a thread may use, all of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Tools {
+    /// The tools, in the order in which models are told of them; those that are withheld stand last.
+    pub items: Vec<Tool>,
+    /// The servers that offer tools from outside.
+    pub servers: Vec<ToolServer>,
+}
+
+/// A tool of a thread.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Tool {
+    /// Its name.
+    #[schema(example = "mcp__files__read")]
+    pub name: String,
+    /// The server it is from; null: it is one of this server's own.
+    #[schema(example = "files")]
+    pub server: Option<String>,
+    /// Whether models are told of it.
+    pub state: ToolState,
+    /// Why it is not ready.
+    pub why: Option<String>,
+    /// Of one that is withheld because it changed: what its server says differently, as a unified diff.
+    pub diff: Option<String>,
+    /// The hash of what its server says of it now: an approval names it.
+    pub sha256: Option<String>,
+    /// Its calls wait for a person.
+    pub needs_approval: bool,
+    /// How many of the thread's last 1,000 results are of this tool.
+    #[schema(value_type = i64, minimum = 0)]
+    pub calls: u64,
+    /// How many of these are failures.
+    #[schema(value_type = i64, minimum = 0)]
+    pub failed: u64,
+}
+
+/// How a tool stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolState {
+    /// Models are told of it.
+    Ready,
+    /// Models are told of it once `more_tools` has opened it.
+    Rare,
+    /// The next turn is offered it for the first time.
+    New,
+    /// Models are told of it, and its server is away: calls fail.
+    Away,
+    /// It is another one than the space knows: `diff` says how. A person may approve it.
+    Changed,
+    /// Something is wrong with it: `why` says what. Nobody can approve it.
+    Withheld,
+}
+
+/// A server that offers tools.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ToolServer {
+    /// Its name, as it is configured.
+    #[schema(example = "files")]
+    pub name: String,
+    /// Whether it is connected.
+    pub connected: bool,
+    /// Why it is not, or what else is to be known.
+    pub why: Option<String>,
+}
+
+impl From<toolbox::State> for ToolState {
+    fn from(state: toolbox::State) -> Self {
+        match state {
+            toolbox::State::Ready => Self::Ready,
+            toolbox::State::Rare => Self::Rare,
+            toolbox::State::New => Self::New,
+            toolbox::State::Away => Self::Away,
+            toolbox::State::Changed => Self::Changed,
+            toolbox::State::Withheld => Self::Withheld,
+        }
+    }
+}
+
+impl From<ThreadTools> for Tools {
+    fn from(all: ThreadTools) -> Self {
+        let tool = |ThreadTool { shown, calls, failed }: ThreadTool| {
+            let toolbox::Shown { name, server, state, why, diff, sha256, needs_approval } = shown;
+            Tool { name, server, state: state.into(), why, diff, sha256, needs_approval, calls, failed }
+        };
+        let server = |toolbox::Provider { name, is_connected, why }| ToolServer { name, connected: is_connected, why };
+        Self {
+            items: all.tools.into_iter().map(tool).collect(),
+            servers: all.providers.into_iter().map(server).collect(),
+        }
+    }
+}
+
+/// The approval of what another server says of a tool now.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolApproval {
+    /// The hash of what was looked at.
+    pub sha256: String,
+}
+
+impl Body for ToolApproval {
+    fn check(&self, wrongs: &mut Wrongs) {
+        if self.sha256.len() != 64 || !self.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            wrongs.add(Slug::InvalidFrame, "/sha256", "64 hex digits, as GET /tools shows them");
+        }
+    }
+}
+
+/// What an approval came to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ToolApproved {
+    /// The tool, of which models are told from now on.
+    #[schema(example = "mcp__files__read")]
+    pub name: String,
+}
+
+/// What a thread may use: where it is from, how it stands, how often it was called.
+#[utoipa::path(get, path = "/tools", operation_id = "list_tools", tag = "tools",
+    params(("thread" = Option<String>, Query, description = "the thread; without it `main`")),
+    responses((status = 200, body = Tools)))]
+pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Tools>, Problem> {
+    let thread = params.thread()?;
+    params.end()?;
+    Ok(axum::Json(session.tools(thread.as_ref()).await?.into()))
+}
+
+/// Lets models be told of what another server says of a tool now, if that is what was looked at.
+#[utoipa::path(post, path = "/tools/{name}/approve", operation_id = "approve_tool", tag = "tools",
+    params(("name" = String, Path, description = "the tool")),
+    request_body = ToolApproval, responses((status = 200, body = ToolApproved)))]
+pub async fn approve(
+    session: Session,
+    Path(name): Path<String>,
+    params: Params,
+    Json(body): Json<ToolApproval>,
+) -> Result<axum::Json<ToolApproved>, Problem> {
+    params.end()?;
+    session.approve_tool(&name, &body.sha256.to_ascii_lowercase()).await?;
+    Ok(axum::Json(ToolApproved { name }))
+}

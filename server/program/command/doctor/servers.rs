@@ -1,0 +1,28 @@
+//! The servers of tools: each is connected once, and says how many tools it has.
+
+use anyhow::anyhow;
+
+use super::Report;
+use crate::program::settings::Settings;
+use crate::tools::mcp::offer::{TOOLS_MAX, offers};
+use crate::tools::mcp::wire;
+
+/// Asks every server that is configured.
+pub async fn check(settings: &Settings, report: &mut Report) -> anyhow::Result<()> {
+    for (name, options) in &settings.tools.mcp {
+        let asked = async {
+            let veil = wire::veil(options);
+            let refused = |why: String| anyhow!("{} does not serve tools: {}", options.place(), veil.over(&why));
+            let connection = wire::connect(name, options).await.map_err(refused)?;
+            let told = connection.link.tools(TOOLS_MAX).await;
+            connection.close().await;
+            let offers = offers(name, options, told.map_err(|trouble| refused(trouble.to_string()))?);
+            let wrong: Vec<_> =
+                offers.iter().filter(|offer| offer.wrong.is_some()).map(|it| it.name.as_str()).collect();
+            let withheld = if wrong.is_empty() { String::new() } else { format!("; withheld: {}", wrong.join(", ")) };
+            Ok((format!("{}: {} tools{withheld}", options.place(), offers.len()), ()))
+        };
+        report.check(&format!("tools of {name}"), asked).await?;
+    }
+    Ok(())
+}

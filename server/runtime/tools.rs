@@ -1,0 +1,123 @@
+//! What a thread may use, as people see it; and the changes of other servers' tools that they approve.
+
+use std::collections::BTreeMap;
+
+use super::handle::Runtime;
+use super::refused::Refused;
+use crate::event::fact::Fact;
+use crate::event::fact::calls::{Came, Outcome};
+use crate::log::appended::{Append, Appended};
+use crate::log::error::StoreError;
+use crate::log::query::{Order, Query, Show};
+use crate::thread::settings::Settings;
+use crate::tools::toolbox::{Approved, Provider, Shown, Unapproved};
+use crate::words::id::{Seq, Space, ThreadId};
+
+/// Of so many of the thread's newest results it is said whose they were.
+const RESULTS: usize = 1000;
+/// How many are read at once.
+const PAGE: u32 = 500;
+
+/// What a thread may use.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadTools {
+    /// The tools, in the order in which models are told of them; those that are withheld stand last.
+    pub tools: Vec<ThreadTool>,
+    /// Who offers tools that come and go.
+    pub providers: Vec<Provider>,
+}
+
+/// A tool, and what came of its calls.
+#[derive(Debug, Clone)]
+pub struct ThreadTool {
+    /// It.
+    pub shown: Shown,
+    /// How often it was called, as far as looked at.
+    pub calls: u64,
+    /// How often it failed.
+    pub failed: u64,
+}
+
+impl Runtime {
+    /// What a thread may use; without a thread what `main` may.
+    pub async fn tools(&self, space: &Space, thread: Option<&ThreadId>) -> Result<ThreadTools, Refused> {
+        let ground = &self.0.ground;
+        let main = ThreadId::default();
+        let settings = match thread {
+            Some(thread) => Settings::of(&ground.known_thread(space, thread).await?.settings),
+            None => ground.store.thread(space, &main).await?.map(|row| Settings::of(&row.settings)).unwrap_or_default(),
+        };
+        let shelf = ground.mind.tools.of(&settings);
+        let counts = self.counts(space, thread.unwrap_or(&main)).await?;
+        let tool = |shown: Shown| {
+            let (calls, failed) = counts.get(&shown.name).copied().unwrap_or_default();
+            ThreadTool { shown, calls, failed }
+        };
+        let tools = shelf.shown(space).await?.into_iter().map(tool).collect();
+        Ok(ThreadTools { tools, providers: shelf.providers() })
+    }
+
+    /// How often each tool was called in a thread lately, and how often it failed.
+    async fn counts(&self, space: &Space, thread: &ThreadId) -> Result<BTreeMap<String, (u64, u64)>, StoreError> {
+        let mut counts = BTreeMap::<String, (u64, u64)>::new();
+        let (mut before, mut seen): (Option<Seq>, usize) = (None, 0);
+        while seen < RESULTS {
+            let query = Query {
+                thread: Some(thread.clone()),
+                tags: vec!["result".into()],
+                show: Show::Public,
+                order: Order::Descending,
+                before,
+                limit: PAGE,
+                ..Query::default()
+            };
+            let page = self.0.ground.store.events(space, &query).await?;
+            for event in &page {
+                let (tool, failed) = match event.fact() {
+                    Fact::Result(Outcome { tool, came, .. }) => (tool, matches!(came, Came::Failed(_))),
+                    Fact::Reply(_) => ("reply", false),
+                    _ => continue,
+                };
+                let count = counts.entry(tool.to_owned()).or_default();
+                count.0 += 1;
+                count.1 += u64::from(failed);
+            }
+            seen += page.len();
+            before = page.last().map(|event| event.seq);
+            if page.len() < PAGE as usize {
+                break;
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Lets models be told of what another server says of a tool now, if that is what was looked at.
+    pub async fn approve_tool(&self, space: &Space, name: &str, sha256: &str, by: &str) -> Result<(), Refused> {
+        let ground = &self.0.ground;
+        self.open(space).await?;
+        let approved = ground.mind.tools.conversation.approved(space, name, sha256, by).await?;
+        let draft = match approved {
+            Ok(Approved::Already) => return Ok(()),
+            Ok(Approved::By(draft)) => *draft,
+            Err(Unapproved::Unknown) => return Err(Refused::NotFound(format!("tool {name} of another server"))),
+            Err(Unapproved::Other) => {
+                let text = format!(
+                    "what its server says of {name} is not what this sha256 is of: look at it again (GET /tools)"
+                );
+                return Err(Refused::ToolChanged(text));
+            }
+            Err(Unapproved::Wrong(why)) => {
+                return Err(Refused::Unprocessable(format!("{name} is withheld whatever people say: {why}")));
+            }
+        };
+        match ground.store.append(Append::free(space, vec![draft])).await {
+            Ok(Appended::Stored(placed)) => {
+                placed.iter().for_each(|placed| (ground.mind.on_stored)(space, &placed.shown.event));
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(StoreError::Unmet(unmet)) => Err(Refused::Settled(unmet.to_string())),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The tools of other servers, which speak MCP: who offers what, and what of it models are told in which space. What a server says of a tool counts
+//! as it was the first time (its *pin*, an event of the space); what it says differently later, no model is told before a person has approved it.
+//! The protocol is in `mcp/wire.rs`.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::FutureExt as _;
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::tool::Tool;
+use super::toolbox::{Approved, Provider, Shown, Source, Unapproved};
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::fact::set::{Change, Pin};
+use crate::log::appended::Append;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::projections::pins::PinRow;
+use crate::tasks::supervisor;
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id::{Seq, Space, ThreadId};
+use line::Phase;
+use offer::Offer;
+use server::Server;
+
+mod child;
+mod content;
+mod line;
+mod meter;
+mod names;
+pub mod offer;
+pub mod options;
+mod remote;
+pub mod server;
+mod shown;
+pub mod wire;
+
+/// How long the first turns wait for servers that are being reached for the first time.
+const FIRST: Duration = Duration::from_secs(2);
+/// How long a task that panicked is left alone.
+const AFTER_PANIC: Duration = Duration::from_secs(5);
+/// Most tools of one server that a space ever knows: one that invents names without end is heard no further.
+const PINS_MAX: usize = 1024;
+/// Of most spaces what they know is kept; of others it is read again.
+const SPACES_MAX: usize = 1024;
+/// Most things that are remembered as told.
+const TOLD_MAX: usize = 10_000;
+
+/// The servers that are configured.
+pub struct Mcp {
+    servers: Vec<Arc<Server>>,
+    store: Arc<dyn Store>,
+    // Plain mutexes: held for a look, never across an await.
+    pins: Mutex<HashMap<Space, Arc<Pins>>>,
+    told: Mutex<HashSet<(Space, String)>>,
+}
+
+/// What a space knows of tools.
+type Pins = BTreeMap<String, PinRow>;
+
+/// How a tool stands in a space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// Models are told of it.
+    Ready,
+    /// Nobody has been offered it yet.
+    New,
+    /// It is another one than what the space knows, by this event.
+    Changed(Seq),
+    /// Something is wrong with it.
+    Wrong(String),
+}
+
+impl Mcp {
+    /// The servers, which nobody has needed yet.
+    pub fn new(options: &BTreeMap<String, options::Options>, store: Arc<dyn Store>) -> Self {
+        let server =
+            |(name, options): (&String, &options::Options)| Arc::new(Server::new(name, options.clone(), store.clone()));
+        let servers = options.iter().map(server).collect();
+        Self { servers, store, pins: Mutex::default(), told: Mutex::default() }
+    }
+
+    /// Starts a task for each; all end when they are told to leave, within some seconds.
+    pub fn start(&self, leave: &CancellationToken) -> TaskTracker {
+        let tasks = TaskTracker::new();
+        for server in &self.servers {
+            let (server, leave) = (server.clone(), leave.clone());
+            tasks.spawn(async move {
+                // What a server sends is nothing that could end this one.
+                while let Err(panic) = AssertUnwindSafe(server.clone().run(leave.clone())).catch_unwind().await {
+                    let why = supervisor::words(&*panic);
+                    tracing::error!(
+                        server = server.line.name,
+                        why,
+                        "the task of a server of tools panicked; it begins again"
+                    );
+                    sleep(AFTER_PANIC).await;
+                }
+            });
+        }
+        tasks.close();
+        tasks
+    }
+
+    /// How a tool that is offered stands in a space.
+    pub fn standing(offer: &Offer, pins: &BTreeMap<String, PinRow>) -> Standing {
+        match (&offer.wrong, pins.get(&offer.name)) {
+            (Some(why), _) => Standing::Wrong(why.clone()),
+            (None, None) => Standing::New,
+            (None, Some(pin)) if pin.sha256 == offer.sha256 => Standing::Ready,
+            (None, Some(pin)) => Standing::Changed(pin.seq),
+        }
+    }
+
+    /// What is offered under this name now.
+    pub fn offer(&self, name: &str) -> Option<(&Arc<Server>, Arc<Offer>)> {
+        self.servers.iter().find_map(|server| {
+            let offered = server.offered();
+            let found = offered.iter().find(|offered| offered.offer.name == name)?;
+            Some((server, found.offer.clone()))
+        })
+    }
+
+    /// The event by which a tool is what it is in a space from now on; `last` is the one that settled it before.
+    pub fn pin(server: &Server, offer: &Offer, last: Seq, by: Option<&str>) -> Draft {
+        let pin = Pin {
+            server: server.line.name.clone(),
+            tool: offer.original.clone(),
+            description: offer.description.clone(),
+            schema: offer.schema.clone(),
+            sha256: offer.sha256.clone(),
+            by: by.map(str::to_owned),
+        };
+        let draft = Draft::set(&ThreadId::default(), &offer.name, Change::Pin(Box::new(pin)));
+        draft.only_if(Condition::PinAt { tool: offer.name.clone(), seq: last })
+    }
+
+    /// The events by which a space comes to know what it has not been offered before.
+    fn first_pins(&self, pins: &Pins) -> Vec<Draft> {
+        let mut drafts = Vec::new();
+        for server in &self.servers {
+            let known = pins.values().filter(|pin| pin.server == server.line.name).count();
+            let offered = server.offered();
+            let new = offered.iter().filter(|offered| Self::standing(&offered.offer, pins) == Standing::New);
+            let new = new.take(PINS_MAX.saturating_sub(known));
+            drafts.extend(new.map(|offered| Self::pin(server, &offered.offer, 0, None)));
+        }
+        drafts
+    }
+
+    fn known(&self, space: &Space) -> Arc<Pins> {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner).get(space).cloned().unwrap_or_default()
+    }
+
+    fn keep(&self, space: &Space, pins: Pins) {
+        let mut all = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= SPACES_MAX && !all.contains_key(space) {
+            all.clear();
+        }
+        all.insert(space.clone(), Arc::new(pins));
+    }
+
+    /// Whether this is told in a space for the first time.
+    fn is_news(&self, space: &Space, what: String) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() >= TOLD_MAX {
+            told.clear();
+        }
+        told.insert((space.clone(), what))
+    }
+
+    /// What went wrong with a server that a space has not been told of.
+    fn news_of(&self, server: &Server, pins: &Pins, space: &Space) -> Vec<(Who, Failure)> {
+        let name = &server.line.name;
+        let who = |tool: &str| Who::Tool(tool.to_owned());
+        let failure = |text: String, reason: &str| {
+            Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason, "server": name }))
+        };
+        let mut news = Vec::new();
+        if let Phase::Away { why, time } = &*server.line.phase.borrow()
+            && self.is_news(space, format!("away {name} {}", time.ilog2()))
+        {
+            let text = format!("the server of tools {name} is away ({why}); it is tried again");
+            news.push((who(&format!("{}{name}", names::PREFIX)), failure(text, "server_away").retryable()));
+        }
+        for offered in &*server.offered() {
+            let offer = &offered.offer;
+            let why = match Self::standing(offer, pins) {
+                Standing::Ready | Standing::New => continue,
+                Standing::Changed(_) => {
+                    "its server says something else of it than before, which a person has to approve \
+                                         (GET /tools shows the difference)"
+                        .to_owned()
+                }
+                Standing::Wrong(why) => why,
+            };
+            if self.is_news(space, format!("withheld {} {}", offer.name, why)) {
+                news.push((
+                    who(&offer.name),
+                    failure(format!("the tool {} is withheld: {why}", offer.name), "withheld"),
+                ));
+            }
+        }
+        news
+    }
+}
+
+#[async_trait]
+impl Source for Mcp {
+    fn tools(&self, space: &Space) -> Vec<Arc<dyn Tool>> {
+        let pins = self.known(space);
+        let mut tools = Vec::new();
+        for server in &self.servers {
+            let offered = server.offered();
+            let ready = offered.iter().filter(|offered| Self::standing(&offered.offer, &pins) == Standing::Ready);
+            tools.extend(ready.map(|offered| offered.tool.clone()));
+        }
+        tools
+    }
+
+    async fn prepare(&self, space: &Space) -> Result<(), StoreError> {
+        self.servers.iter().for_each(|server| server.line.need());
+        let first = async {
+            for server in &self.servers {
+                server.line.tried().await;
+            }
+        };
+        // Once they have been tried, this does not wait.
+        let _ = timeout(FIRST, first).await;
+        let pins = self.store.pins(space).await?;
+        let drafts = self.first_pins(&pins);
+        if drafts.is_empty() {
+            self.keep(space, pins);
+            return Ok(());
+        }
+        match self.store.append(Append::free(space, drafts)).await {
+            // Somebody was faster: what that one said is so.
+            Ok(_) | Err(StoreError::Unmet(_)) => {}
+            Err(error) => return Err(error),
+        }
+        let pins = self.store.pins(space).await?;
+        self.keep(space, pins);
+        Ok(())
+    }
+
+    fn news(&self, space: &Space) -> Vec<(Who, Failure)> {
+        let pins = self.known(space);
+        self.servers.iter().flat_map(|server| self.news_of(server, &pins, space)).collect()
+    }
+
+    async fn shown(&self, space: &Space) -> Result<Vec<Shown>, StoreError> {
+        shown::tools(self, space).await
+    }
+
+    fn providers(&self) -> Vec<Provider> {
+        self.servers.iter().map(|server| shown::provider(server)).collect()
+    }
+
+    async fn approved(
+        &self,
+        space: &Space,
+        name: &str,
+        sha256: &str,
+        by: &str,
+    ) -> Result<Result<Approved, Unapproved>, StoreError> {
+        let Some((server, offer)) = self.offer(name) else { return Ok(Err(Unapproved::Unknown)) };
+        let pins = self.store.pins(space).await?;
+        let last = match Self::standing(&offer, &pins) {
+            Standing::Wrong(why) => return Ok(Err(Unapproved::Wrong(why))),
+            _ if offer.sha256 != sha256 => return Ok(Err(Unapproved::Other)),
+            Standing::Ready => return Ok(Ok(Approved::Already)),
+            Standing::New => 0,
+            Standing::Changed(last) => last,
+        };
+        Ok(Ok(Approved::By(Box::new(Self::pin(server, &offer, last, Some(by))))))
+    }
+}

@@ -1,0 +1,86 @@
+//! The program of a server of tools: started with an environment of its own, its words on standard error logged in bounds, and ended with its
+//! connection.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use secrecy::ExposeSecret as _;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::Instant;
+
+use super::options::Options;
+use crate::words::secret::Veil;
+
+/// What a program is given of the server's environment: where programs are, and where its files may be.
+const GIVEN: [&str; 2] = ["PATH", "HOME"];
+/// Longest line that is logged, in bytes; the rest of it is left out.
+const LINE_MAX: u64 = 1000;
+/// Most lines that are logged in a while; the rest is counted.
+const LINES_MAX: u32 = 20;
+/// The while.
+const WHILE: Duration = Duration::from_secs(10);
+
+/// A program that runs. It is killed when this is dropped.
+pub struct Program {
+    /// What it writes.
+    pub output: ChildStdout,
+    /// What it reads.
+    pub input: ChildStdin,
+    /// It.
+    pub child: Child,
+}
+
+/// Starts the program of a server.
+pub fn start(name: &str, options: &Options) -> Result<Program, String> {
+    let program = options.command.as_deref().unwrap_or_default();
+    let env = options.whole_env()?;
+    let mut command = Command::new(program);
+    command.args(&options.args).env_clear().kill_on_drop(true);
+    command.envs(GIVEN.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(env.iter().map(|(name, value)| (name, value.expose_secret())));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A group of its own: what a terminal sends to the server (Ctrl-C) is not for it; it ends when its input does.
+    command.process_group(0);
+    let mut child = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
+    let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
+    let (Some(output), Some(input), Some(words)) = pipes else {
+        return Err(format!("{program} was started without pipes"));
+    };
+    tokio::spawn(log(name.to_owned(), words, Veil::new(env.into_values())));
+    Ok(Program { output, input, child })
+}
+
+/// Ends a program: its input has ended; where it does not go by itself, it is killed.
+pub async fn end(mut child: Child) {
+    if tokio::time::timeout(Duration::from_secs(1), child.wait()).await.is_err() {
+        let _ = child.kill().await;
+    }
+}
+
+/// Logs what a program says on standard error: some lines in a while, the beginning of each. All of it is read, or the program would stand still.
+async fn log(server: String, words: ChildStderr, veil: Veil) {
+    let mut words = BufReader::new(words);
+    let (mut since, mut lines, mut left_out) = (Instant::now(), 0, 0_u64);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match (&mut words).take(LINE_MAX).read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {}
+        }
+        if since.elapsed() > WHILE {
+            if left_out > 0 {
+                tracing::info!(server, left_out, "a server of tools said more on standard error than is logged");
+            }
+            (since, lines, left_out) = (Instant::now(), 0, 0);
+        }
+        lines += 1;
+        if lines > LINES_MAX {
+            left_out += 1;
+            continue;
+        }
+        let said = veil.over(String::from_utf8_lossy(&line).trim_end());
+        tracing::info!(server, said, "a server of tools, on standard error");
+    }
+}

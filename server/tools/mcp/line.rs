@@ -1,0 +1,72 @@
+//! The way to a server of tools, as its task and its tools share it: how the server is, and that somebody needs it.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use super::wire::Link;
+
+/// After so long without anybody who needs it, a server that is away is left alone.
+const UNNEEDED: Duration = Duration::from_secs(10 * 60);
+
+/// How a server is.
+#[derive(Debug, Clone)]
+pub enum Phase {
+    /// Nobody has needed it yet.
+    Asleep,
+    /// It is being reached for the first time.
+    Connecting,
+    /// It answers.
+    Ready(Link),
+    /// It does not.
+    Away {
+        /// Why.
+        why: String,
+        /// The how-manieth time.
+        time: u64,
+    },
+}
+
+/// The way to a server, as its tools have it.
+#[derive(Debug)]
+pub struct Line {
+    /// The server's name.
+    pub name: String,
+    /// How it is.
+    pub phase: watch::Sender<Phase>,
+    wanted: Notify,
+    // A plain mutex: held for a look, never across an await.
+    needed: Mutex<Option<Instant>>,
+}
+
+impl Line {
+    /// To a server that nobody has needed yet.
+    pub fn new(name: &str) -> Self {
+        let phase = watch::Sender::new(Phase::Asleep);
+        Self { name: name.to_owned(), phase, wanted: Notify::new(), needed: Mutex::default() }
+    }
+
+    /// Somebody needs the server.
+    pub fn need(&self) {
+        *self.needed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        self.wanted.notify_one();
+    }
+
+    /// Waits until it has been reached or not, for the first time.
+    pub async fn tried(&self) {
+        let mut phase = self.phase.subscribe();
+        // The sender lives as long as this.
+        let _ = phase.wait_for(|phase| !matches!(phase, Phase::Asleep | Phase::Connecting)).await;
+    }
+
+    /// Waits until somebody needs it, unless somebody did lately.
+    pub async fn wanted(&self) {
+        let lately =
+            || self.needed.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| at.elapsed() < UNNEEDED);
+        while !lately() {
+            self.wanted.notified().await;
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! A tool as another server offers it: looked at before a model is told of it, with what is wrong where something is; and its hash, by which it is
+//! known again.
+
+use serde_json::{Map, Value, json};
+
+use super::names::names;
+use super::options::Options;
+use super::wire::Told;
+use crate::event::draft::is_within_depth;
+use crate::tools::schema;
+use crate::words::text::{canonical, sha256};
+
+/// Most tools of a server.
+pub const TOOLS_MAX: usize = 256;
+/// Longest name that a server may give a tool, in bytes.
+const ORIGINAL_MAX: usize = 512;
+/// Longest description, in bytes.
+const DESCRIPTION_MAX: usize = 8 << 10;
+/// Longest schema, in bytes.
+const SCHEMA_MAX: usize = 32 << 10;
+/// Deepest schema.
+const SCHEMA_DEPTH: usize = 24;
+/// Most members of a schema, with what its references stand for.
+const SCHEMA_NODES: u64 = 5000;
+
+/// A tool of another server, as it is offered now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    /// What it is called here.
+    pub name: String,
+    /// What the server calls it.
+    pub original: String,
+    /// What the server says of it.
+    pub description: String,
+    /// The schema of its arguments.
+    pub schema: Value,
+    /// It may be called again: the server says so, and is believed.
+    pub is_repeatable: bool,
+    /// The hash of all that.
+    pub sha256: String,
+    /// Why no model is told of it, whatever people say.
+    pub wrong: Option<String>,
+}
+
+/// The tools of a server that are taken, by name.
+pub fn offers(server: &str, options: &Options, told: Vec<Told>) -> Vec<Offer> {
+    let mut told: Vec<Told> = told.into_iter().take(TOOLS_MAX).collect();
+    told.sort_by(|one, other| one.name.cmp(&other.name));
+    // One that is listed twice is what it was the first time.
+    told.dedup_by(|later, first| later.name == first.name);
+    let originals: Vec<&str> = told.iter().map(|tool| tool.name.as_str()).collect();
+    let names = names(server, &originals);
+    let all = names.into_iter().zip(told).filter(|(_, tool)| options.takes(&tool.name));
+    let mut offers: Vec<Offer> = all.map(|(name, tool)| offer(name, tool, options.believe_annotations)).collect();
+    offers.sort_by(|one, other| one.name.cmp(&other.name));
+    offers
+}
+
+fn offer(name: String, told: Told, is_believed: bool) -> Offer {
+    let wrong = wrong(&told).err();
+    let is_repeatable = is_believed && (told.only_reads || told.is_idempotent);
+    let all = json!([told.name, told.description, told.schema, is_repeatable]);
+    let sha256 = sha256(canonical(&all).as_bytes());
+    let Told { name: original, description, schema, .. } = told;
+    if wrong.is_none() {
+        return Offer { name, original, description, schema: closed(schema), is_repeatable, sha256, wrong };
+    }
+    // What is wrong is not kept at whatever length it has.
+    let (original, description) = (beginning(&original, ORIGINAL_MAX), beginning(&description, DESCRIPTION_MAX));
+    Offer { name, original, description, schema: Value::Null, is_repeatable, sha256, wrong }
+}
+
+fn beginning(text: &str, most: usize) -> String {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text[..end].to_owned()
+}
+
+/// The schema as providers of models take it: of an object, with its properties.
+fn closed(mut schema: Value) -> Value {
+    if let Some(members) = schema.as_object_mut() {
+        members.remove("$schema");
+        members.entry("type").or_insert_with(|| "object".into());
+        members.entry("properties").or_insert_with(|| json!({}));
+    }
+    schema
+}
+
+/// Says what is wrong with a tool.
+fn wrong(told: &Told) -> Result<(), String> {
+    if told.name.len() > ORIGINAL_MAX {
+        return Err(format!("its name has more than {ORIGINAL_MAX} bytes"));
+    }
+    if told.description.len() > DESCRIPTION_MAX {
+        return Err(format!("its description has more than {DESCRIPTION_MAX} bytes"));
+    }
+    let text = told.schema.to_string();
+    if text.len() > SCHEMA_MAX {
+        return Err(format!("its schema has more than {SCHEMA_MAX} bytes"));
+    }
+    if [&told.name, &told.description, &text].into_iter().any(|text| text.chars().any(is_hidden)) {
+        return Err("its name, description or schema has characters that people do not see".into());
+    }
+    if !is_within_depth(&told.schema, SCHEMA_DEPTH) {
+        return Err(format!("its schema is nested more than {SCHEMA_DEPTH} deep"));
+    }
+    if told.schema.get("type").is_some_and(|kind| kind != "object") {
+        return Err("its schema is not that of an object".into());
+    }
+    let mut open = Vec::new();
+    let nodes = nodes(&told.schema, &told.schema, &mut open)?;
+    if nodes > SCHEMA_NODES {
+        return Err(format!("its schema has more than {SCHEMA_NODES} members, with what its references stand for"));
+    }
+    schema::check(&told.schema)
+}
+
+/// Characters that say something to a model and nothing to a person: controls, marks of direction, tags, and what has no width. What joins
+/// pictures is not among them.
+fn is_hidden(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
+        )
+        || matches!(c, '\u{200b}'..='\u{200c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(c, '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}')
+        || matches!(c, '\u{e0000}'..='\u{e0fff}')
+}
+
+/// How many members a schema has, where what a reference names is counted each time that it is named. `open` are the references that lead here.
+fn nodes<'a>(root: &'a Value, schema: &'a Value, open: &mut Vec<&'a str>) -> Result<u64, String> {
+    let mut count = 1_u64;
+    match schema {
+        Value::Array(items) => {
+            for item in items {
+                count = count.saturating_add(nodes(root, item, open)?);
+            }
+        }
+        Value::Object(members) => {
+            if let Some(reference) = reference(members)? {
+                if open.contains(&reference) {
+                    return Err(format!("its schema names itself ({reference})"));
+                }
+                let named = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+                let named =
+                    named.ok_or_else(|| format!("its schema has a reference that leads nowhere ({reference})"))?;
+                open.push(reference);
+                count = count.saturating_add(nodes(root, named, open)?);
+                open.pop();
+            }
+            for member in members.values() {
+                count = count.saturating_add(nodes(root, member, open)?);
+            }
+        }
+        _ => {}
+    }
+    // Not counted to its end: that of a hostile one takes for ever.
+    if count > SCHEMA_NODES {
+        return Err(format!("its schema has more than {SCHEMA_NODES} members, with what its references stand for"));
+    }
+    Ok(count)
+}
+
+/// The reference of a part of a schema: into the schema itself, or nowhere.
+fn reference(members: &Map<String, Value>) -> Result<Option<&str>, String> {
+    if members.keys().any(|key| matches!(key.as_str(), "$dynamicRef" | "$recursiveRef" | "$id" | "$anchor")) {
+        return Err("its schema has $dynamicRef, $recursiveRef, $id or $anchor, which are not followed here".into());
+    }
+    match members.get("$ref") {
+        None => Ok(None),
+        Some(Value::String(reference)) if reference.len() <= 200 && reference.starts_with("#/") => Ok(Some(reference)),
+        Some(Value::String(_)) => Err("its schema has a $ref to somewhere else".into()),
+        // A property may be called so.
+        Some(_) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(schema: Value) -> Told {
+        let (name, description) = ("t".to_owned(), "Does it.".to_owned());
+        Told { name, description, schema, only_reads: true, is_idempotent: false }
+    }
+
+    fn why(schema: Value) -> Option<String> {
+        offer("mcp__s__t".into(), told(schema), false).wrong
+    }
+
+    #[test]
+    fn hostile_schemas_are_withheld() {
+        assert_eq!(
+            why(
+                json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/A" } }, "$defs": { "A": { "type": "string" } } })
+            ),
+            None
+        );
+        let mut bomb = json!({ "type": "object", "$defs": { "x0": { "type": "string" } } });
+        for level in 1..40 {
+            let below = json!({ "$ref": format!("#/$defs/x{}", level - 1) });
+            bomb["$defs"][format!("x{level}")] = json!({ "anyOf": [below, below, below, below] });
+        }
+        assert!(why(bomb).unwrap().contains("more than 5000 members"));
+        assert!(
+            why(json!({ "type": "object", "properties": { "a": { "$ref": "#/properties/a" } } }))
+                .unwrap()
+                .contains("names itself")
+        );
+        assert!(why(json!({ "$ref": "http://169.254.169.254/" })).unwrap().contains("somewhere else"));
+        assert!(
+            why(json!({ "type": "object", "properties": { "a": { "$ref": "#/nowhere" } } }))
+                .unwrap()
+                .contains("nowhere")
+        );
+        assert!(why(json!({ "type": "array" })).unwrap().contains("not that of an object"));
+        assert!(
+            why(json!({ "type": "object", "properties": { "a": { "type": "number", "minimum": "x" } } }))
+                .unwrap()
+                .contains("cannot be used")
+        );
+        assert!(why(json!({ "type": "object", "description": "x".repeat(SCHEMA_MAX) })).unwrap().contains("bytes"));
+        let deep = (0..30).fold(json!({ "type": "string" }), |inner, _| json!({ "properties": { "a": inner } }));
+        assert!(why(deep).unwrap().contains("deep"));
+        assert!(why(json!({ "type": "object", "title": "look\u{e0041}" })).unwrap().contains("do not see"));
+    }
+
+    #[test]
+    fn what_changes_a_tool_changes_its_hash_and_the_order_of_members_does_not() {
+        let of = |text: &str| offer("n".into(), told(serde_json::from_str(text).unwrap()), false).sha256;
+        assert_eq!(of(r#"{"type":"object","title":"a"}"#), of(r#"{"title":"a","type":"object"}"#));
+        assert_ne!(of(r#"{"type":"object","title":"a"}"#), of(r#"{"type":"object","title":"b"}"#));
+        let one = offer("n".into(), told(json!({ "type": "object" })), true);
+        assert!(one.is_repeatable);
+        assert_ne!(one.sha256, offer("n".into(), told(json!({ "type": "object" })), false).sha256);
+    }
+}

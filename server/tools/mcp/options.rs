@@ -1,0 +1,176 @@
+//! What is configured of a server of tools, and what of it may be printed. Files of secrets are read when the server is connected.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::tools::approval::matches;
+use crate::words::secret;
+
+/// Longest name of a server: with it every tool's name has room for its own.
+const NAME_MAX: usize = 24;
+/// Longest time that a call may be given.
+const TIMEOUT_MAX_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// A server of tools that speaks MCP: a program (`command`), or an address (`url`).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// The program to start, which speaks by its standard input and output. It gets `PATH`, `HOME` and what `env` says, and
+    /// nothing else of the server's environment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The arguments of the program, a list; not for secrets, which all of the machine could read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// The environment of the program, a table; its values are not printed.
+    #[serde(serialize_with = "redacted", skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, SecretString>,
+    /// A file with more of it, a line `NAME=value` each; it is read whenever the program is started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env_file: Option<PathBuf>,
+    /// The address of a server that speaks streamable HTTP.
+    #[serde(serialize_with = "address_shown", skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Headers of every request, a table; their values are not printed.
+    #[serde(serialize_with = "redacted", skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, SecretString>,
+    /// A file with more of them, a line `Name: value` each; it is read whenever the server is connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headers_file: Option<PathBuf>,
+    /// Of its tools only these are taken: a list of the names that the server gives them, in which `*` stands for anything;
+    /// absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<String>>,
+    /// Of these none is taken: a list likewise, which comes first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+    /// How long a call of its tools may take, 30 s unless said; `tools.timeout_ms` is not about them.
+    pub timeout_ms: u64,
+    /// Whether it is believed which of its tools only read, or may be called again (`readOnlyHint`, `idempotentHint`): such a
+    /// call is run again after a crash. Unless said, no.
+    pub believe_annotations: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            command: None,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            env_file: None,
+            url: None,
+            headers: BTreeMap::new(),
+            headers_file: None,
+            allow: None,
+            deny: Vec::new(),
+            timeout_ms: 30_000,
+            believe_annotations: false,
+        }
+    }
+}
+
+fn redacted<S: Serializer>(values: &BTreeMap<String, SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(values.keys().map(|name| (name, "(redacted)")))
+}
+
+fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    match url {
+        Some(url) => secret::redacted_url(url, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+impl Options {
+    /// Says what is wrong with the server of this name.
+    pub fn check(&self, name: &str) -> Result<(), String> {
+        let wrong = |why: &str| Err(format!("[tools.mcp.{name:?}]: {why}"));
+        let is_name =
+            name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte));
+        if !is_name || name.is_empty() || name.len() > NAME_MAX || name.contains("__") || name.ends_with('_') {
+            return wrong("a server's name has 1 to 24 of a-z, 0-9, - and _, no two _ together, and none at its end");
+        }
+        match (&self.command, &self.url) {
+            (None, None) => return wrong("it needs command, the program to start, or url, the address of a server"),
+            (Some(_), Some(_)) => return wrong("it has both command and url: leave one"),
+            (Some(command), None) if command.is_empty() => return wrong("its command is empty"),
+            (None, Some(url)) if !(url.starts_with("http://") || url.starts_with("https://")) => {
+                return wrong("its url is no address of the kind http:// or https://");
+            }
+            _ => {}
+        }
+        let is_program = self.command.is_some();
+        if is_program && (!self.headers.is_empty() || self.headers_file.is_some()) {
+            return wrong("headers are for servers with a url");
+        }
+        if !is_program && (!self.args.is_empty() || !self.env.is_empty() || self.env_file.is_some()) {
+            return wrong("args, env and env_file are for servers with a command");
+        }
+        if !(1..=TIMEOUT_MAX_MS).contains(&self.timeout_ms) {
+            return wrong("timeout_ms is from 1 to 86400000, a day");
+        }
+        Ok(())
+    }
+
+    /// Whether a tool that the server calls so is taken.
+    pub fn takes(&self, tool: &str) -> bool {
+        let in_list = |list: &[String]| list.iter().any(|pattern| matches(pattern, tool));
+        self.allow.as_deref().is_none_or(in_list) && !in_list(&self.deny)
+    }
+
+    /// How long a call may take.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
+
+    /// Where it is, without anything secret.
+    pub fn place(&self) -> String {
+        match (&self.command, &self.url) {
+            (Some(command), _) => format!("the program {command}"),
+            (None, Some(url)) => secret::shown_url(url),
+            (None, None) => "nowhere".to_owned(),
+        }
+    }
+
+    /// The environment of the program, with that of its file, or why that cannot be read.
+    pub fn whole_env(&self) -> Result<BTreeMap<String, SecretString>, String> {
+        with_file(&self.env, self.env_file.as_deref(), '=')
+    }
+
+    /// The headers, with those of their file, or why that cannot be read.
+    pub fn whole_headers(&self) -> Result<BTreeMap<String, SecretString>, String> {
+        with_file(&self.headers, self.headers_file.as_deref(), ':')
+    }
+
+    /// What is secret of what is configured here; not what stands in files.
+    pub fn secrets(&self) -> impl Iterator<Item = SecretString> {
+        let in_url = self.url.iter().flat_map(|url| secret::in_url(url));
+        self.env.values().chain(self.headers.values()).cloned().chain(in_url)
+    }
+}
+
+/// The values and those of a file, which has one a line.
+fn with_file(
+    values: &BTreeMap<String, SecretString>,
+    file: Option<&Path>,
+    sign: char,
+) -> Result<BTreeMap<String, SecretString>, String> {
+    let mut all = values.clone();
+    let Some(file) = file else { return Ok(all) };
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
+    let text = SecretString::from(text);
+    for (number, line) in text.expose_secret().lines().map(str::trim).enumerate() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        // Nothing of the line is said: it may be a secret in the wrong form.
+        let Some((name, value)) = line.split_once(sign) else {
+            return Err(format!("{}, line {}: it has no {sign} behind a name", file.display(), number + 1));
+        };
+        all.insert(name.trim().to_owned(), value.trim().into());
+    }
+    Ok(all)
+}

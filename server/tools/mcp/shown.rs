@@ -1,0 +1,89 @@
+//! What people are shown of the tools of other servers: how each stands in a space, and what its server says differently from what the space knows.
+
+use serde_json::Value;
+
+use super::line::Phase;
+use super::offer::Offer;
+use super::server::Server;
+use super::{Mcp, Pins, Standing};
+use crate::event::fact::Fact;
+use crate::event::fact::set::{Change, Set};
+use crate::log::error::StoreError;
+use crate::tools::toolbox::{Provider, Shown, State};
+use crate::words::diff::unified;
+use crate::words::id::Space;
+
+/// The tools that are offered, as a space has them.
+pub async fn tools(mcp: &Mcp, space: &Space) -> Result<Vec<Shown>, StoreError> {
+    let pins = mcp.known(space);
+    let mut all = Vec::new();
+    for server in &mcp.servers {
+        let away = match &*server.line.phase.borrow() {
+            Phase::Away { why, .. } => Some(why.clone()),
+            Phase::Asleep | Phase::Connecting | Phase::Ready(_) => None,
+        };
+        for offered in &*server.offered() {
+            all.push(tool(mcp, space, server, &offered.offer, &pins, away.as_deref()).await?);
+        }
+    }
+    Ok(all)
+}
+
+async fn tool(
+    mcp: &Mcp,
+    space: &Space,
+    server: &Server,
+    offer: &Offer,
+    pins: &Pins,
+    away: Option<&str>,
+) -> Result<Shown, StoreError> {
+    let (state, why, diff) = match Mcp::standing(offer, pins) {
+        Standing::Ready => match away {
+            Some(why) => (State::Away, Some(why.to_owned()), None),
+            None => (State::Ready, None, None),
+        },
+        Standing::New => (State::New, None, None),
+        Standing::Wrong(why) => (State::Withheld, Some(why), None),
+        Standing::Changed(_) => {
+            let why =
+                "its server says something else of it than before: approve what it says now, or leave it".to_owned();
+            (State::Changed, Some(why), difference(mcp, space, offer, pins).await?)
+        }
+    };
+    Ok(Shown {
+        name: offer.name.clone(),
+        server: Some(server.line.name.clone()),
+        state,
+        why,
+        diff,
+        sha256: offer.wrong.is_none().then(|| offer.sha256.clone()),
+        needs_approval: false,
+    })
+}
+
+/// What a server says of a tool now, against what the space knows.
+async fn difference(mcp: &Mcp, space: &Space, offer: &Offer, pins: &Pins) -> Result<Option<String>, StoreError> {
+    let Some(pin) = pins.get(&offer.name) else { return Ok(None) };
+    let Some(event) = mcp.store.event(space, pin.event).await? else { return Ok(None) };
+    let Fact::Set(Set { change: Change::Pin(known), .. }) = event.fact() else { return Ok(None) };
+    let before = words(&known.description, &known.schema, &known.tool);
+    let now = words(&offer.description, &offer.schema, &offer.original);
+    Ok(Some(unified(("known", &before), ("now", &now))))
+}
+
+fn words(description: &str, schema: &Value, original: &str) -> String {
+    let schema = serde_json::to_string_pretty(schema).unwrap_or_default();
+    format!("tool {original}\n\n{description}\n\n{schema}\n")
+}
+
+/// How a server is.
+pub fn provider(server: &Server) -> Provider {
+    let (is_connected, why) = match &*server.line.phase.borrow() {
+        Phase::Ready(_) if server.is_cut() => (true, Some("it lists more tools than are taken".to_owned())),
+        Phase::Ready(_) => (true, None),
+        Phase::Asleep => (false, Some("nobody has needed it yet".to_owned())),
+        Phase::Connecting => (false, Some("it is being reached".to_owned())),
+        Phase::Away { why, .. } => (false, Some(why.clone())),
+    };
+    Provider { name: server.line.name.clone(), is_connected, why }
+}

@@ -1,0 +1,377 @@
+//! The protocol, by rmcp, which only this file names: connecting, listing, calling, reading. What comes in is bounded before it is read
+//! (`meter.rs`), and leaves as types of ours.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ContentBlock, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ErrorData, Implementation, PaginatedRequestParams, ResourceContents, Tool,
+};
+use rmcp::service::{
+    NotificationContext, Peer, RequestContext, RoleClient, RunningServiceCancellationToken, RxJsonRpcMessage,
+    ServiceError, TxJsonRpcMessage,
+};
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig};
+use rmcp::{ClientHandler, ServiceExt as _};
+use secrecy::ExposeSecret as _;
+use serde_json::{Map, Value};
+use tokio::process::Child;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::child;
+use super::meter::{MESSAGE_MAX, Messages, Metered};
+use super::options::Options;
+use crate::words::secret::Veil;
+
+/// What is kept out of the log: the library writes what servers say of themselves.
+pub const QUIET: &str = "rmcp=off";
+
+/// Most pages of a list.
+const PAGES_MAX: usize = 32;
+/// How long reaching a server's address may take.
+const REACH: Duration = Duration::from_secs(5);
+/// Longest words of a server in an error.
+const SAID_MAX: usize = 2000;
+
+/// Stands for what this build cannot read.
+const UNKNOWN: &str = "(a kind of content that is not known here)";
+
+/// Why a server did not do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// It is not there, or not any more.
+    Away(String),
+    /// It answered with an error.
+    Refused(String),
+    /// It answered with something else than what was asked for.
+    Odd(String),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Away(why) | Self::Odd(why) => f.write_str(why),
+            Self::Refused(why) => write!(f, "it refuses: {why}"),
+        }
+    }
+}
+
+/// A tool as a server lists it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    /// What the server calls it.
+    pub name: String,
+    /// What it says of it.
+    pub description: String,
+    /// The schema of its arguments.
+    pub schema: Value,
+    /// It says that it only reads.
+    pub only_reads: bool,
+    /// It says that it may be called again.
+    pub is_idempotent: bool,
+}
+
+/// What a call came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Its parts, in order.
+    pub parts: Vec<Part>,
+    /// The same as JSON, where the server has that.
+    pub structured: Option<Value>,
+    /// It failed.
+    pub is_error: bool,
+}
+
+/// A part of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// Words.
+    Text(String),
+    /// A picture, a sound, or any other bytes, in base64.
+    Media {
+        /// What it says they are.
+        mime: String,
+        /// They.
+        data: String,
+    },
+    /// Where more is.
+    Link(String),
+}
+
+/// A way to a server that is connected; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Link {
+    peer: Peer<RoleClient>,
+    broken: Arc<Notify>,
+}
+
+/// A connection. It ends when this is dropped, and the server's program with it.
+pub struct Connection {
+    /// The way there.
+    pub link: Link,
+    /// Told when the server says that its list of tools is another one.
+    pub changed: Arc<Notify>,
+    /// Ends with the service.
+    service: JoinHandle<()>,
+    stop: RunningServiceCancellationToken,
+    messages: Messages,
+    child: Option<Child>,
+}
+
+/// What a server may ask of us: next to nothing. That a model speaks for it (sampling) is refused, as all is that is not named here.
+struct Handler {
+    changed: Arc<Notify>,
+    server: String,
+}
+
+impl ClientHandler for Handler {
+    async fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        tracing::warn!(server = self.server, "a server of tools asked for something from a person, which is declined");
+        Ok(ElicitResult::new(ElicitationAction::Decline))
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.notify_one();
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let about = Implementation::new("thinkd", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), about)
+    }
+}
+
+/// Connects to a server. Bounded in time by the caller.
+pub async fn connect(name: &str, options: &Options) -> Result<Connection, String> {
+    let changed = Arc::new(Notify::new());
+    let handler = Handler { changed: changed.clone(), server: name.to_owned() };
+    let messages = Messages::new();
+    let (running, child) = if options.command.is_some() {
+        let child::Program { output, input, child } = child::start(name, options)?;
+        let transport =
+            AsyncRwTransport::new(Metered::new(output, messages.clone()), input).with_max_line_length(usize::MAX);
+        (handler.serve(transport).await, Some(child))
+    } else {
+        let (client, config) = http(options)?;
+        let inner = StreamableHttpClientTransport::with_client(client, config);
+        (handler.serve(Counted { inner, messages: messages.clone() }).await, None)
+    };
+    let running = running.map_err(|error| {
+        let why = messages.overrun().map(|what| format!("it sent {what}"));
+        why.unwrap_or_else(|| bounded(&causes(&error)))
+    })?;
+    let link = Link { peer: running.peer().clone(), broken: Arc::new(Notify::new()) };
+    let stop = running.cancellation_token();
+    let service = tokio::spawn(async move { drop(running.waiting().await) });
+    Ok(Connection { link, changed, service, stop, messages, child })
+}
+
+/// The client and where it goes: to this address, with these headers, and nowhere else.
+fn http(options: &Options) -> Result<(reqwest::Client, StreamableHttpClientTransportConfig), String> {
+    let url = options.url.as_deref().unwrap_or_default();
+    let mut headers = HashMap::new();
+    for (name, value) in options.whole_headers()? {
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name:?} is no name of a header"))?;
+        let mut value = HeaderValue::from_str(value.expose_secret())
+            .map_err(|_| format!("the value of the header {name} has characters that no header may have"))?;
+        value.set_sensitive(true);
+        headers.insert(header, value);
+    }
+    // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let mut client = reqwest::Client::builder();
+    if url.starts_with("http://") {
+        client = client.tls_certs_only([]);
+    }
+    let client = client
+        .user_agent(concat!("thinkd/", env!("CARGO_PKG_VERSION")))
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(REACH)
+        .build()
+        .map_err(|error| format!("the server cannot be asked: {}", causes(&error)))?;
+    let config = StreamableHttpClientTransportConfig::with_uri(url)
+        .custom_headers(headers)
+        .max_sse_event_size(MESSAGE_MAX)
+        .max_json_response_size(MESSAGE_MAX)
+        .max_error_response_size(SAID_MAX);
+    Ok((client, config))
+}
+
+/// A transport whose messages are counted: it ends where there are too many.
+struct Counted<T> {
+    inner: T,
+    messages: Messages,
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Counted<T> {
+    type Error = T::Error;
+
+    fn name() -> Cow<'static, str> {
+        T::name()
+    }
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.inner.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = self.inner.receive().await?;
+        if self.messages.is_over() { None } else { Some(message) }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
+    }
+}
+
+impl Connection {
+    /// Waits until the connection is of no more use, and says why.
+    pub async fn ended(&mut self) -> String {
+        let broken = self.link.broken.clone();
+        let exited = async {
+            match &mut self.child {
+                Some(child) => child.wait().await,
+                None => std::future::pending().await,
+            }
+        };
+        let why = tokio::select! {
+            () = broken.notified() => "the connection broke".to_owned(),
+            status = exited => match status {
+                Ok(status) => format!("its program ended ({status})"),
+                Err(error) => format!("its program is lost: {error}"),
+            },
+            _ = &mut self.service => "it ended the connection".to_owned(),
+        };
+        // Whoever is cut off for that is seen to be gone in any of these ways.
+        self.messages.overrun().map_or(why, |what| format!("it sent {what}, and was cut off"))
+    }
+
+    /// Ends it in order.
+    pub async fn close(self) {
+        self.stop.cancel();
+        // A task that has ended and was seen to may not be asked again.
+        if !self.service.is_finished() {
+            let _ = tokio::time::timeout(Duration::from_secs(1), self.service).await;
+        }
+        if let Some(child) = self.child {
+            child::end(child).await;
+        }
+    }
+}
+
+impl Link {
+    /// The tools of the server, at most `most` and one more.
+    pub async fn tools(&self, most: usize) -> Result<Vec<Told>, Trouble> {
+        let mut tools = Vec::new();
+        let mut params = None;
+        for _ in 0..PAGES_MAX {
+            let page = self.peer.list_tools(params).await.map_err(|error| self.trouble(error))?;
+            tools.extend(page.tools.into_iter().map(told));
+            match page.next_cursor {
+                Some(cursor) if tools.len() <= most => {
+                    params = Some(PaginatedRequestParams::default().with_cursor(Some(cursor)));
+                }
+                _ => break,
+            }
+        }
+        tools.truncate(most + 1);
+        Ok(tools)
+    }
+
+    /// Calls a tool. Dropped before the answer, it tells the server that nobody waits any more.
+    pub async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<Answer, Trouble> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let result = self.peer.call_tool(params).await.map_err(|error| self.trouble(error))?;
+        Ok(answer(result))
+    }
+
+    fn trouble(&self, error: ServiceError) -> Trouble {
+        match error {
+            ServiceError::McpError(error) => Trouble::Refused(bounded(&error.message)),
+            ServiceError::TransportSend(_) | ServiceError::TransportClosed => {
+                self.broken.notify_one();
+                Trouble::Away(bounded(&causes(&error)))
+            }
+            other => Trouble::Odd(bounded(&causes(&other))),
+        }
+    }
+}
+
+fn told(tool: Tool) -> Told {
+    let hints = tool.annotations.unwrap_or_default();
+    Told {
+        name: tool.name.into_owned(),
+        description: tool.description.unwrap_or_default().into_owned(),
+        schema: Value::Object(Arc::unwrap_or_clone(tool.input_schema)),
+        only_reads: hints.read_only_hint.unwrap_or(false),
+        is_idempotent: hints.idempotent_hint.unwrap_or(false),
+    }
+}
+
+fn answer(result: CallToolResult) -> Answer {
+    let CallToolResult { content, structured_content, is_error, .. } = result;
+    let parts = content.into_iter().map(part).collect();
+    Answer { parts, structured: structured_content, is_error: is_error.unwrap_or(false) }
+}
+
+fn part(block: ContentBlock) -> Part {
+    match block {
+        ContentBlock::Text(text) => Part::Text(text.text),
+        ContentBlock::Image(image) => Part::Media { mime: image.mime_type, data: image.data },
+        ContentBlock::Audio(audio) => Part::Media { mime: audio.mime_type, data: audio.data },
+        ContentBlock::Resource(resource) => contents(resource.resource),
+        ContentBlock::ResourceLink(link) => Part::Link(link.uri),
+        _ => Part::Text(UNKNOWN.to_owned()),
+    }
+}
+
+fn contents(contents: ResourceContents) -> Part {
+    match contents {
+        ResourceContents::TextResourceContents { text, .. } => Part::Text(text),
+        ResourceContents::BlobResourceContents { mime_type, blob, .. } => {
+            Part::Media { mime: mime_type.unwrap_or_default(), data: blob }
+        }
+        _ => Part::Text(UNKNOWN.to_owned()),
+    }
+}
+
+/// An error with what caused it: the library names the causes apart.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// Words of others in an error: a bounded part of them.
+fn bounded(text: &str) -> String {
+    text.chars().take(SAID_MAX).collect()
+}
+
+/// Over what a server's errors may say of its secrets.
+pub fn veil(options: &Options) -> Veil {
+    let files = [options.whole_env(), options.whole_headers()];
+    let values = files.into_iter().flatten().flat_map(std::collections::BTreeMap::into_values);
+    Veil::new(values.chain(options.secrets()))
+}

@@ -1,0 +1,115 @@
+//! Servers of tools that others wrote, from their registry: `.ci/run mcp` brings them along, in the folder that `THINKD_MCP_SERVERS` names.
+//! Everything else about servers of tools is tested without them.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use super::*;
+
+/// The program of a server, if they are here.
+fn server(package: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("THINKD_MCP_SERVERS")?;
+    let program = PathBuf::from(folder).join("@modelcontextprotocol").join(package).join("dist/index.js");
+    assert!(program.exists(), "{} is not there", program.display());
+    Some(program)
+}
+
+/// A server at an address; it ends with this.
+struct Web(Child);
+
+impl Web {
+    async fn start(program: &std::path::Path, port: u16) -> Self {
+        let mut command = Command::new("node");
+        command.arg(program).arg("streamableHttp").env("PORT", port.to_string());
+        let web = Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        let is_there = async {
+            while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+                tokio::time::sleep(ms(20)).await
+            }
+        };
+        within("the server", is_there).await;
+        web
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What the result of the last call of a tool says.
+async fn outcome(app: &App, stub: &Stub, tool: &str, arguments: Value) -> Value {
+    stub.script(decision, [call(tool, arguments), reply("seen")]);
+    app.tell("go").await;
+    let log = app.public_log().await;
+    (*with(&log, &["result", &format!("tool:{tool}")]).last().unwrap_or_else(|| panic!("{}", story(&log)))).clone()
+}
+
+/// Lists, calls, has pictures, JSON, progress, and a call that takes too long.
+async fn serves(app: &App, stub: &Stub, name: &str) {
+    let tool = |tool: &str| format!("mcp__{name}__{tool}");
+    let echo = outcome(app, stub, &tool("echo"), json!({ "message": "hello" })).await;
+    assert_eq!(echo["payload"]["output"], "Echo: hello", "{}", app.output());
+    let sum = outcome(app, stub, &tool("get-sum"), json!({ "a": 2, "b": 40 })).await;
+    assert!(said(&sum).contains("42"), "{sum}");
+    let picture = outcome(app, stub, &tool("get-tiny-image"), json!({})).await;
+    let media = &picture["payload"]["output"]["media"][0];
+    assert_eq!(media["mime"], "image/png", "{picture}");
+    app.get(&format!("/blobs/{}", media["blob"].as_str().unwrap())).await;
+    let weather = outcome(app, stub, &tool("get-structured-content"), json!({ "location": "Chicago" })).await;
+    assert!(weather["payload"]["output"]["temperature"].is_number(), "{weather}");
+    let links = outcome(app, stub, &tool("get-resource-links"), json!({ "count": 2 })).await;
+    assert_eq!(links["payload"]["output"]["links"].as_array().map(Vec::len), Some(2), "{links}");
+    let slowly =
+        outcome(app, stub, &tool("trigger-long-running-operation"), json!({ "duration": 1, "steps": 5 })).await;
+    assert!(!has(&slowly, "failure"), "{slowly}");
+    let late = outcome(app, stub, &tool("trigger-long-running-operation"), json!({ "duration": 60, "steps": 5 })).await;
+    assert_eq!(late["payload"]["problem"]["kind"], "timeout", "{late}");
+    let wrong = outcome(app, stub, &tool("echo"), json!({ "message": 7 })).await;
+    assert!(said(&wrong).contains("not valid"), "{wrong}");
+    let env = outcome(app, stub, &tool("get-env"), json!({})).await;
+    assert!(!env.to_string().contains("OPENAI_API_KEY"), "{env}");
+}
+
+#[tokio::test]
+async fn t1_01_real_servers_of_others_serve_their_tools() {
+    let (Some(everything), Some(memory)) = (server("server-everything"), server("server-memory")) else { return };
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let web = Web::start(&everything, port).await;
+    let toml = format!(
+        "[tools.mcp.all]\ncommand = \"node\"\nargs = [{everything:?}, \"stdio\"]\ntimeout_ms = 3000\n\
+         [tools.mcp.web]\nurl = \"http://127.0.0.1:{port}/mcp\"\ntimeout_ms = 3000\n\
+         [tools.mcp.memory]\ncommand = \"node\"\nargs = [{memory:?}]\nenv = {{ MEMORY_FILE_PATH = \"/dev/null\" }}\n"
+    );
+    let stub = Stub::start().await;
+    let setup = Setup::new(Medium::sqlite(), &stub).file("thinkd.toml", &toml);
+    let app = setup.env("PATH", std::env::var("PATH").unwrap()).start().await;
+    // They need a moment to start; the first turn waits for none of them for long.
+    within("all servers", async {
+        loop {
+            stub.script(decision, [reply("yet")]);
+            app.tell("are they there?").await;
+            let all = app.get("/tools").await.expect(200);
+            if all["servers"].as_array().unwrap().iter().all(|server| server["connected"] == true) {
+                break;
+            }
+        }
+    })
+    .await;
+    serves(&app, &stub, "all").await;
+    serves(&app, &stub, "web").await;
+    let graph = outcome(&app, &stub, "mcp__memory__read_graph", json!({})).await;
+    assert!(!has(&graph, "failure"), "{graph}");
+    // Restarted in the middle, it is found again.
+    drop(web);
+    let gone = outcome(&app, &stub, "mcp__web__echo", json!({ "message": "a" })).await;
+    assert!(has(&gone, "failure"), "{gone}");
+    let _web = Web::start(&everything, port).await;
+    within("the server that came back", async {
+        while has(&outcome(&app, &stub, "mcp__web__echo", json!({ "message": "b" })).await, "failure") {}
+    })
+    .await;
+    println!("real servers of tools were asked");
+}

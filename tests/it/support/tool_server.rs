@@ -1,0 +1,228 @@
+//! A server of tools that speaks MCP over streamable HTTP, by a script: it answers, fails, hangs, floods, goes away and comes back.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use futures_util::stream;
+use serde_json::{Value, json};
+use tokio::sync::{broadcast, watch};
+
+use super::{Gate, within};
+
+/// What a call of a tool comes to.
+#[derive(Clone)]
+pub enum Does {
+    /// It answers this result.
+    Answers(Value),
+    /// It sends these messages first, each in the stream of the answer, and then answers this.
+    Sends(Vec<Value>, Value),
+    /// It never answers.
+    Hangs,
+    /// It answers when the gate is open.
+    Waits(Gate, Value),
+    /// It sends messages without end.
+    Floods,
+}
+
+/// See the module; cheap to clone.
+#[derive(Clone)]
+pub struct ToolServer(Arc<Inner>);
+
+struct Inner {
+    url: Mutex<String>,
+    tools: Mutex<Vec<Value>>,
+    does: Mutex<HashMap<String, Does>>,
+    others: Mutex<HashMap<String, Value>>,
+    heard: watch::Sender<Vec<Value>>,
+    headers: Mutex<Vec<HeaderMap>>,
+    news: Mutex<Option<broadcast::Sender<String>>>,
+    is_down: Mutex<bool>,
+}
+
+/// Words, as a tool answers them.
+pub fn words(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }] })
+}
+
+/// A tool with one text as its argument.
+pub fn tool(name: &str, description: &str) -> Value {
+    let text = json!({ "type": "string" });
+    let schema = json!({ "type": "object", "properties": { "text": text }, "required": ["text"] });
+    json!({ "name": name, "description": description, "inputSchema": schema })
+}
+
+impl ToolServer {
+    /// A server with these tools, each of which answers `done`.
+    pub async fn start(tools: Vec<Value>) -> Self {
+        let inner = Inner {
+            url: Mutex::default(),
+            tools: Mutex::new(tools),
+            does: Mutex::default(),
+            others: Mutex::default(),
+            heard: watch::Sender::new(Vec::new()),
+            headers: Mutex::default(),
+            news: Mutex::new(Some(broadcast::channel(64).0)),
+            is_down: Mutex::new(false),
+        };
+        let server = Self(Arc::new(inner));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        *server.0.url.lock().unwrap() = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let router = axum::Router::new().route("/mcp", post(asked).get(follows).delete(left));
+        let router = router.with_state(server.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        server
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> String {
+        self.0.url.lock().unwrap().clone()
+    }
+
+    /// What this tool's calls come to from now on.
+    pub fn does(&self, tool: &str, does: Does) {
+        self.0.does.lock().unwrap().insert(tool.to_owned(), does);
+    }
+
+    /// What it answers to requests of another method.
+    pub fn answers(&self, method: &str, result: Value) {
+        self.0.others.lock().unwrap().insert(method.to_owned(), result);
+    }
+
+    /// It has these tools from now on, and says that they changed.
+    pub fn changes(&self, tools: Vec<Value>) {
+        *self.0.tools.lock().unwrap() = tools;
+        self.says(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    }
+
+    /// It sends this to whoever follows it.
+    pub fn says(&self, message: &Value) {
+        if let Some(news) = &*self.0.news.lock().unwrap() {
+            let _ = news.send(message.to_string());
+        }
+    }
+
+    /// It answers nobody any more, and whoever follows it is cut off.
+    pub fn goes(&self) {
+        *self.0.is_down.lock().unwrap() = true;
+        self.0.news.lock().unwrap().take();
+    }
+
+    /// It is back.
+    pub fn comes_back(&self) {
+        *self.0.news.lock().unwrap() = Some(broadcast::channel(64).0);
+        *self.0.is_down.lock().unwrap() = false;
+    }
+
+    /// The messages of this method that it heard so far.
+    pub fn heard(&self, method: &str) -> Vec<Value> {
+        self.0.heard.borrow().iter().filter(|message| message["method"] == method).cloned().collect()
+    }
+
+    /// Waits until it has heard so many messages of this method; returns the last.
+    pub async fn hears(&self, method: &str, count: usize) -> Value {
+        let mut heard = self.0.heard.subscribe();
+        let is_there = |all: &Vec<Value>| all.iter().filter(|message| message["method"] == method).count() >= count;
+        within(&format!("the {count}. {method}"), heard.wait_for(is_there)).await.unwrap();
+        self.heard(method)[count - 1].clone()
+    }
+
+    /// The headers of its requests.
+    pub fn headers(&self) -> Vec<HeaderMap> {
+        self.0.headers.lock().unwrap().clone()
+    }
+
+    fn is_down(&self) -> bool {
+        *self.0.is_down.lock().unwrap()
+    }
+}
+
+async fn asked(State(server): State<ToolServer>, headers: HeaderMap, body: Bytes) -> Response {
+    if server.is_down() {
+        return StatusCode::BAD_GATEWAY.into_response();
+    }
+    server.0.headers.lock().unwrap().push(headers);
+    let message: Value = serde_json::from_slice(&body).unwrap();
+    server.0.heard.send_modify(|heard| heard.push(message.clone()));
+    let id = message["id"].clone();
+    if id.is_null() || message["method"].is_null() {
+        return StatusCode::ACCEPTED.into_response();
+    }
+    let result = |result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result });
+    let other = server.0.others.lock().unwrap().get(message["method"].as_str().unwrap()).cloned();
+    match message["method"].as_str().unwrap() {
+        _ if other.is_some() => whole(&result(other.unwrap())),
+        "initialize" => {
+            let list = json!({ "listChanged": true });
+            let can = json!({ "tools": list, "resources": {}, "prompts": {} });
+            let about = json!({ "name": "stub", "version": "1" });
+            let answer = json!({ "protocolVersion": "2025-11-25", "capabilities": can, "serverInfo": about, "instructions": "Obey." });
+            let mut response = whole(&result(answer));
+            response.headers_mut().insert("mcp-session-id", "s1".parse().unwrap());
+            response
+        }
+        "tools/list" => whole(&result(json!({ "tools": *server.0.tools.lock().unwrap() }))),
+        "tools/call" => {
+            let name = message["params"]["name"].as_str().unwrap();
+            let does = server.0.does.lock().unwrap().get(name).cloned();
+            called(does.unwrap_or_else(|| Does::Answers(words("done"))), result).await
+        }
+        method => {
+            let error = json!({ "code": -32601, "message": format!("there is no {method}") });
+            whole(&json!({ "jsonrpc": "2.0", "id": id, "error": error }))
+        }
+    }
+}
+
+async fn called(does: Does, result: impl Fn(Value) -> Value) -> Response {
+    match does {
+        Does::Answers(value) => whole(&result(value)),
+        Does::Sends(mut messages, value) => {
+            messages.push(result(value));
+            let pieces: Vec<_> =
+                messages.iter().map(|message| Ok::<_, Infallible>(piece(&message.to_string()))).collect();
+            streamed(Body::from_stream(stream::iter(pieces)))
+        }
+        Does::Hangs => std::future::pending().await,
+        Does::Waits(gate, value) => {
+            gate.pass().await;
+            whole(&result(value))
+        }
+        Does::Floods => {
+            let params = json!({ "level": "info", "data": "x".repeat(1000) });
+            let message = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params }).to_string();
+            streamed(Body::from_stream(stream::repeat_with(move || Ok::<_, Infallible>(piece(&message)))))
+        }
+    }
+}
+
+async fn follows(State(server): State<ToolServer>) -> Response {
+    let news = server.0.news.lock().unwrap().as_ref().map(broadcast::Sender::subscribe);
+    let Some(news) = news.filter(|_| !server.is_down()) else { return StatusCode::BAD_GATEWAY.into_response() };
+    let pieces = stream::unfold(news, async |mut news| {
+        let message = news.recv().await.ok()?;
+        Some((Ok::<_, Infallible>(piece(&message)), news))
+    });
+    streamed(Body::from_stream(pieces))
+}
+
+async fn left() -> StatusCode {
+    StatusCode::OK
+}
+
+fn piece(message: &str) -> String {
+    format!("event: message\ndata: {message}\n\n")
+}
+
+fn whole(message: &Value) -> Response {
+    ([("content-type", "application/json")], message.to_string()).into_response()
+}
+
+fn streamed(body: Body) -> Response {
+    ([("content-type", "text/event-stream")], body).into_response()
+}
