@@ -111,6 +111,7 @@ mod linux {
             libc::SYS_getrandom,
             libc::SYS_clock_gettime,
             libc::SYS_gettimeofday,
+            libc::SYS_getcpu,
             libc::SYS_getpid,
             libc::SYS_gettid,
             libc::SYS_sched_yield,
@@ -130,6 +131,9 @@ mod linux {
         // `abort` signals itself; nobody else may be signalled.
         let own = u64::from(std::process::id());
         rules.insert(libc::SYS_tgkill, vec![rule(&[(0, Eq, own)])?]);
+        // The name of memory that was mapped: an allocator such as mimalloc gives it one, where it needs more than it began with.
+        let name = u64::from(libc::PR_SET_VMA.cast_unsigned());
+        rules.insert(libc::SYS_prctl, vec![rule(&[(0, Eq, name)])?]);
         // Its own limit of computing, run by run.
         rules.insert(libc::SYS_prlimit64, vec![rule(&[(0, Eq, 0), (1, Eq, u64::from(libc::RLIMIT_CPU))])?]);
         Ok(rules)

@@ -18,7 +18,7 @@ const NAME: &str = "code::cage::a_process_that_tries";
 /// What a system call that the filter does not know ends with.
 const SIGSYS: i32 = 31;
 
-const ATTEMPTS: [&str; 9] = [
+const ATTEMPTS: [&str; 10] = [
     "read a file",
     "write a file",
     "look at the parent",
@@ -28,6 +28,7 @@ const ATTEMPTS: [&str; 9] = [
     "unix",
     "start a process",
     "start a thread",
+    "take another name",
 ];
 
 /// Passes when it is run as a test; tries one thing when it is started for that.
@@ -51,8 +52,16 @@ fn a_process_that_tries() {
         "start a process" => Command::new("true").status().map(drop),
         "start a thread" => std::thread::Builder::new().spawn(|| ()).map(drop),
         "take memory" => Vec::<u8>::new().try_reserve(512 << 20).map_err(std::io::Error::other),
+        // What the program's allocator does with memory that it maps, on one of many runs.
+        "name memory" => {
+            rustix::process::set_virtual_memory_region_name(&[], Some(c"mine")).or_else(|error| match error {
+                rustix::io::Errno::INVAL => Ok(()), // a kernel without such names
+                error => Err(error.into()),
+            })
+        }
+        "take another name" => rustix::thread::set_name(c"other").map_err(Into::into),
         "compute" => {
-            println!("{}", (0..1000_u64).sum::<u64>());
+            assert_eq!((0..1000_u64).sum::<u64>(), 499_500);
             Ok(())
         }
         other => panic!("nobody knows how to {other}"),
@@ -90,6 +99,8 @@ fn whoever_is_in_the_cage_gets_at_no_file_socket_process_or_memory() {
     }
     assert!(tries("take memory", "", true).1.contains("refused"));
     assert!(tries("take memory", "", false).1.contains("it worked"), "the control");
-    let (signal, said) = tries("compute", "", true);
-    assert!(signal.is_none() && said.contains("499500") && said.contains("it worked"), "{signal:?} {said}");
+    for harmless in ["compute", "name memory"] {
+        let (signal, said) = tries(harmless, "", true);
+        assert!(signal.is_none() && said.contains("it worked"), "{harmless}: {signal:?} {said}");
+    }
 }

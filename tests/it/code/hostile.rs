@@ -14,7 +14,7 @@ use thinkd::tools::code;
 use crate::support::ms;
 
 const WORKERS: usize = 2;
-const LIMITS: Limits = Limits { time: Duration::from_millis(100), memory_bytes: 16 << 20, output_bytes: 16 << 10 };
+const LIMITS: Limits = Limits { time: Duration::from_millis(25), memory_bytes: 16 << 20, output_bytes: 16 << 10 };
 
 /// From the call to its end: the limit, the time until a worker is killed that does not look at the clock, a fresh worker, and a
 /// machine that is busy with other tests.
@@ -395,6 +395,16 @@ async fn many_calls_at_once_share_two_workers_and_no_tenant_gets_anothers_worker
     assert!(pool.idle() <= WORKERS, "{} workers wait", pool.idle());
     pool.run("third", request("1", json!(null))).await.unwrap();
     assert!(pool.idle() <= WORKERS, "{} workers wait", pool.idle());
+}
+
+// What a worker copies beside the engine comes from the program's own allocator, which asks the kernel in its own ways.
+#[tokio::test]
+async fn a_worker_hands_on_values_that_are_larger_than_what_it_has_mapped() {
+    let pool = pool(Limits { time: ms(10_000), memory_bytes: 256 << 20, output_bytes: 64 << 20 });
+    for size in [1_000, 20_000_000] {
+        let (end, said) = ended(pool.run("large", request("'x'.repeat(input)", json!(size))).await);
+        assert_eq!((end, said.len()), ("value", size + 3), "{said:.200}");
+    }
 }
 
 // Nobody pays for workers that nobody wants, and the next call starts one.
