@@ -227,5 +227,6 @@ pub mod program {
     mod output;
     mod parts;
     pub mod settings;
+    mod stop;
     pub mod telemetry;
 }

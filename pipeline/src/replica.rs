@@ -61,6 +61,22 @@ pub trait Replica: Instance + Sized {
     fn get() -> impl Future<Output = Result<Self::Proxy, ReplicaError>> + Send {
         async { Ok(Proxy::of(Self::pool(), Self::pool().get().await?).into()) }
     }
+
+    /// One instance for the caller alone, wherever `config` says: the pool does not know of it, and it ends with its last holder.
+    /// For a program that holds several configurations at once, where a pool has one.
+    fn alone(
+        config: manager::Config,
+        arguments: Self::Arguments,
+    ) -> impl Future<Output = Result<Self::Proxy, ReplicaError>> + Send {
+        let spec = Self::pool().spec();
+        let data = backend::packed(spec.name, "new", &arguments);
+        async move {
+            let instances = config.open()?.scale(spec, &data?, Vec::new(), 1).await?;
+            let instance =
+                instances.into_iter().next().ok_or_else(|| ReplicaError::NotDeployed(spec.name.to_owned()))?;
+            Ok(Proxy::of(Self::pool(), instance).into())
+        }
+    }
 }
 
 /// One instance in the hands of a caller.

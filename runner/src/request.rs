@@ -35,7 +35,7 @@ pub struct Limits {
 }
 
 /// What a run came to that ended by itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// Its value, or the error that it ended with.
     pub outcome: Result<serde_json::Value, Thrown>,
@@ -79,7 +79,7 @@ impl Reason {
 }
 
 /// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum Error {
     /// The run was stopped, and its worker replaced.
     #[error("stopped ({}): {detail}", reason.as_str())]

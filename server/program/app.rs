@@ -1,6 +1,5 @@
 //! The whole, put together: in which order the parts start, and stop.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use secrecy::ExposeSecret as _;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinError;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::greeting::{About, greet};
@@ -18,6 +16,7 @@ use super::jwks;
 use super::key_files::KeyFiles;
 use super::parts::{model, open_store};
 use super::settings::{Invalid, Settings};
+use super::stop::Stop;
 use super::telemetry;
 use crate::edge::auth::Authority;
 use crate::edge::context::Parts;
@@ -182,39 +181,4 @@ async fn keep_checking(store: Arc<dyn Store>) {
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
-}
-
-/// SIGXFSZ, wherever thinkd runs.
-const FILE_TOO_LARGE: i32 = 25;
-
-/// The signals that stop a server.
-struct Stop {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Stop {
-    fn listen() -> io::Result<Self> {
-        // A file that may not grow any more (`ulimit -f`, a quota) is an error of a write, as a full disk is, not the end.
-        let _ = signal(SignalKind::from_raw(FILE_TOO_LARGE))?;
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
-    }
-
-    /// A signal that somebody means: one sent to a whole process group often comes twice at once.
-    async fn signalled_again(&mut self) -> &'static str {
-        let first = Instant::now();
-        loop {
-            let signal = self.signalled().await;
-            if first.elapsed() > Duration::from_secs(1) {
-                return signal;
-            }
-        }
-    }
-
-    async fn signalled(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
-        }
-    }
 }

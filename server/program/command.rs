@@ -26,6 +26,7 @@ mod key;
 mod keyboard;
 mod markdown;
 mod paint;
+mod replica;
 mod rows;
 mod safe;
 mod screen;
@@ -77,6 +78,8 @@ enum Command {
     },
     /// Print the configuration in force, secrets redacted
     Config,
+    /// Run code for servers on other machines
+    Replica,
     /// Make a key for a client
     Key {
         #[command(subcommand)]
@@ -127,6 +130,7 @@ fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Resu
         // Done: a configuration that cannot be read is a finding, and a worker reads none.
         Command::Doctor(_) | Command::CodeWorker => Ok(()),
         Command::Serve => app::serve(&settings.with_key_files()?, pipelines, tools),
+        Command::Replica => replica::serve(&settings),
         Command::Config => {
             say(settings.to_toml(&sources).trim_end())?;
             Ok(settings.with_key_files()?.check()?)

@@ -81,6 +81,8 @@ pub struct Settings {
     pub budget: Budget,
     /// What a run of a pipeline may use up.
     pub pipelines: registry::Limits,
+    /// Where `thinkd replica` listens, and who may have code run there.
+    pub replica: Replica,
     /// How threads are given to servers, and given up.
     pub runtime: Running,
     /// Bytes, counts and milliseconds that protect the server and its tenants.
@@ -109,11 +111,37 @@ impl Default for Settings {
             tools: Tools::default(),
             budget: Budget::default(),
             pipelines: registry::Limits::default(),
+            replica: Replica::default(),
             runtime: Running::default(),
             limits: limits::Limits::default(),
             log: Log::default(),
             loading: None,
         }
+    }
+}
+
+/// `[replica]`: what `thinkd replica` is, the process that runs code for servers on other machines (`tools.code.replica`).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Replica {
+    /// Its address and port. Beyond loopback it starts only with a token.
+    #[serde(deserialize_with = "address")]
+    pub listen: SocketAddr,
+    /// Who shows this token may have code run there.
+    #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
+    pub token: Option<SecretString>,
+    /// Its certificate, a file in PEM; with one it speaks TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cert_file: Option<PathBuf>,
+    /// The key of that certificate, a file in PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<PathBuf>,
+}
+
+impl Default for Replica {
+    fn default() -> Self {
+        let listen = SocketAddr::from(([127, 0, 0, 1], 2954));
+        Self { listen, token: None, cert_file: None, key_file: None }
     }
 }
 
@@ -380,9 +408,9 @@ impl Settings {
         let addresses = self.models.all().map(|model| model.base_url.as_str()).chain(self.models.base_url.as_deref());
         let addresses = addresses.chain(self.jwt.jwks_url.as_deref());
         let in_addresses = addresses.chain([self.database.expose_secret()]).flat_map(secret::in_url);
-        [self.token.clone(), self.models.api_key.clone()]
-            .into_iter()
-            .flatten()
+        let tokens = [&self.token, &self.replica.token, &self.tools.code.replica.token];
+        (tokens.into_iter().chain([&self.models.api_key]))
+            .filter_map(Clone::clone)
             .chain(keys)
             .chain(api_keys)
             .chain(in_addresses)

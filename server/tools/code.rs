@@ -1,10 +1,13 @@
 //! What code that models write may take, and how its workers are started: the same program as the server, by a command that is not listed.
+//! Where they are, in this process's care or on another machine, is `code/workers.rs`.
 
 use std::time::Duration;
 
 use runner::pool;
 use runner::request::Limits;
 use serde::{Deserialize, Serialize};
+
+pub mod workers;
 
 /// The tool that runs code.
 pub const RUN_CODE: &str = "run_code";
@@ -30,28 +33,27 @@ pub struct Options {
     pub output_bytes: u64,
     /// Most worker processes at a time; idle ones end after a minute.
     pub workers: u32,
+    /// Another machine that runs the code, where `thinkd replica` listens.
+    pub replica: workers::Remote,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { enabled: true, time_ms: 5000, memory_bytes: 64 << 20, output_bytes: 1 << 20, workers: 2 }
+        let replica = workers::Remote::default();
+        Self { enabled: true, time_ms: 5000, memory_bytes: 64 << 20, output_bytes: 1 << 20, workers: 2, replica }
     }
 }
 
 impl Options {
     /// What the pool of workers is to know.
     pub fn pool(&self) -> pool::Options {
-        pool::Options {
-            program: pool::Options::this_program(),
-            arguments: vec![WORKER.into()],
-            workers: self.workers as usize,
-            limits: Limits {
-                time: Duration::from_millis(self.time_ms),
-                memory_bytes: self.memory_bytes,
-                output_bytes: self.output_bytes,
-            },
-            idle: IDLE,
-        }
+        pool(self.limits(), self.workers)
+    }
+
+    /// What one run may take.
+    pub fn limits(&self) -> Limits {
+        let Self { time_ms, memory_bytes, output_bytes, .. } = *self;
+        Limits { time: Duration::from_millis(time_ms), memory_bytes, output_bytes }
     }
 
     /// Says what is wrong with it.
@@ -68,7 +70,13 @@ impl Options {
             Some((key, value, range)) => {
                 Err(format!("tools.code.{key} is {value}: from {} to {}", range.start(), range.end()))
             }
-            None => Ok(()),
+            None => self.replica.check(),
         }
     }
+}
+
+/// A pool of workers of this program.
+fn pool(limits: Limits, workers: u32) -> pool::Options {
+    let (program, arguments) = (pool::Options::this_program(), vec![WORKER.into()]);
+    pool::Options { program, arguments, workers: workers as usize, limits, idle: IDLE }
 }

@@ -10,6 +10,7 @@ use crate::support::*;
 
 mod cage;
 mod hostile;
+mod replica;
 
 fn javascript(code: &str) -> Value {
     json!({ "language": "javascript", "code": code, "input": null })

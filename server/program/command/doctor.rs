@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use runner::pool::Pool;
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
@@ -17,6 +16,8 @@ use crate::program::settings::{Invalid, Loaded, Settings};
 use crate::program::telemetry::escaped;
 use crate::tools::catalogue::Catalogue;
 use crate::tools::code;
+use crate::tools::code::workers::reach;
+use crate::words::secret::shown_url;
 use clock::Clock;
 
 mod clock;
@@ -65,8 +66,14 @@ pub async fn run(options: &Options, loaded: Result<Loaded, Invalid>, tools: &Cat
 /// Whether a worker of `run_code` starts, and what protects others from the code that it runs.
 async fn worker(code: &code::Options) -> anyhow::Result<(String, ())> {
     let begin = Instant::now();
-    let kept = Pool::new(code.pool()).probe().await.context("switch run_code off by tools.code.enabled = false")?;
-    let started = format!("a worker starts in {} ms", begin.elapsed().as_millis());
+    let cure = match code.replica.url {
+        Some(_) => "tools.code.replica.url: start thinkd replica there, or name another one",
+        None => "switch run_code off by tools.code.enabled = false",
+    };
+    let workers = reach(code).await.context(cure)?;
+    let kept = workers.probe().await.context(cure)?;
+    let place = code.replica.url.as_ref().map(|url| format!(" at {}", shown_url(url))).unwrap_or_default();
+    let started = format!("a worker{place} starts in {} ms", begin.elapsed().as_millis());
     Ok(match kept.as_slice() {
         [] => (format!("{started}, and gives up files, network, processes and memory beyond its limit"), ()),
         kept => (format!("{started}; the kernel did not let it give up {}", kept.join(", ")), ()),

@@ -200,7 +200,12 @@ fn is_secret(path: &str) -> bool {
 fn may_be_secret(path: &str) -> bool {
     let words: Vec<&str> = path.split('.').collect();
     match words.as_slice() {
-        ["keys", ..] | ["tools", "mcp", ..] | ["models"] | ["models", _] | ["models", "modules", _] => true,
+        ["keys" | "replica", ..]
+        | ["tools", "mcp", ..]
+        | ["tools", "code", "replica", ..]
+        | ["models"]
+        | ["models", _]
+        | ["models", "modules", _] => true,
         [.., last] => *last == "base_url" || is_secret(path),
         [] => false,
     }
