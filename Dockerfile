@@ -10,7 +10,7 @@ COPY . .
 # Crates and their build output stay in the builder's cache: a change of ours compiles ours alone.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    RUSTFLAGS="-C link-arg=-Wl,-z,pack-relative-relocs" cargo build --profile dist --locked && cp target/dist/thinkd thinkd
+    RUSTFLAGS="-C link-arg=-Wl,-z,pack-relative-relocs" cargo build --profile dist --locked --features python && cp target/dist/thinkd thinkd
 
 FROM debian:12.12-slim
 # The certificates of the authorities, for providers behind TLS; the slim image has none.

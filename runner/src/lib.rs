@@ -6,5 +6,7 @@ pub mod cage;
 mod frame;
 mod javascript;
 pub mod pool;
+#[cfg(feature = "python")]
+mod python;
 pub mod request;
 pub mod worker;

@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::frame::{self, FromWorker, REQUEST_MAX, ToWorker};
-use crate::request::{Answer, Error, Limits, Reason, Request, Thrown};
+use crate::request::{Answer, Error, Language, Limits, Reason, Request, Thrown};
 
 /// How long a worker may take to start.
 const START: Duration = Duration::from_secs(10);
@@ -174,6 +174,8 @@ impl Worker {
         let mut command = Command::new(&options.program);
         // Where the server runs, and by which clock it lives, is not for the code to know.
         command.args(&options.arguments).env_clear().env("TZ", "UTC0").current_dir("/").kill_on_drop(true);
+        // Where the program's allocator is mimalloc: what it sets aside at the start would count as mapped, and escape the limit of memory.
+        command.env("MIMALLOC_ARENA_RESERVE", "4MiB");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         #[cfg(unix)]
         // Its own group: what a terminal sends to the server is the server's to pass on.
@@ -201,9 +203,10 @@ impl Worker {
             return Ok(Answer { outcome: Err(thrown("the code and its input are too long")), printed: String::new() });
         }
         let until = limits.time.saturating_mul(2).saturating_add(GRACE);
+        let language = request.language;
         match timeout(until, self.exchange(request, limits)).await {
             Ok(Ok(answer)) => answered(answer),
-            Ok(Err(error)) => Err(self.fallen(&error).await),
+            Ok(Err(error)) => Err(self.fallen(&error, language, limits).await),
             Err(_) => {
                 let detail = format!("it did not end within {} ms", until.as_millis());
                 Err(Error::Stopped { reason: Reason::Time, detail, printed: String::new() })
@@ -220,7 +223,7 @@ impl Worker {
     }
 
     /// What became of a worker that gave no answer.
-    async fn fallen(&mut self, error: &io::Error) -> Error {
+    async fn fallen(&mut self, error: &io::Error, language: Language, limits: &Limits) -> Error {
         let status = match timeout(GRACE, self.child.wait()).await {
             Ok(Ok(status)) => status.to_string(),
             // It lives, and wrote what is no answer.
@@ -230,6 +233,10 @@ impl Worker {
         let (reason, detail) = match signal {
             // Nobody here sent it: the kernel does where memory ends.
             Some(KILL) => (Reason::Memory, "the machine has no memory left".to_owned()),
+            // Rust ends a process that way to which the kernel gives no memory any more.
+            Some(ABORT) if language == Language::Python => {
+                (Reason::Memory, format!("it wanted more than about {} bytes of memory", limits.memory_bytes))
+            }
             Some(COMPUTED_TOO_LONG) => (Reason::Time, "it computed for too long".to_owned()),
             _ => (Reason::Crash, format!("its worker broke: {status}")),
         };
@@ -237,7 +244,8 @@ impl Worker {
     }
 }
 
-/// SIGKILL and SIGXCPU, wherever this runs.
+/// SIGABRT, SIGKILL and SIGXCPU, wherever this runs.
+const ABORT: i32 = 6;
 const KILL: i32 = 9;
 const COMPUTED_TOO_LONG: i32 = 24;
 

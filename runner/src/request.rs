@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum Language {
     /// ECMAScript as QuickJS has it.
     JavaScript,
+    /// The part of Python that monty has; in programs with the feature `python`.
+    Python,
 }
 
 /// One run.

@@ -6,7 +6,7 @@ use std::io::{self, stdin, stdout};
 use crate::cage;
 use crate::frame::{self, FromWorker, ToWorker};
 use crate::javascript;
-use crate::request::{Limits, Request};
+use crate::request::{Language, Limits, Request};
 
 /// Serves until the server hangs up. To be called first thing by a process that has one thread and was started by a [`crate::pool::Pool`].
 ///
@@ -18,6 +18,9 @@ pub fn main() -> io::Result<()> {
     };
     // The C library looks for its time zone once, in a file: while there are files. Nobody wants the answer.
     drop(javascript::run("new Date(0).getHours()", &serde_json::Value::Null, &limits));
+    // So does the library of regular expressions for the number of processors.
+    #[cfg(feature = "python")]
+    drop(python("import re\nre.match('a', 'a')", &serde_json::Value::Null, &limits));
     let kept = cage::enter(&limits);
     loop {
         frame::write(&mut stdout(), &FromWorker::Ready { kept: kept.clone() })?;
@@ -36,8 +39,11 @@ pub fn main() -> io::Result<()> {
 }
 
 /// Runs it and writes the answer; whether this was the last one.
-fn run(Request { language: _, code, input }: Request, limits: &Limits) -> io::Result<bool> {
-    let (answer, engine) = javascript::run(&code, &input, limits);
+fn run(Request { language, code, input }: Request, limits: &Limits) -> io::Result<bool> {
+    let (answer, engine) = match language {
+        Language::JavaScript => javascript::run(&code, &input, limits),
+        Language::Python => (python(&code, &input, limits), None),
+    };
     frame::write(&mut stdout(), &answer)?;
     // An engine that was stopped somewhere in the middle is not taken apart; it goes with its process.
     let is_last = matches!(answer, FromWorker::Stopped { .. });
@@ -45,4 +51,13 @@ fn run(Request { language: _, code, input }: Request, limits: &Limits) -> io::Re
         std::mem::forget(engine);
     }
     Ok(is_last)
+}
+
+#[cfg(feature = "python")]
+use crate::python::run as python;
+
+#[cfg(not(feature = "python"))]
+fn python(_: &str, _: &serde_json::Value, _: &Limits) -> FromWorker {
+    let message = "the program that runs code here was built without Python".to_owned();
+    FromWorker::Thrown { thrown: crate::request::Thrown { message, line: None }, printed: String::new() }
 }

@@ -10,6 +10,8 @@ use crate::support::*;
 
 mod cage;
 mod hostile;
+#[cfg(feature = "python")]
+mod python;
 mod replica;
 
 fn javascript(code: &str) -> Value {

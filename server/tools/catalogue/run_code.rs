@@ -48,7 +48,14 @@ const PRINTED_MAX: usize = 1000;
 #[serde(rename_all = "lowercase")]
 pub enum In {
     JavaScript,
+    #[cfg(feature = "python")]
+    Python,
 }
+
+#[cfg(not(feature = "python"))]
+const PROMPT: &str = include_str!("../../../prompts/tools/run_code.md");
+#[cfg(feature = "python")]
+const PROMPT: &str = include_str!("../../../prompts/tools/run_code_python.md");
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -64,7 +71,7 @@ pub struct Input {
 impl Typed for RunCode {
     type Input = Input;
     const NAME: &'static str = code::RUN_CODE;
-    const PROMPT: &'static str = include_str!("../../../prompts/tools/run_code.md");
+    const PROMPT: &'static str = PROMPT;
     const EFFECT: Effect = Effect::Repeatable;
 
     async fn call(&self, Input { language, code, input }: Input, site: &CallSite) -> Result<Output, Failure> {
@@ -74,6 +81,8 @@ impl Typed for RunCode {
         }
         let language = match language {
             In::JavaScript => Language::JavaScript,
+            #[cfg(feature = "python")]
+            In::Python => Language::Python,
         };
         let input = match input {
             // What is no JSON is a text.
