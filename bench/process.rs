@@ -294,19 +294,19 @@ pub async fn connect(url: &str) -> Socket {
 }
 
 /// Reads frames until one has these words.
-pub async fn until(socket: &mut Socket, words: &str) {
+pub async fn until(socket: &mut Socket, words: &str) -> String {
     let found = async {
         while let Some(frame) = socket.next().await {
             let frame = frame.unwrap();
             let text = frame.to_text().unwrap_or_default();
             assert!(!text.contains(r#""type":"problem""#), "refused: {text}");
             if text.contains(words) {
-                return;
+                return text.to_owned();
             }
         }
         panic!("the socket was closed");
     };
-    tokio::time::timeout(Duration::from_secs(60), found).await.expect("an answer within a minute");
+    tokio::time::timeout(Duration::from_secs(60), found).await.expect("an answer within a minute")
 }
 
 fn free_address() -> String {
