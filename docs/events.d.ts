@@ -504,7 +504,7 @@ export type ApprovalStarted = Of<["approval", "started", `tool:${string}`], {
   verdict: number;
 }>;
 
-/** The mind asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the only open question of its thread, the next message. */
+/** The mind, or a server of tools that it called, asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the mind's only open question of its thread, the next message. */
 export type UserQuestion = Of<["question", "user"], {
   /** the same for people and models */
   text: string;
@@ -522,9 +522,11 @@ export type UserQuestion = Of<["question", "user"], {
   who?: string[];
   /** until when an answer is waited for */
   expires_at: string;
+  /** the server of tools that asks while it works on the call: the answer goes there */
+  server?: string;
 }>;
 
-/** What came of a question to a person. The result of the call that asked stands behind it. */
+/** What came of a question to a person. The result of the call that asked stands behind it, unless a server of tools asked. */
 export type UserAnswer = Of<["answer", ...("away" | "expired" | "withdrawn" | "overrules")[]], {
   /** the same for people and models */
   text: string;
@@ -536,6 +538,8 @@ export type UserAnswer = Of<["answer", ...("away" | "expired" | "withdrawn" | "o
   by?: string;
   /** the answer as JSON, of a question with a schema */
   value?: unknown;
+  /** the server of tools that asks while it works on the call: the answer goes there */
+  server?: string;
 }>;
 
 /** A subthread was created. */

@@ -28,6 +28,9 @@ pub struct Parked {
     /// The tool whose call waits for a verdict; none: a question waits for its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// The server of tools that asks while it works on the call: the answer is not the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// The turn that made the call.
     pub turn: u64,
 }
@@ -83,6 +86,7 @@ impl Parked {
             id: id.to_owned(),
             call_id: asked.get("call_id")?.as_str()?.to_owned(),
             tool: asked.get("tool").and_then(Value::as_str).map(str::to_owned),
+            server: asked.get("server").and_then(Value::as_str).map(str::to_owned),
             turn: asked.get("turn")?.as_u64()?,
         })
     }
@@ -107,14 +111,16 @@ impl Parked {
         Call { turn: self.turn, by: &Who::Decision, tool, call_id: &self.call_id }
     }
 
-    /// That it ended so, and the result of its call; only if it is open.
-    pub fn settled(&self, thread: &ThreadId, how: Settled<'_>) -> [Draft; 2] {
-        let (word, result) = match &self.tool {
-            Some(tool) => (self.verdict(thread, tool, how), self.refusal(thread, tool, how)),
-            None => (self.answer(thread, how), self.outcome(thread, how)),
+    /// That it ended so, and the result of its call, unless that goes on; only if it is open.
+    pub fn settled(&self, thread: &ThreadId, how: Settled<'_>) -> Vec<Draft> {
+        let (word, result) = match (&self.tool, &self.server) {
+            (Some(tool), _) => (self.verdict(thread, tool, how), Some(self.refusal(thread, tool, how))),
+            (None, None) => (self.answer(thread, how), Some(self.outcome(thread, how))),
+            (None, Some(_)) => (self.answer(thread, how), None),
         };
         let state = if self.tool.is_some() { RequestState::Approval } else { RequestState::Question };
-        [word.only_if(Condition::Request { id: self.id.clone(), state }), result]
+        let word = word.only_if(Condition::Request { id: self.id.clone(), state });
+        [word].into_iter().chain(result).collect()
     }
 
     fn verdict(&self, thread: &ThreadId, tool: &str, how: Settled<'_>) -> Draft {
@@ -149,8 +155,8 @@ impl Parked {
             Settled::Expired => (Answered::Expired, "nobody answered in time"),
             Settled::Withdrawn { reason } => (Answered::Withdrawn, reason),
         };
-        let Self { id, call_id, .. } = self;
-        Fact::Answer(Answer { question: id, call_id, what, text }).encode(thread)
+        let Self { id, call_id, server, .. } = self;
+        Fact::Answer(Answer { question: id, call_id, what, text, server: server.as_deref() }).encode(thread)
     }
 
     /// The result of a question.

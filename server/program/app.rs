@@ -95,7 +95,7 @@ async fn run(
         limits: settings.tool_limits(),
         code: settings.tools.code.clone(),
     };
-    let (mut tools, mcp) = (tools.clone(), Arc::new(Mcp::new(&settings.tools.mcp, store.clone())));
+    let (mut tools, mcp) = (tools.clone(), Arc::new(Mcp::new(&settings.tools.mcp, &supplies)));
     if !settings.tools.mcp.is_empty() {
         tools = tools.with_shared_source(DECISIONS, mcp.clone());
     }
@@ -103,6 +103,7 @@ async fn run(
     let leave = CancellationToken::new();
     let servers = mcp.start(&leave);
     let ground = Ground::new(supplies, tools, model, settings.history.clone(), options);
+    mcp.tells(ground.waker.on_stored());
     let kinds = Kinds::new(&ground);
     let runtime = Runtime::start(ground, kinds.all());
     // Whoever should read it may be gone: that is no reason not to serve.

@@ -72,9 +72,9 @@ impl Requests {
         let (by, thread) = (Some(by), &row.thread);
         let (drafts, word): (Vec<Draft>, _) = match said {
             Said::Approve(edited) => (vec![self.grant(space, &row, &parked, edited, reason, by).await?], "granted"),
-            Said::Reject => (parked.settled(thread, Settled::Denied { by, reason }).into(), "denied"),
+            Said::Reject => (parked.settled(thread, Settled::Denied { by, reason }), "denied"),
             Said::Respond(text) => {
-                (parked.settled(thread, Settled::Answered { by, text: &text, value: None }).into(), "answered")
+                (parked.settled(thread, Settled::Answered { by, text: &text, value: None }), "answered")
             }
         };
         self.append_first(space, &row, drafts).await?;
@@ -86,7 +86,7 @@ impl Requests {
         let (row, parked) = self.open(space, id, RequestState::Question).await?;
         let reply = checked_answer(&row.asked, reply, by)?;
         let settled = Settled::Answered { by, text: &reply.text, value: reply.value.as_ref() };
-        self.append_first(space, &row, parked.settled(&row.thread, settled).into()).await
+        self.append_first(space, &row, parked.settled(&row.thread, settled)).await
     }
 
     /// The request, if it is open. What was due is not, whether its time limit was written down yet or not.
@@ -262,7 +262,7 @@ impl Requests {
     /// Whether it was this that settled it.
     async fn settle(&self, space: &Space, row: &RequestRow, how: Settled<'_>) -> Result<bool, StoreError> {
         let Some(parked) = Parked::of(&row.id, &row.asked) else { return Ok(false) };
-        self.unless_settled(space, parked.settled(&row.thread, how).into()).await
+        self.unless_settled(space, parked.settled(&row.thread, how)).await
     }
 
     async fn unless_settled(&self, space: &Space, drafts: Vec<Draft>) -> Result<bool, StoreError> {

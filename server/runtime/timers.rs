@@ -157,7 +157,7 @@ impl Timers {
         let draft = |timer: &TimerRow| -> Vec<Draft> {
             if timer.name.starts_with(REQUEST) {
                 return match Parked::of_note(&timer.note) {
-                    Some(parked) => parked.settled(&timer.thread, Settled::Expired).into(),
+                    Some(parked) => parked.settled(&timer.thread, Settled::Expired),
                     // A newer server set it; it would be due for ever.
                     None => vec![Draft::set(&timer.thread, &timer.name, Change::Timer(None))],
                 };

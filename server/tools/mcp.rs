@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::supplies::Supplies;
 use super::tool::Tool;
 use super::toolbox::{Approved, Provider, Shown, Source, Unapproved};
 use crate::event::condition::Condition;
@@ -26,12 +27,15 @@ use crate::log::projections::pins::PinRow;
 use crate::tasks::supervisor;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Seq, Space, ThreadId};
+use asking::{Desk, OnStored};
 use line::Phase;
 use offer::Offer;
 use server::Server;
 
+mod asking;
 mod child;
 mod content;
+mod fit;
 mod line;
 mod meter;
 mod names;
@@ -56,6 +60,7 @@ const TOLD_MAX: usize = 10_000;
 /// The servers that are configured.
 pub struct Mcp {
     servers: Vec<Arc<Server>>,
+    desk: Arc<Desk>,
     store: Arc<dyn Store>,
     // Plain mutexes: held for a look, never across an await.
     pins: Mutex<HashMap<Space, Arc<Pins>>>,
@@ -80,11 +85,19 @@ pub enum Standing {
 
 impl Mcp {
     /// The servers, which nobody has needed yet.
-    pub fn new(options: &BTreeMap<String, options::Options>, store: Arc<dyn Store>) -> Self {
+    pub fn new(options: &BTreeMap<String, options::Options>, supplies: &Supplies) -> Self {
+        let Supplies { store, approvals, .. } = supplies.clone();
+        let desk = Desk { store: store.clone(), open_max: approvals.open_max, on_stored: OnceLock::new() };
+        let desk = Arc::new(desk);
         let server =
-            |(name, options): (&String, &options::Options)| Arc::new(Server::new(name, options.clone(), store.clone()));
+            |(name, options): (&String, &options::Options)| Arc::new(Server::new(name, options.clone(), desk.clone()));
         let servers = options.iter().map(server).collect();
-        Self { servers, store, pins: Mutex::default(), told: Mutex::default() }
+        Self { servers, desk, store, pins: Mutex::default(), told: Mutex::default() }
+    }
+
+    /// From now on this is told of what is stored. Only the first is known.
+    pub fn tells(&self, on_stored: OnStored) {
+        let _ = self.desk.on_stored.set(on_stored);
     }
 
     /// Starts a task for each; all end when they are told to leave, within some seconds.

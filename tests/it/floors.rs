@@ -151,13 +151,13 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
     forbid(folder != "log" && speaks_sql(&code), "contains SQL: only log/ does");
     forbid(folder != "model" && code.contains("async_openai"), "names async_openai: only model/ does");
     let asks = folder == "model" || file.starts_with("program/command") || file == "program/jwks.rs";
-    let speaks_mcp = file == "tools/mcp/wire.rs";
+    let speaks_mcp = file == "tools/mcp/wire.rs" || file.starts_with("tools/mcp/wire/");
     let asks = asks || speaks_mcp;
     forbid(
         !asks && code.contains("reqwest"),
         "names reqwest: only model/, the way to servers of tools and the fetching of keys do",
     );
-    forbid(!speaks_mcp && code.contains("rmcp"), "names rmcp: only tools/mcp/wire.rs does");
+    forbid(!speaks_mcp && code.contains("rmcp"), "names rmcp: only tools/mcp/wire.rs and its folder do");
     let machine = ["", "/options", "/phase", "/round", "/step"].map(|part| format!("mind/turn{part}.rs"));
     let pure = ["words", "event", "thread"].contains(&folder) && file != "thread/quota.rs"
         || machine.iter().any(|it| it == file);

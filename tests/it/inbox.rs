@@ -312,6 +312,7 @@ fn asked_before(id: &str) -> Draft {
         schema: None,
         who: Vec::new(),
         expires: "2096-11-28T04:25:00.000000Z",
+        server: None,
     };
     Fact::Question(question).encode(&ThreadId::default()).with_id(id.parse().unwrap())
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+mod asks;
 mod lost;
 mod program;
 mod real;

@@ -158,6 +158,7 @@ fn asks(name: &str, expires: Timestamp) -> Draft {
         schema: None,
         who: Vec::new(),
         expires: &expires.to_string(),
+        server: None,
     };
     Fact::Question(question).encode(&thread(name)).with_id(id)
 }

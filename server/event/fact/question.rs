@@ -29,6 +29,8 @@ pub struct Question<'a> {
     pub who: Vec<&'a str>,
     /// Until when an answer is waited for.
     pub expires: &'a str,
+    /// The server of tools that asks while it works on the call; none: the mind does.
+    pub server: Option<&'a str>,
 }
 
 /// What came of a question, beside the message of a client that answers one (`Input::answers`).
@@ -42,6 +44,8 @@ pub struct Answer<'a> {
     pub what: Answered<'a>,
     /// What it says.
     pub text: &'a str,
+    /// The server of tools that asked: it is told, and wakes nobody.
+    pub server: Option<&'a str>,
 }
 
 /// How a question ended.
@@ -79,11 +83,13 @@ impl Answered<'_> {
 
 const ID: Member = ("question_id", "string", "the question: the id of the event that asked it");
 const CALL: Member = ("call_id", "string", "the call that asked");
+const SERVER: Member =
+    ("server?", "string", "the server of tools that asks while it works on the call: the answer goes there");
 
 pub(super) const QUESTION: Spec = Spec {
     name: "user-question",
-    about: "The mind asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the only open question of its \
-            thread, the next message.",
+    about: "The mind, or a server of tools that it called, asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the mind's only open question of \
+            its thread, the next message.",
     tags: &["question", "user"],
     members: &[
         TEXT,
@@ -94,13 +100,14 @@ pub(super) const QUESTION: Spec = Spec {
         ("schema?", "object", "the JSON schema that an answer must have"),
         ("who?", "string[]", "the names of those who may answer; without it everybody who may speak"),
         ("expires_at", "string", "until when an answer is waited for"),
+        SERVER,
     ],
     open: false,
 };
 
 pub(super) const ANSWER: Spec = Spec {
     name: "user-answer",
-    about: "What came of a question to a person. The result of the call that asked stands behind it.",
+    about: "What came of a question to a person. The result of the call that asked stands behind it, unless a server of tools asked.",
     tags: &["answer", "away|expired|withdrawn?", "overrules?"],
     members: &[
         TEXT,
@@ -108,6 +115,7 @@ pub(super) const ANSWER: Spec = Spec {
         CALL,
         ("by?", "string", "who answered, when known"),
         ("value?", "unknown", "the answer as JSON, of a question with a schema"),
+        SERVER,
     ],
     open: false,
 };
@@ -127,12 +135,13 @@ impl<'a> Question<'a> {
             schema: raw.get("schema"),
             who: texts(raw, "who"),
             expires: raw.text("expires_at")?,
+            server: raw.text("server"),
         })
     }
 
     /// The event to be.
     pub fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { question, turn, call_id, text, choices, schema, who, expires } = self;
+        let Self { question, turn, call_id, text, choices, schema, who, expires, server } = self;
         let payload = json!({
             "text": text, "turn": turn, "question_id": question, "call_id": call_id, "expires_at": expires,
         });
@@ -140,6 +149,7 @@ impl<'a> Question<'a> {
             .payload_some("choices", (!choices.is_empty()).then_some(choices))
             .payload_some("schema", schema.cloned())
             .payload_some("who", (!who.is_empty()).then_some(who))
+            .payload_some("server", server)
     }
 }
 
@@ -153,12 +163,13 @@ impl<'a> Answer<'a> {
             Some(_) => return None,
         };
         let (question, call_id) = (raw.text("question_id")?, raw.text("call_id")?);
-        Some(Self { question, call_id, what, text: raw.said("text") })
+        Some(Self { question, call_id, what, text: raw.said("text"), server: raw.text("server") })
     }
 
     /// The event to be.
     pub fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { question, call_id, what, text } = self;
+        let Self { question, call_id, what, text, server } = self;
+        let wakes = self.wakes();
         let payload = json!({ "text": text, "question_id": question, "call_id": call_id });
         let (source, by, value) = match what {
             Answered::Given { by, value } => (Source::User, by, value),
@@ -167,8 +178,9 @@ impl<'a> Answer<'a> {
         Draft::new(thread, source, Modality::Text, tags([tag::ANSWER]), payload)
             .payload_some("by", by)
             .payload_some("value", value.cloned())
+            .payload_some("server", server)
             .tagged(what.tag())
-            .tagged(what.wakes().then_some(tag::OVERRULES))
+            .tagged(wakes.then_some(tag::OVERRULES))
     }
 }
 
@@ -186,7 +198,8 @@ impl<'a> Family<'a> for Question<'a> {
     }
 
     fn role(&self) -> Role {
-        Role::Decision
+        // What a server asks is nothing that its call came to.
+        if self.server.is_some() { Role::Aside } else { Role::Decision }
     }
 
     // A message may answer the only open one.
@@ -222,7 +235,7 @@ impl<'a> Family<'a> for Answer<'a> {
     }
 
     fn wakes(&self) -> bool {
-        self.what.wakes()
+        self.what.wakes() && self.server.is_none()
     }
 
     fn role(&self) -> Role {
@@ -234,15 +247,15 @@ impl<'a> Family<'a> for Answer<'a> {
     }
 
     fn is_root(&self) -> bool {
-        matches!(self.what, Answered::Given { .. })
+        matches!(self.what, Answered::Given { .. }) && self.server.is_none()
     }
 
     fn is_from_outside(&self) -> bool {
-        self.what.wakes()
+        self.wakes()
     }
 
     fn ends_any_wait(&self) -> bool {
-        true
+        self.server.is_none()
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
@@ -274,15 +287,19 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         schema: Some(&schema),
         who: vec!["ada"],
         expires: "2026-11-28T04:25:00.123456Z",
+        server: None,
     };
-    let answer = |what, text| Answer { question, call_id, what, text }.encode(thread);
+    let answer = |what, text| Answer { question, call_id, what, text, server: None }.encode(thread);
     let choice =
         Question { text: "Which?", choices: vec!["red", "blue"], schema: None, who: Vec::new(), ..asked.clone() };
     vec![
-        asked.encode(thread),
+        asked.clone().encode(thread),
         choice.encode(thread),
+        Question { server: Some("files"), ..asked.clone() }.encode(thread),
         answer(Answered::Given { by: Some("ada"), value: Some(&value) }, "12"),
         answer(Answered::Given { by: None, value: None }, "blue"),
+        Answer { what: Answered::Expired, text: "nobody answered in time", server: Some("files"), question, call_id }
+            .encode(thread),
         answer(Answered::Away, "away"),
         answer(Answered::Expired, "nobody answered in time"),
         answer(Answered::Withdrawn, "the thread has ended"),

@@ -47,8 +47,11 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     let key = |name: &str| -> [(&'static str, Cell); 3] {
         [("space", space.into()), ("thread", (&event.thread).into()), ("name", name.into())]
     };
-    let until = |due: &str, id: &str, call_id: &str, tool: Option<&str>, turn: u64| -> Option<Change> {
-        let parked = Parked { id: id.to_owned(), call_id: call_id.to_owned(), tool: tool.map(str::to_owned), turn };
+    let parked = |id: &str, call_id: &str, tool: Option<&str>, server: Option<&str>, turn: u64| {
+        let (tool, server) = (tool.map(str::to_owned), server.map(str::to_owned));
+        Parked { id: id.to_owned(), call_id: call_id.to_owned(), tool, server, turn }
+    };
+    let until = |due: &str, parked: Parked| -> Option<Change> {
         let due = Timestamp::parse(due)?;
         let rest = [("due", due.into()), ("note", parked.note().into()), ("root", Cell::Null)];
         Some(Change::Put(key(&parked.timer()).into_iter().chain(rest).collect()))
@@ -56,9 +59,9 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     let over = |id: &str| Some(Change::Remove(key(&format!("{REQUEST}{id}")).into()));
     match fact {
         // A request to people brings its time limit with it, and takes it along.
-        Fact::ApprovalPending(it) => until(it.expires, it.approval, it.call_id, Some(it.tool), it.turn),
+        Fact::ApprovalPending(it) => until(it.expires, parked(it.approval, it.call_id, Some(it.tool), None, it.turn)),
         Fact::ApprovalVerdict(it) => over(it.approval),
-        Fact::Question(it) => until(it.expires, it.question, it.call_id, None, it.turn),
+        Fact::Question(it) => until(it.expires, parked(it.question, it.call_id, None, it.server, it.turn)),
         Fact::Answer(it) => over(it.question),
         Fact::Input(it) => over(it.answers?),
         // A turn that ends a wait ends its time limit, too.

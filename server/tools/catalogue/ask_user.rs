@@ -90,6 +90,7 @@ impl Typed for AskUser {
             schema: schema.as_ref(),
             who: who.iter().map(String::as_str).collect(),
             expires: &expires.to_string(),
+            server: None,
         };
         Ok(Output::events(vec![Fact::Question(asked).encode(&site.thread).with_id(id)]))
     }

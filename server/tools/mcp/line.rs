@@ -61,6 +61,17 @@ impl Line {
         let _ = phase.wait_for(|phase| !matches!(phase, Phase::Asleep | Phase::Connecting)).await;
     }
 
+    /// The way to it, as soon as there is one, or why there is none.
+    pub async fn link(&self) -> Result<Link, String> {
+        self.need();
+        self.tried().await;
+        match &*self.phase.borrow() {
+            Phase::Ready(link) => Ok(link.clone()),
+            Phase::Away { why, .. } => Err(why.clone()),
+            Phase::Asleep | Phase::Connecting => Err("it is being reached".to_owned()),
+        }
+    }
+
     /// Waits until somebody needs it, unless somebody did lately.
     pub async fn wanted(&self) {
         let lately =

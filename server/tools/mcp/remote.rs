@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
+use super::asking::{Asker, Desk};
 use super::content::output;
-use super::line::{Line, Phase};
+use super::line::Line;
 use super::offer::Offer;
-use super::wire::{Link, Trouble};
-use crate::log::kernel::Store;
+use super::wire::Trouble;
 use crate::model::provider::ToolSpec;
 use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool};
 use crate::words::failure::{Failure, FailureKind};
@@ -23,19 +23,19 @@ pub struct Remote {
     original: String,
     line: Arc<Line>,
     limit: Duration,
-    store: Arc<dyn Store>,
+    desk: Arc<Desk>,
 }
 
 impl Remote {
     /// The tool of an offer.
-    pub fn new(offer: &Offer, line: Arc<Line>, limit: Duration, store: Arc<dyn Store>) -> Self {
+    pub fn new(offer: &Offer, line: Arc<Line>, limit: Duration, desk: Arc<Desk>) -> Self {
         // Whose words these are, before them.
         let description = format!("(the server {} says:) {}", line.name, offer.description);
         let told =
             ToolSpec { name: offer.name.clone(), description, parameters: Json::of(&offer.schema), is_strict: false };
         let effect = if offer.is_repeatable { Effect::Repeatable } else { Effect::Outside };
         let spec = Spec { time: Some(limit), ..Spec::new(told, effect) };
-        Self { spec, original: offer.original.clone(), line, limit, store }
+        Self { spec, original: offer.original.clone(), line, limit, desk }
     }
 
     /// Whether a call that was cut off may have taken effect.
@@ -76,17 +76,6 @@ impl Remote {
             }
         }
     }
-
-    /// The way to the server, as soon as it has one.
-    async fn link(&self) -> Result<Link, Failure> {
-        self.line.need();
-        self.line.tried().await;
-        match &*self.line.phase.borrow() {
-            Phase::Ready(link) => Ok(link.clone()),
-            Phase::Away { why, .. } => Err(self.away(why)),
-            Phase::Asleep | Phase::Connecting => Err(self.away("it is being reached")),
-        }
-    }
 }
 
 #[async_trait]
@@ -101,11 +90,13 @@ impl Tool for Remote {
             let text = format!("the arguments of {} are not valid: they are an object", self.spec.name());
             return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" })));
         };
+        let until = Instant::now() + self.limit;
+        let asker = Asker::new(self.desk.clone(), &self.line.name, self.spec.name(), site.clone(), until);
         let asked = async {
-            let link = self.link().await?;
-            link.call(&self.original, arguments).await.map_err(|trouble| self.failed(trouble))
+            let link = self.line.link().await.map_err(|why| self.away(&why))?;
+            link.call(&self.original, arguments, Arc::new(asker)).await.map_err(|trouble| self.failed(trouble))
         };
         let answer = timeout(self.limit, asked).await.map_err(|_| self.late())??;
-        output(self.spec.name(), answer, &*self.store, &site.space).await
+        output(self.spec.name(), answer, &*self.desk.store, &site.space).await
     }
 }

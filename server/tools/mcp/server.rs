@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::asking::Desk;
 use super::line::{Line, Phase};
 use super::offer::{Offer, TOOLS_MAX, offers};
 use super::options::Options;
 use super::remote::Remote;
 use super::wire::{self, Connection, Link};
-use crate::log::kernel::Store;
 use crate::tools::tool::Tool;
 
 /// How long connecting may take: what starts a program by a package manager loads it first.
@@ -43,7 +43,7 @@ pub struct Server {
     pub line: Arc<Line>,
     /// How it is configured.
     pub options: Options,
-    store: Arc<dyn Store>,
+    desk: Arc<Desk>,
     list: Mutex<List>,
 }
 
@@ -57,8 +57,8 @@ struct List {
 
 impl Server {
     /// A server that nobody has needed yet.
-    pub fn new(name: &str, options: Options, store: Arc<dyn Store>) -> Self {
-        Self { line: Arc::new(Line::new(name)), options, store, list: Mutex::default() }
+    pub fn new(name: &str, options: Options, desk: Arc<Desk>) -> Self {
+        Self { line: Arc::new(Line::new(name)), options, desk, list: Mutex::default() }
     }
 
     /// What it offers, as it was listed last: also while it is away, so that models are told the same.
@@ -172,7 +172,7 @@ impl Server {
 
     fn offer(&self, offer: Offer) -> Offered {
         let offer = Arc::new(offer);
-        let tool = Remote::new(&offer, self.line.clone(), self.options.timeout(), self.store.clone());
+        let tool = Remote::new(&offer, self.line.clone(), self.options.timeout(), self.desk.clone());
         Offered { offer, tool: Arc::new(tool) }
     }
 }

@@ -1,5 +1,5 @@
-//! The protocol, by rmcp, which only this file names: connecting, listing, calling, reading. What comes in is bounded before it is read
-//! (`meter.rs`), and leaves as types of ours.
+//! The protocol, by rmcp, which only this file and its folder name: connecting, listing tools, calling them. What comes in is bounded before it is
+//! read (`meter.rs`), and leaves as types of ours (`wire/answers.rs`). What servers ask of us is in `wire/asked.rs`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,28 +8,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
-use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ContentBlock, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ErrorData, Implementation, PaginatedRequestParams, ResourceContents, Tool,
-};
+use rmcp::ServiceExt as _;
+use rmcp::model::{CallToolRequest, CallToolRequestParams, PaginatedRequestParams, ServerResult};
 use rmcp::service::{
-    NotificationContext, Peer, RequestContext, RoleClient, RunningServiceCancellationToken, RxJsonRpcMessage,
-    ServiceError, TxJsonRpcMessage,
+    ClientCacheConfig, Peer, RoleClient, RunningServiceCancellationToken, RxJsonRpcMessage, ServiceError,
+    TxJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig};
-use rmcp::{ClientHandler, ServiceExt as _};
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
 use tokio::process::Child;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use self::asked::{Handler, Running};
+use super::asking::Asker;
 use super::child;
 use super::meter::{MESSAGE_MAX, Messages, Metered};
 use super::options::Options;
 use crate::words::secret::Veil;
+
+mod answers;
+mod asked;
 
 /// What is kept out of the log: the library writes what servers say of themselves.
 pub const QUIET: &str = "rmcp=off";
@@ -40,9 +42,6 @@ const PAGES_MAX: usize = 32;
 const REACH: Duration = Duration::from_secs(5);
 /// Longest words of a server in an error.
 const SAID_MAX: usize = 2000;
-
-/// Stands for what this build cannot read.
-const UNKNOWN: &str = "(a kind of content that is not known here)";
 
 /// Why a server did not do what it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,6 +109,7 @@ pub enum Part {
 #[derive(Debug, Clone)]
 pub struct Link {
     peer: Peer<RoleClient>,
+    running: Arc<Running>,
     broken: Arc<Notify>,
 }
 
@@ -126,36 +126,10 @@ pub struct Connection {
     child: Option<Child>,
 }
 
-/// What a server may ask of us: next to nothing. That a model speaks for it (sampling) is refused, as all is that is not named here.
-struct Handler {
-    changed: Arc<Notify>,
-    server: String,
-}
-
-impl ClientHandler for Handler {
-    async fn create_elicitation(
-        &self,
-        _: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        tracing::warn!(server = self.server, "a server of tools asked for something from a person, which is declined");
-        Ok(ElicitResult::new(ElicitationAction::Decline))
-    }
-
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changed.notify_one();
-    }
-
-    fn get_info(&self) -> ClientConfig {
-        let about = Implementation::new("thinkd", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), about)
-    }
-}
-
 /// Connects to a server. Bounded in time by the caller.
 pub async fn connect(name: &str, options: &Options) -> Result<Connection, String> {
-    let changed = Arc::new(Notify::new());
-    let handler = Handler { changed: changed.clone(), server: name.to_owned() };
+    let (changed, calls) = (Arc::new(Notify::new()), Arc::new(Running::default()));
+    let handler = Handler { changed: changed.clone(), running: calls.clone(), server: name.to_owned() };
     let messages = Messages::new();
     let (running, child) = if options.command.is_some() {
         let child::Program { output, input, child } = child::start(name, options)?;
@@ -171,7 +145,9 @@ pub async fn connect(name: &str, options: &Options) -> Result<Connection, String
         let why = messages.overrun().map(|what| format!("it sent {what}"));
         why.unwrap_or_else(|| bounded(&causes(&error)))
     })?;
-    let link = Link { peer: running.peer().clone(), broken: Arc::new(Notify::new()) };
+    let link = Link { peer: running.peer().clone(), running: calls, broken: Arc::new(Notify::new()) };
+    // What a server says is so for a day would be kept for a day, and is told where it does not answer.
+    link.peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
     let stop = running.cancellation_token();
     let service = tokio::spawn(async move { drop(running.waiting().await) });
     Ok(Connection { link, changed, service, stop, messages, child })
@@ -281,7 +257,7 @@ impl Link {
         let mut params = None;
         for _ in 0..PAGES_MAX {
             let page = self.peer.list_tools(params).await.map_err(|error| self.trouble(error))?;
-            tools.extend(page.tools.into_iter().map(told));
+            tools.extend(page.tools.into_iter().map(answers::told));
             match page.next_cursor {
                 Some(cursor) if tools.len() <= most => {
                     params = Some(PaginatedRequestParams::default().with_cursor(Some(cursor)));
@@ -293,11 +269,17 @@ impl Link {
         Ok(tools)
     }
 
-    /// Calls a tool. Dropped before the answer, it tells the server that nobody waits any more.
-    pub async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<Answer, Trouble> {
+    /// Calls a tool; meanwhile the server may ask by `asker`. Dropped before the answer, it tells the server that nobody waits any more.
+    pub async fn call(&self, tool: &str, arguments: Map<String, Value>, asker: Arc<Asker>) -> Result<Answer, Trouble> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let result = self.peer.call_tool(params).await.map_err(|error| self.trouble(error))?;
-        Ok(answer(result))
+        let request = CallToolRequest::new(params).into();
+        let result = self.running.send(&self.peer, request, Some(asker)).await;
+        match result.map_err(|error| self.trouble(error))? {
+            ServerResult::CallToolResult(result) => Ok(answers::answer(result)),
+            // Nothing to say, in so many words.
+            ServerResult::EmptyResult(_) => Ok(Answer { parts: Vec::new(), structured: None, is_error: false }),
+            _ => Err(self.trouble(ServiceError::UnexpectedResponse)),
+        }
     }
 
     fn trouble(&self, error: ServiceError) -> Trouble {
@@ -309,44 +291,6 @@ impl Link {
             }
             other => Trouble::Odd(bounded(&causes(&other))),
         }
-    }
-}
-
-fn told(tool: Tool) -> Told {
-    let hints = tool.annotations.unwrap_or_default();
-    Told {
-        name: tool.name.into_owned(),
-        description: tool.description.unwrap_or_default().into_owned(),
-        schema: Value::Object(Arc::unwrap_or_clone(tool.input_schema)),
-        only_reads: hints.read_only_hint.unwrap_or(false),
-        is_idempotent: hints.idempotent_hint.unwrap_or(false),
-    }
-}
-
-fn answer(result: CallToolResult) -> Answer {
-    let CallToolResult { content, structured_content, is_error, .. } = result;
-    let parts = content.into_iter().map(part).collect();
-    Answer { parts, structured: structured_content, is_error: is_error.unwrap_or(false) }
-}
-
-fn part(block: ContentBlock) -> Part {
-    match block {
-        ContentBlock::Text(text) => Part::Text(text.text),
-        ContentBlock::Image(image) => Part::Media { mime: image.mime_type, data: image.data },
-        ContentBlock::Audio(audio) => Part::Media { mime: audio.mime_type, data: audio.data },
-        ContentBlock::Resource(resource) => contents(resource.resource),
-        ContentBlock::ResourceLink(link) => Part::Link(link.uri),
-        _ => Part::Text(UNKNOWN.to_owned()),
-    }
-}
-
-fn contents(contents: ResourceContents) -> Part {
-    match contents {
-        ResourceContents::TextResourceContents { text, .. } => Part::Text(text),
-        ResourceContents::BlobResourceContents { mime_type, blob, .. } => {
-            Part::Media { mime: mime_type.unwrap_or_default(), data: blob }
-        }
-        _ => Part::Text(UNKNOWN.to_owned()),
     }
 }
 

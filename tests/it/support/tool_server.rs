@@ -28,6 +28,8 @@ pub enum Does {
     Waits(Gate, Value),
     /// It sends messages without end.
     Floods,
+    /// It asks these in the stream of the answer, one after the other: method and parameters. Its result are the words of what it is told.
+    Asks(Vec<(&'static str, Value)>),
 }
 
 /// See the module; cheap to clone.
@@ -94,6 +96,11 @@ impl ToolServer {
         self.0.others.lock().unwrap().insert(method.to_owned(), result);
     }
 
+    /// It never answers requests of another method from now on.
+    pub fn hangs(&self, method: &str) {
+        self.answers(method, Value::Null);
+    }
+
     /// It has these tools from now on, and says that they changed.
     pub fn changes(&self, tools: Vec<Value>) {
         *self.0.tools.lock().unwrap() = tools;
@@ -132,6 +139,15 @@ impl ToolServer {
         self.heard(method)[count - 1].clone()
     }
 
+    /// Waits until it is told what it asked: the answer to the request of this id.
+    pub async fn told(&self, id: &str) -> Value {
+        let mut heard = self.0.heard.subscribe();
+        let is_answer = |message: &Value| message["id"] == id && message["method"].is_null();
+        let is_there = |all: &Vec<Value>| all.iter().any(is_answer);
+        let heard = within(&format!("the answer to {id}"), heard.wait_for(is_there)).await.unwrap();
+        heard.iter().find(|message| is_answer(message)).unwrap().clone()
+    }
+
     /// The headers of its requests.
     pub fn headers(&self) -> Vec<HeaderMap> {
         self.0.headers.lock().unwrap().clone()
@@ -156,6 +172,7 @@ async fn asked(State(server): State<ToolServer>, headers: HeaderMap, body: Bytes
     let result = |result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result });
     let other = server.0.others.lock().unwrap().get(message["method"].as_str().unwrap()).cloned();
     match message["method"].as_str().unwrap() {
+        _ if other == Some(Value::Null) => std::future::pending().await,
         _ if other.is_some() => whole(&result(other.unwrap())),
         "initialize" => {
             let list = json!({ "listChanged": true });
@@ -170,13 +187,41 @@ async fn asked(State(server): State<ToolServer>, headers: HeaderMap, body: Bytes
         "tools/call" => {
             let name = message["params"]["name"].as_str().unwrap();
             let does = server.0.does.lock().unwrap().get(name).cloned();
-            called(does.unwrap_or_else(|| Does::Answers(words("done"))), result).await
+            match does.unwrap_or_else(|| Does::Answers(words("done"))) {
+                Does::Asks(requests) => asking(server.clone(), requests, message["id"].clone()),
+                does => called(does, result).await,
+            }
         }
         method => {
             let error = json!({ "code": -32601, "message": format!("there is no {method}") });
             whole(&json!({ "jsonrpc": "2.0", "id": id, "error": error }))
         }
     }
+}
+
+/// A stream of questions, each of which waits for its answer, and of the result.
+fn asking(server: ToolServer, requests: Vec<(&'static str, Value)>, call: Value) -> Response {
+    let id = move |index: usize, call: &Value| format!("ask-{call}-{index}");
+    let pieces = stream::unfold((0, Vec::<String>::new()), move |(index, mut told)| {
+        let (server, requests, call) = (server.clone(), requests.clone(), call.clone());
+        async move {
+            if index > 0 && index <= requests.len() {
+                let message = server.told(&id(index - 1, &call)).await;
+                told.push(message.get("result").unwrap_or(&message["error"]).to_string());
+            }
+            let message = match requests.get(index) {
+                Some((method, params)) => {
+                    json!({ "jsonrpc": "2.0", "id": id(index, &call), "method": method, "params": params })
+                }
+                None if index == requests.len() => {
+                    json!({ "jsonrpc": "2.0", "id": call, "result": words(&told.join("\n")) })
+                }
+                None => return None,
+            };
+            Some((Ok::<_, Infallible>(piece(&message.to_string())), (index + 1, told)))
+        }
+    });
+    streamed(Body::from_stream(pieces))
 }
 
 async fn called(does: Does, result: impl Fn(Value) -> Value) -> Response {
@@ -188,7 +233,7 @@ async fn called(does: Does, result: impl Fn(Value) -> Value) -> Response {
                 messages.iter().map(|message| Ok::<_, Infallible>(piece(&message.to_string()))).collect();
             streamed(Body::from_stream(stream::iter(pieces)))
         }
-        Does::Hangs => std::future::pending().await,
+        Does::Hangs | Does::Asks(_) => std::future::pending().await,
         Does::Waits(gate, value) => {
             gate.pass().await;
             whole(&result(value))

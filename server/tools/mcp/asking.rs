@@ -1,0 +1,242 @@
+//! What a server asks a person while it works on a call: a question of the thread whose call that is, in the queue of all questions. It is open as long
+//! as the call runs, at most: answered, expired or withdrawn. The answer is not the result of the call: it goes back to the server.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::fit::{is_hidden, unfit};
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::question::{Answer, Answered, Question};
+use crate::event::request::{Parked, Settled};
+use crate::log::appended::{Append, Appended};
+use crate::log::error::StoreError;
+use crate::log::feed::Follower;
+use crate::log::kernel::Store;
+use crate::log::query::{Order, Query, Show};
+use crate::tools::approval::after;
+use crate::tools::gate::open_places;
+use crate::tools::tool::CallSite;
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id::{self, Seq, Space};
+use crate::words::time;
+
+/// Longest words of a question, in bytes.
+const MESSAGE_MAX: usize = 4 << 10;
+/// Most questions of one call.
+const QUESTIONS_MAX: usize = 8;
+/// How often it is looked whether there is an answer, where nobody says so: another server may have taken it.
+const LOOK: Duration = Duration::from_secs(1);
+/// How many answers of a thread are looked through at once.
+const PAGE: u32 = 100;
+
+/// Is told of every event that is stored.
+pub type OnStored = Arc<dyn Fn(&Space, &Event) + Send + Sync>;
+
+/// What a server wants to know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// In its words.
+    pub message: String,
+    /// The schema of the answer.
+    pub schema: Value,
+}
+
+/// What it is told.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// What a person answered.
+    Given(Value),
+    /// Nobody is asked for that, or nobody is there.
+    Declined,
+    /// Nobody answered while the call ran.
+    Nobody,
+}
+
+/// Where questions are put.
+pub struct Desk {
+    /// The log.
+    pub store: Arc<dyn Store>,
+    /// Most requests to people that a thread may have open.
+    pub open_max: u64,
+    /// Is told of what is stored: as soon as there is somebody to tell.
+    pub on_stored: OnceLock<OnStored>,
+}
+
+/// Asks people what the server of one call wants to know.
+pub struct Asker {
+    desk: Arc<Desk>,
+    /// The server.
+    server: String,
+    /// The tool that it works on, as it is called here.
+    tool: String,
+    /// The call.
+    site: CallSite,
+    /// When the call is given up.
+    until: Instant,
+    /// How many questions there were.
+    so_far: AtomicUsize,
+}
+
+impl std::fmt::Debug for Asker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Asker")
+            .field("server", &self.server)
+            .field("call_id", &self.site.call_id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Asker {
+    /// For a call that is given up then.
+    pub fn new(desk: Arc<Desk>, server: &str, tool: &str, site: CallSite, until: Instant) -> Self {
+        let (server, tool) = (server.to_owned(), tool.to_owned());
+        Self { desk, server, tool, site, until, so_far: AtomicUsize::new(0) }
+    }
+
+    /// Asks, and waits for the answer until `over`: the call has ended, or the server does not want to know any more. `None`: not with a form.
+    pub async fn ask(&self, asked: Option<Asked>, over: impl Future<Output = ()>) -> Reply {
+        let outcome = match self.question(asked).await {
+            Ok((parked, seq, follower)) => self.wait(&parked, seq, follower, over).await,
+            Err(failure) => {
+                let text = format!(
+                    "the server {} asked for something from a person, which was declined: {}",
+                    self.server, failure.text
+                );
+                let failure = Failure { text, ..failure };
+                let who = Who::Tool(self.tool.clone());
+                self.append(vec![Draft::failure(&self.site.thread, Some(self.site.turn), &who, &failure)])
+                    .await
+                    .map(|_| Reply::Declined)
+            }
+        };
+        outcome.unwrap_or_else(|error| {
+            tracing::warn!(%error, server = self.server, "what a server of tools asked a person for could not be stored");
+            Reply::Nobody
+        })
+    }
+
+    /// Opens the question, or says why nobody is asked.
+    async fn question(&self, asked: Option<Asked>) -> Result<(Parked, Seq, Follower), Failure> {
+        let CallSite { space, thread, turn, call_id, .. } = &self.site;
+        let lost = |error: StoreError| Failure::new(FailureKind::Store, error.to_string());
+        let refused =
+            |text: &str, reason: &str| Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason })));
+        let Some(Asked { message, schema }) = asked else { return refused("it wants more than a form", "not_a_form") };
+        if message.len() > MESSAGE_MAX || message.chars().any(is_hidden) {
+            return refused("its question is too long, or has characters that people do not see", "unfit");
+        }
+        unfit(&schema).map_err(|why| Failure::new(FailureKind::Tool, why).with(json!({ "reason": "unfit" })))?;
+        if self.so_far.fetch_add(1, Ordering::Relaxed) >= QUESTIONS_MAX {
+            return refused(&format!("one call may ask {QUESTIONS_MAX} times"), "too_many");
+        }
+        if self.desk.store.is_user_away(space).await.map_err(lost)? {
+            return refused("people are away (user_away)", "away");
+        }
+        open_places(&*self.desk.store, self.desk.open_max, &self.site).await?;
+        let id = id::fresh();
+        let expires = after(time::now(), self.until.saturating_duration_since(Instant::now()));
+        let question = Question {
+            question: &id.to_string(),
+            turn: *turn,
+            call_id,
+            text: &format!("The server {} asks, for {}: {message}", self.server, self.tool),
+            choices: Vec::new(),
+            schema: Some(&schema),
+            who: Vec::new(),
+            expires: &expires.to_string(),
+            server: Some(&self.server),
+        };
+        let draft = Fact::Question(question).encode(thread).with_id(id).only_if(Condition::NotEnded);
+        let parked = Parked {
+            id: id.to_string(),
+            call_id: call_id.clone(),
+            tool: None,
+            server: Some(self.server.clone()),
+            turn: *turn,
+        };
+        // Followed first: what comes behind the question is in one of the two.
+        let follower = self.desk.store.feed().follow(space, Some(thread));
+        let seq = self.append(vec![draft]).await.map_err(lost)?;
+        Ok((parked, seq, follower))
+    }
+
+    /// Waits for what becomes of the question; where the call is over first, it is withdrawn.
+    async fn wait(
+        &self,
+        parked: &Parked,
+        seq: Seq,
+        mut follower: Follower,
+        over: impl Future<Output = ()>,
+    ) -> Result<Reply, StoreError> {
+        let mut over = std::pin::pin!(over);
+        loop {
+            if self.desk.store.request(&self.site.space, &parked.id).await?.is_none() {
+                return self.reply(parked, seq).await;
+            }
+            tokio::select! {
+                () = follower.changed() => {}
+                () = sleep(LOOK) => {}
+                () = &mut over => {
+                    let withdrawn = Settled::Withdrawn { reason: "the call is over" };
+                    return match self.append(parked.settled(&self.site.thread, withdrawn)).await {
+                        Ok(_) => Ok(Reply::Nobody),
+                        // Somebody was faster.
+                        Err(StoreError::Unmet(_)) => self.reply(parked, seq).await,
+                        Err(error) => Err(error),
+                    };
+                }
+            }
+        }
+    }
+
+    /// What became of the question, which is behind this seq.
+    async fn reply(&self, parked: &Parked, mut seq: Seq) -> Result<Reply, StoreError> {
+        loop {
+            let query = Query {
+                thread: Some(self.site.thread.clone()),
+                after: Some(seq),
+                tags: vec!["answer".into()],
+                show: Show::Visible,
+                order: Order::Ascending,
+                limit: PAGE,
+                ..Query::default()
+            };
+            let events = self.desk.store.events(&self.site.space, &query).await?;
+            for event in &events {
+                if let Fact::Answer(Answer { question, what, .. }) = event.fact()
+                    && question == parked.id
+                {
+                    return Ok(match what {
+                        Answered::Given { value, .. } => value.cloned().map_or(Reply::Declined, Reply::Given),
+                        Answered::Away => Reply::Declined,
+                        Answered::Expired | Answered::Withdrawn => Reply::Nobody,
+                    });
+                }
+            }
+            match events.last() {
+                Some(last) if events.len() == PAGE as usize => seq = last.seq,
+                _ => return Ok(Reply::Nobody),
+            }
+        }
+    }
+
+    /// The seq of the last of them.
+    async fn append(&self, drafts: Vec<Draft>) -> Result<Seq, StoreError> {
+        match self.desk.store.append(Append::free(&self.site.space, drafts)).await? {
+            Appended::Stored(placed) => {
+                placed.iter().for_each(|placed| {
+                    self.desk.on_stored.get().into_iter().for_each(|told| told(&self.site.space, &placed.shown.event));
+                });
+                Ok(placed.last().map_or(0, |placed| placed.shown.event.seq))
+            }
+            _ => Ok(0),
+        }
+    }
+}
