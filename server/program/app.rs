@@ -95,7 +95,7 @@ async fn run(
         limits: settings.tool_limits(),
         code: settings.tools.code.clone(),
     };
-    let (mut tools, mcp) = (tools.clone(), Arc::new(Mcp::new(&settings.tools.mcp, &supplies)));
+    let (mut tools, mcp) = (tools.clone(), Arc::new(Mcp::new(&settings.tools.mcp, &supplies)?));
     if !settings.tools.mcp.is_empty() {
         tools = tools.with_shared_source(DECISIONS, mcp.clone());
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::approval::matches;
 use super::layers::layered;
+use super::mcp::reading;
 use super::supplies::Supplies;
 use super::tool::{Spec, Tool, Typed, boxed, is_name, spec_of};
 use super::toolbox::{Shelf, Source, Toolbox, Tools};
@@ -181,7 +182,9 @@ impl Catalogue {
             if !is_name(name) {
                 return Err(format!("{name:?} cannot be a tool's name: letters, digits, _ and -, at most 64"));
             }
-            if *name == more_tools::NAME || self.entries[..index].iter().any(|entry| entry.name == *name) {
+            if [more_tools::NAME, reading::NAME].contains(name)
+                || self.entries[..index].iter().any(|entry| entry.name == *name)
+            {
                 return Err(format!("two tools are called {name}"));
             }
         }
@@ -208,7 +211,8 @@ impl Catalogue {
 
     /// What models are told of the tools that stay, in the order of the list.
     pub fn specs(&self, prompts: &Prompts) -> Result<Vec<Spec>, Error> {
-        let known: Vec<&str> = self.entries.iter().map(|entry| entry.name).chain([more_tools::NAME]).collect();
+        let known: Vec<&str> =
+            self.entries.iter().map(|entry| entry.name).chain([more_tools::NAME, reading::NAME]).collect();
         prompts.check_tools(&known)?;
         self.entries.iter().map(|entry| (entry.spec)(prompts)).collect()
     }

@@ -24,6 +24,7 @@ use crate::log::appended::Append;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::pins::PinRow;
+use crate::model::prompt::Error;
 use crate::tasks::supervisor;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Seq, Space, ThreadId};
@@ -41,6 +42,7 @@ mod meter;
 mod names;
 pub mod offer;
 pub mod options;
+pub mod reading;
 mod remote;
 pub mod server;
 mod shown;
@@ -60,6 +62,8 @@ const TOLD_MAX: usize = 10_000;
 /// The servers that are configured.
 pub struct Mcp {
     servers: Vec<Arc<Server>>,
+    /// The tool that reads what they have besides tools.
+    reading: Arc<dyn Tool>,
     desk: Arc<Desk>,
     store: Arc<dyn Store>,
     // Plain mutexes: held for a look, never across an await.
@@ -85,14 +89,15 @@ pub enum Standing {
 
 impl Mcp {
     /// The servers, which nobody has needed yet.
-    pub fn new(options: &BTreeMap<String, options::Options>, supplies: &Supplies) -> Self {
-        let Supplies { store, approvals, .. } = supplies.clone();
+    pub fn new(options: &BTreeMap<String, options::Options>, supplies: &Supplies) -> Result<Self, Error> {
+        let Supplies { store, approvals, prompts, .. } = supplies.clone();
         let desk = Desk { store: store.clone(), open_max: approvals.open_max, on_stored: OnceLock::new() };
         let desk = Arc::new(desk);
         let server =
             |(name, options): (&String, &options::Options)| Arc::new(Server::new(name, options.clone(), desk.clone()));
-        let servers = options.iter().map(server).collect();
-        Self { servers, desk, store, pins: Mutex::default(), told: Mutex::default() }
+        let servers: Vec<Arc<Server>> = options.iter().map(server).collect();
+        let reading = reading::tool(&servers, store.clone(), &prompts)?;
+        Ok(Self { servers, reading, desk, store, pins: Mutex::default(), told: Mutex::default() })
     }
 
     /// From now on this is told of what is stored. Only the first is known.
@@ -235,6 +240,8 @@ impl Source for Mcp {
             let ready = offered.iter().filter(|offered| Self::standing(&offered.offer, &pins) == Standing::Ready);
             tools.extend(ready.map(|offered| offered.tool.clone()));
         }
+        let has_more = |server: &Arc<Server>| server.has().resources || server.has().prompts;
+        tools.extend(self.servers.iter().any(has_more).then(|| self.reading.clone()));
         tools
     }
 

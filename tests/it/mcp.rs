@@ -8,6 +8,7 @@ use crate::support::*;
 mod asks;
 mod lost;
 mod program;
+mod reads;
 mod real;
 mod trust;
 

@@ -42,7 +42,7 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers_file: Option<PathBuf>,
     /// Of its tools only these are taken: a list of the names that the server gives them, in which `*` stands for anything;
-    /// absent: all.
+    /// absent: all. Its resources and prompts are named `resource:<uri>` and `prompt:<name>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow: Option<Vec<String>>,
     /// Of these none is taken: a list likewise, which comes first.

@@ -12,6 +12,7 @@ use super::line::{Line, Phase};
 use super::offer::{Offer, TOOLS_MAX, offers};
 use super::options::Options;
 use super::remote::Remote;
+use super::wire::reading::Has;
 use super::wire::{self, Connection, Link};
 use crate::tools::tool::Tool;
 
@@ -53,6 +54,8 @@ struct List {
     offered: Arc<[Offered]>,
     /// There were more than are taken.
     is_cut: bool,
+    /// What it has besides.
+    has: Has,
 }
 
 impl Server {
@@ -69,6 +72,11 @@ impl Server {
     /// Whether it listed more tools than are taken.
     pub fn is_cut(&self) -> bool {
         self.list.lock().unwrap_or_else(PoisonError::into_inner).is_cut
+    }
+
+    /// What it has besides tools, as it said last.
+    pub fn has(&self) -> Has {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner).has
     }
 
     /// Connects whenever somebody needs it, until it is told to stop.
@@ -166,7 +174,7 @@ impl Server {
         let known = |offer: &Offer| before.iter().find(|known| *known.offer == *offer).cloned();
         let offered = |offer: Offer| known(&offer).unwrap_or_else(|| self.offer(offer));
         let offered = offers(&self.line.name, &self.options, told).into_iter().map(offered).collect();
-        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = List { offered, is_cut };
+        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = List { offered, is_cut, has: link.has() };
         Ok(())
     }
 

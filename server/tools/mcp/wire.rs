@@ -1,5 +1,6 @@
 //! The protocol, by rmcp, which only this file and its folder name: connecting, listing tools, calling them. What comes in is bounded before it is
-//! read (`meter.rs`), and leaves as types of ours (`wire/answers.rs`). What servers ask of us is in `wire/asked.rs`.
+//! read (`meter.rs`), and leaves as types of ours (`wire/answers.rs`). What servers ask of us is in `wire/asked.rs`, what else is read of them in
+//! `wire/reading.rs`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -32,6 +33,7 @@ use crate::words::secret::Veil;
 
 mod answers;
 mod asked;
+pub mod reading;
 
 /// What is kept out of the log: the library writes what servers say of themselves.
 pub const QUIET: &str = "rmcp=off";

@@ -1,0 +1,206 @@
+//! `mcp_read`: what servers have besides tools is listed and read, as data. One tool for all of them: models are told of it as soon as a server says that it
+//! has resources or prompts. What may be read is allowed and denied as tools are, as `resource:<uri>` and `prompt:<name>`.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+
+use super::content::output;
+use super::server::Server;
+use super::wire::Trouble;
+use super::wire::reading::{Entry, Has, Kind, Page};
+use crate::log::kernel::Store;
+use crate::model::prompt::{Error, Prompts};
+use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool, Typed, boxed, spec_of};
+use crate::words::failure::{Failure, FailureKind};
+
+/// Its name.
+pub const NAME: &str = "mcp_read";
+/// Most entries of a page, and how many unless said.
+const ENTRIES: (usize, usize) = (200, 50);
+/// Longest address, name, or cursor of a server, in bytes.
+const ID_MAX: usize = 2000;
+/// How many characters of a description a list shows.
+const DESCRIPTION_MAX: usize = 300;
+/// Most arguments of a prompt that a list shows.
+const ARGUMENTS_MAX: usize = 32;
+
+/// See the module.
+struct Read {
+    servers: Vec<Arc<Server>>,
+    store: Arc<dyn Store>,
+}
+
+/// The tool for these servers.
+pub fn tool(servers: &[Arc<Server>], store: Arc<dyn Store>, prompts: &Prompts) -> Result<Arc<dyn Tool>, Error> {
+    let longest = servers.iter().map(|server| server.options.timeout()).max();
+    let spec = Spec { time: longest, ..spec_of::<Read>(prompts)? };
+    Ok(boxed(spec, Read { servers: servers.to_vec(), store }))
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    server: Option<String>,
+    list: Option<Kind>,
+    cursor: Option<String>,
+    limit: Option<u64>,
+    uri: Option<String>,
+    prompt: Option<String>,
+    arguments: Option<String>,
+}
+
+impl Typed for Read {
+    type Input = Input;
+    const NAME: &'static str = NAME;
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/mcp_read.md");
+    // What a server does when it is asked is its own affair, and no annotation says.
+    const EFFECT: Effect = Effect::Outside;
+
+    async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
+        let Some(name) = &input.server else { return Ok(Output::value(self.all())) };
+        let server = self.servers.iter().find(|server| server.line.name == *name);
+        let server =
+            server.ok_or_else(|| invalid(format!("there is no server {name:?}; there are {}", self.names())))?;
+        let limit = server.options.timeout();
+        let late = |_| {
+            let text = format!("{name} did not answer within {} ms", limit.as_millis());
+            Failure::new(FailureKind::Timeout, text).retryable().with(json!({ "limit_ms": limit.as_millis() }))
+        };
+        timeout(limit, self.asked(server, &input, site)).await.map_err(late)?
+    }
+}
+
+impl Read {
+    /// The servers, and what they say that they have.
+    fn all(&self) -> Value {
+        let shown = |server: &Arc<Server>| {
+            let Has { resources, prompts } = server.has();
+            json!({ "server": server.line.name, "resources": resources, "prompts": prompts })
+        };
+        json!({ "servers": self.servers.iter().map(shown).collect::<Vec<_>>() })
+    }
+
+    fn names(&self) -> String {
+        self.servers.iter().map(|server| server.line.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    async fn asked(&self, server: &Server, input: &Input, site: &CallSite) -> Result<Output, Failure> {
+        let name = &server.line.name;
+        let answer = match (input.list, &input.uri, &input.prompt) {
+            (Some(kind), None, None) => return self.list(server, kind, input).await.map(Output::value),
+            (None, Some(uri), None) => {
+                may(server, &resource(uri))?;
+                link(server).await?.read(uri).await
+            }
+            (None, None, Some(prompt)) => {
+                may(server, &format!("prompt:{prompt}"))?;
+                let arguments = arguments(input.arguments.as_deref())?;
+                link(server).await?.prompt(prompt, arguments).await
+            }
+            _ => return Err(invalid("give one of list, uri and prompt")),
+        };
+        output(NAME, answer.map_err(|trouble| failed(name, trouble))?, &*self.store, &site.space).await
+    }
+
+    /// A page of a list, of what may be read. A page of the server may be more than one here: a cursor says how much of it was shown.
+    async fn list(&self, server: &Server, kind: Kind, input: &Input) -> Result<Value, Failure> {
+        let word = match kind {
+            Kind::Resources => "resources",
+            Kind::Templates => "templates",
+            Kind::Prompts => "prompts",
+        };
+        let most =
+            input.limit.map_or(ENTRIES.1, |limit| usize::try_from(limit).unwrap_or(ENTRIES.0)).clamp(1, ENTRIES.0);
+        let (skip, at) = input.cursor.as_deref().map_or(Ok((0, None)), place)?;
+        let page = link(server).await?.list(kind, at.clone()).await;
+        let Page { entries, next } = page.map_err(|trouble| failed(&server.line.name, trouble))?;
+        let count = entries.len();
+        let taken = |entry: &Entry| {
+            let name = if kind == Kind::Prompts { format!("prompt:{}", entry.id) } else { resource(&entry.id) };
+            entry.id.len() <= ID_MAX && server.options.takes(&name)
+        };
+        let shown = entries.into_iter().skip(skip).take(most).filter(taken);
+        let shown: Vec<Value> = shown.map(|entry| entry_shown(kind, entry)).collect();
+        let passed = skip.saturating_add(most);
+        let cursor = match next {
+            _ if passed < count => Some(format!("{passed} {}", at.unwrap_or_default())),
+            Some(next) if next.len() <= ID_MAX => Some(format!("0 {next}")),
+            _ => None,
+        };
+        Ok(json!({ word: shown, "cursor": cursor }))
+    }
+}
+
+/// How allowing and denying names a resource.
+fn resource(uri: &str) -> String {
+    format!("resource:{uri}")
+}
+
+/// Refuses what is not to be read, and addresses that are another one than they look.
+fn may(server: &Server, name: &str) -> Result<(), Failure> {
+    let plain =
+        name.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/").replace('\\', "/");
+    let is_roundabout = plain.split(['/', '?', '#']).any(|part| part == ".." || part == ".");
+    if name.len() <= ID_MAX && !is_roundabout && server.options.takes(name) {
+        return Ok(());
+    }
+    let text = format!("{} may not be asked for that", server.line.name);
+    Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "not_allowed" })))
+}
+
+/// The way to a server, as soon as it has one.
+async fn link(server: &Server) -> Result<super::wire::Link, Failure> {
+    let name = &server.line.name;
+    server.line.link().await.map_err(|why| failed(name, Trouble::Away(why)))
+}
+
+fn failed(server: &str, trouble: Trouble) -> Failure {
+    match trouble {
+        Trouble::Away(why) => Failure::new(FailureKind::Tool, format!("the server {server} is away: {why}"))
+            .retryable()
+            .with(json!({ "reason": "server_away", "server": server })),
+        other => Failure::new(FailureKind::Tool, format!("the server {server} did not answer that: {other}")),
+    }
+}
+
+fn invalid(text: impl Into<String>) -> Failure {
+    Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
+}
+
+/// Where a page begins: so many entries into that of the server.
+fn place(cursor: &str) -> Result<(usize, Option<String>), Failure> {
+    let read = cursor.split_once(' ').and_then(|(skip, at)| Some((skip.parse().ok()?, at)));
+    let (skip, at) = read.ok_or_else(|| invalid("that is no cursor of a page before"))?;
+    Ok((skip, (!at.is_empty()).then(|| at.to_owned())))
+}
+
+fn arguments(text: Option<&str>) -> Result<Map<String, Value>, Failure> {
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(Map::new()) };
+    serde_json::from_str(text).map_err(|error| invalid(format!("the arguments are no JSON object: {error}")))
+}
+
+fn entry_shown(kind: Kind, entry: Entry) -> Value {
+    let Entry { id, name, description, mime, arguments } = entry;
+    let short = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+    let key = match kind {
+        Kind::Resources => "uri",
+        Kind::Templates => "template",
+        Kind::Prompts => "prompt",
+    };
+    let mut shown = Map::from_iter([(key.to_owned(), Value::from(id))]);
+    let described = [("name", name), ("description", description), ("mime", mime.unwrap_or_default())];
+    let described = described.into_iter().filter(|(_, text)| !text.is_empty());
+    shown.extend(described.map(|(key, text)| (key.to_owned(), short(&text, DESCRIPTION_MAX).into())));
+    if kind == Kind::Prompts {
+        let argument =
+            |(name, required): (String, bool)| json!({ "name": short(&name, DESCRIPTION_MAX), "required": required });
+        let arguments: Vec<Value> = arguments.into_iter().take(ARGUMENTS_MAX).map(argument).collect();
+        shown.insert("arguments".into(), arguments.into());
+    }
+    Value::Object(shown)
+}
