@@ -1,9 +1,11 @@
 //! The program of a server of tools: started with an environment of its own, its words on standard error logged in bounds, and ended with its
-//! connection.
+//! connection, it and all that it started.
 
-use std::process::Stdio;
+use std::io;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use secrecy::ExposeSecret as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -18,17 +20,52 @@ const GIVEN: [&str; 2] = ["PATH", "HOME"];
 const LINE_MAX: u64 = 1000;
 /// Most lines that are logged in a while; the rest is counted.
 const LINES_MAX: u32 = 20;
+/// How long a program may take to leave by itself.
+const LEAVE: Duration = Duration::from_secs(1);
 /// The while.
 const WHILE: Duration = Duration::from_secs(10);
 
-/// A program that runs. It is killed when this is dropped.
+/// A program that runs.
 pub struct Program {
     /// What it writes.
     pub output: ChildStdout,
     /// What it reads.
     pub input: ChildStdin,
-    /// It.
-    pub child: Child,
+    /// It, and what it starts.
+    pub group: Group,
+}
+
+/// A program and what it started: one group of processes, which is killed when this is dropped. Whoever leaves the group escapes.
+pub struct Group {
+    leader: Child,
+    id: Option<Pid>,
+}
+
+impl Group {
+    /// Waits until the program ends. What it leaves behind goes with this.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.leader.wait().await
+    }
+
+    /// Ends it: its input has ended; where it does not go by itself, it is killed.
+    pub async fn end(mut self) {
+        let _ = tokio::time::timeout(LEAVE, self.leader.wait()).await;
+        self.kill();
+        let _ = self.leader.wait().await;
+    }
+
+    fn kill(&mut self) {
+        if let Some(id) = self.id.take() {
+            // It may be gone, all of it.
+            let _ = kill_process_group(id, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
 }
 
 /// Starts the program of a server.
@@ -42,20 +79,15 @@ pub fn start(name: &str, options: &Options) -> Result<Program, String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A group of its own: what a terminal sends to the server (Ctrl-C) is not for it; it ends when its input does.
     command.process_group(0);
-    let mut child = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
-    let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
+    let mut leader = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
+    let id = leader.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let pipes = (leader.stdout.take(), leader.stdin.take(), leader.stderr.take());
+    let group = Group { leader, id };
     let (Some(output), Some(input), Some(words)) = pipes else {
         return Err(format!("{program} was started without pipes"));
     };
     tokio::spawn(log(name.to_owned(), words, Veil::new(env.into_values())));
-    Ok(Program { output, input, child })
-}
-
-/// Ends a program: its input has ended; where it does not go by itself, it is killed.
-pub async fn end(mut child: Child) {
-    if tokio::time::timeout(Duration::from_secs(1), child.wait()).await.is_err() {
-        let _ = child.kill().await;
-    }
+    Ok(Program { output, input, group })
 }
 
 /// Logs what a program says on standard error: some lines in a while, the beginning of each. All of it is read, or the program would stand still.

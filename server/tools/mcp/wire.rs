@@ -20,13 +20,12 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig};
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
-use tokio::process::Child;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use self::asked::{Handler, Running};
 use super::asking::Asker;
-use super::child;
+use super::child::{self, Group};
 use super::meter::{MESSAGE_MAX, Messages, Metered};
 use super::options::Options;
 use crate::words::secret::Veil;
@@ -125,7 +124,7 @@ pub struct Connection {
     service: JoinHandle<()>,
     stop: RunningServiceCancellationToken,
     messages: Messages,
-    child: Option<Child>,
+    program: Option<Group>,
 }
 
 /// Connects to a server. Bounded in time by the caller.
@@ -133,11 +132,11 @@ pub async fn connect(name: &str, options: &Options) -> Result<Connection, String
     let (changed, calls) = (Arc::new(Notify::new()), Arc::new(Running::default()));
     let handler = Handler { changed: changed.clone(), running: calls.clone(), server: name.to_owned() };
     let messages = Messages::new();
-    let (running, child) = if options.command.is_some() {
-        let child::Program { output, input, child } = child::start(name, options)?;
+    let (running, program) = if options.command.is_some() {
+        let child::Program { output, input, group } = child::start(name, options)?;
         let transport =
             AsyncRwTransport::new(Metered::new(output, messages.clone()), input).with_max_line_length(usize::MAX);
-        (handler.serve(transport).await, Some(child))
+        (handler.serve(transport).await, Some(group))
     } else {
         let (client, config) = http(options)?;
         let inner = StreamableHttpClientTransport::with_client(client, config);
@@ -152,7 +151,7 @@ pub async fn connect(name: &str, options: &Options) -> Result<Connection, String
     link.peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
     let stop = running.cancellation_token();
     let service = tokio::spawn(async move { drop(running.waiting().await) });
-    Ok(Connection { link, changed, service, stop, messages, child })
+    Ok(Connection { link, changed, service, stop, messages, program })
 }
 
 /// The client and where it goes: to this address, with these headers, and nowhere else.
@@ -222,8 +221,8 @@ impl Connection {
     pub async fn ended(&mut self) -> String {
         let broken = self.link.broken.clone();
         let exited = async {
-            match &mut self.child {
-                Some(child) => child.wait().await,
+            match &mut self.program {
+                Some(program) => program.wait().await,
                 None => std::future::pending().await,
             }
         };
@@ -246,8 +245,8 @@ impl Connection {
         if !self.service.is_finished() {
             let _ = tokio::time::timeout(Duration::from_secs(1), self.service).await;
         }
-        if let Some(child) = self.child {
-            child::end(child).await;
+        if let Some(program) = self.program {
+            program.end().await;
         }
     }
 }
