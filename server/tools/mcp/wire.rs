@@ -182,7 +182,9 @@ fn http(options: &Options) -> Result<(reqwest::Client, StreamableHttpClientTrans
         .custom_headers(headers)
         .max_sse_event_size(MESSAGE_MAX)
         .max_json_response_size(MESSAGE_MAX)
-        .max_error_response_size(SAID_MAX);
+        .max_error_response_size(SAID_MAX)
+        // It would send the call once more: whoever has forgotten the session may have done it.
+        .reinit_on_expired_session(false);
     Ok((client, config))
 }
 
