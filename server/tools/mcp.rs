@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
+use futures_util::future::join_all;
 use serde_json::json;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -247,13 +248,8 @@ impl Source for Mcp {
 
     async fn prepare(&self, space: &Space) -> Result<(), StoreError> {
         self.servers.iter().for_each(|server| server.line.need());
-        let first = async {
-            for server in &self.servers {
-                server.line.tried().await;
-            }
-        };
         // Once they have been tried, this does not wait.
-        let _ = timeout(FIRST, first).await;
+        join_all(self.servers.iter().map(|server| server.line.tried_for(FIRST))).await;
         let pins = self.store.pins(space).await?;
         let drafts = self.first_pins(&pins);
         if drafts.is_empty() {

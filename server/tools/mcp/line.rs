@@ -1,10 +1,10 @@
 //! The way to a server of tools, as its task and its tools share it: how the server is, and that somebody needs it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::wire::Link;
 
@@ -37,6 +37,8 @@ pub struct Line {
     /// How it is.
     pub phase: watch::Sender<Phase>,
     wanted: Notify,
+    /// When somebody needed it for the first time.
+    first: OnceLock<Instant>,
     // A plain mutex: held for a look, never across an await.
     needed: Mutex<Option<Instant>>,
 }
@@ -45,13 +47,20 @@ impl Line {
     /// To a server that nobody has needed yet.
     pub fn new(name: &str) -> Self {
         let phase = watch::Sender::new(Phase::Asleep);
-        Self { name: name.to_owned(), phase, wanted: Notify::new(), needed: Mutex::default() }
+        Self { name: name.to_owned(), phase, wanted: Notify::new(), first: OnceLock::new(), needed: Mutex::default() }
     }
 
     /// Somebody needs the server.
     pub fn need(&self) {
+        self.first.get_or_init(Instant::now);
         *self.needed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         self.wanted.notify_one();
+    }
+
+    /// The same, but so long at most after somebody needed it for the first time: what hangs delays nobody else.
+    pub async fn tried_for(&self, most: Duration) {
+        let until = *self.first.get_or_init(Instant::now) + most;
+        let _ = timeout_at(until, self.tried()).await;
     }
 
     /// Waits until it has been reached or not, for the first time.
