@@ -20,8 +20,10 @@ use crate::tools::tool::Tool;
 const CONNECT: Duration = Duration::from_secs(60);
 /// How long listing may take.
 const LIST: Duration = Duration::from_secs(10);
-/// How long changes of a list are gathered.
+/// How long changes of a list are gathered; twice as long each time that there are more.
 const GATHER: Duration = Duration::from_millis(200);
+/// At most so long. After as long without a change it is as at first.
+const GATHER_MAX: Duration = Duration::from_secs(60);
 /// The first pause after a server was lost; it doubles each time.
 const PAUSE: Duration = Duration::from_millis(250);
 /// The longest.
@@ -145,12 +147,15 @@ impl Server {
     async fn follow(&self, connection: &mut Connection) -> String {
         let (changed, link) = (connection.changed.clone(), connection.link.clone());
         let relisting = async {
+            let (mut gather, mut last) = (GATHER, Instant::now());
             loop {
                 changed.notified().await;
-                sleep(GATHER).await;
+                gather = if last.elapsed() > GATHER_MAX { GATHER } else { gather };
+                sleep(gather).await;
                 if let Err(why) = self.list(&link).await {
                     return why;
                 }
+                (gather, last) = ((gather * 2).min(GATHER_MAX), Instant::now());
             }
         };
         tokio::select! {
