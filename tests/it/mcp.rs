@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 mod asks;
+mod hostile;
 mod lost;
 mod program;
 mod reads;

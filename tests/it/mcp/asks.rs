@@ -96,6 +96,30 @@ on_both!(t1_02_a_question_of_a_server_ends_with_its_call, |medium| {
     assert_eq!(told["result"]["action"], "cancel", "{told}");
 });
 
+// Who does not wait for the answer leaves nobody with a question.
+on_both!(t1_02_a_question_is_withdrawn_when_its_call_is_answered_before_it, |medium| {
+    let server = ToolServer::start(vec![tool("ask", "Asks.")]).await;
+    let (method, params) = form("Which size?");
+    let request = json!({ "jsonrpc": "2.0", "id": "early", "method": method, "params": params });
+    server.does("ask", Does::Sends(vec![request], words("done")));
+    let stub = asked().await;
+    let app = setup(medium, &stub, &server, "").start().await;
+    app.tell("go").await;
+    within("the end of the question", async {
+        while with(&app.public_log().await, &["question", "user"]).len()
+            != with(&app.public_log().await, &["answer"]).len()
+        {
+            tokio::time::sleep(ms(5)).await;
+        }
+    })
+    .await;
+    open(&app, 0).await;
+    let log = app.public_log().await;
+    let is_withdrawn = |event: &&Value| has(event, "withdrawn");
+    assert!(with(&log, &["answer"]).iter().all(is_withdrawn), "{}", story(&log));
+    assert_eq!(one(&log, &["result", "tool:mcp__it__ask"])["payload"]["output"], "done");
+});
+
 on_both!(t1_02_nobody_is_asked_what_is_no_form_or_while_people_are_away, |medium| {
     let url = json!({ "mode": "url", "message": "Log in.", "url": "https://evil.example", "elicitationId": "1" });
     let hidden = form("Which size?\u{e0041}");

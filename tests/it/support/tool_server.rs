@@ -30,6 +30,10 @@ pub enum Does {
     Floods,
     /// It asks these in the stream of the answer, one after the other: method and parameters. Its result are the words of what it is told.
     Asks(Vec<(&'static str, Value)>),
+    /// It does not know the session any more.
+    Forgets,
+    /// It keeps the stream of its answer open, and says nothing in it.
+    Hums,
 }
 
 /// See the module; cheap to clone.
@@ -45,6 +49,8 @@ struct Inner {
     headers: Mutex<Vec<HeaderMap>>,
     news: Mutex<Option<broadcast::Sender<String>>>,
     is_down: Mutex<bool>,
+    /// Where it sends everybody.
+    elsewhere: Mutex<Option<String>>,
 }
 
 /// Words, as a tool answers them.
@@ -71,6 +77,7 @@ impl ToolServer {
             headers: Mutex::default(),
             news: Mutex::new(Some(broadcast::channel(64).0)),
             is_down: Mutex::new(false),
+            elsewhere: Mutex::default(),
         };
         let server = Self(Arc::new(inner));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -120,6 +127,11 @@ impl ToolServer {
         self.0.news.lock().unwrap().take();
     }
 
+    /// It sends everybody to another one from now on.
+    pub fn sends_on(&self, other: &Self) {
+        *self.0.elsewhere.lock().unwrap() = Some(other.url());
+    }
+
     /// It is back.
     pub fn comes_back(&self) {
         *self.0.news.lock().unwrap() = Some(broadcast::channel(64).0);
@@ -161,6 +173,9 @@ impl ToolServer {
 async fn asked(State(server): State<ToolServer>, headers: HeaderMap, body: Bytes) -> Response {
     if server.is_down() {
         return StatusCode::BAD_GATEWAY.into_response();
+    }
+    if let Some(other) = server.0.elsewhere.lock().unwrap().clone() {
+        return (StatusCode::TEMPORARY_REDIRECT, [("location", other)]).into_response();
     }
     server.0.headers.lock().unwrap().push(headers);
     let message: Value = serde_json::from_slice(&body).unwrap();
@@ -233,6 +248,8 @@ async fn called(does: Does, result: impl Fn(Value) -> Value) -> Response {
                 messages.iter().map(|message| Ok::<_, Infallible>(piece(&message.to_string()))).collect();
             streamed(Body::from_stream(stream::iter(pieces)))
         }
+        Does::Forgets => StatusCode::NOT_FOUND.into_response(),
+        Does::Hums => streamed(Body::from_stream(stream::repeat_with(|| Ok::<_, Infallible>(": hm\n\n")))),
         Does::Hangs | Does::Asks(_) => std::future::pending().await,
         Does::Waits(gate, value) => {
             gate.pass().await;
