@@ -542,6 +542,70 @@ export type UserAnswer = Of<["answer", ...("away" | "expired" | "withdrawn" | "o
   server?: string;
 }>;
 
+/** Somebody claims something: it is to be tried before it is held to be so. */
+export type StatementClaimed = Of<["statement", "claimed", `statement:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the statement: the id of the event that claimed it */
+  statement: string;
+  /** text; source: by, seqs, quote; premises: the statements it is derived from */
+  claim: Record<string, unknown>;
+}>;
+
+/** What follows from a claim, and how each prediction is to be tested. */
+export type StatementDerived = Of<["statement", "derived", `statement:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the statement: the id of the event that claimed it */
+  statement: string;
+  /** triple, valid, predictions, rejected: those that were not taken, and why */
+  derived: Record<string, unknown>;
+}>;
+
+/** An instrument said whether a prediction is so, or could not. */
+export type StatementRead = Of<["statement", "read", `statement:${string}`, "yes" | "no" | "none" | "asked"], {
+  /** the same for people and models */
+  text: string;
+  /** the statement: the id of the event that claimed it */
+  statement: string;
+  /** prediction (from 0), instrument, choice, answer, note, quote, source, later, until */
+  reading: Record<string, unknown>;
+}>;
+
+/** What became of a statement, by a trial or without one. One that was refused, or joined to another, is gone. */
+export type StatementJudged = Of<["statement", "judged", `statement:${string}`, "proposed" | "surviving" | "contested" | "untested" | "falsified" | "ended" | "retracted" | "refused" | "joined"], {
+  /** the same for people and models */
+  text: string;
+  /** the statement: the id of the event that claimed it */
+  statement: string;
+  /** outcome, reason, valid, carried, survived, tries, reopened, due, others, by, tried */
+  judged: Record<string, unknown>;
+}>;
+
+/** A statement was claimed again: no new one comes of it, and it has one source more. */
+export type StatementSourced = Of<["statement", "sourced", `statement:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the statement: the id of the event that claimed it */
+  statement: string;
+  /** all its sources: by, seqs, quote */
+  sources: Record<string, unknown>[];
+}>;
+
+/** There is something for the trials of the space to do. */
+export type TrialsDue = Of<["trials", "due"], {
+  /** the same for people and models */
+  text: string;
+}>;
+
+/** The trials of the space have done what was due, or wait for people or for a time. */
+export type TrialsRested = Of<["trials", "rested"], {
+  /** the same for people and models */
+  text: string;
+  /** up to this event */
+  handled: number;
+}>;
+
 /** A subthread was created. */
 export type ThreadSpawned = Of<["thread", "thread-spawned"], {
   /** the same for people and models */
@@ -1035,6 +1099,13 @@ export type ThinkdEvent =
   | ApprovalStarted
   | UserQuestion
   | UserAnswer
+  | StatementClaimed
+  | StatementDerived
+  | StatementRead
+  | StatementJudged
+  | StatementSourced
+  | TrialsDue
+  | TrialsRested
   | ThreadSpawned
   | ThreadEnded
   | ThreadStuck

@@ -42,12 +42,15 @@ pub mod event {
     pub mod fact;
     pub mod gather;
     pub mod intent;
+    pub mod method;
     pub mod process;
     pub mod raw;
     pub mod request;
     pub mod rest;
     pub mod schedule;
     pub mod spec;
+    pub mod statement;
+    pub mod trial;
 }
 /// Fair shares of the machine; supervision of background tasks.
 pub mod tasks {
@@ -160,6 +163,7 @@ pub mod runtime {
     pub mod kinds;
     mod lease_loop;
     mod mailbox;
+    pub mod memory;
     mod opening;
     mod operate;
     pub mod options;
@@ -190,6 +194,7 @@ pub mod session {
     pub mod space;
     pub mod threads;
     mod tools;
+    pub mod world_model;
 }
 /// The outside: HTTP and WebSocket. Translation only.
 pub mod edge {

@@ -40,6 +40,7 @@ pub mod thread;
 pub mod thread_filter;
 pub mod threads;
 pub mod tools;
+pub mod world_model;
 
 /// The header with which a stream of server-sent events is taken up again.
 pub const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -55,7 +56,7 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 14] = [
+const RESOURCES: [Resource; 15] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
@@ -64,6 +65,7 @@ const RESOURCES: [Resource; 14] = [
     settings::RESOURCE,
     schedules::RESOURCE,
     state::RESOURCE,
+    world_model::RESOURCE,
     pipelines::RESOURCE,
     blobs::RESOURCE,
     server::RESOURCE,

@@ -60,6 +60,13 @@ pub enum Condition {
         /// The event.
         seq: Seq,
     },
+    /// A statement is there, and was changed last by this event.
+    StatementAt {
+        /// Its id.
+        id: String,
+        /// The event.
+        changed: Seq,
+    },
     /// The space has a submodule of this name, and with this prompt.
     PromptIs {
         /// Its name.
@@ -128,6 +135,7 @@ impl fmt::Display for Condition {
             Self::PromptIs { name, .. } => write!(f, "the submodule {name} has another prompt now, or is gone"),
             Self::Request { id, .. } => write!(f, "the request {id} is settled"),
             Self::PinAt { tool, .. } => write!(f, "somebody has settled what models are told of {tool} meanwhile"),
+            Self::StatementAt { id, .. } => write!(f, "something has become of the statement {id} meanwhile"),
             Self::SettingsAt(seq) => write!(f, "event {seq} is not the last change of a setting any more"),
         }
     }

@@ -20,6 +20,7 @@ use remark::{Decided, Remark};
 use run::{NodeFact, RunFact};
 use schedule::Unrun;
 use set::Set;
+use statement::{StatementFact, Trials};
 use told::{Message, Told};
 
 mod answers;
@@ -33,6 +34,7 @@ pub mod remark;
 pub mod run;
 pub mod schedule;
 pub mod set;
+pub mod statement;
 pub mod told;
 pub mod turn;
 mod unknown;
@@ -90,6 +92,10 @@ pub enum Fact<'a> {
     Answer(Answer<'a>),
     /// A schedule came to no run.
     Unrun(Unrun<'a>),
+    /// Something was said of a statement.
+    Statement(StatementFact<'a>),
+    /// What the trials of a space say of themselves.
+    Trials(Trials),
     /// Nothing that this build knows.
     Unknown(Raw<'a>),
 }
@@ -157,6 +163,13 @@ kinds! {
     ApprovalStarted => approval::STARTED,
     UserQuestion => question::QUESTION,
     UserAnswer => question::ANSWER,
+    StatementClaimed => statement::CLAIMED,
+    StatementDerived => statement::DERIVED,
+    StatementRead => statement::READ,
+    StatementJudged => statement::JUDGED,
+    StatementSourced => statement::SOURCED,
+    TrialsDue => statement::DUE,
+    TrialsRested => statement::RESTED,
 }
 
 impl<'a> From<Raw<'a>> for Fact<'a> {
@@ -192,6 +205,8 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
         tag::QUESTION if tag(1) == Some("user") => Question::decode(raw).map(Fact::Question),
         tag::ANSWER => Answer::decode(raw).map(Fact::Answer),
         schedule::TAG => Unrun::decode(raw).map(Fact::Unrun),
+        statement::TAG => StatementFact::decode(raw).map(Fact::Statement),
+        statement::TRIALS => Trials::decode(raw).map(Fact::Trials),
         _ if tag(1) == Some(tag::ACTION) => Action::decode(raw).map(Fact::Action),
         tag::DECISION => Decided::decode(raw).map(Fact::Decided),
         by if by.starts_with("submodule:") => Remark::decode(raw).map(Fact::Remark),
@@ -227,6 +242,8 @@ impl<'a> Fact<'a> {
             Self::Question(fact) => fact.encode(thread),
             Self::Answer(fact) => fact.encode(thread),
             Self::Unrun(fact) => fact.encode(thread),
+            Self::Statement(fact) => fact.encode(thread),
+            Self::Trials(fact) => fact.encode(thread),
             Self::Unknown(raw) => {
                 let Raw { source, modality, tags, payload, .. } = raw;
                 Draft::new(thread, source, modality, tags.to_vec(), payload.clone().into())
@@ -261,6 +278,8 @@ impl<'a> Fact<'a> {
             Self::Question(fact) => fact,
             Self::Answer(fact) => fact,
             Self::Unrun(fact) => fact,
+            Self::Statement(fact) => fact,
+            Self::Trials(fact) => fact,
             Self::Unknown(raw) => raw,
         }
     }
@@ -284,6 +303,7 @@ pub fn examples() -> Vec<Draft> {
         approval::examples(&thread),
         question::examples(&thread),
         schedule::examples(&thread, &set::firing(&name)),
+        statement::examples(&thread),
     ];
     families.into_iter().flatten().collect()
 }

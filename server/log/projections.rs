@@ -15,17 +15,21 @@ pub mod pins;
 pub mod requests;
 pub mod schedules;
 pub mod settings;
+pub mod standings;
+pub mod statements;
 pub mod submodules;
 pub mod timers;
 
 /// Every one of them.
-pub static ALL: [&Projection; 8] = [
+pub static ALL: [&Projection; 10] = [
     &contacts::PROJECTION,
     &entries::PROJECTION,
     &pins::PROJECTION,
     &requests::PROJECTION,
     &schedules::PROJECTION,
     &settings::PROJECTION,
+    &standings::PROJECTION,
+    &statements::PROJECTION,
     &submodules::PROJECTION,
     &timers::PROJECTION,
 ];

@@ -77,6 +77,7 @@ fn module_kind(module: &Who) -> &'static str {
         Who::Submodule(_) => "submodule",
         Who::Tool(_) => "tool",
         Who::Pipeline(_) => "pipeline",
+        Who::Trial => "trial",
         Who::Core => "core",
     }
 }

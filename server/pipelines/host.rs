@@ -11,12 +11,11 @@ use crate::event::envelope::Event;
 use crate::event::fact::run::RunKey;
 use crate::log::appended::Append;
 use crate::log::error::StoreError;
-use crate::log::query::{Query, Show};
+use crate::log::query::Query;
 use crate::log::thread_row::ThreadRow;
-use crate::mind::call::{Ended, ModelClient, PromptView, Question, Ready, Scope, TurnPlace, Until};
+use crate::mind::call::{Ended, ModelClient, PromptView, Question, Ready, TurnPlace, Until};
 use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{Tier, ToolChoice, ToolSpecs};
-use crate::thread::history::{Lengths, Window};
 use crate::thread::quota::Purse;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Space, ThreadId};
@@ -115,21 +114,7 @@ impl Host {
             tier,
         };
         // What it sees of the log is in the text: the view itself holds no event.
-        let window = Window { show: Show::Visible, up_to: 0, take: 0, omitted: 0, since: None, cleared: 0 };
-        let row = self.thread(&self.0.run.thread()).await?;
-        let scope = Scope { show: Show::Visible, until: None, about: None };
-        let lengths = Lengths { event_chars: 0, entry_bytes: 0 };
-        let view = PromptView {
-            scope,
-            bytes: 0,
-            lengths,
-            row,
-            window,
-            entries: Vec::new(),
-            left_out: Vec::new(),
-            gap: None,
-            blocks: Vec::new(),
-        };
+        let view = PromptView::of_nothing(self.thread(&self.0.run.thread()).await?);
         self.0.client.prepare(&self.place(), &view, &question).await.map_err(failed)
     }
 

@@ -1,5 +1,6 @@
 //! What can be configured, with its defaults, and what must not be. Where it comes from is `program/settings/sources.rs`:
 //! defaults < `thinkd.toml` < environment < flags. A key nobody knows refuses to start.
+//! Long because all keys stand in one type, and what none of them may be stands beside it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,7 +21,7 @@ use crate::model::endpoint;
 use crate::model::prompt::Prompts;
 use crate::pipelines::registry::{self, Pipelines};
 pub use crate::program::settings::tools::Tools;
-use crate::runtime::{options, schedule};
+use crate::runtime::{memory, options, schedule};
 use crate::tasks::supervisor::Supervisor;
 use crate::thread::history;
 use crate::tools::approval::matches;
@@ -83,6 +84,8 @@ pub struct Settings {
     pub pipelines: registry::Limits,
     /// Where `thinkd replica` listens, and who may have code run there.
     pub replica: Replica,
+    /// How what is claimed is tried before it is held to be so.
+    pub memory: memory::Options,
     /// How threads are given to servers, and given up.
     pub runtime: Running,
     /// Bytes, counts and milliseconds that protect the server and its tenants.
@@ -112,6 +115,7 @@ impl Default for Settings {
             budget: Budget::default(),
             pipelines: registry::Limits::default(),
             replica: Replica::default(),
+            memory: memory::Options::default(),
             runtime: Running::default(),
             limits: limits::Limits::default(),
             log: Log::default(),
@@ -275,6 +279,9 @@ impl Settings {
             ("runtime.commit_ms", self.runtime.commit_ms),
             ("runtime.workers", self.runtime.workers.into()),
             ("pipelines.at_once", self.pipelines.at_once.into()),
+            ("memory.trials_at_once", self.memory.trials_at_once.into()),
+            ("memory.tries", self.memory.tries),
+            ("memory.answer_ms", self.memory.answer_ms),
             ("pipelines.nodes", self.pipelines.nodes),
             ("pipelines.time_ms", self.pipelines.time_ms),
         ];
@@ -371,6 +378,7 @@ impl Settings {
             default_submodules: self.runtime.default_submodules,
             pipelines,
             pipeline_limits: self.pipelines.clone(),
+            memory: self.memory.clone(),
             lease: ms(self.runtime.lease_ms),
             scan: ms(self.runtime.scan_ms),
             supervisor: supervisor.clone(),
@@ -437,7 +445,7 @@ impl Models {
     fn check(&self) -> Result<(), Invalid> {
         if let Some(name) = self.modules.keys().find(|name| !is_module(name)) {
             return invalid(format!(
-                "[models.modules.{name:?}]: a module is decision, submodule:<name> or pipeline:<name>"
+                "[models.modules.{name:?}]: a module is decision, trial, submodule:<name> or pipeline:<name>"
             ));
         }
         let has_model = self.low.is_some() || self.high.is_some() || !self.modules.is_empty();
@@ -453,5 +461,5 @@ impl Models {
 
 fn is_module(name: &str) -> bool {
     let named = name.strip_prefix("submodule:").or_else(|| name.strip_prefix("pipeline:"));
-    name == "decision" || named.is_some_and(|name| Name::parse(name).is_ok())
+    matches!(name, "decision" | "trial") || named.is_some_and(|name| Name::parse(name).is_ok())
 }

@@ -24,6 +24,7 @@ use super::work::Work;
 use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::fact::Fact;
 use crate::event::fact::set::{Change, Set};
+use crate::event::fact::statement::Trials;
 use crate::log::kernel::Store;
 use crate::log::status::Status;
 use crate::mind::turn::stop::Why;
@@ -173,7 +174,7 @@ impl Wakes for Inner {
             // The work that runs here; another server follows the threads that it works on.
             running.stop(&key(), Why::Cancel);
             running.show_end(&key(), status);
-        } else if event.wakes() || event.part().is_some() {
+        } else if event.wakes() || event.part().is_some() || matches!(event.fact(), Fact::Trials(Trials::Due)) {
             self.wake(key(), None);
         } else if sets_a_time(&event.fact()) {
             self.timers.set.notify_one();

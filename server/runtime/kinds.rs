@@ -6,9 +6,11 @@ use std::sync::Arc;
 use super::ground::Ground;
 use super::work::Work;
 use runs::Runs;
+use trials::Trials;
 use turns::Turns;
 
 pub mod runs;
+pub mod trials;
 pub mod turns;
 
 /// One of each kind; cheap to clone.
@@ -16,6 +18,8 @@ pub mod turns;
 pub struct Kinds {
     /// Runs of pipelines.
     pub runs: Arc<Runs>,
+    /// Trials of statements.
+    pub trials: Arc<Trials>,
     /// Turns of conversations and processes.
     pub turns: Arc<Turns>,
 }
@@ -23,11 +27,15 @@ pub struct Kinds {
 impl Kinds {
     /// All kinds, on this ground.
     pub fn new(ground: &Ground) -> Self {
-        Self { runs: Arc::new(Runs::new(ground)), turns: Arc::new(Turns::new(ground)) }
+        Self {
+            runs: Arc::new(Runs::new(ground)),
+            trials: Arc::new(Trials::new(ground)),
+            turns: Arc::new(Turns::new(ground)),
+        }
     }
 
     /// All kinds, in the order in which they are asked whose a thread is.
     pub fn all(&self) -> Vec<Arc<dyn Work>> {
-        vec![self.runs.clone(), self.turns.clone()]
+        vec![self.trials.clone(), self.runs.clone(), self.turns.clone()]
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::memory;
 use super::schedule::Scheduling;
 use crate::event::condition::Condition;
 use crate::mind::turn::options::TurnOptions;
@@ -34,6 +35,8 @@ pub struct Options {
     pub pipelines: Pipelines,
     /// What a run of one may use up.
     pub pipeline_limits: registry::Limits,
+    /// How statements are tried.
+    pub memory: memory::Options,
     /// How long a lease on a thread lasts unless it is renewed.
     pub lease: Duration,
     /// How often to look for threads that wait and nobody runs.
@@ -55,6 +58,7 @@ impl Default for Options {
             default_submodules: true,
             pipelines: Pipelines::default(),
             pipeline_limits: registry::Limits::default(),
+            memory: memory::Options::default(),
             lease: Duration::from_secs(10),
             scan: Duration::from_secs(3),
             supervisor: Supervisor::default(),

@@ -9,7 +9,8 @@ pub enum Right {
     Read,
     /// To speak in the space: inputs, blobs and answers to questions; to create, end and cancel threads and runs of pipelines.
     Speak,
-    /// To change what the mind is made of, how it behaves and what wakes it by the clock: submodules, settings, schedules.
+    /// To change what the mind is made of, how it behaves, what wakes it by the clock and what it holds to be so: submodules, settings,
+    /// schedules, the withdrawal of statements.
     Shape,
     /// To say of tool calls whether they may run.
     Judge,
@@ -40,7 +41,7 @@ impl Right {
                 "the role of this key may only read here: what speaks, creates, ends or cancels is for a key with role = \"member\" or above"
             }
             Self::Shape => {
-                "the role of this key may not change submodules, settings or schedules; that is for a key with role = \"operator\" or \"admin\""
+                "the role of this key may not change submodules, settings or schedules, or withdraw statements; that is for a key with role = \"operator\" or \"admin\""
             }
             Self::Judge => {
                 "the role of this key may not say whether calls may run; that is for a key with role = \"operator\" or \"admin\""

@@ -8,6 +8,7 @@ use crate::event::fact::Fact;
 use crate::event::fact::calls::{CallOutcome, Record};
 use crate::event::fact::run::{RunFact, RunNews};
 use crate::event::fact::set::{self, Set};
+use crate::event::fact::statement::Trials;
 use crate::event::fact::told::{News, Told};
 use crate::event::fact::turn;
 use crate::event::process::Waiting;
@@ -55,6 +56,9 @@ fn change(event: &Event, fact: &Fact<'_>, thread: &mut ThreadChange) {
         Fact::Run(run) => self::run(run, event.seq, thread),
         Fact::Call(record) => call(record, thread),
         Fact::Set(set) => self::set(set, thread),
+        // Trials have no mailbox: what is due wakes them, and rest moves them on.
+        Fact::Trials(Trials::Due) => thread.woken = Some(event.seq),
+        Fact::Trials(Trials::Rested(handled)) => thread.handled = Some(*handled),
         _ => {}
     }
 }

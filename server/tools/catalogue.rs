@@ -21,6 +21,7 @@ mod more_tools;
 mod plan;
 mod propose_submodule;
 mod query_events;
+mod remember;
 mod reply;
 mod run_code;
 mod schedule;
@@ -64,6 +65,7 @@ pub fn built_in() -> Catalogue {
         .with(DECISIONS, fan_out::FanOut::new)
         .with(RARELY, fan_out::Sequence::new)
         .with(RARELY, run_code::RunCode::new)
+        .with(RARELY, remember::Remember::new)
         // It would lock out whoever talks with a conversation.
         .with(Audience { conversation: Offer::Named, ..DECISIONS }, |_| terminate::Terminate)
         // It keeps a mind at work without end: somebody is to want that.

@@ -64,12 +64,14 @@ pub enum Who {
     Tool(String),
     /// A pipeline, by name.
     Pipeline(Name),
+    /// The trial of a statement.
+    Trial,
     /// The core itself.
     Core,
 }
 
 impl fmt::Display for Who {
-    /// `decision`, `submodule:<name>`, `tool:<name>`, `pipeline:<name>`, `core`: the tag, and the `module` of call records.
+    /// `decision`, `submodule:<name>`, `tool:<name>`, `pipeline:<name>`, `trial`, `core`: the tag, and the `module` of call records.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.by().fmt(f)
     }
@@ -86,6 +88,8 @@ pub enum By<'a> {
     Tool(&'a str),
     /// A pipeline, by name.
     Pipeline(&'a str),
+    /// The trial of a statement.
+    Trial,
     /// The core itself.
     Core,
 }
@@ -96,6 +100,7 @@ impl<'a> By<'a> {
         match text.split_once(':') {
             None if text == "decision" => Some(Self::Decision),
             None if text == "core" => Some(Self::Core),
+            None if text == "trial" => Some(Self::Trial),
             Some(("submodule", name)) => Some(Self::Submodule(name)),
             Some(("tool", name)) => Some(Self::Tool(name)),
             Some(("pipeline", name)) => Some(Self::Pipeline(name)),
@@ -107,7 +112,7 @@ impl<'a> By<'a> {
     pub const fn submodule(self) -> Option<&'a str> {
         match self {
             Self::Submodule(name) => Some(name),
-            Self::Decision | Self::Tool(_) | Self::Pipeline(_) | Self::Core => None,
+            Self::Decision | Self::Tool(_) | Self::Pipeline(_) | Self::Trial | Self::Core => None,
         }
     }
 }
@@ -119,6 +124,7 @@ impl fmt::Display for By<'_> {
             Self::Submodule(name) => write!(f, "submodule:{name}"),
             Self::Tool(name) => write!(f, "tool:{name}"),
             Self::Pipeline(name) => write!(f, "pipeline:{name}"),
+            Self::Trial => f.write_str("trial"),
             Self::Core => f.write_str("core"),
         }
     }
@@ -132,6 +138,7 @@ impl Who {
             Self::Submodule(name) => By::Submodule(name.as_str()),
             Self::Tool(name) => By::Tool(name),
             Self::Pipeline(name) => By::Pipeline(name.as_str()),
+            Self::Trial => By::Trial,
             Self::Core => By::Core,
         }
     }

@@ -132,12 +132,22 @@ impl ThreadId {
         (runs == RUNS && run.len() == 32).then(|| Uuid::try_parse(run).ok()).flatten()
     }
 
+    /// The thread under whose lease the trials of a space are done.
+    pub fn of_trials() -> Self {
+        Self(format!("{RUNS}.trials"))
+    }
+
+    /// Whether it is that.
+    pub fn is_of_trials(&self) -> bool {
+        self.0.strip_prefix(RUNS) == Some(".trials")
+    }
+
     /// Whether it is `main`, where messages go that name no thread.
     pub fn is_main(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it is reserved for pipeline runs.
+    /// Whether it is reserved for work that is no conversation: runs of pipelines, and trials.
     pub fn is_of_runs(&self) -> bool {
         self.0.strip_prefix(RUNS).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }

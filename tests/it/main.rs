@@ -80,3 +80,4 @@ mod view_fit;
 mod view_size;
 mod views;
 mod voices;
+mod world_model;

@@ -98,6 +98,7 @@ struct Things {
     approval: String,
     question: String,
     schedule: String,
+    statement: String,
 }
 
 /// Makes one thing of each kind in a space.
@@ -120,7 +121,10 @@ async fn things(app: &App, space: &str, round: usize) -> Things {
     let image = app.request("POST", "/blobs").bearer_auth(&operator).header("content-type", "audio/wav");
     let stored = http::send(image.body(sound(&format!("{space} {round}")))).await;
     let blob = stored.expect(201)["blob"].as_str().unwrap().to_owned();
+    let claimed =
+        ask("POST", "/world-model", Some(json!({ "statement": format!("{label} is so.") }))).await.expect(202);
     Things {
+        statement: claimed["id"].as_str().unwrap().to_owned(),
         event: newest("&tags=input").await,
         call: newest("&tags=debug").await,
         blob,
@@ -154,6 +158,7 @@ async fn everything(app: &App, round: usize) -> Vec<Done> {
         approval: "0193b6c2-7c2e-7aaa-8000-0123456789ad".into(),
         question: "0193b6c2-7c2e-7aaa-8000-0123456789ae".into(),
         schedule: "nobody".into(),
+        statement: "0193b6c2-7c2e-7aaa-8000-0123456789af".into(),
     };
     let mut all = Vec::new();
     for (role, name) in ROLES.iter().enumerate() {
@@ -217,7 +222,7 @@ impl Act {
 
 fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
     use Needs::{Judge, Oversee, Read, Shape, Speak};
-    let Things { thread, event, call, blob, submodule, approval, question, schedule } = things;
+    let Things { thread, event, call, blob, submodule, approval, question, schedule, statement } = things;
     let run = "/pipelines/nobody/runs/0193b6c2-7c2e-7aaa-8000-0123456789ab";
     let text = json!({ "text": "hello" });
     vec![
@@ -267,6 +272,14 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
         act("PATCH /schedules/{name}", Shape, format!("/schedules/{schedule}")).with(json!({ "note": "for now" })),
         act("POST /schedules/{name}/run", Shape, format!("/schedules/{schedule}/run")),
         act("DELETE /schedules/{name}", Shape, format!("/schedules/{schedule}")).spends("schedules"),
+        act("GET /world-model", Read, "/world-model".into()).only(Whose::Own),
+        act("GET /world-model/{id}", Read, format!("/world-model/{statement}")),
+        act("POST /world-model", Speak, "/world-model".into())
+            .with(json!({ "statement": format!("{fresh} is so.") }))
+            .only(Whose::Own),
+        act("POST /world-model/{id}/retract", Shape, format!("/world-model/{statement}/retract"))
+            .with(json!({ "reason": "in jest" }))
+            .spends("world-model"),
         act("GET /state", Read, "/state".into()).only(Whose::Own),
         act("GET /state/{key}", Read, "/state/nobody".into()).only(Whose::Absent),
         act("GET /pipelines", Read, "/pipelines".into()).only(Whose::Own),
@@ -287,6 +300,11 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
 async fn fresh(app: &App, kind: &str, path: &str, label: &str) -> String {
     if ["approvals", "questions"].contains(&kind) {
         return format!("/{kind}/{}", request(app, "ours", kind, &format!("{label}-{kind}")).await);
+    }
+    if kind == "world-model" {
+        let body = Some(json!({ "statement": format!("{label} is so.") }));
+        let claimed = ask(app, &key("ours", "operator"), "POST", "/world-model", body).await.expect(202);
+        return format!("/world-model/{}/retract", claimed["id"].as_str().unwrap());
     }
     let body = match kind {
         "threads" => json!({ "kind": "conversation", "label": label }),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::log::projections::{pins, requests, schedules, settings, submodules, timers};
+use crate::log::projections::{pins, requests, schedules, settings, statements, submodules, timers};
 use crate::log::rows::Rows;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
@@ -59,6 +59,7 @@ impl Asked {
                     with_submodules.insert(space);
                 }
                 Condition::Request { id, .. } => asked.rows.push(requests::of_id(space, id)),
+                Condition::StatementAt { id, .. } => asked.rows.push(statements::of_id(space, id)),
                 Condition::PinAt { tool, .. } => asked.rows.push(pins::of_tool(space, tool)),
                 Condition::SettingsAt(_) => {
                     with_settings.insert(space);
@@ -115,6 +116,7 @@ impl Before {
             Condition::Request { id, state } => requests::is_in(seen, space, id, *state),
             Condition::HasSubmodule(name) => submodules::names(seen, space).contains(name.as_str()),
             Condition::PinAt { tool, seq } => pins::last(seen, space, tool) == *seq,
+            Condition::StatementAt { id, changed } => statements::is_at(seen, space, id, *changed),
             Condition::SettingsAt(seq) => settings::last_change(seen, space) == *seq,
         }
     }

@@ -61,6 +61,23 @@ pub struct PromptView {
     pub blocks: Vec<Block>,
 }
 
+impl PromptView {
+    /// A view without an event: what is asked says all that there is to see.
+    pub fn of_nothing(row: ThreadRow) -> Self {
+        Self {
+            scope: Scope { show: Show::Visible, until: None, about: None },
+            bytes: 0,
+            lengths: Lengths { event_chars: 0, entry_bytes: 0 },
+            row,
+            window: Window { show: Show::Visible, up_to: 0, take: 0, omitted: 0, since: None, cleared: 0 },
+            entries: Vec::new(),
+            left_out: Vec::new(),
+            gap: None,
+            blocks: Vec::new(),
+        }
+    }
+}
+
 /// What was read of the log for a view, from the newest backwards, without a gap but for what is said here.
 struct Found {
     /// How many events, with those that are not for the call.

@@ -1,0 +1,143 @@
+//! The rules of the method that compare: which instrument tests a prediction, which predictions can be used, what says the same, what contradicts,
+//! what loses its ground, what holds at a time. Pure; how one trial goes is in `event/trial.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::statement::{Claimant, Instrument, PREDICTIONS_MAX, Prediction, Triple, Valid, folded};
+use crate::words::time::Timestamp;
+
+/// The instrument for a prediction: an experiment where one can say something, and none that has carried the statement where another one can;
+/// after a trial in vain the next one. Reflection where there is no experiment.
+pub fn chosen(
+    prediction: &Prediction,
+    available: &BTreeSet<Instrument>,
+    carried: &[Instrument],
+    tries: u64,
+) -> (Instrument, String) {
+    let can = |it: &Instrument| match it {
+        Instrument::Knowledge => prediction.search.is_some(),
+        Instrument::Code => prediction.code.is_some(),
+        Instrument::User => prediction.question.is_some(),
+        Instrument::Reflection => false,
+    };
+    let experiments: Vec<Instrument> =
+        Instrument::ALL.into_iter().filter(|it| available.contains(it) && can(it)).collect();
+    let others: Vec<Instrument> = experiments.iter().copied().filter(|it| !carried.contains(it)).collect();
+    let from = if others.is_empty() { &experiments } else { &others };
+    let Some(last) = from.len().checked_sub(1) else {
+        let choice = "no experiment can say anything of it here: reflection looks for a counterexample";
+        return (Instrument::Reflection, choice.into());
+    };
+    let at = usize::try_from(tries).unwrap_or(usize::MAX) % (last + 1);
+    let instrument = from[at];
+    let choice = match tries {
+        0 => format!("an experiment comes before reflection, and {} is the first that can say it", instrument.as_str()),
+        tries => format!("an experiment comes before reflection; after {tries} in vain it is {}", instrument.as_str()),
+    };
+    (instrument, choice)
+}
+
+/// Whether a user who may answer did not claim it: whoever claims it is no instrument for it.
+pub fn may_answer(claimed: &[Claimant], user: Option<&str>) -> bool {
+    claimed.iter().all(|by| match (by, user) {
+        (Claimant::Mind, _) => true,
+        (Claimant::User { name: Some(name) }, Some(user)) => name != user,
+        // Of two without a name nobody knows whether they are two.
+        (Claimant::User { .. }, _) => false,
+    })
+}
+
+/// The predictions that can be used, and why the others cannot. `known`: triples that are held, with their time.
+pub fn usable(
+    statement: &str,
+    predictions: Vec<(Prediction, Option<Triple>)>,
+    known: &[(Triple, Valid)],
+) -> (Vec<Prediction>, Vec<String>) {
+    let (mut taken, mut rejected): (Vec<Prediction>, Vec<String>) = (Vec::new(), Vec::new());
+    for (prediction, triple) in predictions {
+        let text = folded(&prediction.text);
+        let contradicts = |triple: &Triple| {
+            known
+                .iter()
+                .find(|(held, valid)| contradict((triple, &Valid::default()), (held, valid)))
+                .map(|(held, _)| held)
+        };
+        let why = if text.is_empty() {
+            Some("it says nothing".to_owned())
+        } else if text == folded(statement) {
+            Some("it is the statement again".to_owned())
+        } else if prediction.fails_if.trim().is_empty() || folded(&prediction.fails_if) == text {
+            Some("nothing could refute it".to_owned())
+        } else if taken.iter().any(|it| folded(&it.text) == text) {
+            Some("it is another prediction again".to_owned())
+        } else if let Some(held) = triple.as_ref().and_then(contradicts) {
+            Some(format!("it is known to be false: {} {} {} is held", held.subject, held.relation, held.object))
+        } else if taken.len() == PREDICTIONS_MAX {
+            Some(format!("there are {PREDICTIONS_MAX} already"))
+        } else {
+            None
+        };
+        match why {
+            None => taken.push(prediction),
+            Some(why) => rejected.push(format!("\"{}\": {why}", prediction.text)),
+        }
+    }
+    (taken, rejected)
+}
+
+/// Whether two triples say the same of the same.
+pub fn is_same(one: &Triple, other: &Triple) -> bool {
+    is_about_the_same(one, other) && folded(&one.object) == folded(&other.object)
+}
+
+fn is_about_the_same(one: &Triple, other: &Triple) -> bool {
+    folded(&one.subject) == folded(&other.subject) && folded(&one.relation) == folded(&other.relation)
+}
+
+/// Whether two statements cannot both hold, by their structure alone.
+pub fn contradict(one: (&Triple, &Valid), other: (&Triple, &Valid)) -> bool {
+    is_about_the_same(one.0, other.0)
+        && (one.0.single || other.0.single)
+        && folded(&one.0.object) != folded(&other.0.object)
+        && one.1.overlaps(other.1)
+}
+
+/// A statement as others are derived from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Its id.
+    pub id: String,
+    /// The statements that it is derived from.
+    pub premises: Vec<String>,
+    /// Whether it is held.
+    pub is_held: bool,
+}
+
+/// What has lost its ground with a statement: what is held and derived from it, to any depth, each once.
+pub fn shaken(withdrawn: &str, links: &[Link]) -> Vec<String> {
+    let mut of: BTreeMap<&str, Vec<&Link>> = BTreeMap::new();
+    for link in links.iter().filter(|link| link.is_held) {
+        link.premises.iter().for_each(|premise| of.entry(premise).or_default().push(link));
+    }
+    let (mut seen, mut queue) = (BTreeSet::from([withdrawn]), vec![withdrawn]);
+    let mut shaken = Vec::new();
+    while let Some(premise) = queue.pop() {
+        for link in of.get(premise).into_iter().flatten() {
+            if seen.insert(&link.id) {
+                shaken.push(link.id.clone());
+                queue.push(&link.id);
+            }
+        }
+    }
+    shaken.sort();
+    shaken
+}
+
+/// The statements that give the value of a subject and a relation at a time, of those that are held and about both: of a single-valued relation
+/// those that began last, whatever the order in which they came. More than one: they contradict each other.
+pub fn current<T>(held: Vec<T>, of: impl Fn(&T) -> (bool, Valid), at: Timestamp) -> Vec<T> {
+    let valid: Vec<T> = held.into_iter().filter(|it| of(it).1.is_at(at)).collect();
+    let is_single = valid.iter().any(|it| of(it).0);
+    let last = valid.iter().map(|it| of(it).1.from).max().flatten();
+    valid.into_iter().filter(|it| !is_single || of(it).1.from == last).collect()
+}

@@ -1,0 +1,350 @@
+//! Statements as the log has them: what somebody claimed, what was derived from it, what instruments read, and what a trial came to. How a
+//! trial goes is in `event/trial.rs`.
+
+use caseless::Caseless as _;
+use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::words::id::Seq;
+use crate::words::time::Timestamp;
+
+/// Most characters of a statement.
+pub const STATEMENT_MAX: usize = 2000;
+/// Most characters of a name: a subject, a relation, an object.
+pub const NAME_MAX: usize = 200;
+/// Most characters of a prediction, a quote, a note.
+pub const SENTENCE_MAX: usize = 1000;
+/// Most predictions of a statement.
+pub const PREDICTIONS_MAX: usize = 3;
+/// Most sources that a statement names; of more only these are kept.
+pub const SOURCES_MAX: usize = 64;
+/// Most statements that one is derived from.
+pub const PREMISES_MAX: usize = 32;
+
+/// What a statement is said to be. `Display` writes its word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It is to be tried, or was tried without an outcome.
+    Proposed,
+    /// It was tried, and nothing speaks against it so far.
+    Surviving,
+    /// It survived, and so did one that contradicts it.
+    Contested,
+    /// It survived, and something that it was derived from was withdrawn since.
+    Untested,
+    /// A trial refuted it.
+    Falsified,
+    /// It was so, and is not any more.
+    Ended,
+    /// An operator withdrew it.
+    Retracted,
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Proposed,
+        Self::Surviving,
+        Self::Contested,
+        Self::Untested,
+        Self::Falsified,
+        Self::Ended,
+        Self::Retracted,
+    ];
+
+    /// The word in the log and in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Proposed => "proposed",
+            Self::Surviving => "surviving",
+            Self::Contested => "contested",
+            Self::Untested => "untested",
+            Self::Falsified => "falsified",
+            Self::Ended => "ended",
+            Self::Retracted => "retracted",
+        }
+    }
+
+    /// The status of a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+
+    /// Whether it is held to be so: only such statements are knowledge.
+    pub const fn is_held(self) -> bool {
+        matches!(self, Self::Surviving | Self::Contested)
+    }
+
+    /// Whether it was held and is withdrawn, so that what was derived from it has lost its ground.
+    pub const fn is_withdrawn(self) -> bool {
+        matches!(self, Self::Falsified | Self::Retracted | Self::Untested)
+    }
+}
+
+/// Who claims something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+pub enum Claimant {
+    /// A person, or what they said is in the batch of the turn that claims it.
+    User {
+        /// Who, when known.
+        name: Option<String>,
+    },
+    /// A thread, of what no person said.
+    Mind,
+}
+
+/// Where a statement comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// Who claims it.
+    pub by: Claimant,
+    /// The events that it comes from.
+    pub seqs: Vec<Seq>,
+    /// The words of these that it rests on.
+    pub quote: Option<String>,
+}
+
+/// What is claimed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The statement.
+    pub text: String,
+    /// Where it comes from.
+    pub source: Source,
+    /// The statements that it is derived from.
+    pub premises: Vec<String>,
+}
+
+/// A statement as an edge of a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Triple {
+    /// What it is about.
+    pub subject: String,
+    /// How the two belong together.
+    pub relation: String,
+    /// What it says of the subject.
+    pub object: String,
+    /// A subject has one object of this relation at a time.
+    pub single: bool,
+}
+
+/// When a statement is said to hold. What is null is not bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Valid {
+    /// From then on.
+    pub from: Option<Timestamp>,
+    /// Until then; not then any more.
+    pub to: Option<Timestamp>,
+}
+
+impl Valid {
+    /// Whether it holds at a time.
+    pub fn is_at(&self, at: Timestamp) -> bool {
+        self.from.is_none_or(|from| from <= at) && self.to.is_none_or(|to| at < to)
+    }
+
+    /// Whether both hold at some time.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let begins_before = |one: &Self, other: &Self| match (one.from, other.to) {
+            (Some(from), Some(to)) => from < to,
+            _ => true,
+        };
+        begins_before(self, other) && begins_before(other, self)
+    }
+}
+
+/// What tests a prediction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Instrument {
+    /// The knowledge base that is configured.
+    Knowledge,
+    /// Code that is run.
+    Code,
+    /// A person who did not claim it.
+    User,
+    /// A model that looks for a counterexample.
+    Reflection,
+}
+
+impl Instrument {
+    /// All of them, experiments first.
+    pub const ALL: [Self; 4] = [Self::Knowledge, Self::Code, Self::User, Self::Reflection];
+
+    /// The word in the log.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Knowledge => "knowledge",
+            Self::Code => "code",
+            Self::User => "user",
+            Self::Reflection => "reflection",
+        }
+    }
+}
+
+/// What follows from a statement, and can be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// What is to be seen if the statement is so.
+    pub text: String,
+    /// What would be seen if it is not.
+    pub fails_if: String,
+    /// What to look for in a knowledge base, where that can say it.
+    pub search: Option<String>,
+    /// Code whose value says whether it is so, where code can.
+    pub code: Option<String>,
+    /// What to ask a person, where one can know it.
+    pub question: Option<String>,
+    /// The instrument that was chosen.
+    pub instrument: Instrument,
+    /// Why this one.
+    pub reason: String,
+}
+
+/// What was derived from a claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Derived {
+    /// The statement as an edge of a graph, if it is one.
+    pub triple: Option<Triple>,
+    /// When it is said to hold.
+    pub valid: Valid,
+    /// What follows from it.
+    pub predictions: Vec<Prediction>,
+    /// Predictions that were not taken, and why.
+    pub rejected: Vec<String>,
+}
+
+/// What an instrument said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// It is as predicted.
+    Yes,
+    /// It is not.
+    No,
+    /// It cannot be said, or something broke on the way.
+    None,
+    /// A person was asked, and has not answered yet.
+    Asked,
+}
+
+impl Answer {
+    /// The word in the log.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::None => "none",
+            Self::Asked => "asked",
+        }
+    }
+}
+
+/// One reading of an instrument.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Which prediction: its position, counted from 0.
+    pub prediction: usize,
+    /// What read it.
+    pub instrument: Instrument,
+    /// Why that was chosen.
+    pub choice: String,
+    /// What it said.
+    pub answer: Answer,
+    /// Why, or what broke.
+    pub note: String,
+    /// The words of the source that decide.
+    pub quote: Option<String>,
+    /// The source: an address, the output of code, a question.
+    pub source: Option<String>,
+    /// Of a no: the value that the same subject has of the same relation since.
+    pub later: Option<Later>,
+    /// Of what was asked of a person: until when an answer is waited for.
+    pub until: Option<Timestamp>,
+}
+
+/// A later value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Later {
+    /// The object.
+    pub object: String,
+    /// Since when, where the source says it.
+    pub from: Option<Timestamp>,
+}
+
+/// What became of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It was no claim, or nothing that could be tested follows from it: there is no such statement.
+    Refused,
+    /// It says what another one says: that one has its sources now.
+    Joined,
+    /// It is this now.
+    #[serde(untagged)]
+    Is(Status),
+}
+
+impl Outcome {
+    /// The word in the log.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Is(status) => status.as_str(),
+            Self::Refused => "refused",
+            Self::Joined => "joined",
+        }
+    }
+}
+
+/// What a trial came to, or what became of a statement without one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judged {
+    /// What it is now.
+    pub outcome: Outcome,
+    /// Why.
+    pub reason: String,
+    /// When it is said to hold, as of now.
+    pub valid: Valid,
+    /// The instruments whose yes carried it, while it is held.
+    pub carried: Vec<Instrument>,
+    /// How many trials it has survived.
+    pub survived: u64,
+    /// How often it was tried in vain since.
+    pub tries: u64,
+    /// How often it was tried again after it had been falsified.
+    pub reopened: u64,
+    /// When it is tried again; null: it is not.
+    pub due: Option<Timestamp>,
+    /// The statements that contradict it, or the one it was joined to.
+    pub others: Vec<String>,
+    /// Who did it, of what an operator does.
+    pub by: Option<String>,
+    /// Whether readings were taken for it.
+    pub tried: bool,
+}
+
+/// A name or a statement as it is compared: folded, one space between words, no full stop at the end.
+pub fn folded(text: &str) -> String {
+    let folded: String = text.nfkc().default_case_fold().nfkc().collect();
+    let words: Vec<&str> = folded.split_whitespace().collect();
+    words.join(" ").trim_end_matches(['.', '!', '。']).trim_end().to_owned()
+}
+
+/// A date as models write it: a year, a month, a day, or a moment.
+pub fn date(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    let begin = match text.len() {
+        4 => format!("{text}-01-01T00:00:00Z"),
+        7 => format!("{text}-01T00:00:00Z"),
+        10 => format!("{text}T00:00:00Z"),
+        _ => text.to_owned(),
+    };
+    Timestamp::parse(&begin)
+}
+
+/// A text, at most so many characters of it.
+pub fn cut(text: &str, most: usize) -> String {
+    text.trim().chars().take(most).collect()
+}

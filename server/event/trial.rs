@@ -1,0 +1,274 @@
+//! A trial is a fold over the events of its statement: `apply` takes one in, `next` says what is to be done, `judged` what it came to. Pure; who reads
+//! instruments and appends is `runtime/kinds/trials.rs`, and what compares statements with each other is `event/method.rs`.
+
+use std::collections::BTreeSet;
+
+use super::method::chosen;
+use super::statement::{
+    Answer, Claim, Derived, Instrument, Judged, Later, Outcome, Reading, Status, Triple, Valid, folded,
+};
+use crate::words::time::Timestamp;
+
+/// How trials go: what is configured, and which instruments there are now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// The instruments that can be used for this statement now.
+    pub available: BTreeSet<Instrument>,
+    /// A verdict on a prediction is two equal readings out of at most three.
+    pub two_of_three: bool,
+    /// What survived on reflection alone is not held.
+    pub require_experiment: bool,
+    /// How often a statement is tried before it is left alone.
+    pub tries: u64,
+    /// How long after a trial in vain the next one comes, in microseconds; four times as long after each.
+    pub retry_micros: i64,
+}
+
+/// What the events of a statement add up to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Trial {
+    /// What is claimed.
+    pub claim: Option<Claim>,
+    /// What was derived from it.
+    pub derived: Option<Derived>,
+    /// The readings of the trial that is under way.
+    pub readings: Vec<Reading>,
+    /// What the last word on it was.
+    pub judged: Option<Judged>,
+}
+
+/// Something that was said of a statement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum News {
+    /// Somebody claims it.
+    Claimed(Claim),
+    /// What follows from it.
+    Derived(Derived),
+    /// An instrument was read.
+    Read(Reading),
+    /// What became of it.
+    Judged(Judged),
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Derive what follows from the claim.
+    Derive,
+    /// Read an instrument.
+    Read {
+        /// For this prediction.
+        prediction: usize,
+        /// This one.
+        instrument: Instrument,
+        /// Why.
+        choice: String,
+    },
+    /// Nothing before somebody answers, or this time has come.
+    Wait(Timestamp),
+    /// A person did not answer in time.
+    Expired {
+        /// About this prediction.
+        prediction: usize,
+    },
+    /// The trial is over.
+    Judge(Found),
+}
+
+/// What readings come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Every prediction has a yes.
+    Survives,
+    /// This prediction has a no.
+    Falsified(usize),
+    /// It was so, and is not any more.
+    Ended(usize, Later),
+    /// Some predictions have no answer.
+    Undecided,
+}
+
+impl Trial {
+    /// The fold.
+    pub fn apply(&mut self, news: News) {
+        match news {
+            News::Claimed(claim) => self.claim = Some(claim),
+            News::Derived(derived) => self.derived = Some(derived),
+            News::Read(reading) => {
+                // An answer takes the place of its question.
+                let is_asked = |it: &Reading| {
+                    it.answer == Answer::Asked
+                        && (it.prediction, it.instrument) == (reading.prediction, reading.instrument)
+                };
+                self.readings.retain(|it| !is_asked(it));
+                self.readings.push(reading);
+            }
+            News::Judged(judged) => {
+                let goes_on = judged.tried && judged.tries > 0 && judged.outcome == Outcome::Is(self.status());
+                if goes_on {
+                    self.readings.retain(|it| matches!(it.answer, Answer::Yes | Answer::No));
+                } else {
+                    self.readings.clear();
+                }
+                self.judged = Some(judged);
+            }
+        }
+    }
+
+    /// What the statement is now.
+    pub fn status(&self) -> Status {
+        match self.judged.as_ref().map(|judged| judged.outcome) {
+            Some(Outcome::Is(status)) => status,
+            _ => Status::Proposed,
+        }
+    }
+
+    /// When it is said to hold.
+    pub fn valid(&self) -> Valid {
+        let derived = || self.derived.as_ref().map(|derived| derived.valid);
+        self.judged.as_ref().map(|judged| judged.valid).or_else(derived).unwrap_or_default()
+    }
+
+    /// The instruments that carried it so far.
+    fn carried(&self) -> &[Instrument] {
+        self.judged.as_ref().filter(|_| self.status().is_held()).map_or(&[], |judged| &judged.carried)
+    }
+
+    /// What the readings of a prediction come to; none: another reading is needed.
+    fn answer(&self, prediction: usize, rules: &Rules) -> Option<Answer> {
+        let (need, most) = if rules.two_of_three { (2, 3) } else { (1, 1) };
+        let readings = || self.readings.iter().filter(|it| it.prediction == prediction && it.answer != Answer::Asked);
+        // What one instrument has carried another one has to refute: the same one may only have erred this time.
+        let counts = |it: &Reading| it.answer != Answer::No || !self.carried().contains(&it.instrument);
+        let of = |answer: Answer| readings().filter(|it| it.answer == answer && counts(it)).count();
+        match () {
+            () if of(Answer::Yes) >= need => Some(Answer::Yes),
+            () if of(Answer::No) >= need => Some(Answer::No),
+            () if readings().count() >= most => Some(Answer::None),
+            () => None,
+        }
+    }
+
+    /// What is to be done now.
+    pub fn next(&self, rules: &Rules, now: Timestamp) -> Step {
+        let Some(derived) = &self.derived else { return Step::Derive };
+        let mut all_yes = true;
+        for (at, prediction) in derived.predictions.iter().enumerate() {
+            match self.answer(at, rules) {
+                Some(Answer::Yes) => {}
+                Some(Answer::No) => return Step::Judge(self.refuted(at)),
+                Some(Answer::None | Answer::Asked) => all_yes = false,
+                None => {
+                    let asked = self.readings.iter().find(|it| it.prediction == at && it.answer == Answer::Asked);
+                    return match asked.and_then(|it| it.until) {
+                        Some(until) if until <= now => Step::Expired { prediction: at },
+                        Some(until) => Step::Wait(until),
+                        None => {
+                            let tries = self.judged.as_ref().map_or(0, |judged| judged.tries);
+                            let (instrument, choice) = chosen(prediction, &rules.available, self.carried(), tries);
+                            Step::Read { prediction: at, instrument, choice }
+                        }
+                    };
+                }
+            }
+        }
+        Step::Judge(if all_yes { Found::Survives } else { Found::Undecided })
+    }
+
+    /// A no refutes a statement, unless it says that another value has come since.
+    fn refuted(&self, prediction: usize) -> Found {
+        let triple = self.derived.as_ref().and_then(|derived| derived.triple.as_ref());
+        let later =
+            |it: &Reading| it.later.clone().filter(|later| ends(triple, self.valid(), later, it.quote.as_deref()));
+        let nos = self.readings.iter().filter(|it| it.prediction == prediction && it.answer == Answer::No);
+        let laters: Vec<Option<Later>> = nos.map(later).collect();
+        match laters.iter().all(Option::is_some).then(|| laters.into_iter().flatten().next()).flatten() {
+            Some(later) => Found::Ended(prediction, later),
+            None => Found::Falsified(prediction),
+        }
+    }
+
+    /// What the trial came to, as an event says it.
+    pub fn judged(&self, found: &Found, rules: &Rules, now: Timestamp) -> Judged {
+        let before = self.judged.as_ref();
+        let base = Judged {
+            outcome: Outcome::Is(self.status()),
+            reason: String::new(),
+            valid: self.valid(),
+            carried: Vec::new(),
+            survived: before.map_or(0, |judged| judged.survived),
+            tries: 0,
+            reopened: before.map_or(0, |judged| judged.reopened),
+            due: None,
+            others: Vec::new(),
+            by: None,
+            tried: true,
+        };
+        let is = |status| Outcome::Is(status);
+        match found {
+            Found::Survives => self.survived(base, rules),
+            Found::Falsified(at) => {
+                Judged { outcome: is(Status::Falsified), reason: self.because(*at, Answer::No), ..base }
+            }
+            Found::Ended(at, later) => {
+                let valid = Valid { to: Some(later.from.unwrap_or(now)), ..base.valid };
+                let reason = format!("{} (since: {})", self.because(*at, Answer::No), later.object);
+                Judged { outcome: is(Status::Ended), reason, valid, ..base }
+            }
+            Found::Undecided => {
+                let tries = before.map_or(0, |judged| judged.tries) + 1;
+                let shift = u32::try_from(tries.saturating_sub(1).min(10)).unwrap_or(10);
+                let pause = rules.retry_micros.saturating_mul(4_i64.saturating_pow(shift));
+                let due = (tries < rules.tries).then(|| Timestamp::from_micros(now.micros().saturating_add(pause)));
+                let kept = before.filter(|_| self.status().is_held()).cloned();
+                let (carried, others) = kept.map(|judged| (judged.carried, judged.others)).unwrap_or_default();
+                let reason = self.undecided();
+                Judged { reason, tries, due, carried, others, ..base }
+            }
+        }
+    }
+
+    fn survived(&self, base: Judged, rules: &Rules) -> Judged {
+        let yes = self.readings.iter().filter(|it| it.answer == Answer::Yes);
+        let carried: Vec<Instrument> = yes.map(|it| it.instrument).collect::<BTreeSet<_>>().into_iter().collect();
+        if rules.require_experiment && carried == [Instrument::Reflection] {
+            let reason = "it survived on reflection alone, and an experiment is required".into();
+            return Judged { outcome: Outcome::Is(Status::Proposed), reason, ..base };
+        }
+        let count = self.derived.as_ref().map_or(0, |derived| derived.predictions.len());
+        let reason = match count {
+            1 => "its prediction was not refuted".to_owned(),
+            count => format!("none of its {count} predictions was refuted"),
+        };
+        Judged { outcome: Outcome::Is(Status::Surviving), reason, carried, survived: base.survived + 1, ..base }
+    }
+
+    fn because(&self, prediction: usize, answer: Answer) -> String {
+        let text = self.derived.as_ref().and_then(|derived| derived.predictions.get(prediction));
+        let text = text.map(|it| it.text.as_str()).unwrap_or_default();
+        let reading = self.readings.iter().rfind(|it| it.prediction == prediction && it.answer == answer);
+        let (by, note) = reading.map_or(("nobody", ""), |it| (it.instrument.as_str(), it.note.as_str()));
+        format!("prediction {}, \"{text}\", was refuted by {by}: {note}", prediction + 1)
+    }
+
+    fn undecided(&self) -> String {
+        let reading = self.readings.iter().rfind(|it| matches!(it.answer, Answer::None | Answer::No));
+        match reading {
+            Some(it) => format!("prediction {} has no answer: {}", it.prediction + 1, it.note),
+            None => "some predictions have no answer".into(),
+        }
+    }
+}
+
+/// Whether a later value ends a statement instead of refuting it: one of the same subject and relation, in the words of the source, that begins
+/// after the statement did.
+fn ends(triple: Option<&Triple>, valid: Valid, later: &Later, quote: Option<&str>) -> bool {
+    let Some(triple) = triple.filter(|triple| triple.single) else { return false };
+    let object = folded(&later.object);
+    let is_quoted = quote.is_some_and(|quote| folded(quote).contains(&object));
+    let is_later = match (valid.from, later.from) {
+        (Some(from), Some(since)) => since > from,
+        _ => true,
+    };
+    is_quoted && is_later && !object.is_empty() && object != folded(&triple.object)
+}

@@ -1,0 +1,73 @@
+//! What statements were before: a row for every word on one, so that what was held as of an event can be asked.
+
+use super::{Change, Projection};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::statement::Said;
+use crate::event::statement::{Outcome, Status, Valid};
+use crate::event::trial::News;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::migrations::Migration;
+use crate::log::select::Select;
+use crate::log::table::{Cell, Row, Table, integer, integer_or_null, text};
+use crate::words::id::{Seq, Space};
+use crate::words::time::Timestamp;
+
+/// What a statement was from an event on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Its status.
+    pub status: Status,
+    /// When it was said to hold.
+    pub valid: Valid,
+}
+
+pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: None, migrations: &MIGRATIONS, fold };
+
+// Made with the table of statements.
+static MIGRATIONS: [Migration; 0] = [];
+
+static TABLE: Table = Table {
+    name: "standings",
+    key: &[text("space"), text("id"), integer("seq")],
+    rest: &[text("status"), integer_or_null("valid_from"), integer_or_null("valid_to")],
+    words: None,
+};
+
+fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
+    let Fact::Statement(fact) = fact else { return None };
+    let Said::News(news) = &fact.what else { return None };
+    let (status, valid) = match &**news {
+        News::Claimed(_) => (Status::Proposed, Valid::default()),
+        News::Judged(judged) => match judged.outcome {
+            Outcome::Is(status) => (status, judged.valid),
+            Outcome::Refused | Outcome::Joined => return None,
+        },
+        News::Derived(_) | News::Read(_) => return None,
+    };
+    let cells: [(&'static str, Cell); 6] = [
+        ("space", space.into()),
+        ("id", fact.statement.into()),
+        ("seq", event.seq.into()),
+        ("status", status.as_str().into()),
+        ("valid_from", valid.from.map(Timestamp::micros).into()),
+        ("valid_to", valid.to.map(Timestamp::micros).into()),
+    ];
+    Some(Change::Put(cells.into()))
+}
+
+fn read(row: &Row) -> Result<Standing, StoreError> {
+    let time = |column: &str| Ok::<_, StoreError>(row.integer_or_null(column)?.map(Timestamp::from_micros));
+    let valid = Valid { from: time("valid_from")?, to: time("valid_to")? };
+    Ok(Standing { status: super::statements::status_of(row)?, valid })
+}
+
+/// Errors: see [`Store`].
+impl dyn Store + '_ {
+    /// What a statement was as of an event; none: it had not been claimed.
+    pub async fn standing(&self, space: &Space, id: &str, as_of: Seq) -> Result<Option<Standing>, StoreError> {
+        let select = Select::of(&TABLE, space).equal("id", id).at_most("seq", as_of).order_by(&["seq"]);
+        self.select(select).await?.last().map(read).transpose()
+    }
+}

@@ -1,0 +1,285 @@
+//! Statements of the world model, as they stand now. There is no other way into this table than the events of trials.
+
+use super::{Change, Projection};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::statement::Said;
+use crate::event::statement::{Judged, Outcome, Source, Status, Triple, Valid, cut, folded};
+use crate::event::trial::News;
+use crate::log::columns::unreadable;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::migrations::{Migration, migration};
+use crate::log::seen::Seen;
+use crate::log::select::Select;
+use crate::log::shown::json;
+use crate::log::table::{Cell, Row, Table, integer, integer_or_null, text};
+use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::text::sha256;
+use crate::words::time::Timestamp;
+
+/// Characters of a name by which it is compared: an index has room for these.
+const KEY_MAX: usize = 200;
+
+/// A statement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatementRow {
+    /// Its id: that of the event that claimed it.
+    pub id: String,
+    /// The position of that event.
+    pub number: Seq,
+    /// The thread that claimed it.
+    pub thread: ThreadId,
+    /// What it says.
+    pub text: String,
+    /// The same as an edge of a graph, if it is one.
+    pub triple: Option<Triple>,
+    /// When it is said to hold.
+    pub valid: Valid,
+    /// What it is.
+    pub status: Status,
+    /// The last word on it; none: there was none yet.
+    pub judged: Option<Judged>,
+    /// When it is tried; none: it is not.
+    pub due: Option<Timestamp>,
+    /// When it was tried last.
+    pub tested: Option<Timestamp>,
+    /// The statements that it is derived from.
+    pub premises: Vec<String>,
+    /// Where it comes from.
+    pub sources: Vec<Source>,
+    /// When it was claimed.
+    pub claimed: Timestamp,
+    /// The event that changed it last.
+    pub changed: Seq,
+}
+
+pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: None, migrations: &MIGRATIONS, fold };
+
+static MIGRATIONS: [Migration; 1] = [migration!("0016_statements")];
+
+static TABLE: Table = Table {
+    name: "statements",
+    key: &[text("space"), text("id")],
+    rest: &[
+        integer("number"),
+        text("thread"),
+        text("claim"),
+        text("folded"),
+        text("subject"),
+        text("relation"),
+        text("object"),
+        text("triple"),
+        integer_or_null("valid_from"),
+        integer_or_null("valid_to"),
+        text("status"),
+        text("judged"),
+        integer_or_null("due"),
+        integer_or_null("tested"),
+        text("premises"),
+        text("sources"),
+        integer("claimed"),
+        integer("changed"),
+    ],
+    words: None,
+};
+
+type Cells = Vec<(&'static str, Cell)>;
+
+fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
+    let Fact::Statement(fact) = fact else { return None };
+    let row = |cells: Cells| -> Row {
+        let key = [("space", Cell::from(space)), ("id", fact.statement.into())];
+        key.into_iter().chain(cells).chain([("changed", event.seq.into())]).collect()
+    };
+    let news = match &fact.what {
+        Said::Sourced(sources) => return Some(Change::Alter(row(vec![("sources", list(sources))]))),
+        Said::News(news) => &**news,
+    };
+    Some(match news {
+        News::Claimed(claim) => Change::Put(row(vec![
+            ("number", event.seq.into()),
+            ("thread", (&event.thread).into()),
+            ("claim", claim.text.clone().into()),
+            ("folded", saying(&claim.text).into()),
+            ("subject", "".into()),
+            ("relation", "".into()),
+            ("object", "".into()),
+            ("triple", "".into()),
+            ("valid_from", Cell::Null),
+            ("valid_to", Cell::Null),
+            ("status", Status::Proposed.as_str().into()),
+            ("judged", "".into()),
+            ("due", event.ts.into()),
+            ("tested", Cell::Null),
+            ("premises", if claim.premises.is_empty() { "".into() } else { list(&claim.premises) }),
+            ("sources", list(&[&claim.source])),
+            ("claimed", event.ts.into()),
+        ])),
+        News::Derived(derived) => {
+            let of = |name: fn(&Triple) -> &String| derived.triple.as_ref().map(|it| key(name(it))).unwrap_or_default();
+            let triple = derived.triple.as_ref().and_then(|triple| json(triple).ok()).unwrap_or_default();
+            let mut cells: Cells = vec![
+                ("subject", of(|it| &it.subject).into()),
+                ("relation", of(|it| &it.relation).into()),
+                ("object", of(|it| &it.object).into()),
+                ("triple", triple.into()),
+            ];
+            cells.extend(times(derived.valid));
+            Change::Alter(row(cells))
+        }
+        // Until somebody has answered there is nothing to do.
+        News::Read(reading) => {
+            let cells = reading.until.map(|until| ("due", until.into())).into_iter().collect();
+            Change::Alter(row(cells))
+        }
+        News::Judged(judged) => match judged.outcome {
+            Outcome::Refused | Outcome::Joined => Change::Remove(row(Vec::new())),
+            Outcome::Is(status) => {
+                let mut cells: Cells = vec![
+                    ("status", status.as_str().into()),
+                    ("judged", json(judged).unwrap_or_default().into()),
+                    ("due", judged.due.map(Timestamp::micros).into()),
+                ];
+                cells.extend(times(judged.valid));
+                cells.extend(judged.tried.then(|| ("tested", event.ts.into())));
+                Change::Alter(row(cells))
+            }
+        },
+    })
+}
+
+fn list<T: serde::Serialize>(of: &[T]) -> Cell {
+    json(&of).unwrap_or_default().into()
+}
+
+fn times(valid: Valid) -> [(&'static str, Cell); 2] {
+    [("valid_from", valid.from.map(Timestamp::micros).into()), ("valid_to", valid.to.map(Timestamp::micros).into())]
+}
+
+/// A name as it is compared in the table.
+fn key(name: &str) -> String {
+    cut(&folded(name), KEY_MAX)
+}
+
+/// A statement as it is compared in the table.
+fn saying(text: &str) -> String {
+    sha256(folded(text).as_bytes())
+}
+
+pub(super) fn status_of(row: &Row) -> Result<Status, StoreError> {
+    let status = row.text("status")?;
+    Status::parse(status).ok_or_else(|| unreadable(format!("{status:?} is no status of a statement")))
+}
+
+fn read(row: &Row) -> Result<StatementRow, StoreError> {
+    let time = |column: &str| Ok::<_, StoreError>(row.integer_or_null(column)?.map(Timestamp::from_micros));
+    let is_empty = |column: &str| row.text(column).map(str::is_empty);
+    Ok(StatementRow {
+        id: row.text("id")?.to_owned(),
+        number: row.integer("number")?,
+        thread: row.thread("thread")?,
+        text: row.text("claim")?.to_owned(),
+        triple: if is_empty("triple")? { None } else { Some(row.json("triple")?) },
+        valid: Valid { from: time("valid_from")?, to: time("valid_to")? },
+        status: status_of(row)?,
+        judged: if is_empty("judged")? { None } else { Some(row.json("judged")?) },
+        due: time("due")?,
+        tested: time("tested")?,
+        premises: if is_empty("premises")? { Vec::new() } else { row.json("premises")? },
+        sources: row.json("sources")?,
+        claimed: row.time("claimed")?,
+        changed: row.integer("changed")?,
+    })
+}
+
+/// What an append has to read to know what became of a statement.
+pub(in crate::log) fn of_id(space: &Space, id: &str) -> Select {
+    Select::of(&TABLE, space).equal("id", id)
+}
+
+/// Whether a statement is there, and nothing has become of it since that event.
+pub(in crate::log) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Seq) -> bool {
+    let row = seen.row(&(&TABLE, vec![Cell::from(space), Cell::from(id)]));
+    row.is_some_and(|row| *row.cell("changed") == Cell::from(changed))
+}
+
+/// Which statements are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Of this status.
+    pub status: Option<Status>,
+    /// About this subject.
+    pub subject: Option<String>,
+    /// Of this relation.
+    pub relation: Option<String>,
+    /// With this object.
+    pub object: Option<String>,
+    /// Claimed behind this position.
+    pub after: Seq,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// Errors: see [`Store`].
+impl dyn Store + '_ {
+    /// One statement.
+    pub async fn statement(&self, space: &Space, id: &str) -> Result<Option<StatementRow>, StoreError> {
+        self.select(of_id(space, id)).await?.first().map(read).transpose()
+    }
+
+    /// Statements in the order in which they were claimed.
+    pub async fn statements(&self, space: &Space, asked: &Asked) -> Result<Vec<StatementRow>, StoreError> {
+        let mut select = Select::of(&TABLE, space);
+        let Asked { status, subject, relation, object, after, limit } = asked;
+        for (column, name) in [("subject", subject), ("relation", relation), ("object", object)] {
+            if let Some(name) = name {
+                select = select.equal(column, key(name));
+            }
+        }
+        if let Some(status) = status {
+            select = select.equal("status", status.as_str());
+        }
+        let select = select.after("number", *after).order_by(&["number"]).first(*limit);
+        self.select(select).await?.iter().map(read).collect()
+    }
+
+    /// Statements with the same text, in the order in which they were claimed; at most `limit`.
+    pub async fn statements_saying(
+        &self,
+        space: &Space,
+        text: &str,
+        limit: u32,
+    ) -> Result<Vec<StatementRow>, StoreError> {
+        let select = Select::of(&TABLE, space).equal("folded", saying(text)).order_by(&["number"]).first(limit);
+        self.select(select).await?.iter().map(read).collect()
+    }
+
+    /// Statements that are derived from others, in the order in which they were claimed; at most `limit`.
+    pub async fn statements_derived(
+        &self,
+        space: &Space,
+        after: Seq,
+        limit: u32,
+    ) -> Result<Vec<StatementRow>, StoreError> {
+        let select = Select::of(&TABLE, space).after("premises", "").after("number", after);
+        self.select(select.order_by(&["number"]).first(limit)).await?.iter().map(read).collect()
+    }
+
+    /// Statements that are due until then, the first ones first; at most `limit`.
+    pub async fn statements_due(
+        &self,
+        space: &Space,
+        until: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<StatementRow>, StoreError> {
+        let select = Select::of(&TABLE, space).at_most("due", until).order_by(&["due", "number"]).first(limit);
+        self.select(select).await?.iter().map(read).collect()
+    }
+
+    /// When the first statement of a space is due after that.
+    pub async fn next_statement_due(&self, space: &Space, after: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        let select = Select::of(&TABLE, space).after("due", after).order_by(&["due"]).first(1);
+        self.select(select).await?.first().map(|row| row.time("due")).transpose()
+    }
+}

@@ -1,0 +1,249 @@
+//! Trials as a kind of work: what is claimed becomes a statement of the world model only if it survives one. The trials of a space are done under
+//! one lease, that of a thread of their own, beside all conversations; what they leave in the log belongs to the thread that claimed. How one
+//! statement is tried is in `trials/bench.rs`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::Mutex;
+
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::envelope::Event;
+use crate::event::fact::set::{Change, Timer};
+use crate::event::fact::statement::{TAG, Trials as Said};
+use crate::event::statement::{Claim, Instrument, Judged, Outcome, Status, Triple};
+use crate::event::trial::Rules;
+use crate::log::appended::{Append, Appended};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::projections::statements::{Asked, StatementRow};
+use crate::log::query::{Order, Query};
+use crate::log::status::Status as ThreadStatus;
+use crate::log::thread_row::ThreadRow;
+use crate::mind::call::TurnPlace;
+use crate::mind::turn::driver::Mind;
+use crate::mind::turn_writer::TurnWriter;
+use crate::runtime::ground::{Ground, Waker};
+use crate::runtime::memory;
+use crate::runtime::refused::Refused;
+use crate::runtime::work::{Claim as Leased, Looked, Work, looked};
+use crate::tasks::share::Place;
+use crate::thread::quota::Quotas;
+use crate::words::id::{self, Space, ThreadId};
+use crate::words::time::{self, Timestamp};
+use asking::Asker;
+use bench::Bench;
+
+mod asking;
+mod bench;
+mod settling;
+
+/// Most statements that are looked at for one question of the rules.
+const REACH: u32 = 1000;
+/// So often is a statement begun in one go that is overtaken each time.
+const OVERTAKEN_MAX: u32 = 5;
+/// So often is an act of an operator tried again that was overtaken.
+const TRIES: usize = 16;
+/// The timer of the trials.
+const RETRY: &str = "retry";
+
+/// See the module.
+pub struct Trials {
+    store: Arc<dyn Store>,
+    mind: Mind,
+    quotas: Arc<Quotas>,
+    waker: Waker,
+    memory: memory::Options,
+}
+
+#[async_trait]
+impl Work for Trials {
+    fn owns(&self, thread: &ThreadId) -> bool {
+        thread.is_of_trials()
+    }
+
+    async fn place(&self, _: &Space, _: &ThreadId) -> Option<Place> {
+        None
+    }
+
+    /// A trial ends by itself: its models, its instruments and its readings have limits.
+    async fn cancel(&self, _: &Space, _: &ThreadRow, _: Option<&str>) -> Result<bool, Refused> {
+        Ok(false)
+    }
+
+    fn is_whole_thread(&self) -> bool {
+        true
+    }
+
+    async fn work(&self, claim: Leased) -> Result<Looked, StoreError> {
+        self.try_all(claim).await
+    }
+}
+
+impl Trials {
+    /// The trials of this server.
+    pub fn new(ground: &Ground) -> Self {
+        let Ground { store, mind, options, quotas, waker, .. } = ground.clone();
+        Self { store, mind, quotas, waker, memory: options.memory.clone() }
+    }
+
+    /// Somebody claims something in a thread. Returns the statement's id after the commit, before any trial.
+    pub async fn claim(&self, space: &Space, thread: &ThreadId, claim: Claim) -> Result<String, Refused> {
+        let id = id::fresh();
+        self.append(space, Draft::claimed(thread, id, claim).into()).await?;
+        Ok(id.to_string())
+    }
+
+    /// What the log has of a statement, the oldest first.
+    pub async fn events(&self, space: &Space, id: &str, limit: u32) -> Result<Vec<Event>, Refused> {
+        let query = Query { tags: vec![format!("{TAG}:{id}")], order: Order::Ascending, limit, ..Query::default() };
+        Ok(self.store.events(space, &query).await?)
+    }
+
+    /// An operator withdraws a statement, without a trial.
+    pub async fn retract(&self, space: &Space, id: &str, reason: String, by: &str) -> Result<StatementRow, Refused> {
+        let unknown = || Refused::NotFound(format!("statement {:?}", id.chars().take(60).collect::<String>()));
+        for _ in 0..TRIES {
+            let row = self.store.statement(space, id).await?.ok_or_else(unknown)?;
+            if row.status == Status::Retracted {
+                return Err(Refused::Settled(format!("the statement {id} is retracted already")));
+            }
+            let judged = word(&row, Outcome::Is(Status::Retracted), reason.clone());
+            let judged = Judged { by: Some(by.to_owned()), ..judged };
+            let drafts = settling::consequences(&*self.store, space, &row, &judged).await?;
+            match self.append(space, drafts).await {
+                Err(Refused::Store(StoreError::Unmet(_))) => {}
+                Err(error) => return Err(error),
+                Ok(()) => return self.store.statement(space, id).await?.ok_or_else(unknown),
+            }
+        }
+        Err(Refused::Unprocessable(format!("the statement {id} changes all the time: try again")))
+    }
+
+    async fn append(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), Refused> {
+        let placed = match self.store.append(Append::free(space, drafts)).await? {
+            Appended::Stored(placed) => placed,
+            Appended::Stale => Vec::new(),
+        };
+        let on_stored = self.waker.on_stored();
+        placed.iter().for_each(|placed| on_stored(space, &placed.shown.event));
+        Ok(())
+    }
+
+    fn rules(&self) -> Rules {
+        let memory::Options { tries, retry_ms, two_of_three, require_experiment, .. } = self.memory;
+        Rules {
+            available: [Instrument::Reflection].into(),
+            two_of_three,
+            require_experiment,
+            tries,
+            retry_micros: i64::try_from(retry_ms).unwrap_or(i64::MAX).saturating_mul(1000),
+        }
+    }
+
+    /// Tries what is due until nothing is, then rests until something is claimed, answered or due again.
+    async fn try_all(&self, Leased { row, fence, stop, .. }: Leased) -> Result<Looked, StoreError> {
+        let space = fence.space.clone();
+        let thread = row.thread.clone();
+        let purse = self.quotas.open(&space, &thread, None, false);
+        let bench = Bench {
+            trials: self,
+            asker: Asker {
+                client: &self.mind.client,
+                place: TurnPlace { space: space.clone(), thread: thread.clone(), turn: 0, purse },
+                row,
+                stop: &stop,
+                answer_ms: self.memory.answer_ms,
+            },
+            writer: TurnWriter::new(self.store.clone(), fence.clone(), None),
+            fence,
+            settling: Mutex::new(()),
+        };
+        let mut follower = self.store.feed().follow(&space, Some(&thread));
+        let (mut under_way, mut begun) = (FuturesUnordered::new(), HashMap::<String, u32>::new());
+        let mut busy: Vec<String> = Vec::new();
+        let at_once = self.memory.trials_at_once as usize;
+        loop {
+            // Read before the rows: what is claimed behind it wakes the thread again.
+            let woken = bench::woken(self.store.thread(&space, &thread).await?.as_ref());
+            let limit = u32::try_from(at_once + begun.len()).unwrap_or(u32::MAX).min(REACH);
+            let due = self.store.statements_due(&space, time::now(), limit).await?;
+            // What was begun and is due no more has come to its end.
+            begun.retain(|id, _| busy.contains(id) || due.iter().any(|row| row.id == *id));
+            for row in due {
+                let times = begun.get(&row.id).copied().unwrap_or(0);
+                if busy.len() < at_once && !busy.contains(&row.id) && times < OVERTAKEN_MAX {
+                    begun.insert(row.id.clone(), times + 1);
+                    busy.push(row.id.clone());
+                    let bench = &bench;
+                    under_way.push(async move { (row.id.clone(), bench.try_one(row).await) });
+                }
+            }
+            if under_way.is_empty() {
+                return looked(
+                    bench.writer.close(self.rest(&space, &thread, woken).await?).await.map(|_| ThreadStatus::Idle),
+                );
+            }
+            tokio::select! {
+                biased;
+                _ = stop.stopped() => return Ok(Looked::Nothing),
+                ended = under_way.next() => {
+                    if let Some((id, ended)) = ended {
+                        busy.retain(|it| *it != id);
+                        if let Err(lost) = ended {
+                            return looked(Err(lost));
+                        }
+                    }
+                }
+                () = follower.changed(), if busy.len() < at_once => {}
+            }
+        }
+    }
+
+    /// What is said when nothing is due: up to where all is done, and when something is due again.
+    async fn rest(&self, space: &Space, thread: &ThreadId, woken: i64) -> Result<Vec<Draft>, StoreError> {
+        let now = time::now();
+        let soon = Timestamp::from_micros(now.micros().saturating_add(self.rules().retry_micros.max(1_000_000)));
+        // What is due and was overtaken again and again waits, too.
+        let overtaken = !self.store.statements_due(space, now, 1).await?.is_empty();
+        let next = if overtaken { Some(soon) } else { self.store.next_statement_due(space, now).await? };
+        let note = "statements are to be tried again".to_owned();
+        let timer = next.map(|due| Draft::set(thread, RETRY, Change::Timer(Some(Timer { due, note }))));
+        Ok(timer.into_iter().chain([Draft::trials(Said::Rested(woken))]).collect())
+    }
+}
+
+/// What something that becomes of a statement is stored under: that it is as it was looked at.
+fn stands(row: &StatementRow) -> Condition {
+    Condition::StatementAt { id: row.id.clone(), changed: row.changed }
+}
+
+/// A word on a statement without a trial: all but this stays as it is.
+fn word(row: &StatementRow, outcome: Outcome, reason: String) -> Judged {
+    let before = row.judged.as_ref();
+    let is_held = matches!(outcome, Outcome::Is(status) if status.is_held());
+    Judged {
+        outcome,
+        reason,
+        valid: row.valid,
+        carried: before.filter(|_| is_held).map(|judged| judged.carried.clone()).unwrap_or_default(),
+        survived: before.map_or(0, |judged| judged.survived),
+        tries: 0,
+        reopened: before.map_or(0, |judged| judged.reopened),
+        due: None,
+        others: Vec::new(),
+        by: None,
+        tried: false,
+    }
+}
+
+/// The statements about a subject and a relation.
+async fn about(store: &dyn Store, space: &Space, triple: &Triple) -> Result<Vec<StatementRow>, StoreError> {
+    let (subject, relation) = (Some(triple.subject.clone()), Some(triple.relation.clone()));
+    let asked = Asked { subject, relation, limit: REACH, ..Asked::default() };
+    store.statements(space, &asked).await
+}

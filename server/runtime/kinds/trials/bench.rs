@@ -1,0 +1,197 @@
+//! The bench tries one statement after the other under the lease of the space's trials: it folds what the log has of a statement, does what the
+//! fold says, and appends what came of it. Several statements are tried at a time; what one comes to is settled by one at a time.
+
+use tokio::sync::Mutex;
+
+use super::Trials;
+use super::asking::{Asker, Said, no_answer};
+use crate::event::draft::Draft;
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::statement::{self, StatementFact};
+use crate::event::statement::{Instrument, Judged, Outcome, Reading, Triple, Valid};
+use crate::event::trial::{Found, News, Rules, Step, Trial};
+use crate::log::error::StoreError;
+use crate::log::fence::Fence;
+use crate::log::projections::statements::StatementRow;
+use crate::log::query::{Order, Query};
+use crate::log::thread_row::ThreadRow;
+use crate::mind::turn_writer::{Lost, TurnWriter};
+use crate::words::failure::Failure;
+use crate::words::id::Seq;
+use crate::words::time;
+
+/// Events of one statement that are folded.
+const EVENTS_MAX: u32 = 500;
+/// Steps of one trial: more than its predictions can need.
+const STEPS_MAX: usize = 64;
+
+/// See the module.
+pub(super) struct Bench<'a> {
+    pub trials: &'a Trials,
+    pub fence: Fence,
+    pub writer: TurnWriter,
+    pub asker: Asker<'a>,
+    /// Held while something is settled: what contradicts what must not change meanwhile.
+    pub settling: Mutex<()>,
+}
+
+/// A statement on the bench.
+pub(super) struct OnTrial {
+    pub row: StatementRow,
+    pub trial: Trial,
+}
+
+impl Bench<'_> {
+    /// Tries a statement to an outcome, or until it waits. What was overtaken is left as it is: it is looked at again.
+    pub async fn try_one(&self, row: StatementRow) -> Result<(), Lost> {
+        match self.try_on(row).await {
+            Err(Lost::Store(StoreError::Unmet(_))) => Ok(()),
+            ended => ended,
+        }
+    }
+
+    async fn try_on(&self, row: StatementRow) -> Result<(), Lost> {
+        let trial = self.folded(&row.id).await?;
+        let mut on = OnTrial { row, trial };
+        for _ in 0..STEPS_MAX {
+            let now = time::now();
+            let rules = self.rules(&on);
+            match on.trial.next(&rules, now) {
+                Step::Derive => {
+                    if !self.derive(&mut on, &rules).await? {
+                        return Ok(());
+                    }
+                }
+                Step::Read { prediction, instrument, choice } => {
+                    self.read(&mut on, prediction, instrument, choice).await?
+                }
+                Step::Expired { prediction } => {
+                    let choice = "a person was asked".to_owned();
+                    let reading = no_answer(prediction, Instrument::User, choice, "nobody answered in time");
+                    self.say(&mut on, vec![], News::Read(reading)).await?;
+                }
+                Step::Wait(_) => return Ok(()),
+                Step::Judge(found) => return self.judge(&on, &found, &rules).await,
+            }
+        }
+        // Cannot be: a prediction has three readings at most. It must not go round for ever.
+        self.judge(&on, &Found::Undecided, &self.rules(&on)).await
+    }
+
+    /// What the log has of a statement.
+    async fn folded(&self, id: &str) -> Result<Trial, StoreError> {
+        let query = Query {
+            tags: vec![format!("{}:{id}", statement::TAG)],
+            order: Order::Ascending,
+            limit: EVENTS_MAX,
+            ..Query::default()
+        };
+        let events = self.trials.store.events(&self.fence.space, &query).await?;
+        let mut trial = Trial::default();
+        events.iter().filter_map(|event| news_of(event, id)).for_each(|news| trial.apply(news));
+        Ok(trial)
+    }
+
+    /// The rules, with the instruments that there are for this statement.
+    fn rules(&self, _on: &OnTrial) -> Rules {
+        self.trials.rules()
+    }
+
+    /// Appends something about a statement, and takes it into its fold.
+    pub async fn say(&self, on: &mut OnTrial, before: Vec<Draft>, news: News) -> Result<(), Lost> {
+        let draft = Draft::statement(&on.row.thread, &on.row.id, news.clone()).only_if(super::stands(&on.row));
+        let stored = self.writer.write(before.into_iter().chain([draft]).collect()).await?;
+        on.row.changed = stored.last().map_or(on.row.changed, |shown| shown.event.seq);
+        on.trial.apply(news);
+        Ok(())
+    }
+
+    /// Derives what follows from a claim. False: there is nothing more to do.
+    async fn derive(&self, on: &mut OnTrial, rules: &Rules) -> Result<bool, Lost> {
+        if self.join_same_text(on).await? {
+            return Ok(false);
+        }
+        let Said { record, said } = self.asker.derive(&on.row.id, &on.row.text, time::now()).await?;
+        let derivation = match said {
+            Ok(derive) => derive.read(),
+            Err(failure) => return self.give_up(on, record, &failure, rules).await.map(|()| false),
+        };
+        let draftlike = match derivation {
+            Ok(draftlike) => draftlike,
+            Err(why) => return self.refuse(on, vec![record], why).await.map(|()| false),
+        };
+        let _settling = self.settling.lock().await;
+        let mut known = Vec::new();
+        for triple in draftlike.predictions.iter().filter_map(|(_, triple)| triple.as_ref()) {
+            known.extend(self.held_about(triple).await?);
+        }
+        let derived = draftlike.derived(&on.row.text, &known, rules);
+        if derived.predictions.is_empty() {
+            let why = format!("no prediction that could be tested follows from it. {}", derived.rejected.join("; "));
+            return self.refuse(on, vec![record], why.trim().to_owned()).await.map(|()| false);
+        }
+        let same = match &derived.triple {
+            Some(triple) => self.same_as(&on.row, triple, derived.valid).await?,
+            None => None,
+        };
+        if let Some(same) = same {
+            return self.join(on, same, vec![record]).await.map(|()| false);
+        }
+        self.say(on, vec![record], News::Derived(derived)).await?;
+        Ok(true)
+    }
+
+    /// No prediction could be derived: another time, perhaps.
+    async fn give_up(&self, on: &mut OnTrial, record: Draft, failure: &Failure, rules: &Rules) -> Result<(), Lost> {
+        let judged = on.trial.judged(&Found::Undecided, rules, time::now());
+        let judged = Judged { reason: format!("nothing was derived from it: {}", failure.text), ..judged };
+        self.say(on, vec![record], News::Judged(judged)).await
+    }
+
+    async fn refuse(&self, on: &mut OnTrial, before: Vec<Draft>, why: String) -> Result<(), Lost> {
+        let judged = super::word(&on.row, Outcome::Refused, why);
+        self.say(on, before, News::Judged(judged)).await
+    }
+
+    /// Reads an instrument for a prediction.
+    async fn read(
+        &self,
+        on: &mut OnTrial,
+        prediction: usize,
+        instrument: Instrument,
+        choice: String,
+    ) -> Result<(), Lost> {
+        let text = on.trial.derived.as_ref().and_then(|derived| derived.predictions.get(prediction));
+        let Some(text) = text.map(|it| it.text.clone()) else { return Ok(()) };
+        let now = time::now();
+        let said = self.asker.reflect(&on.row.id, (&on.row.text, on.trial.valid()), &text, now).await?;
+        let reading: Reading = match said.said {
+            Ok(reflect) => reflect.reading(prediction, choice),
+            Err(failure) => no_answer(prediction, instrument, choice, &failure.text),
+        };
+        self.say(on, vec![said.record], News::Read(reading)).await
+    }
+
+    /// What is held of a subject and a relation.
+    pub async fn held_about(&self, triple: &Triple) -> Result<Vec<(Triple, Valid)>, StoreError> {
+        let rows = super::about(&*self.trials.store, &self.fence.space, triple).await?;
+        let held = rows.into_iter().filter(|row| row.status.is_held());
+        Ok(held.filter_map(|row| Some((row.triple?, row.valid))).collect())
+    }
+}
+
+/// What an event says that a trial is a fold of.
+pub(super) fn news_of(event: &Event, id: &str) -> Option<News> {
+    match event.fact() {
+        Fact::Statement(StatementFact { statement, what: statement::Said::News(news) }) if statement == id => {
+            Some(*news)
+        }
+        _ => None,
+    }
+}
+
+/// Up to where the thread of the trials was woken.
+pub(super) fn woken(row: Option<&ThreadRow>) -> Seq {
+    row.map_or(0, |row| row.woken)
+}

@@ -1,0 +1,37 @@
+//! `[memory]`: how statements are tried.
+
+use serde::{Deserialize, Serialize};
+
+/// How statements are tried: `[memory]` in thinkd.toml.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Statements of one space that are tried at a time.
+    pub trials_at_once: u32,
+    /// How often a statement is tried while its predictions have no answer.
+    pub tries: u64,
+    /// How long after a trial without an outcome the next one comes; four times as long after each.
+    pub retry_ms: u64,
+    /// How long one answer of a model may take.
+    pub answer_ms: u64,
+    /// A prediction is settled by two equal readings out of at most three, not by one.
+    pub two_of_three: bool,
+    /// What survived on reflection alone stays proposed.
+    pub require_experiment: bool,
+    /// How often a falsified statement is tried again, where it is claimed with another quote.
+    pub reopenings: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            trials_at_once: 4,
+            tries: 3,
+            retry_ms: 60_000,
+            answer_ms: 60_000,
+            two_of_three: false,
+            require_experiment: false,
+            reopenings: 3,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A session reads the world model, claims something for it, and withdraws what is in it.
+
+use super::handle::{Error, Session};
+use super::right::Right;
+use crate::event::envelope::Event;
+use crate::event::method::current;
+use crate::event::statement::{Claim, Claimant, Source, Status, Triple, Valid};
+use crate::log::projections::statements::{Asked, StatementRow};
+use crate::log::words;
+use crate::runtime::refused::Refused;
+use crate::words::id::{Seq, ThreadId};
+use crate::words::time::Timestamp;
+
+/// How many statements are looked at at once, and how often, for one page: others stand between those that are asked for.
+const SCAN: u32 = 500;
+const SCANS_MAX: usize = 20;
+/// Most events of one trial that are shown.
+const TRIAL_MAX: u32 = 500;
+
+/// Which statements are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Of this status.
+    pub status: Option<Status>,
+    /// About this, or with this as their object.
+    pub entity: Option<String>,
+    /// Of this relation.
+    pub relation: Option<String>,
+    /// With these words.
+    pub text: Option<String>,
+    /// What held at this time, as far as it is held.
+    pub at: Option<Timestamp>,
+    /// As they were when this event was the last one.
+    pub as_of: Option<Seq>,
+}
+
+/// Something to be claimed.
+#[derive(Debug, Clone)]
+pub struct NewClaim {
+    /// The statement.
+    pub text: String,
+    /// The thread that it belongs to.
+    pub thread: ThreadId,
+    /// The words that it rests on.
+    pub quote: Option<String>,
+    /// The statements that it is derived from.
+    pub premises: Vec<String>,
+}
+
+impl Session {
+    /// Claims something: it is tried, beside everything else. Returns its id.
+    pub async fn claim(&self, new: NewClaim) -> Result<String, Error> {
+        let trials = &self.kinds(Right::Speak)?.trials;
+        let NewClaim { text, thread, quote, premises } = new;
+        let store = self.store(Right::Read)?;
+        if !thread.is_main() && store.thread(self.space(), &thread).await?.is_none() {
+            return Err(Refused::NotFound(format!("thread {thread}")).into());
+        }
+        for id in &premises {
+            if store.statement(self.space(), id).await?.is_none() {
+                return Err(Refused::NotFound(format!("statement {id}")).into());
+            }
+        }
+        let by = Claimant::User { name: self.user().map(str::to_owned) };
+        let source = Source { by, seqs: Vec::new(), quote };
+        Ok(trials.claim(self.space(), &thread, Claim { text, source, premises }).await?)
+    }
+
+    /// Withdraws a statement without a trial.
+    pub async fn retract(&self, id: &str, reason: String) -> Result<StatementRow, Error> {
+        let trials = &self.kinds(Right::Shape)?.trials;
+        let by = self.user().unwrap_or(self.principal().role.as_str());
+        Ok(trials.retract(self.space(), id, reason, by).await?)
+    }
+
+    /// One statement, and what the log has of it.
+    pub async fn statement(&self, id: &str) -> Result<Option<(StatementRow, Vec<Event>)>, Error> {
+        let Some(row) = self.store(Right::Read)?.statement(self.space(), id).await? else { return Ok(None) };
+        let events = self.kinds(Right::Read)?.trials.events(self.space(), id, TRIAL_MAX).await?;
+        Ok(Some((row, events)))
+    }
+
+    /// Statements in the order in which they were claimed, from behind a position; and where the next ones would begin, if there may be any.
+    pub async fn statements(
+        &self,
+        wanted: &Wanted,
+        after: Seq,
+        limit: usize,
+    ) -> Result<(Vec<StatementRow>, Option<Seq>), Error> {
+        if let (Some(at), Some(_), Some(_)) = (wanted.at, &wanted.entity, &wanted.relation) {
+            return Ok((self.values(wanted, at).await?, None));
+        }
+        let (mut found, mut after) = (Vec::new(), after);
+        for _ in 0..SCANS_MAX {
+            let rows = self.scanned(wanted, after).await?;
+            let full = rows.len() >= SCAN as usize;
+            for row in rows {
+                after = row.number;
+                found.extend(self.as_wanted(wanted, row).await?);
+                if found.len() == limit {
+                    return Ok((found, Some(after)));
+                }
+            }
+            if !full {
+                return Ok((found, None));
+            }
+        }
+        Ok((found, Some(after)))
+    }
+
+    /// The values that something has of a relation at a time: of a single-valued relation the newest.
+    async fn values(&self, wanted: &Wanted, at: Timestamp) -> Result<Vec<StatementRow>, Error> {
+        let (mut found, mut after) = (Vec::new(), 0);
+        for _ in 0..SCANS_MAX {
+            let rows = self.scanned(wanted, after).await?;
+            let full = rows.len() >= SCAN as usize;
+            for row in rows {
+                after = row.number;
+                found.extend(self.as_wanted(wanted, row).await?);
+            }
+            if !full {
+                break;
+            }
+        }
+        let is_single = |row: &StatementRow| row.triple.as_ref().is_some_and(|triple: &Triple| triple.single);
+        // What it is the object of is another question.
+        let (mut subjects, objects): (Vec<_>, Vec<_>) = found.into_iter().partition(|row| is_about(row, wanted));
+        subjects = current(subjects, |row| (is_single(row), row.valid), at);
+        subjects.extend(objects);
+        subjects.sort_by_key(|row| row.number);
+        Ok(subjects)
+    }
+
+    /// Statements that may be wanted, as they are now.
+    async fn scanned(&self, wanted: &Wanted, after: Seq) -> Result<Vec<StatementRow>, Error> {
+        let store = self.store(Right::Read)?;
+        // What was of another status then may be of this one now, and the other way round.
+        let status = wanted.status.filter(|_| wanted.as_of.is_none());
+        let relation = wanted.relation.clone();
+        let asked = Asked { status, relation, after, limit: SCAN, ..Asked::default() };
+        let Some(entity) = &wanted.entity else { return Ok(store.statements(self.space(), &asked).await?) };
+        let subject = Asked { subject: Some(entity.clone()), ..asked.clone() };
+        let object = Asked { object: Some(entity.clone()), ..asked };
+        let mut rows = store.statements(self.space(), &subject).await?;
+        rows.extend(store.statements(self.space(), &object).await?);
+        rows.sort_by_key(|row| row.number);
+        rows.dedup_by(|one, other| one.id == other.id);
+        // Of two lists that are cut only what both reach is whole.
+        rows.truncate(SCAN as usize);
+        Ok(rows)
+    }
+
+    /// A statement as it was then, if it is wanted.
+    async fn as_wanted(&self, wanted: &Wanted, mut row: StatementRow) -> Result<Option<StatementRow>, Error> {
+        if let Some(as_of) = wanted.as_of.filter(|as_of| row.changed > *as_of) {
+            let Some(standing) = self.store(Right::Read)?.standing(self.space(), &row.id, as_of).await? else {
+                return Ok(None);
+            };
+            // What was said of it later was not known then.
+            (row.status, row.valid, row.judged, row.due) = (standing.status, standing.valid, None, None);
+        }
+        let valid: &Valid = &row.valid;
+        let is_wanted = wanted.status.is_none_or(|status| row.status == status)
+            && wanted.at.is_none_or(|at| row.status.is_held() && valid.is_at(at) || is_past(&row, at))
+            && wanted.text.as_ref().is_none_or(|text| words::matches(text, &row.text));
+        Ok(is_wanted.then_some(row))
+    }
+}
+
+/// Whether a statement that is not so any more was so then.
+fn is_past(row: &StatementRow, at: Timestamp) -> bool {
+    row.status == Status::Ended && row.valid.is_at(at)
+}
+
+fn is_about(row: &StatementRow, wanted: &Wanted) -> bool {
+    let entity = wanted.entity.as_deref().map(crate::event::statement::folded);
+    row.triple.as_ref().is_some_and(|it| Some(crate::event::statement::folded(&it.subject)) == entity)
+}

@@ -1,0 +1,92 @@
+//! `remember`: claims something for the world model. The call only claims: a trial tests it, beside the conversation (`event/trial.rs`).
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::event::draft::Draft;
+use crate::event::envelope::Source as From;
+use crate::event::statement::{Claim, Claimant, PREMISES_MAX, STATEMENT_MAX, Source};
+use crate::log::kernel::Store;
+use crate::log::query::{Order, Query, Show};
+use crate::tools::contacts::unreadable;
+use crate::tools::supplies::Supplies;
+use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id;
+
+/// See the module.
+pub struct Remember {
+    store: Arc<dyn Store>,
+}
+
+impl Remember {
+    pub(super) fn new(supplies: &Supplies) -> Self {
+        Self { store: supplies.store.clone() }
+    }
+
+    /// Who claims it: the person whose words the turn goes back to, or, of what goes back to nobody's words, the mind itself.
+    async fn source(&self, site: &CallSite) -> Result<Source, Failure> {
+        let Some(root) = site.so_far.purse.root() else {
+            return Ok(Source { by: Claimant::Mind, seqs: Vec::new(), quote: None });
+        };
+        let (after, before) = (Some(root - 1), Some(root + 1));
+        let query = Query { after, before, show: Show::All, order: Order::Ascending, limit: 1, ..Query::default() };
+        let events = self.store.events(&site.space, &query).await.map_err(unreadable)?;
+        let by = match events.first() {
+            Some(event) if event.source == From::User => {
+                Claimant::User { name: event.payload.get("user").and_then(Value::as_str).map(str::to_owned) }
+            }
+            _ => Claimant::Mind,
+        };
+        Ok(Source { by, seqs: vec![root], quote: None })
+    }
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    statement: String,
+    derived_from: Option<Vec<String>>,
+}
+
+impl Typed for Remember {
+    type Input = Input;
+    const NAME: &'static str = "remember";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/remember.md");
+    const EFFECT: Effect = Effect::Events;
+
+    async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
+        let Input { statement, derived_from } = input;
+        let (text, premises) = (statement.trim().to_owned(), derived_from.unwrap_or_default());
+        let count = text.chars().count();
+        if count == 0 {
+            return Err(invalid("the statement says nothing", "empty-input"));
+        }
+        if count > STATEMENT_MAX {
+            let text = format!("a statement has at most {STATEMENT_MAX} characters; this one has {count}");
+            return Err(invalid(text, "text-too-large"));
+        }
+        if premises.len() > PREMISES_MAX {
+            let text = format!("a statement is derived from {PREMISES_MAX} others at most");
+            return Err(invalid(text, "invalid_arguments"));
+        }
+        for premise in &premises {
+            if self.store.statement(&site.space, premise).await.map_err(unreadable)?.is_none() {
+                return Err(invalid(format!("derived_from: there is no statement {premise}"), "invalid_arguments"));
+            }
+        }
+        let id = id::fresh();
+        let claim = Claim { text, source: self.source(site).await?, premises };
+        let value =
+            json!({ "statement": id, "status": "proposed", "note": "it is tested, and held only if it survives" });
+        Ok(Output { drafts: Draft::claimed(&site.thread, id, claim).into(), ..Output::value(value) })
+    }
+}
+
+fn invalid(text: impl Into<String>, reason: &str) -> Failure {
+    Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason }))
+}

@@ -1,0 +1,249 @@
+//! The rules of the method by themselves: properties over whatever readings, times and derivations there may be.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use thinkd::event::method::{self, Link};
+use thinkd::event::statement::{
+    Answer, Claim, Claimant, Derived, Instrument, Later, Outcome, Prediction, Reading, Source, Status, Triple, Valid,
+};
+use thinkd::event::trial::{Found, News, Rules, Step, Trial};
+use thinkd::words::time::Timestamp;
+
+fn at(time: i64) -> Timestamp {
+    Timestamp::from_micros(time)
+}
+
+fn rules(two_of_three: bool) -> Rules {
+    let available = [Instrument::Reflection].into();
+    Rules { available, two_of_three, require_experiment: false, tries: 3, retry_micros: 1000 }
+}
+
+fn predicted(at: usize) -> Prediction {
+    Prediction {
+        text: format!("p{at}"),
+        fails_if: "not".into(),
+        search: None,
+        code: None,
+        question: None,
+        instrument: Instrument::Reflection,
+        reason: String::new(),
+    }
+}
+
+fn triple(subject: &str, object: &str) -> Triple {
+    Triple { subject: subject.into(), relation: "is at".into(), object: object.into(), single: true }
+}
+
+fn begun(predictions: usize) -> Trial {
+    let mut trial = Trial::default();
+    let source = Source { by: Claimant::Mind, seqs: Vec::new(), quote: None };
+    trial.apply(News::Claimed(Claim { text: "it is so".into(), source, premises: Vec::new() }));
+    let predictions = (0..predictions).map(predicted).collect();
+    let valid = Valid::default();
+    trial.apply(News::Derived(Derived { triple: Some(triple("a", "b")), valid, predictions, rejected: Vec::new() }));
+    trial
+}
+
+fn reading(prediction: usize, instrument: Instrument, answer: Answer) -> Reading {
+    Reading {
+        prediction,
+        instrument,
+        choice: String::new(),
+        answer,
+        note: "so".into(),
+        quote: None,
+        source: None,
+        later: None,
+        until: None,
+    }
+}
+
+/// Reads as the trial asks, with the answers as they come, until it is over; and how many readings that took.
+fn run(trial: &mut Trial, rules: &Rules, answers: &mut impl Iterator<Item = Answer>) -> (Found, Vec<(usize, Answer)>) {
+    let mut read = Vec::new();
+    loop {
+        match trial.next(rules, at(0)) {
+            Step::Read { prediction, instrument, .. } => {
+                let answer = answers.next().unwrap();
+                read.push((prediction, answer));
+                trial.apply(News::Read(reading(prediction, instrument, answer)));
+            }
+            Step::Judge(found) => return (found, read),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    prop_oneof![Just(Answer::Yes), Just(Answer::No), Just(Answer::None)]
+}
+
+proptest! {
+    // D1.43, D1.44: a yes for every prediction survives, any no falsifies, all else is undecided; and no reading is taken in vain.
+    #[test]
+    fn verdicts_follow_from_readings(count in 1usize..=3, two in any::<bool>(), answers in prop::collection::vec(answer(), 9)) {
+        let (mut trial, rules) = (begun(count), rules(two));
+        let (found, read) = run(&mut trial, &rules, &mut answers.into_iter());
+        let need = if two { 2 } else { 1 };
+        let most = if two { 3 } else { 1 };
+        let of = |prediction: usize, answer: Answer| read.iter().filter(|it| **it == (prediction, answer)).count();
+        let refuted = (0..count).find(|it| of(*it, Answer::No) >= need);
+        let carried = (0..count).all(|it| of(it, Answer::Yes) >= need);
+        match found {
+            Found::Falsified(at) => prop_assert_eq!(Some(at), refuted),
+            Found::Survives => prop_assert!(carried && refuted.is_none()),
+            Found::Undecided => prop_assert!(!carried && refuted.is_none()),
+            Found::Ended(..) => prop_assert!(false, "nothing later was read"),
+        }
+        for it in 0..count {
+            let readings = read.iter().filter(|(prediction, _)| *prediction == it).count();
+            prop_assert!(readings <= most);
+            prop_assert!(refuted.is_none_or(|refuted| it <= refuted) || readings == 0, "what comes behind a no is not needed");
+        }
+        let judged = trial.judged(&found, &rules, at(5));
+        let expected = match found {
+            Found::Survives => Status::Surviving,
+            Found::Falsified(_) => Status::Falsified,
+            _ => Status::Proposed,
+        };
+        prop_assert_eq!(judged.outcome, Outcome::Is(expected));
+        prop_assert_eq!(judged.due.is_some(), expected == Status::Proposed, "only what is undecided is tried again");
+    }
+
+    // What is held falls only by another instrument than those that carried it.
+    #[test]
+    fn what_is_held_does_not_fall_by_what_carried_it(count in 1usize..=3, answers in prop::collection::vec(answer(), 9)) {
+        let (mut trial, rules) = (begun(count), rules(false));
+        let (found, _) = run(&mut trial, &rules, &mut std::iter::repeat(Answer::Yes));
+        let survived = trial.judged(&found, &rules, at(1));
+        trial.apply(News::Judged(survived));
+        prop_assert_eq!(trial.status(), Status::Surviving);
+        let (found, read) = run(&mut trial, &rules, &mut answers.into_iter());
+        prop_assert!(!matches!(found, Found::Falsified(_)), "{read:?}");
+        let judged = trial.judged(&found, &rules, at(2));
+        prop_assert_eq!(judged.outcome, Outcome::Is(Status::Surviving));
+        // The control: another instrument refutes it.
+        trial.apply(News::Judged(judged));
+        trial.readings.clear();
+        trial.apply(News::Read(reading(0, Instrument::Code, Answer::No)));
+        prop_assert_eq!(trial.next(&rules, at(3)), Step::Judge(Found::Falsified(0)));
+    }
+
+    // The trial is its events: cut anywhere and folded anew it goes on the same.
+    #[test]
+    fn a_trial_cut_anywhere_goes_on_the_same(count in 1usize..=3, two in any::<bool>(), answers in prop::collection::vec(answer(), 9)) {
+        let (mut whole, rules) = (begun(count), rules(two));
+        let mut news = Vec::new();
+        let mut answers = answers.into_iter();
+        while let Step::Read { prediction, instrument, .. } = whole.next(&rules, at(0)) {
+            let read = News::Read(reading(prediction, instrument, answers.next().unwrap()));
+            news.push(read.clone());
+            whole.apply(read);
+        }
+        for cut in 0..=news.len() {
+            let mut again = begun(count);
+            news[..cut].iter().cloned().for_each(|it| again.apply(it));
+            let expected = news.get(cut).map(|it| match it {
+                News::Read(reading) => (reading.prediction, reading.instrument),
+                _ => unreachable!(),
+            });
+            match again.next(&rules, at(0)) {
+                Step::Read { prediction, instrument, .. } => prop_assert_eq!(expected, Some((prediction, instrument))),
+                step => prop_assert_eq!((expected, step), (None, whole.next(&rules, at(0)))),
+            }
+        }
+    }
+
+    // The same verdicts in any order of arrival give the same answers about any time.
+    #[test]
+    fn the_current_value_does_not_depend_on_the_order_of_arrival(
+        spans in prop::collection::vec((prop::option::of(0i64..20), prop::option::of(0i64..20), any::<bool>()), 1..8),
+        order in any::<prop::sample::Index>(),
+        time in 0i64..20,
+    ) {
+        let rows: Vec<(usize, bool, Valid)> = spans
+            .iter()
+            .enumerate()
+            .map(|(id, (from, to, single))| (id, *single, Valid { from: from.map(at), to: to.map(at) }))
+            .collect();
+        let mut other = rows.clone();
+        other.rotate_left(order.index(rows.len()));
+        let ids = |rows| {
+            let current = method::current(rows, |row: &(usize, bool, Valid)| (row.1, row.2), at(time));
+            current.into_iter().map(|row| row.0).collect::<BTreeSet<_>>()
+        };
+        prop_assert_eq!(ids(rows), ids(other));
+    }
+
+    // What is derived from what is withdrawn loses its ground to any depth; nothing else does, and circles end.
+    #[test]
+    fn ground_is_lost_to_any_depth(edges in prop::collection::vec((0usize..12, 0usize..12), 0..30), held in prop::collection::vec(any::<bool>(), 12)) {
+        let links: Vec<Link> = (0..12)
+            .map(|id| {
+                let premises = edges.iter().filter(|(_, to)| *to == id).map(|(from, _)| from.to_string()).collect();
+                Link { id: id.to_string(), premises, is_held: held[id] }
+            })
+            .collect();
+        let mut reached = BTreeSet::from([0usize]);
+        while edges.iter().any(|(from, to)| reached.contains(from) && held[*to] && reached.insert(*to)) {}
+        reached.remove(&0);
+        let shaken: BTreeSet<usize> = method::shaken("0", &links).iter().map(|id| id.parse().unwrap()).collect();
+        prop_assert_eq!(shaken, reached);
+    }
+
+    // Two times overlap exactly where some moment is in both.
+    #[test]
+    fn times_overlap_where_a_moment_is_in_both(a in prop::option::of(0i64..6), b in prop::option::of(0i64..6), c in prop::option::of(0i64..6), d in prop::option::of(0i64..6)) {
+        let (one, other) = (Valid { from: a.map(at), to: b.map(at) }, Valid { from: c.map(at), to: d.map(at) });
+        let is_time = |valid: &Valid| valid.from.zip(valid.to).is_none_or(|(from, to)| from < to);
+        prop_assume!(is_time(&one) && is_time(&other));
+        let both = (-1..7).any(|time| one.is_at(at(time)) && other.is_at(at(time)));
+        prop_assert_eq!(one.overlaps(&other), both);
+        prop_assert_eq!(one.overlaps(&other), other.overlaps(&one));
+    }
+}
+
+#[test]
+fn only_a_later_value_in_the_words_of_the_source_ends_a_statement() {
+    let later = |object: &str, from: Option<i64>| Some(Later { object: object.into(), from: from.map(at) });
+    let cases = [
+        ("moved to C", later("C", Some(9)), true),
+        ("moved to C", later("C", None), true),
+        ("moved to D", later("C", Some(9)), false),
+        ("stays at B", later("b.", Some(9)), false),
+        ("was at C", later("C", Some(1)), false),
+        ("moved to C", None, false),
+    ];
+    for (quote, later, ends) in cases {
+        let mut trial = begun(1);
+        if let Some(derived) = &mut trial.derived {
+            derived.valid.from = Some(at(5));
+        }
+        let quote = Some(quote.to_owned());
+        let no = Reading { quote, later: later.clone(), ..reading(0, Instrument::Reflection, Answer::No) };
+        trial.apply(News::Read(no.clone()));
+        let Step::Judge(found) = trial.next(&rules(false), at(20)) else { panic!("it is over") };
+        assert_eq!(matches!(found, Found::Ended(..)), ends, "{no:?}: {found:?}");
+    }
+}
+
+#[test]
+fn experiments_come_before_reflection_and_after_one_in_vain_the_next() {
+    let mut prediction = predicted(0);
+    (prediction.search, prediction.code) = (Some("x".into()), Some("true".into()));
+    let all: BTreeSet<Instrument> = Instrument::ALL.into();
+    let chosen = |available: &BTreeSet<Instrument>, carried: &[Instrument], tries| {
+        method::chosen(&prediction, available, carried, tries).0
+    };
+    assert_eq!(chosen(&all, &[], 0), Instrument::Knowledge);
+    assert_eq!(chosen(&all, &[], 1), Instrument::Code);
+    assert_eq!(chosen(&all, &[], 2), Instrument::Knowledge);
+    assert_eq!(chosen(&all, &[Instrument::Knowledge], 0), Instrument::Code, "another than the one that carried it");
+    assert_eq!(chosen(&[Instrument::User, Instrument::Reflection].into(), &[], 0), Instrument::Reflection);
+    let users = |name: Option<&str>| vec![Claimant::User { name: name.map(str::to_owned) }];
+    assert!(method::may_answer(&users(Some("ann")), Some("bob")));
+    assert!(!method::may_answer(&users(Some("ann")), Some("ann")));
+    assert!(!method::may_answer(&users(None), Some("bob")) && !method::may_answer(&users(Some("ann")), None));
+    assert!(method::may_answer(&[Claimant::Mind], None));
+}
