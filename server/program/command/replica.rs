@@ -36,7 +36,7 @@ pub fn serve(settings: &Settings) -> anyhow::Result<()> {
         let mut stop = Stop::listen()?;
         let bound = server.bind(&listen.to_string()).await.with_context(|| format!("replica.listen = {listen}"))?;
         // Whoever should read it may be gone: that is no reason not to serve.
-        let _ = say(&format!("code is run for others at {}", bound.address()));
+        let _ = say(format!("code is run for others at {}", bound.address()));
         let stopped = async move {
             let signal = stop.signalled().await;
             tracing::info!(signal, "stopping");
