@@ -69,6 +69,33 @@ async fn serves(app: &App, stub: &Stub, name: &str) {
     assert_eq!(late["payload"]["problem"]["kind"], "timeout", "{late}");
     let wrong = outcome(app, stub, &tool("echo"), json!({ "message": 7 })).await;
     assert!(said(&wrong).contains("not valid"), "{wrong}");
+    let reads = async |more: Value| {
+        let nulls = ["list", "cursor", "limit", "uri", "prompt", "arguments"].map(|key| (key.to_owned(), Value::Null));
+        let mut arguments = serde_json::Map::from_iter(nulls);
+        arguments.insert("server".into(), name.into());
+        arguments.extend(more.as_object().unwrap().clone());
+        outcome(app, stub, "mcp_read", arguments.into()).await["payload"]["output"].clone()
+    };
+    let resources = reads(json!({ "list": "resources" })).await;
+    let uri = &resources["resources"][0]["uri"];
+    assert!(reads(json!({ "uri": uri })).await.as_str().is_some_and(|text| !text.is_empty()), "{resources}");
+    let prompts = reads(json!({ "list": "prompts" })).await;
+    assert!(prompts.to_string().contains("args-prompt"), "{prompts}");
+    let prompt = reads(json!({ "prompt": "args-prompt", "arguments": "{\"city\":\"Ulm\"}" })).await;
+    assert!(prompt.as_str().is_some_and(|text| text.starts_with("user: ") && text.contains("Ulm")), "{prompt}");
+    let answers = async {
+        let question = within("the question", async {
+            loop {
+                if let Some(question) = app.pages("/questions?").await.pop() {
+                    return question["question_id"].as_str().unwrap().to_owned();
+                }
+            }
+        });
+        app.post(&format!("/questions/{}", question.await), json!({ "value": { "name": "Ada" } })).await.expect(204);
+    };
+    let trigger = tool("trigger-elicitation-request");
+    let (asked, ()) = tokio::join!(outcome(app, stub, &trigger, json!({})), answers);
+    assert!(said(&asked).contains("Ada"), "{asked}");
     let env = outcome(app, stub, &tool("get-env"), json!({})).await;
     assert!(!env.to_string().contains("OPENAI_API_KEY"), "{env}");
 }
