@@ -203,9 +203,10 @@ async fn fill_from(url: &str, file: &Path, project: Project) -> Result<Rebuilt, 
     if is_postgres(url) {
         let mut target = postgres::connect(&postgres::options(url)?).await?;
         let made = fill_postgres(&mut source, &mut target, project).await;
-        // Whoever serves may come when the connection has ended, and its lock with it: also where nothing was restored.
+        // Whoever serves may come from here on: also where nothing was restored. Where the lock cannot be given up, it ends with the connection.
+        let released = postgres::release(&mut target).await;
         let closed = target.close().await.map_err(sql::error);
-        return made.and_then(|made| Ok(closed.map(|()| made)?));
+        return made.and_then(|made| Ok(released.and(closed).map(|()| made)?));
     }
     let (mut target, _lock) = sqlite::open_alone(url).await?;
     sqlite::renew_epoch(&mut target).await?;

@@ -102,6 +102,12 @@ pub(in crate::log) async fn alone(connection: &mut PgConnection) -> Result<(), N
     }
 }
 
+/// Others may use the database from now on. Said rather than left to the end of the connection, of which Postgres takes note a moment later.
+pub(in crate::log) async fn release(connection: &mut PgConnection) -> Result<(), StoreError> {
+    let text = "rollback; select pg_advisory_unlock_all()";
+    sqlx::raw_sql(text).execute(connection).await.map(drop).map_err(sql::error)
+}
+
 /// Takes the database into use; the epoch of its log.
 pub async fn begin(connection: &mut PgConnection, wanted: u32) -> Result<Uuid, StoreError> {
     share(connection).await?;
