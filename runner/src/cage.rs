@@ -23,7 +23,7 @@ pub fn enter(limits: &Limits) -> Vec<String> {
         give_up("the working directory", Err(error.to_string()));
     }
     // The server goes first where both want to compute; far behind it, a run would not end in time on a busy machine.
-    give_up("priority", nice(5).map(drop).map_err(|error| error.to_string()));
+    give_up("priority", nice(10).map(drop).map_err(|error| error.to_string()));
     give_up("memory", limit(Resource::As, address_space(limits)));
     give_up("the size of files", limit(Resource::Fsize, 0));
     give_up("core dumps", limit(Resource::Core, 0));

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::frame::{self, FromWorker, REQUEST_MAX, ToWorker};
@@ -180,7 +181,8 @@ impl Worker {
         #[cfg(unix)]
         // Its own group: what a terminal sends to the server is the server's to pass on.
         command.arg0("thinkd: code").process_group(0);
-        let mut child = command.spawn()?;
+        // Starting a process copies what the server has mapped, some milliseconds in which no other task may have to wait.
+        let mut child = spawn_blocking(move || command.spawn()).await.map_err(io::Error::other)??;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("a worker without pipes"));
         };
