@@ -19,9 +19,6 @@ use crate::request::{Limits, Reason, Thrown};
 /// Most bytes of the engine's own stack: a recursion that goes deeper is an error of the code.
 const STACK_BYTES: usize = 512 << 10;
 
-/// Most bytes of an error's message.
-const MESSAGE_MAX: usize = 2000;
-
 /// The name of the code in the engine's traces.
 const FILE: &str = "code";
 
@@ -190,8 +187,7 @@ fn failed(error: CaughtError<'_>, watch: &Watch) -> Thrown {
     if (is_null || message == "InternalError: out of memory") && watch.stopped.get().is_none() {
         watch.stopped.set(Some(Reason::Memory));
     }
-    let end = (0..=message.len().min(MESSAGE_MAX)).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
-    Thrown { message: message[..end].to_owned(), line }
+    Thrown::new(&message, line)
 }
 
 fn named(exception: &rquickjs::Exception<'_>) -> String {

@@ -275,5 +275,5 @@ fn answered(answer: FromWorker) -> Result<Answer, Error> {
 }
 
 fn thrown(message: &str) -> Thrown {
-    Thrown { message: message.to_owned(), line: None }
+    Thrown::new(message, None)
 }

@@ -14,9 +14,6 @@ use serde_json::{Map, Number, Value as Json};
 use crate::frame::FromWorker;
 use crate::request::{Limits, Reason, Thrown};
 
-/// Most bytes of an error's message.
-const MESSAGE_MAX: usize = 2000;
-
 /// Runs it. Memory is bounded by what the process may map: where that ends, so does the process.
 pub(crate) fn run(code: &str, input: &Json, limits: &Limits) -> FromWorker {
     let begin = Instant::now();
@@ -65,9 +62,7 @@ impl PrintWriterCallback for Printed {
 }
 
 fn thrown(error: &MontyException) -> Thrown {
-    let message = error.summary();
-    let end = (0..=message.len().min(MESSAGE_MAX)).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
-    Thrown { message: message[..end].to_owned(), line: error.traceback().last().map(|frame| frame.start.line) }
+    Thrown::new(&error.summary(), error.traceback().last().map(|frame| frame.start.line))
 }
 
 fn object(json: &Json) -> MontyObject {

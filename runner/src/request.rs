@@ -54,6 +54,16 @@ pub struct Thrown {
     pub line: Option<u32>,
 }
 
+/// Most bytes of an error's message: the code may make it as long as it likes.
+const MESSAGE_MAX: usize = 2000;
+
+impl Thrown {
+    /// An error with as much of its message as is kept.
+    pub(crate) fn new(message: &str, line: Option<u32>) -> Self {
+        Self { message: message[..message.floor_char_boundary(MESSAGE_MAX)].to_owned(), line }
+    }
+}
+
 /// Why a run was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

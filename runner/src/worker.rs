@@ -58,6 +58,6 @@ use crate::python::run as python;
 
 #[cfg(not(feature = "python"))]
 fn python(_: &str, _: &serde_json::Value, _: &Limits) -> FromWorker {
-    let message = "the program that runs code here was built without Python".to_owned();
-    FromWorker::Thrown { thrown: crate::request::Thrown { message, line: None }, printed: String::new() }
+    let thrown = crate::request::Thrown::new("the program that runs code here was built without Python", None);
+    FromWorker::Thrown { thrown, printed: String::new() }
 }

@@ -123,8 +123,7 @@ fn failure(error: Error) -> Failure {
         Reason::Output => (FailureKind::Tool, Some("tools.code.output_bytes")),
         Reason::Crash => (FailureKind::Tool, None),
     };
-    let end = (0..=printed.len().min(PRINTED_MAX)).rev().find(|end| printed.is_char_boundary(*end)).unwrap_or(0);
-    let printed = &printed[..end];
+    let printed = &printed[..printed.floor_char_boundary(PRINTED_MAX)];
     let limit = key.map(|key| format!(" ({key})")).unwrap_or_default();
     let before = if printed.is_empty() { String::new() } else { format!(". It had printed: {printed}") };
     Failure::new(kind, format!("the code was stopped: {detail}{limit}{before}"))

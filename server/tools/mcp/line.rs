@@ -57,7 +57,7 @@ impl Line {
         self.wanted.notify_one();
     }
 
-    /// The same, but so long at most after somebody needed it for the first time: what hangs delays nobody else.
+    /// Waits until it has been reached or not, but so long at most after somebody needed it for the first time: what hangs delays nobody else.
     pub async fn tried_for(&self, most: Duration) {
         let until = *self.first.get_or_init(Instant::now) + most;
         let _ = timeout_at(until, self.tried()).await;

@@ -64,7 +64,7 @@ fn offer(name: String, told: Told, is_believed: bool) -> Offer {
 }
 
 fn beginning(text: &str, most: usize) -> String {
-    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let end = text.floor_char_boundary(most);
     text[..end].to_owned()
 }
 
