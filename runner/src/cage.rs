@@ -22,8 +22,10 @@ pub fn enter(limits: &Limits) -> Vec<String> {
     if let Err(error) = std::env::set_current_dir("/") {
         give_up("the working directory", Err(error.to_string()));
     }
-    // The server goes first where both want to compute; far behind it, a run would not end in time on a busy machine.
-    give_up("priority", nice(10).map(drop).map_err(|error| error.to_string()));
+    // The server goes first where both want to compute. Idle before nice: nobody becomes less nice again.
+    #[cfg(target_os = "linux")]
+    give_up("its turn before the server's", linux::idle());
+    give_up("priority", nice(19).map(drop).map_err(|error| error.to_string()));
     give_up("memory", limit(Resource::As, address_space(limits)));
     give_up("the size of files", limit(Resource::Fsize, 0));
     give_up("core dumps", limit(Resource::Core, 0));
@@ -74,6 +76,21 @@ mod linux {
     use seccompiler::{
         BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     };
+    use thread_priority::{
+        NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+        thread_native_id, thread_schedule_policy,
+    };
+
+    /// Lets everything else go first, at once: one that is only nicer computes on for some milliseconds when another one wakes.
+    pub(super) fn idle() -> Result<(), String> {
+        let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+        let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
+        // It also sets how nice it is, which fails where the server itself is nice.
+        if thread_schedule_policy().is_ok_and(|policy| policy == idle) {
+            return Ok(());
+        }
+        set.map_err(|error| error.to_string())
+    }
 
     /// What is given up by writing to a file, or is about those who look in from outside.
     pub(super) fn before_files_go(give_up: &mut impl FnMut(&str, Result<(), String>)) {
