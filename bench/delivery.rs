@@ -23,7 +23,6 @@ use thinkd::session::handle::Sessions;
 use thinkd::thread::{history, projection};
 use thinkd::tools::catalogue;
 use thinkd::tools::catalogue::Chosen;
-use thinkd::tools::code;
 use thinkd::tools::supplies::Supplies;
 use thinkd::words::id::{Name, Space, ThreadId};
 use tokio::net::TcpListener;
@@ -68,7 +67,7 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
             budget: Arc::new(options.budget.clone()),
             approvals: Arc::default(),
             limits: options.tool_limits,
-            code: code::Options::default(),
+            code: Arc::default(),
         };
         let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
         let ground = Ground::new(supplies, tools, model, history::Options::default(), options);

@@ -34,6 +34,7 @@ use crate::runtime::kinds::Kinds;
 use crate::session::handle::Sessions;
 use crate::tasks::supervisor::Supervisor;
 use crate::tools::catalogue::{Catalogue, DECISIONS};
+use crate::tools::code::runner::Runner;
 use crate::tools::mcp::Mcp;
 use crate::tools::supplies::Supplies;
 use crate::words::secret::shown_url;
@@ -93,7 +94,7 @@ async fn run(
         budget: Arc::new(settings.budget.clone()),
         approvals: Arc::new(settings.tools.approvals()),
         limits: settings.tool_limits(),
-        code: settings.tools.code.clone(),
+        code: Arc::new(Runner::new(settings.tools.code.clone())),
     };
     let (mut tools, mcp) = (tools.clone(), Arc::new(Mcp::new(&settings.tools.mcp, &supplies)?));
     if !settings.tools.mcp.is_empty() {

@@ -18,6 +18,7 @@ use crate::model::provider::Model;
 use crate::tasks::share::{Place, Processors};
 use crate::thread::history;
 use crate::thread::quota::Quotas;
+use crate::tools::code::runner::Runner;
 use crate::tools::spawning::Spawner;
 use crate::tools::supplies::Supplies;
 use crate::tools::toolbox::Tools;
@@ -40,6 +41,8 @@ pub struct Ground {
     pub running: Running,
     /// Opens spaces.
     pub opening: Arc<Opening>,
+    /// What runs code.
+    pub code: Arc<Runner>,
     /// The way to the runtime.
     pub waker: Waker,
 }
@@ -54,7 +57,7 @@ impl Ground {
         options: Options,
     ) -> Self {
         let spawner = Spawner::new(&supplies);
-        let Supplies { store, prompts, budget, .. } = supplies;
+        let Supplies { store, prompts, budget, code, .. } = supplies;
         let (waker, options) = (Waker::default(), Arc::new(options));
         let threads = tokio::runtime::Handle::current().metrics().num_workers();
         let mind = Mind {
@@ -76,6 +79,7 @@ impl Ground {
             mind,
             options,
             spawner,
+            code,
             waker,
         }
     }

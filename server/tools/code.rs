@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use runner::pool;
-use runner::request::Limits;
+use ::runner::pool;
+use ::runner::request::Limits;
 use serde::{Deserialize, Serialize};
 
+pub mod runner;
 pub mod workers;
 
 /// The tool that runs code.
@@ -22,7 +23,7 @@ const IDLE: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Whether there is the tool `run_code`.
+    /// Whether there is the tool `run_code`, and trials of statements may run code.
     pub enabled: bool,
     /// How long one run may compute; after twice that and two seconds it is stopped in any case. The wait for a free worker counts towards
     /// `tools.timeout_ms` alone.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::approval::Rules;
-use super::code;
+use super::code::runner::Runner;
 use crate::log::kernel::Store;
 use crate::model::prompt::Prompts;
 use crate::words::budget::Budget;
@@ -22,8 +22,8 @@ pub struct Supplies {
     pub approvals: Arc<Rules>,
     /// What one call may take.
     pub limits: Limits,
-    /// What running code may take.
-    pub code: code::Options,
+    /// What runs code.
+    pub code: Arc<Runner>,
 }
 
 /// What one tool call may take.

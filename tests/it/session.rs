@@ -20,7 +20,6 @@ use thinkd::thread::history;
 use thinkd::thread::new_thread::NewThread;
 use thinkd::thread::projection::project;
 use thinkd::tools::catalogue::{self, Chosen};
-use thinkd::tools::code;
 use thinkd::tools::supplies::Supplies;
 use thinkd::words::id::{self, Name, Space, ThreadId};
 use thinkd::words::principal::{Credential, Principal, Role};
@@ -81,7 +80,7 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
         budget,
         approvals: Arc::default(),
         limits: options.tool_limits,
-        code: code::Options::default(),
+        code: Arc::default(),
     };
     let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
     let ground = Ground::new(supplies, tools, Arc::new(Offline::new()), history, options);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::support::app::ran;
 use crate::support::*;
 
+mod code;
 mod crashes;
 mod doors;
 mod rules;
@@ -53,6 +54,13 @@ fn derived(triple: Option<[&str; 3]>, single: bool, predictions: &[&str]) -> Val
         "single_valued": single, "valid_from": null, "valid_to": null,
         "predictions": predictions.iter().map(|text| prediction(text)).collect::<Vec<_>>(),
     })
+}
+
+/// A derivation of one prediction, about no edge, that these can test: `code`, `search`, `question`.
+fn testable(text: &str, by: &[(&str, &str)]) -> Answer {
+    let mut all = derived(None, true, &[text]);
+    by.iter().for_each(|(member, what)| all["predictions"][0][*member] = json!(what));
+    call("derive", all)
 }
 
 fn derives(triple: Option<[&str; 3]>, predictions: &[&str]) -> Answer {

@@ -2,7 +2,7 @@
 //! one lease, that of a thread of their own, beside all conversations; what they leave in the log belongs to the thread that claimed. How one
 //! statement is tried is in `trials/bench.rs`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -33,6 +33,7 @@ use crate::runtime::refused::Refused;
 use crate::runtime::work::{Claim as Leased, Looked, Work, looked};
 use crate::tasks::share::Place;
 use crate::thread::quota::Quotas;
+use crate::tools::code::runner::Runner;
 use crate::words::id::{self, Space, ThreadId};
 use crate::words::time::{self, Timestamp};
 use asking::Asker;
@@ -40,6 +41,7 @@ use bench::Bench;
 
 mod asking;
 mod bench;
+mod code;
 mod settling;
 
 /// Most statements that are looked at for one question of the rules.
@@ -58,6 +60,7 @@ pub struct Trials {
     quotas: Arc<Quotas>,
     waker: Waker,
     memory: memory::Options,
+    code: Arc<Runner>,
 }
 
 #[async_trait]
@@ -87,8 +90,8 @@ impl Work for Trials {
 impl Trials {
     /// The trials of this server.
     pub fn new(ground: &Ground) -> Self {
-        let Ground { store, mind, options, quotas, waker, .. } = ground.clone();
-        Self { store, mind, quotas, waker, memory: options.memory.clone() }
+        let Ground { store, mind, options, quotas, code, waker, .. } = ground.clone();
+        Self { store, mind, quotas, waker, memory: options.memory.clone(), code }
     }
 
     /// Somebody claims something in a thread. Returns the statement's id after the commit, before any trial.
@@ -134,10 +137,16 @@ impl Trials {
         Ok(())
     }
 
+    /// The instruments that this server has for any statement.
+    fn instruments(&self) -> BTreeSet<Instrument> {
+        let code = self.code.is_enabled().then_some(Instrument::Code);
+        code.into_iter().chain([Instrument::Reflection]).collect()
+    }
+
     fn rules(&self) -> Rules {
         let memory::Options { tries, retry_ms, two_of_three, require_experiment, .. } = self.memory;
         Rules {
-            available: [Instrument::Reflection].into(),
+            available: self.instruments(),
             two_of_three,
             require_experiment,
             tries,

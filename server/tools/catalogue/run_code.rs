@@ -1,42 +1,28 @@
 //! `run_code`: runs code that a model wrote in a worker process that reaches nothing (the crate `runner`). An error of the code is its
 //! result; code that was stopped is a failure with the reason.
 
+use std::sync::Arc;
+
 use runner::request::{Answer, Error, Language, Reason, Request};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
-use unhurried::ReplicaError;
 
 use crate::event::draft::{DEPTH_MAX, is_within_depth};
-use crate::tasks::share::Places;
 use crate::tools::code;
-use crate::tools::code::workers::{Ran, WorkersProxy, reach};
+use crate::tools::code::runner::Runner;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::Space;
 
 /// See the module.
 pub struct RunCode {
-    options: code::Options,
-    /// Reached when the first code comes, and again where that failed.
-    workers: OnceCell<WorkersProxy>,
-    /// As many as there are workers: who waits for one waits space by space.
-    places: Places,
+    runner: Arc<Runner>,
 }
 
 impl RunCode {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        let options = supplies.code.clone();
-        Self { places: Places::new("code", options.workers, 1.0), options, workers: OnceCell::new() }
-    }
-
-    async fn run(&self, space: &Space, request: Request) -> Result<Answer, Error> {
-        let unavailable = |error: ReplicaError| Error::Unavailable(error.to_string());
-        let workers = self.workers.get_or_try_init(|| reach(&self.options)).await.map_err(unavailable)?;
-        let Ran(outcome) = workers.run(space.as_str().to_owned(), request).await.map_err(unavailable)?;
-        outcome
+        Self { runner: supplies.code.clone() }
     }
 }
 
@@ -89,8 +75,7 @@ impl Typed for RunCode {
             Some(Value::String(text)) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
             other => other.unwrap_or_default(),
         };
-        let _place = self.places.take(&site.space).await;
-        match self.run(&site.space, Request { language, code, input }).await {
+        match self.runner.run(&site.space, Request { language, code, input }).await {
             Ok(answer) => Ok(Output::value(shown(answer))),
             Err(error) => Err(failure(error)),
         }

@@ -1,10 +1,13 @@
 //! The bench tries one statement after the other under the lease of the space's trials: it folds what the log has of a statement, does what the
 //! fold says, and appends what came of it. Several statements are tried at a time; what one comes to is settled by one at a time.
 
+use std::time::Duration;
+
 use tokio::sync::Mutex;
 
 use super::Trials;
 use super::asking::{Asker, Said, no_answer};
+use super::code;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -162,13 +165,25 @@ impl Bench<'_> {
         instrument: Instrument,
         choice: String,
     ) -> Result<(), Lost> {
-        let text = on.trial.derived.as_ref().and_then(|derived| derived.predictions.get(prediction));
-        let Some(text) = text.map(|it| it.text.clone()) else { return Ok(()) };
+        let of = on.trial.derived.as_ref().and_then(|derived| derived.predictions.get(prediction));
+        let Some(of) = of.cloned() else { return Ok(()) };
+        match (instrument, of.code) {
+            (Instrument::Code, Some(code)) => {
+                let (space, limit) = (&self.fence.space, Duration::from_millis(self.asker.answer_ms));
+                let reading = code::read(&self.trials.code, space, &code, limit, (prediction, choice)).await;
+                self.say(on, vec![], News::Read(reading)).await
+            }
+            _ => self.reflect(on, prediction, &of.text, choice).await,
+        }
+    }
+
+    /// Has a model look for a counterexample.
+    async fn reflect(&self, on: &mut OnTrial, prediction: usize, text: &str, choice: String) -> Result<(), Lost> {
         let now = time::now();
-        let said = self.asker.reflect(&on.row.id, (&on.row.text, on.trial.valid()), &text, now).await?;
+        let said = self.asker.reflect(&on.row.id, (&on.row.text, on.trial.valid()), text, now).await?;
         let reading: Reading = match said.said {
             Ok(reflect) => reflect.reading(prediction, choice),
-            Err(failure) => no_answer(prediction, instrument, choice, &failure.text),
+            Err(failure) => no_answer(prediction, Instrument::Reflection, choice, &failure.text),
         };
         self.say(on, vec![said.record], News::Read(reading)).await
     }
