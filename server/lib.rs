@@ -130,6 +130,7 @@ pub mod tools {
     pub mod code;
     pub mod contacts;
     pub mod gate;
+    pub mod knowledge;
     mod layers;
     pub mod mcp;
     pub mod schema;

@@ -196,6 +196,8 @@ prompts! {
         summary_join("summary_join.md", []): "What it asks to make one of several digests.",
         trial_derive("trial_derive.md", []): "What a trial says to who derives predictions.",
         trial_claim("trial_claim.md", ["now", "statement"]): "Ends what it asks about a claim.",
+        trial_weigh("trial_weigh.md", []): "What it says to who is shown what a knowledge base found.",
+        trial_passages("trial_passages.md", ["now", "passages", "prediction", "statement", "time"]): "Ends what it asks about that.",
         trial_reflect("trial_reflect.md", []): "What it says to who looks for a counterexample.",
         trial_prediction("trial_prediction.md", ["now", "prediction", "statement", "time"]): "Ends what it asks about a prediction.",
         view_omitted("view_omitted.md", ["count"]): "Stands for what was left out.",

@@ -268,6 +268,7 @@ impl Settings {
         }
         self.edge().check().map_err(Invalid)?;
         self.tools.code.check().map_err(Invalid)?;
+        self.memory.knowledge.check(self.tools.mcp.keys()).map_err(Invalid)?;
         self.check_database()?;
         let at_least_one = [
             ("turn.max_rounds", self.turn.max_rounds),
@@ -423,6 +424,7 @@ impl Settings {
             .chain(api_keys)
             .chain(in_addresses)
             .chain(self.tools.mcp.values().flat_map(mcp::options::Options::secrets))
+            .chain(self.memory.knowledge.secrets())
             .collect()
     }
 

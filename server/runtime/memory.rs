@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::tools::knowledge;
+
 /// How statements are tried: `[memory]` in thinkd.toml.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Statements of one space that are tried at a time.
@@ -20,6 +22,8 @@ pub struct Options {
     pub require_experiment: bool,
     /// How often a falsified statement is tried again, where it is claimed with another quote.
     pub reopenings: u64,
+    /// Where predictions are looked up.
+    pub knowledge: knowledge::Options,
 }
 
 impl Default for Options {
@@ -32,6 +36,7 @@ impl Default for Options {
             two_of_three: false,
             require_experiment: false,
             reopenings: 3,
+            knowledge: knowledge::Options::default(),
         }
     }
 }

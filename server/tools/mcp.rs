@@ -40,7 +40,7 @@ mod content;
 mod fit;
 mod line;
 mod meter;
-mod names;
+pub(super) mod names;
 pub mod offer;
 pub mod options;
 pub mod reading;

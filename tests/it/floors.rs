@@ -150,12 +150,13 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
     forbid(folder != "log" && code.contains("sqlx"), "names sqlx: only log/ does");
     forbid(folder != "log" && speaks_sql(&code), "contains SQL: only log/ does");
     forbid(folder != "model" && code.contains("async_openai"), "names async_openai: only model/ does");
-    let asks = folder == "model" || file.starts_with("program/command") || file == "program/jwks.rs";
+    let asks = folder == "model" || file.starts_with("program/command");
+    let asks = asks || ["program/jwks.rs", "tools/knowledge.rs"].contains(&file);
     let speaks_mcp = file == "tools/mcp/wire.rs" || file.starts_with("tools/mcp/wire/");
     let asks = asks || speaks_mcp;
     forbid(
         !asks && code.contains("reqwest"),
-        "names reqwest: only model/, the way to servers of tools and the fetching of keys do",
+        "names reqwest: only model/, the ways to servers of tools and to a knowledge base, and the fetching of keys do",
     );
     forbid(!speaks_mcp && code.contains("rmcp"), "names rmcp: only tools/mcp/wire.rs and its folder do");
     let machine = ["", "/options", "/phase", "/round", "/step"].map(|part| format!("mind/turn{part}.rs"));

@@ -9,6 +9,7 @@ use crate::support::*;
 mod code;
 mod crashes;
 mod doors;
+mod knowledge;
 mod rules;
 mod trials;
 

@@ -1,4 +1,4 @@
-//! `thinkd doctor`: tries what a mind lives on (configuration, database, feed, models, clock), a line each, and says what to change.
+//! `thinkd doctor`: tries what a mind lives on (configuration, database, feed, models, instruments, clock), a line each, and says what to change.
 //! Here: the configuration, the clock, and what is printed.
 
 use std::collections::BTreeSet;
@@ -21,6 +21,7 @@ use crate::words::secret::shown_url;
 use clock::Clock;
 
 mod clock;
+mod instruments;
 mod model;
 mod servers;
 mod storage;
@@ -59,6 +60,7 @@ pub async fn run(options: &Options, loaded: Result<Loaded, Invalid>, tools: &Cat
         report.check("code", worker(&settings.tools.code)).await?;
     }
     servers::check(&settings, &mut report).await?;
+    instruments::check(&settings, &mut report).await?;
     report.tell("clock", clock::check(crate::words::time::now(), &report.clocks))?;
     report.end()
 }

@@ -38,10 +38,12 @@ use crate::words::id::{self, Space, ThreadId};
 use crate::words::time::{self, Timestamp};
 use asking::Asker;
 use bench::Bench;
+use knowledge::Base;
 
 mod asking;
 mod bench;
 mod code;
+mod knowledge;
 mod settling;
 
 /// Most statements that are looked at for one question of the rules.
@@ -61,6 +63,7 @@ pub struct Trials {
     waker: Waker,
     memory: memory::Options,
     code: Arc<Runner>,
+    knowledge: Base,
 }
 
 #[async_trait]
@@ -91,7 +94,8 @@ impl Trials {
     /// The trials of this server.
     pub fn new(ground: &Ground) -> Self {
         let Ground { store, mind, options, quotas, code, waker, .. } = ground.clone();
-        Self { store, mind, quotas, waker, memory: options.memory.clone(), code }
+        let knowledge = Base::of(&options.memory.knowledge);
+        Self { store, mind, quotas, waker, memory: options.memory.clone(), code, knowledge }
     }
 
     /// Somebody claims something in a thread. Returns the statement's id after the commit, before any trial.
@@ -139,8 +143,9 @@ impl Trials {
 
     /// The instruments that this server has for any statement.
     fn instruments(&self) -> BTreeSet<Instrument> {
+        let knowledge = self.knowledge.is_there().then_some(Instrument::Knowledge);
         let code = self.code.is_enabled().then_some(Instrument::Code);
-        code.into_iter().chain([Instrument::Reflection]).collect()
+        knowledge.into_iter().chain(code).chain([Instrument::Reflection]).collect()
     }
 
     fn rules(&self) -> Rules {

@@ -73,7 +73,7 @@ impl Default for Options {
     }
 }
 
-fn redacted<S: Serializer>(values: &BTreeMap<String, SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(in crate::tools) fn redacted<S: Serializer>(values: &BTreeMap<String, SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(values.keys().map(|name| (name, "(redacted)")))
 }
 
@@ -153,7 +153,7 @@ impl Options {
 }
 
 /// The values and those of a file, which has one a line.
-fn with_file(
+pub(in crate::tools) fn with_file(
     values: &BTreeMap<String, SecretString>,
     file: Option<&Path>,
     sign: char,

@@ -17,6 +17,7 @@ use crate::mind::turn::stop::Stop;
 use crate::mind::turn_writer::Lost;
 use crate::model::prompt::Template;
 use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
+use crate::tools::knowledge::Passage;
 use crate::tools::schema;
 use crate::tools::tool::decoded;
 use crate::words::failure::{Failure, FailureKind, Who};
@@ -73,6 +74,25 @@ enum Reflected {
     Refuted,
     Holds,
     Unknown,
+}
+
+/// What a model says of passages.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Weigh {
+    answer: Weighed,
+    quote: Option<String>,
+    reason: String,
+    later_object: Option<String>,
+    later_from: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Weighed {
+    Supports,
+    Refutes,
+    Silent,
 }
 
 /// A call that was made: its record, and what came of it.
@@ -164,6 +184,29 @@ impl Asker<'_> {
         ];
         let (system, tail) = (&prompts.trial_reflect, &prompts.trial_prediction);
         self.ask(Ask { purpose: "reflect", system, tail, values, tool: "reflect", statement: id }).await
+    }
+}
+
+impl Asker<'_> {
+    /// Asks what passages say of a prediction.
+    pub async fn weigh(
+        &self,
+        id: &str,
+        (text, valid): (&str, Valid),
+        prediction: &str,
+        passages: &[Passage],
+        now: Timestamp,
+    ) -> Result<Said<Weigh>, Lost> {
+        let prompts = self.client.prompts();
+        let values = vec![
+            ("now".to_owned(), now.to_string()),
+            ("statement".to_owned(), quoted(text)),
+            ("prediction".to_owned(), quoted(prediction)),
+            ("time".to_owned(), said_time(valid)),
+            ("passages".to_owned(), json!(passages).to_string()),
+        ];
+        let (system, tail) = (&prompts.trial_weigh, &prompts.trial_passages);
+        self.ask(Ask { purpose: "weigh", system, tail, values, tool: "weigh", statement: id }).await
     }
 }
 
@@ -271,6 +314,42 @@ impl Reflect {
             until: None,
         }
     }
+}
+
+impl Weigh {
+    /// As a reading of these passages: what decides has to stand in one of them.
+    pub fn reading(self, passages: &[Passage], prediction: usize, choice: String) -> Reading {
+        let none = |choice, why: &str| no_answer(prediction, Instrument::Knowledge, choice, why);
+        let answer = match self.answer {
+            Weighed::Supports => Answer::Yes,
+            Weighed::Refutes => Answer::No,
+            Weighed::Silent => return none(choice, &self.reason),
+        };
+        let quote = spaced(&self.quote.unwrap_or_default());
+        if quote.is_empty() {
+            return none(choice, "what the model says of the passages rests on no words of them");
+        }
+        let Some(from) = passages.iter().find(|it| spaced(&it.text).contains(&quote)) else {
+            let why = format!("the words that the model quotes do not stand in any passage: {quote}");
+            return none(choice, &why);
+        };
+        let source = if from.url.is_empty() { &from.title } else { &from.url };
+        let later = some(self.later_object, NAME_MAX).filter(|_| answer == Answer::No);
+        let since = self.later_from.as_deref().and_then(date);
+        Reading {
+            answer,
+            note: cut(&self.reason, SENTENCE_MAX),
+            quote: Some(cut(&quote, SENTENCE_MAX)),
+            source: Some(source.clone()),
+            later: later.map(|object| Later { object, from: since }),
+            ..none(choice, "")
+        }
+    }
+}
+
+/// A text with one space between words: where a line ends says nothing.
+fn spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A reading that came to nothing: what breaks is no answer.

@@ -167,25 +167,31 @@ impl Bench<'_> {
     ) -> Result<(), Lost> {
         let of = on.trial.derived.as_ref().and_then(|derived| derived.predictions.get(prediction));
         let Some(of) = of.cloned() else { return Ok(()) };
-        match (instrument, of.code) {
+        let (records, reading) = match (instrument, &of.code) {
+            (Instrument::Knowledge, _) => self.look_up(on, &of, (prediction, choice)).await?,
             (Instrument::Code, Some(code)) => {
                 let (space, limit) = (&self.fence.space, Duration::from_millis(self.asker.answer_ms));
-                let reading = code::read(&self.trials.code, space, &code, limit, (prediction, choice)).await;
-                self.say(on, vec![], News::Read(reading)).await
+                (vec![], code::read(&self.trials.code, space, code, limit, (prediction, choice)).await)
             }
-            _ => self.reflect(on, prediction, &of.text, choice).await,
-        }
+            _ => self.reflect(on, &of.text, (prediction, choice)).await?,
+        };
+        self.say(on, records, News::Read(reading)).await
     }
 
     /// Has a model look for a counterexample.
-    async fn reflect(&self, on: &mut OnTrial, prediction: usize, text: &str, choice: String) -> Result<(), Lost> {
-        let now = time::now();
-        let said = self.asker.reflect(&on.row.id, (&on.row.text, on.trial.valid()), text, now).await?;
+    async fn reflect(
+        &self,
+        on: &OnTrial,
+        text: &str,
+        (prediction, choice): (usize, String),
+    ) -> Result<(Vec<Draft>, Reading), Lost> {
+        let about = (on.row.text.as_str(), on.trial.valid());
+        let said = self.asker.reflect(&on.row.id, about, text, time::now()).await?;
         let reading: Reading = match said.said {
             Ok(reflect) => reflect.reading(prediction, choice),
             Err(failure) => no_answer(prediction, Instrument::Reflection, choice, &failure.text),
         };
-        self.say(on, vec![said.record], News::Read(reading)).await
+        Ok((vec![said.record], reading))
     }
 
     /// What is held of a subject and a relation.

@@ -1,0 +1,276 @@
+//! The knowledge base that trials ask: an address that searches, and answers JSON. What is sent and what is believed of the answer is in
+//! docs/memory.md; a server of tools that searches instead is asked as its tools are (`tools/mcp.rs`). What an answer says of a prediction is judged
+//! elsewhere.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, StatusCode, Url};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::mcp::names::names;
+use super::mcp::options::{redacted, with_file};
+use crate::words::secret::{self, Veil};
+
+/// Most passages of an answer that are read.
+const PASSAGES_MAX: usize = 8;
+/// Most characters of a passage that are read.
+const PASSAGE_MAX: usize = 2000;
+/// Most characters of a passage's title, and of its address.
+const NAME_MAX: usize = 500;
+/// From this many bytes on a value that is sent is kept out of what comes back.
+const SECRET_MIN: usize = 8;
+/// How long reaching the address may take.
+const CONNECT: Duration = Duration::from_secs(3);
+/// Longest time that a search may be given.
+const TIMEOUT_MAX_MS: u64 = 600_000;
+/// Largest answer that may be allowed.
+const BYTES_MAX: usize = 16 << 20;
+
+/// Where trials look things up: an address that searches (`url`), or a search tool of a server of tools (`mcp`). Off until one is set.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// The address. It is sent `GET` with the words as the parameter `q`, and answers `{"results": [{"title", "url", "text"}]}` as JSON.
+    #[serde(serialize_with = "address_shown", skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Headers of every search, a table; their values are not printed.
+    #[serde(serialize_with = "redacted", skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, SecretString>,
+    /// A file with more of them, a line `Name: value` each; it is read at every search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headers_file: Option<PathBuf>,
+    /// A search tool instead: `server/tool`, the name of a server in `[tools.mcp]` and what that one calls the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<String>,
+    /// The argument of that tool that takes the words.
+    pub argument: String,
+    /// How long a search of the address may take; a tool has the limit of its server.
+    pub timeout_ms: u64,
+    /// Most bytes of an answer of the address; a larger one is no answer.
+    pub bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            url: None,
+            headers: BTreeMap::new(),
+            headers_file: None,
+            mcp: None,
+            argument: "query".into(),
+            timeout_ms: 10_000,
+            bytes: 256 << 10,
+        }
+    }
+}
+
+fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    secret::redacted_url(url.as_deref().unwrap_or_default(), serializer)
+}
+
+impl Options {
+    /// Whether there is a knowledge base.
+    pub fn is_on(&self) -> bool {
+        self.url.is_some() || self.mcp.is_some()
+    }
+
+    /// The server and the tool that search, where no address does.
+    pub fn tool(&self) -> Option<(&str, &str)> {
+        self.mcp.as_deref()?.split_once('/')
+    }
+
+    /// What that tool is called here.
+    pub fn tool_name(&self) -> Option<String> {
+        let (server, tool) = self.tool()?;
+        names(server, &[tool]).pop()
+    }
+
+    /// Says what is wrong with it. `servers`: the names of the servers of tools.
+    pub fn check<'a>(&self, mut servers: impl Iterator<Item = &'a String>) -> Result<(), String> {
+        let wrong = |why: &str| Err(format!("[memory.knowledge]: {why}"));
+        let has_headers = !self.headers.is_empty() || self.headers_file.is_some();
+        match (&self.url, &self.mcp) {
+            (Some(_), Some(_)) => return wrong("it has both url and mcp: leave one"),
+            (None, None) if has_headers => return wrong("it has headers and no url"),
+            (None, Some(_)) if has_headers => return wrong("headers are for a url; those of a server are in [tools.mcp]"),
+            (Some(url), None) if Url::parse(url).is_err() || !url.starts_with("http") => {
+                return wrong("its url is no address of the kind http:// or https://");
+            }
+            (None, Some(_)) if !self.tool().is_some_and(|(server, _)| servers.any(|known| known == server)) => {
+                return wrong("mcp is server/tool, and the server one of [tools.mcp]");
+            }
+            _ => {}
+        }
+        if !(1..=TIMEOUT_MAX_MS).contains(&self.timeout_ms) {
+            return wrong("timeout_ms is from 1 to 600000");
+        }
+        if !(1024..=BYTES_MAX).contains(&self.bytes) {
+            return wrong("bytes is from 1024 to 16777216");
+        }
+        Ok(())
+    }
+
+    /// What is secret of what is configured here; not what stands in the file.
+    pub fn secrets(&self) -> impl Iterator<Item = SecretString> {
+        let in_url = self.url.iter().flat_map(|url| secret::in_url(url));
+        self.headers.values().cloned().chain(in_url)
+    }
+}
+
+/// What was found: a text and where it stands. Others wrote it: it is data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Passage {
+    /// What it is called.
+    pub title: String,
+    /// Where it stands.
+    pub url: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// An answer as it is documented.
+#[derive(Deserialize)]
+struct Results {
+    results: Vec<Found>,
+}
+
+#[derive(Deserialize)]
+struct Found {
+    title: Option<String>,
+    url: Option<String>,
+    text: String,
+}
+
+impl Found {
+    fn passage(self, veil: &Veil) -> Passage {
+        // No database has room for NUL.
+        let cut = |text: &str, most: usize| -> String {
+            veil.over(&text.chars().filter(|c| *c != '\0').take(most).collect::<String>())
+        };
+        let name = |name: Option<String>| cut(&name.unwrap_or_default(), NAME_MAX);
+        Passage { title: name(self.title), url: name(self.url), text: cut(&self.text, PASSAGE_MAX) }
+    }
+}
+
+/// What a search tool came to, as passages: results as an address gives them, or whatever it says as one.
+pub fn of_tool(name: &str, value: Value) -> Vec<Passage> {
+    let veil = Veil::new([]);
+    let text = match value {
+        Value::String(text) => text,
+        // Of what is too large its beginning is read.
+        Value::Object(mut all) if all.get("truncated").is_some_and(Value::is_string) => {
+            all.remove("truncated").and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default()
+        }
+        other => other.to_string(),
+    };
+    let found = match serde_json::from_str::<Results>(&text) {
+        Ok(Results { results }) => results,
+        Err(_) => vec![Found { title: None, url: None, text }],
+    };
+    let passages = found.into_iter().take(PASSAGES_MAX).map(|it| it.passage(&veil));
+    let named = |it: Passage| if it.url.is_empty() { Passage { url: name.to_owned(), ..it } } else { it };
+    passages.map(named).filter(|it| !it.text.trim().is_empty()).collect()
+}
+
+/// The way to the address.
+pub struct Search {
+    options: Options,
+    /// Made once; why it could not be, is the answer to every search.
+    http: Result<Client, String>,
+}
+
+impl Search {
+    /// The way to the address of these options, which nobody has gone yet.
+    pub fn new(options: &Options) -> Self {
+        // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let mut http = Client::builder();
+        if options.url.as_deref().is_some_and(|url| url.starts_with("http://")) {
+            // Reading the system's certificates takes time; here nobody shows one.
+            http = http.tls_certs_only([]);
+        }
+        // Where an answer sends us is not where the operator did: it might be inside of the operator's network.
+        let redirect = reqwest::redirect::Policy::none();
+        let http = http.no_proxy().redirect(redirect).connect_timeout(CONNECT).build();
+        Self { options: options.clone(), http: http.map_err(|error| cause(&error)) }
+    }
+
+    /// What is found for these words, or why there is no answer. Within the time limit, and never with anything secret.
+    ///
+    /// # Errors
+    /// Where the address cannot be reached in time, or answers something else than it should.
+    pub async fn ask(&self, words: &str) -> Result<Vec<Passage>, String> {
+        let limit = Duration::from_millis(self.options.timeout_ms);
+        let late = || format!("the knowledge base did not answer within {} ms", limit.as_millis());
+        timeout(limit, self.asked(words)).await.map_err(|_| late())?
+    }
+
+    async fn asked(&self, words: &str) -> Result<Vec<Passage>, String> {
+        let http = self.http.as_ref().map_err(Clone::clone)?;
+        let url = self.options.url.as_deref().unwrap_or_default();
+        let mut url = Url::parse(url).map_err(|_| "the knowledge base has no address")?;
+        url.query_pairs_mut().append_pair("q", words);
+        let headers = with_file(&self.options.headers, self.options.headers_file.as_deref(), ':')?;
+        // What is shorter, as the language of the address, would be taken out of the middle of words.
+        let is_long = |secret: &SecretString| secret.expose_secret().len() >= SECRET_MIN;
+        let veil = Veil::new(headers.values().cloned().chain(self.options.secrets()).filter(is_long));
+        let broke = |error: reqwest::Error| format!("the knowledge base cannot be reached: {}", cause(&error));
+        let request = http.get(url).headers(headers_of(&headers)?);
+        let mut answer = request.send().await.map_err(broke)?;
+        if answer.status() != StatusCode::OK {
+            let why = if answer.status().is_redirection() { ", and is not followed" } else { "" };
+            return Err(format!("the knowledge base answers {}{why}", answer.status()));
+        }
+        if !is_json(answer.headers()) {
+            return Err("the knowledge base answers something that it does not call JSON".into());
+        }
+        let mut body = BytesMut::new();
+        while let Some(chunk) = answer.chunk().await.map_err(broke)? {
+            body.extend_from_slice(&chunk);
+            if body.len() > self.options.bytes {
+                let most = self.options.bytes;
+                return Err(format!("the knowledge base answers more than {most} bytes (memory.knowledge.bytes)"));
+            }
+        }
+        let Results { results } = serde_json::from_slice(&body)
+            .map_err(|_| "the knowledge base answers something else than results with texts, in JSON")?;
+        let passages = results.into_iter().take(PASSAGES_MAX).map(|it| it.passage(&veil));
+        Ok(passages.filter(|it| !it.text.trim().is_empty()).collect())
+    }
+}
+
+fn headers_of(headers: &BTreeMap<String, SecretString>) -> Result<HeaderMap, String> {
+    let mut map = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
+    for (name, value) in headers {
+        let wrong = || format!("memory.knowledge: the header {name:?} cannot be sent");
+        let mut value = HeaderValue::from_str(value.expose_secret()).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        map.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, value);
+    }
+    Ok(map)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json")
+}
+
+/// The innermost cause, which never holds the address.
+fn cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    match cause.downcast_ref::<reqwest::Error>() {
+        Some(_) => "the request failed".to_owned(),
+        None => cause.to_string(),
+    }
+}
