@@ -524,9 +524,13 @@ export type UserQuestion = Of<["question", "user"], {
   expires_at: string;
   /** the server of tools that asks while it works on the call: the answer goes there */
   server?: string;
+  /** the statement whose trial asks: the answer is a reading of it */
+  statement?: string;
+  /** its prediction, from 0 */
+  prediction?: number;
 }>;
 
-/** What came of a question to a person. The result of the call that asked stands behind it, unless a server of tools asked. */
+/** What came of a question to a person. The result of the call that asked stands behind it, unless a server of tools asked; of a trial's its reading. */
 export type UserAnswer = Of<["answer", ...("away" | "expired" | "withdrawn" | "overrules")[]], {
   /** the same for people and models */
   text: string;
@@ -540,6 +544,10 @@ export type UserAnswer = Of<["answer", ...("away" | "expired" | "withdrawn" | "o
   value?: unknown;
   /** the server of tools that asks while it works on the call: the answer goes there */
   server?: string;
+  /** the statement whose trial asks: the answer is a reading of it */
+  statement?: string;
+  /** its prediction, from 0 */
+  prediction?: number;
 }>;
 
 /** Somebody claims something: it is to be tried before it is held to be so. */

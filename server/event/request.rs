@@ -10,6 +10,9 @@ use super::fact::Fact;
 use super::fact::approval::{Ruling, Verdict};
 use super::fact::calls::Call;
 use super::fact::question::{Answer, Answered};
+use super::fact::statement::Trials;
+use super::statement::OfTrial;
+use super::trial::News;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::ThreadId;
 
@@ -33,6 +36,9 @@ pub struct Parked {
     pub server: Option<String>,
     /// The turn that made the call.
     pub turn: u64,
+    /// The trial that asks: the answer is a reading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<OfTrial>,
 }
 
 /// What a person says of a call that waits.
@@ -88,6 +94,7 @@ impl Parked {
             tool: asked.get("tool").and_then(Value::as_str).map(str::to_owned),
             server: asked.get("server").and_then(Value::as_str).map(str::to_owned),
             turn: asked.get("turn")?.as_u64()?,
+            trial: OfTrial::deserialize(asked).ok(),
         })
     }
 
@@ -113,14 +120,27 @@ impl Parked {
 
     /// That it ended so, and the result of its call, unless that goes on; only if it is open.
     pub fn settled(&self, thread: &ThreadId, how: Settled<'_>) -> Vec<Draft> {
-        let (word, result) = match (&self.tool, &self.server) {
-            (Some(tool), _) => (self.verdict(thread, tool, how), Some(self.refusal(thread, tool, how))),
-            (None, None) => (self.answer(thread, how), Some(self.outcome(thread, how))),
-            (None, Some(_)) => (self.answer(thread, how), None),
+        let (word, result) = match (&self.tool, &self.server, &self.trial) {
+            (Some(tool), _, _) => (self.verdict(thread, tool, how), vec![self.refusal(thread, tool, how)]),
+            (None, _, Some(trial)) => (self.answer(thread, how), self.reading(thread, trial, how)),
+            (None, None, None) => (self.answer(thread, how), vec![self.outcome(thread, how)]),
+            (None, Some(_), None) => (self.answer(thread, how), vec![]),
         };
         let state = if self.tool.is_some() { RequestState::Approval } else { RequestState::Question };
         let word = word.only_if(Condition::Request { id: self.id.clone(), state });
         [word].into_iter().chain(result).collect()
+    }
+
+    /// What it is to the trial that asked, which goes on.
+    fn reading(&self, thread: &ThreadId, trial: &OfTrial, how: Settled<'_>) -> Vec<Draft> {
+        let reading = match how {
+            Settled::Answered { by, text, .. } => trial.reading(&self.id, by, Ok(text)),
+            Settled::Denied { by, reason } => trial.reading(&self.id, by, Err(reason)),
+            Settled::Away => trial.reading(&self.id, None, Err("people are away")),
+            Settled::Expired => trial.reading(&self.id, None, Err("nobody answered in time")),
+            Settled::Withdrawn { reason } => trial.reading(&self.id, None, Err(reason)),
+        };
+        vec![Draft::statement(thread, &trial.statement, News::Read(reading)), Draft::trials(Trials::Due)]
     }
 
     fn verdict(&self, thread: &ThreadId, tool: &str, how: Settled<'_>) -> Draft {
@@ -155,8 +175,9 @@ impl Parked {
             Settled::Expired => (Answered::Expired, "nobody answered in time"),
             Settled::Withdrawn { reason } => (Answered::Withdrawn, reason),
         };
-        let Self { id, call_id, server, .. } = self;
-        Fact::Answer(Answer { question: id, call_id, what, text, server: server.as_deref() }).encode(thread)
+        let Self { id, call_id, server, trial, .. } = self;
+        let answer = Answer { question: id, call_id, what, text, server: server.as_deref(), trial: trial.clone() };
+        Fact::Answer(answer).encode(thread)
     }
 
     /// The result of a question.

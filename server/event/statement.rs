@@ -265,6 +265,50 @@ pub struct Reading {
     pub until: Option<Timestamp>,
 }
 
+/// A prediction of a statement whose trial asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfTrial {
+    /// The statement.
+    pub statement: String,
+    /// The prediction: its position, counted from 0.
+    pub prediction: usize,
+}
+
+/// What people may answer to a trial.
+pub const CHOICES: [&str; 3] = ["yes", "no", "I do not know"];
+
+/// What somebody says to a trial: one of the choices, and behind a colon or on another line why. None: it is none of them.
+pub fn chosen_by_people(text: &str) -> Option<(Answer, &str)> {
+    let text = text.trim();
+    let (choice, why) = text.split_once([':', '\n']).unwrap_or((text, ""));
+    let at = CHOICES.iter().position(|it| folded(it) == folded(choice))?;
+    Some(([Answer::Yes, Answer::No, Answer::None][at], why.trim()))
+}
+
+impl OfTrial {
+    /// What a person's words, or their silence, are to the trial. `question`: the one that they were asked.
+    pub fn reading(&self, question: &str, by: Option<&str>, said: Result<&str, &str>) -> Reading {
+        let who = by.unwrap_or("somebody");
+        let (answer, note) = match said.map(|text| (text, chosen_by_people(text))) {
+            Ok((_, Some((Answer::None, why)))) => (Answer::None, format!("{who} does not know: {why}")),
+            Ok((_, Some((answer, why)))) => (answer, format!("{who} says {}: {why}", answer.as_str())),
+            Ok((_, None)) => (Answer::None, format!("{who} says neither yes nor no")),
+            Err(why) => (Answer::None, why.to_owned()),
+        };
+        Reading {
+            prediction: self.prediction,
+            instrument: Instrument::User,
+            choice: "a person was asked".into(),
+            answer,
+            note: cut(note.trim_end().trim_end_matches(':'), SENTENCE_MAX),
+            quote: said.ok().map(|text| cut(text, SENTENCE_MAX)),
+            source: Some(question.to_owned()),
+            later: None,
+            until: None,
+        }
+    }
+}
+
 /// A later value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Later {

@@ -105,11 +105,11 @@ impl Trial {
             }
             News::Judged(judged) => {
                 let goes_on = judged.tried && judged.tries > 0 && judged.outcome == Outcome::Is(self.status());
-                if goes_on {
-                    self.readings.retain(|it| matches!(it.answer, Answer::Yes | Answer::No));
-                } else {
-                    self.readings.clear();
-                }
+                let is_held = |outcome| matches!(outcome, Outcome::Is(status) if status.is_held());
+                // A word from elsewhere on what is held, as that another one contradicts it, ends no trial of it.
+                let is_aside = !judged.tried && self.status().is_held() && is_held(judged.outcome);
+                let kept = |it: &Reading| is_aside || goes_on && matches!(it.answer, Answer::Yes | Answer::No);
+                self.readings.retain(kept);
                 self.judged = Some(judged);
             }
         }

@@ -283,6 +283,7 @@ impl Settings {
             ("memory.trials_at_once", self.memory.trials_at_once.into()),
             ("memory.tries", self.memory.tries),
             ("memory.answer_ms", self.memory.answer_ms),
+            ("memory.question_ms", self.memory.question_ms),
             ("pipelines.nodes", self.pipelines.nodes),
             ("pipelines.time_ms", self.pipelines.time_ms),
         ];

@@ -22,6 +22,10 @@ pub struct Options {
     pub require_experiment: bool,
     /// How often a falsified statement is tried again, where it is claimed with another quote.
     pub reopenings: u64,
+    /// Most questions to people that trials of one space have open; 0: people are never asked.
+    pub questions: u32,
+    /// How long an answer of people is waited for; then it is no answer. From 1 s to 365 days.
+    pub question_ms: u64,
     /// Where predictions are looked up.
     pub knowledge: knowledge::Options,
 }
@@ -36,6 +40,8 @@ impl Default for Options {
             two_of_three: false,
             require_experiment: false,
             reopenings: 3,
+            questions: 5,
+            question_ms: 24 * 60 * 60 * 1000,
             knowledge: knowledge::Options::default(),
         }
     }

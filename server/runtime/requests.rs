@@ -14,7 +14,9 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::approval::{self, Ruling, Verdict};
 use crate::event::fact::question::Answer;
+use crate::event::method;
 use crate::event::request::{Parked, Said, Settled};
+use crate::event::statement::{Claimant, chosen_by_people};
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
@@ -85,8 +87,25 @@ impl Requests {
     pub async fn answer(&self, space: &Space, id: &str, reply: Reply, by: Option<&str>) -> Result<(), Refused> {
         let (row, parked) = self.open(space, id, RequestState::Question).await?;
         let reply = checked_answer(&row.asked, reply, by)?;
+        if let Some(trial) = &parked.trial {
+            self.may_test(space, &trial.statement, by).await?;
+        }
         let settled = Settled::Answered { by, text: &reply.text, value: reply.value.as_ref() };
         self.append_first(space, &row, parked.settled(&row.thread, settled)).await
+    }
+
+    /// Whoever claims something is no instrument for it: they would only say it again.
+    async fn may_test(&self, space: &Space, statement: &str, by: Option<&str>) -> Result<(), Refused> {
+        let sources = self.store.statement(space, statement).await?.map(|row| row.sources).unwrap_or_default();
+        let claimants: Vec<Claimant> = sources.into_iter().map(|source| source.by).collect();
+        if method::may_answer(&claimants, by) {
+            return Ok(());
+        }
+        let text = match by {
+            Some(by) => format!("{by} claims this, and does not test it: somebody else is to answer"),
+            None => "a claim of somebody is tested by somebody else: say who you are".to_owned(),
+        };
+        Err(Refused::NotYours(text))
     }
 
     /// The request, if it is open. What was due is not, whether its time limit was written down yet or not.
@@ -129,7 +148,8 @@ impl Requests {
             thread: Some(asked.thread.clone()),
             after: Some(asked.seq),
             tags: vec!["approval".into(), "answer".into()],
-            show: Show::Visible,
+            // What trials ask is of modality `state`.
+            show: Show::Public,
             order: Order::Ascending,
             limit: PAGE,
             ..Query::default()
@@ -223,7 +243,9 @@ impl Requests {
     pub async fn withdraw(&self, space: &Space, thread: &ThreadId, reason: &str) -> Result<bool, StoreError> {
         let mut any = false;
         for row in self.store.requests_of(space, thread).await? {
-            if matches!(row.state, RequestState::Approval | RequestState::Question) {
+            // A trial is beside the thread's turns.
+            let is_of_trial = row.asked.get("statement").is_some();
+            if matches!(row.state, RequestState::Approval | RequestState::Question) && !is_of_trial {
                 any |= self.settle(space, &row, Settled::Withdrawn { reason }).await?;
             }
         }
@@ -294,7 +316,12 @@ pub fn checked_answer(asked: &Value, reply: Reply, by: Option<&str>) -> Result<R
         let text = format!("this question is for {}; say who you are, or leave it to them", who.join(", "));
         return Err(Refused::NotYours(text));
     }
-    if !choices.is_empty() && !choices.contains(&reply.text.trim()) {
+    if asked.get("statement").is_some() && chosen_by_people(&reply.text).is_none() {
+        let text = format!("the answer is one of: {}; and behind a colon, why", choices.join(", "));
+        return Err(Refused::InvalidArguments(text));
+    }
+    let is_choice = choices.contains(&reply.text.trim()) || asked.get("statement").is_some();
+    if !choices.is_empty() && !is_choice {
         let text = format!("the answer is one of: {}", choices.join(", "));
         return Err(Refused::InvalidArguments(text));
     }

@@ -48,8 +48,8 @@ fn change(event: &Event, fact: &Fact<'_>, thread: &mut ThreadChange) {
         Fact::TurnEnded(ended) => turn_ended(ended, thread),
         Fact::Told(told) => hear(told, &event.thread, thread),
         Fact::Result(result) => thread.state.sends = u32::try_from(result.sent).unwrap_or(u32::MAX),
-        // What a server asks no message answers.
-        Fact::Question(asked) if asked.server.is_some() => {}
+        // What a server or a trial asks no message answers.
+        Fact::Question(asked) if !asked.is_of_the_mind() => {}
         Fact::Question(asked) => thread.state.question = Some((asked.question.to_owned(), true)),
         Fact::Answer(answer) => thread.state.question = Some((answer.question.to_owned(), false)),
         Fact::Input(input) => thread.state.question = input.answers.map(|id| (id.to_owned(), false)),

@@ -99,7 +99,9 @@ impl Options {
         match (&self.url, &self.mcp) {
             (Some(_), Some(_)) => return wrong("it has both url and mcp: leave one"),
             (None, None) if has_headers => return wrong("it has headers and no url"),
-            (None, Some(_)) if has_headers => return wrong("headers are for a url; those of a server are in [tools.mcp]"),
+            (None, Some(_)) if has_headers => {
+                return wrong("headers are for a url; those of a server are in [tools.mcp]");
+            }
             (Some(url), None) if Url::parse(url).is_err() || !url.starts_with("http") => {
                 return wrong("its url is no address of the kind http:// or https://");
             }

@@ -313,6 +313,7 @@ fn asked_before(id: &str) -> Draft {
         who: Vec::new(),
         expires: "2096-11-28T04:25:00.000000Z",
         server: None,
+        trial: None,
     };
     Fact::Question(question).encode(&ThreadId::default()).with_id(id.parse().unwrap())
 }

@@ -159,6 +159,7 @@ fn asks(name: &str, expires: Timestamp) -> Draft {
         who: Vec::new(),
         expires: &expires.to_string(),
         server: None,
+        trial: None,
     };
     Fact::Question(question).encode(&thread(name)).with_id(id)
 }

@@ -10,6 +10,7 @@ mod code;
 mod crashes;
 mod doors;
 mod knowledge;
+mod people;
 mod rules;
 mod trials;
 

@@ -8,6 +8,7 @@ use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility, tag};
 use crate::event::raw::Raw;
 use crate::event::spec::{Member, Spec, TEXT, TURN};
+use crate::event::statement::OfTrial;
 use crate::words::id::ThreadId;
 
 /// A question to a person. It is no result of the call that asked: that comes with the answer.
@@ -31,6 +32,8 @@ pub struct Question<'a> {
     pub expires: &'a str,
     /// The server of tools that asks while it works on the call; none: the mind does.
     pub server: Option<&'a str>,
+    /// The trial that asks, of a statement, about a prediction: no model is shown it, and no message answers it.
+    pub trial: Option<OfTrial>,
 }
 
 /// What came of a question, beside the message of a client that answers one (`Input::answers`).
@@ -46,6 +49,8 @@ pub struct Answer<'a> {
     pub text: &'a str,
     /// The server of tools that asked: it is told, and wakes nobody.
     pub server: Option<&'a str>,
+    /// The trial that asked: its reading stands behind it.
+    pub trial: Option<OfTrial>,
 }
 
 /// How a question ended.
@@ -81,6 +86,8 @@ impl Answered<'_> {
     }
 }
 
+const STATEMENT: Member = ("statement?", "string", "the statement whose trial asks: the answer is a reading of it");
+const PREDICTION: Member = ("prediction?", "number", "its prediction, from 0");
 const ID: Member = ("question_id", "string", "the question: the id of the event that asked it");
 const CALL: Member = ("call_id", "string", "the call that asked");
 const SERVER: Member =
@@ -101,13 +108,15 @@ pub(super) const QUESTION: Spec = Spec {
         ("who?", "string[]", "the names of those who may answer; without it everybody who may speak"),
         ("expires_at", "string", "until when an answer is waited for"),
         SERVER,
+        STATEMENT,
+        PREDICTION,
     ],
     open: false,
 };
 
 pub(super) const ANSWER: Spec = Spec {
     name: "user-answer",
-    about: "What came of a question to a person. The result of the call that asked stands behind it, unless a server of tools asked.",
+    about: "What came of a question to a person. The result of the call that asked stands behind it, unless a server of tools asked; of a trial's its reading.",
     tags: &["answer", "away|expired|withdrawn?", "overrules?"],
     members: &[
         TEXT,
@@ -116,6 +125,8 @@ pub(super) const ANSWER: Spec = Spec {
         ("by?", "string", "who answered, when known"),
         ("value?", "unknown", "the answer as JSON, of a question with a schema"),
         SERVER,
+        STATEMENT,
+        PREDICTION,
     ],
     open: false,
 };
@@ -136,20 +147,24 @@ impl<'a> Question<'a> {
             who: texts(raw, "who"),
             expires: raw.text("expires_at")?,
             server: raw.text("server"),
+            trial: trial_of(raw),
         })
     }
 
     /// The event to be.
     pub fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { question, turn, call_id, text, choices, schema, who, expires, server } = self;
+        let modality = modality_of(self.trial.as_ref());
+        let Self { question, turn, call_id, text, choices, schema, who, expires, server, trial } = self;
         let payload = json!({
             "text": text, "turn": turn, "question_id": question, "call_id": call_id, "expires_at": expires,
         });
-        Draft::new(thread, Source::System, Modality::Text, tags([tag::QUESTION, "user"]), payload)
+        Draft::new(thread, Source::System, modality, tags([tag::QUESTION, "user"]), payload)
             .payload_some("choices", (!choices.is_empty()).then_some(choices))
             .payload_some("schema", schema.cloned())
             .payload_some("who", (!who.is_empty()).then_some(who))
             .payload_some("server", server)
+            .payload_some("statement", trial.as_ref().map(|trial| trial.statement.clone()))
+            .payload_some("prediction", trial.map(|trial| trial.prediction))
     }
 }
 
@@ -163,25 +178,56 @@ impl<'a> Answer<'a> {
             Some(_) => return None,
         };
         let (question, call_id) = (raw.text("question_id")?, raw.text("call_id")?);
-        Some(Self { question, call_id, what, text: raw.said("text"), server: raw.text("server") })
+        let (server, trial) = (raw.text("server"), trial_of(raw));
+        Some(Self { question, call_id, what, text: raw.said("text"), server, trial })
     }
 
     /// The event to be.
     pub fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { question, call_id, what, text, server } = self;
-        let wakes = self.wakes();
+        let (wakes, modality) = (self.wakes(), modality_of(self.trial.as_ref()));
+        let Self { question, call_id, what, text, server, trial } = self;
         let payload = json!({ "text": text, "question_id": question, "call_id": call_id });
         let (source, by, value) = match what {
             Answered::Given { by, value } => (Source::User, by, value),
             Answered::Away | Answered::Expired | Answered::Withdrawn => (Source::System, None, None),
         };
-        Draft::new(thread, source, Modality::Text, tags([tag::ANSWER]), payload)
+        Draft::new(thread, source, modality, tags([tag::ANSWER]), payload)
             .payload_some("by", by)
             .payload_some("value", value.cloned())
             .payload_some("server", server)
+            .payload_some("statement", trial.as_ref().map(|trial| trial.statement.clone()))
+            .payload_some("prediction", trial.map(|trial| trial.prediction))
             .tagged(what.tag())
             .tagged(wakes.then_some(tag::OVERRULES))
     }
+}
+
+impl Question<'_> {
+    /// Whether a call of the mind waits for the answer: a server of tools, or a trial, does else.
+    pub fn is_of_the_mind(&self) -> bool {
+        self.server.is_none() && self.trial.is_none()
+    }
+}
+
+impl Answer<'_> {
+    fn is_of_the_mind(&self) -> bool {
+        self.server.is_none() && self.trial.is_none()
+    }
+}
+
+fn trial_of(raw: Raw<'_>) -> Option<OfTrial> {
+    let statement = raw.text("statement")?.to_owned();
+    let prediction = raw.get("prediction").and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok())?;
+    Some(OfTrial { statement, prediction })
+}
+
+/// What trials ask, models are not shown.
+fn modality_of(trial: Option<&OfTrial>) -> Modality {
+    if trial.is_some() { Modality::State } else { Modality::Text }
+}
+
+fn visibility_of(trial: Option<&OfTrial>) -> Visibility {
+    if trial.is_some() { Visibility::State } else { Visibility::Heard }
 }
 
 impl<'a> Family<'a> for Question<'a> {
@@ -190,7 +236,7 @@ impl<'a> Family<'a> for Question<'a> {
     }
 
     fn visibility(&self) -> Visibility {
-        Visibility::Heard
+        visibility_of(self.trial.as_ref())
     }
 
     fn wakes(&self) -> bool {
@@ -199,7 +245,7 @@ impl<'a> Family<'a> for Question<'a> {
 
     fn role(&self) -> Role {
         // What a server asks is nothing that its call came to.
-        if self.server.is_some() { Role::Aside } else { Role::Decision }
+        if self.is_of_the_mind() { Role::Decision } else { Role::Aside }
     }
 
     // A message may answer the only open one.
@@ -231,11 +277,11 @@ impl<'a> Family<'a> for Answer<'a> {
     }
 
     fn visibility(&self) -> Visibility {
-        Visibility::Heard
+        visibility_of(self.trial.as_ref())
     }
 
     fn wakes(&self) -> bool {
-        self.what.wakes() && self.server.is_none()
+        self.what.wakes() && self.is_of_the_mind()
     }
 
     fn role(&self) -> Role {
@@ -247,7 +293,7 @@ impl<'a> Family<'a> for Answer<'a> {
     }
 
     fn is_root(&self) -> bool {
-        matches!(self.what, Answered::Given { .. }) && self.server.is_none()
+        matches!(self.what, Answered::Given { .. }) && self.is_of_the_mind()
     }
 
     fn is_from_outside(&self) -> bool {
@@ -255,7 +301,7 @@ impl<'a> Family<'a> for Answer<'a> {
     }
 
     fn ends_any_wait(&self) -> bool {
-        self.server.is_none()
+        self.is_of_the_mind()
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
@@ -288,18 +334,23 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         who: vec!["ada"],
         expires: "2026-11-28T04:25:00.123456Z",
         server: None,
+        trial: None,
     };
-    let answer = |what, text| Answer { question, call_id, what, text, server: None }.encode(thread);
+    let answer = |what, text| Answer { question, call_id, what, text, server: None, trial: None }.encode(thread);
+    let trial = Some(OfTrial { statement: "0193b6c2-7c2e-7aaa-8000-0123456789ab".into(), prediction: 0 });
+    let (what, text) = (Answered::Expired, "nobody answered in time");
+    let expired = Answer { what, text, server: None, question, call_id, trial: None };
     let choice =
         Question { text: "Which?", choices: vec!["red", "blue"], schema: None, who: Vec::new(), ..asked.clone() };
     vec![
         asked.clone().encode(thread),
         choice.encode(thread),
         Question { server: Some("files"), ..asked.clone() }.encode(thread),
+        Question { trial: trial.clone(), schema: None, who: Vec::new(), ..asked.clone() }.encode(thread),
         answer(Answered::Given { by: Some("ada"), value: Some(&value) }, "12"),
         answer(Answered::Given { by: None, value: None }, "blue"),
-        Answer { what: Answered::Expired, text: "nobody answered in time", server: Some("files"), question, call_id }
-            .encode(thread),
+        Answer { server: Some("files"), ..expired.clone() }.encode(thread),
+        Answer { trial, ..expired }.encode(thread),
         answer(Answered::Away, "away"),
         answer(Answered::Expired, "nobody answered in time"),
         answer(Answered::Withdrawn, "the thread has ended"),

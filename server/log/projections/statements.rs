@@ -4,7 +4,7 @@ use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::Said;
-use crate::event::statement::{Judged, Outcome, Source, Status, Triple, Valid, cut, folded};
+use crate::event::statement::{Instrument, Judged, Outcome, Source, Status, Triple, Valid, cut, folded};
 use crate::event::trial::News;
 use crate::log::columns::unreadable;
 use crate::log::error::StoreError;
@@ -128,9 +128,10 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             cells.extend(times(derived.valid));
             Change::Alter(row(cells))
         }
-        // Until somebody has answered there is nothing to do.
+        // Until somebody has answered there is nothing to do, and then at once.
         News::Read(reading) => {
-            let cells = reading.until.map(|until| ("due", until.into())).into_iter().collect();
+            let answered = (reading.instrument == Instrument::User).then_some(event.ts);
+            let cells = reading.until.or(answered).map(|due| ("due", due.into())).into_iter().collect();
             Change::Alter(row(cells))
         }
         News::Judged(judged) => match judged.outcome {

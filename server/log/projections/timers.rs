@@ -49,7 +49,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     };
     let parked = |id: &str, call_id: &str, tool: Option<&str>, server: Option<&str>, turn: u64| {
         let (tool, server) = (tool.map(str::to_owned), server.map(str::to_owned));
-        Parked { id: id.to_owned(), call_id: call_id.to_owned(), tool, server, turn }
+        Parked { id: id.to_owned(), call_id: call_id.to_owned(), tool, server, turn, trial: None }
     };
     let until = |due: &str, parked: Parked| -> Option<Change> {
         let due = Timestamp::parse(due)?;
@@ -61,7 +61,10 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         // A request to people brings its time limit with it, and takes it along.
         Fact::ApprovalPending(it) => until(it.expires, parked(it.approval, it.call_id, Some(it.tool), None, it.turn)),
         Fact::ApprovalVerdict(it) => over(it.approval),
-        Fact::Question(it) => until(it.expires, parked(it.question, it.call_id, None, it.server, it.turn)),
+        Fact::Question(it) => {
+            let parked = parked(it.question, it.call_id, None, it.server, it.turn);
+            until(it.expires, Parked { trial: it.trial.clone(), ..parked })
+        }
         Fact::Answer(it) => over(it.question),
         Fact::Input(it) => over(it.answers?),
         // A turn that ends a wait ends its time limit, too.

@@ -59,7 +59,7 @@ impl Granted {
 
     fn parked(&self, turn: u64) -> Parked {
         let Grant { approval, call_id, tool, .. } = self.grant.clone();
-        Parked { id: approval, call_id, tool: Some(tool), server: None, turn }
+        Parked { id: approval, call_id, tool: Some(tool), server: None, turn, trial: None }
     }
 
     fn is(&self, state: RequestState) -> Condition {

@@ -15,6 +15,7 @@ use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::set::{Change, Timer};
 use crate::event::fact::statement::{TAG, Trials as Said};
+use crate::event::request::{Parked, Settled};
 use crate::event::statement::{Claim, Instrument, Judged, Outcome, Status, Triple};
 use crate::event::trial::Rules;
 use crate::log::appended::{Append, Appended};
@@ -44,6 +45,7 @@ mod asking;
 mod bench;
 mod code;
 mod knowledge;
+mod people;
 mod settling;
 
 /// Most statements that are looked at for one question of the rules.
@@ -125,10 +127,29 @@ impl Trials {
             match self.append(space, drafts).await {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
                 Err(error) => return Err(error),
-                Ok(()) => return self.store.statement(space, id).await?.ok_or_else(unknown),
+                Ok(()) => {
+                    self.withdraw_questions(space, &row).await?;
+                    return self.store.statement(space, id).await?.ok_or_else(unknown);
+                }
             }
         }
         Err(Refused::Unprocessable(format!("the statement {id} changes all the time: try again")))
+    }
+
+    /// Nobody needs to answer any more what the trial of a statement asked.
+    async fn withdraw_questions(&self, space: &Space, row: &StatementRow) -> Result<(), Refused> {
+        let how = Settled::Withdrawn { reason: "the statement was withdrawn" };
+        for asked in self.store.requests_of(space, &row.thread).await? {
+            let parked = Parked::of(&asked.id, &asked.asked);
+            let Some(parked) = parked.filter(|it| it.trial.as_ref().is_some_and(|it| it.statement == row.id)) else {
+                continue;
+            };
+            match self.append(space, parked.settled(&row.thread, how)).await {
+                Ok(()) | Err(Refused::Store(StoreError::Unmet(_))) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     async fn append(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), Refused> {
@@ -248,7 +269,8 @@ fn word(row: &StatementRow, outcome: Outcome, reason: String) -> Judged {
         survived: before.map_or(0, |judged| judged.survived),
         tries: 0,
         reopened: before.map_or(0, |judged| judged.reopened),
-        due: None,
+        // A trial of what is held goes on beside it.
+        due: row.due.filter(|_| is_held && row.status.is_held()),
         others: Vec::new(),
         by: None,
         tried: false,

@@ -91,6 +91,7 @@ impl Typed for AskUser {
             who: who.iter().map(String::as_str).collect(),
             expires: &expires.to_string(),
             server: None,
+            trial: None,
         };
         Ok(Output::events(vec![Fact::Question(asked).encode(&site.thread).with_id(id)]))
     }

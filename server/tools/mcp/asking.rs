@@ -152,6 +152,7 @@ impl Asker {
             who: Vec::new(),
             expires: &expires.to_string(),
             server: Some(&self.server),
+            trial: None,
         };
         let draft = Fact::Question(question).encode(thread).with_id(id).only_if(Condition::NotEnded);
         let parked = Parked {
@@ -160,6 +161,7 @@ impl Asker {
             tool: None,
             server: Some(self.server.clone()),
             turn: *turn,
+            trial: None,
         };
         // Followed first: what comes behind the question is in one of the two.
         let follower = self.desk.store.feed().follow(space, Some(thread));

@@ -73,7 +73,10 @@ impl Default for Options {
     }
 }
 
-pub(in crate::tools) fn redacted<S: Serializer>(values: &BTreeMap<String, SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(in crate::tools) fn redacted<S: Serializer>(
+    values: &BTreeMap<String, SecretString>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_map(values.keys().map(|name| (name, "(redacted)")))
 }
 

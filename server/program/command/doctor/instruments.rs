@@ -19,9 +19,13 @@ pub async fn check(settings: &Settings, report: &mut Report) -> anyhow::Result<(
     }
     let all = [("knowledge", knowledge.is_on()), ("code", settings.tools.code.enabled)];
     let experiments: Vec<&str> = all.into_iter().filter_map(|(name, is_there)| is_there.then_some(name)).collect();
+    // Whoever claims something does not test it: people are one where they say who they are.
+    let people = if settings.memory.questions > 0 { "people who name themselves and did not claim it, " } else { "" };
     let said = match experiments.as_slice() {
-        [] => "only reflection tests what is claimed: set memory.knowledge.url, or tools.code.enabled".to_owned(),
-        experiments => format!("what is claimed is tested by {}, reflection", experiments.join(", ")),
+        [] => {
+            format!("only {people}reflection: set memory.knowledge.url, or tools.code.enabled, to test what is claimed")
+        }
+        experiments => format!("what is claimed is tested by {}, {people}reflection", experiments.join(", ")),
     };
     report.tell("instruments", Ok(said))
 }

@@ -12,7 +12,7 @@ use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::{self, StatementFact};
-use crate::event::statement::{Instrument, Judged, Outcome, Reading, Triple, Valid};
+use crate::event::statement::{Instrument, Judged, Outcome, Reading, Status, Triple, Valid};
 use crate::event::trial::{Found, News, Rules, Step, Trial};
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
@@ -57,9 +57,16 @@ impl Bench<'_> {
     async fn try_on(&self, row: StatementRow) -> Result<(), Lost> {
         let trial = self.folded(&row.id).await?;
         let mut on = OnTrial { row, trial };
+        if on.row.status == Status::Retracted {
+            // Somebody answered what was asked before: what an operator withdrew is not tried.
+            let reason = on.row.judged.as_ref().map(|judged| judged.reason.clone()).unwrap_or_default();
+            let by = on.row.judged.as_ref().and_then(|judged| judged.by.clone());
+            let judged = Judged { by, ..super::word(&on.row, Outcome::Is(Status::Retracted), reason) };
+            return self.say(&mut on, vec![], News::Judged(judged)).await;
+        }
         for _ in 0..STEPS_MAX {
             let now = time::now();
-            let rules = self.rules(&on);
+            let rules = self.rules(&on).await?;
             match on.trial.next(&rules, now) {
                 Step::Derive => {
                     if !self.derive(&mut on, &rules).await? {
@@ -69,17 +76,14 @@ impl Bench<'_> {
                 Step::Read { prediction, instrument, choice } => {
                     self.read(&mut on, prediction, instrument, choice).await?
                 }
-                Step::Expired { prediction } => {
-                    let choice = "a person was asked".to_owned();
-                    let reading = no_answer(prediction, Instrument::User, choice, "nobody answered in time");
-                    self.say(&mut on, vec![], News::Read(reading)).await?;
-                }
+                Step::Expired { prediction } => self.expire(&mut on, prediction).await?,
                 Step::Wait(_) => return Ok(()),
                 Step::Judge(found) => return self.judge(&on, &found, &rules).await,
             }
         }
         // Cannot be: a prediction has three readings at most. It must not go round for ever.
-        self.judge(&on, &Found::Undecided, &self.rules(&on)).await
+        let rules = self.rules(&on).await?;
+        self.judge(&on, &Found::Undecided, &rules).await
     }
 
     /// What the log has of a statement.
@@ -97,8 +101,12 @@ impl Bench<'_> {
     }
 
     /// The rules, with the instruments that there are for this statement.
-    fn rules(&self, _on: &OnTrial) -> Rules {
-        self.trials.rules()
+    async fn rules(&self, on: &OnTrial) -> Result<Rules, StoreError> {
+        let mut rules = self.trials.rules();
+        if self.has_people_for(&on.row).await? {
+            rules.available.insert(Instrument::User);
+        }
+        Ok(rules)
     }
 
     /// Appends something about a statement, and takes it into its fold.
@@ -168,6 +176,7 @@ impl Bench<'_> {
         let of = on.trial.derived.as_ref().and_then(|derived| derived.predictions.get(prediction));
         let Some(of) = of.cloned() else { return Ok(()) };
         let (records, reading) = match (instrument, &of.code) {
+            (Instrument::User, _) => return self.ask_people(on, &of, (prediction, choice)).await,
             (Instrument::Knowledge, _) => self.look_up(on, &of, (prediction, choice)).await?,
             (Instrument::Code, Some(code)) => {
                 let (space, limit) = (&self.fence.space, Duration::from_millis(self.asker.answer_ms));

@@ -1,0 +1,92 @@
+//! The instrument *user*: a question to people, which waits in the queue of all questions (`runtime/requests.rs`). Its answer is the reading, and
+//! stands behind it in one append; nothing here waits for it.
+
+use std::time::Duration;
+
+use super::asking::no_answer;
+use super::bench::{Bench, OnTrial};
+use crate::event::condition::RequestState;
+use crate::event::fact::Fact;
+use crate::event::fact::question::Question;
+use crate::event::method::may_answer;
+use crate::event::request::{Parked, Settled};
+use crate::event::statement::{Answer, CHOICES, Claimant, Instrument, OfTrial, Prediction, Reading};
+use crate::event::trial::News;
+use crate::log::error::StoreError;
+use crate::log::projections::statements::StatementRow;
+use crate::mind::turn_writer::Lost;
+use crate::tools::approval::after;
+use crate::words::id;
+use crate::words::time;
+
+/// Questions that are looked at to count those of trials.
+const LOOKED_AT: u32 = 500;
+
+/// A name that nobody has: whether anybody could answer.
+const ANYBODY: &str = "\u{0}";
+
+impl Bench<'_> {
+    /// Whether there are people who may test a statement: who are there, did not claim it, and have not too much to answer already.
+    pub async fn has_people_for(&self, row: &StatementRow) -> Result<bool, StoreError> {
+        let (space, most) = (&self.fence.space, self.trials.memory.questions);
+        let claimants: Vec<Claimant> = row.sources.iter().map(|source| source.by.clone()).collect();
+        if most == 0 || !may_answer(&claimants, Some(ANYBODY)) || self.trials.store.is_user_away(space).await? {
+            return Ok(false);
+        }
+        let open = self.trials.store.requests(space, RequestState::Question, 0, LOOKED_AT).await?;
+        let of_trials = open.iter().filter(|row| row.asked.get("statement").is_some()).count();
+        Ok(of_trials < most as usize && open.len() < LOOKED_AT as usize)
+    }
+
+    /// Asks people, and waits for nobody: question and reading are one append, so that a crash asks once.
+    pub async fn ask_people(
+        &self,
+        on: &mut OnTrial,
+        of: &Prediction,
+        (prediction, choice): (usize, String),
+    ) -> Result<(), Lost> {
+        let id = id::fresh();
+        let (question, statement) = (id.to_string(), on.row.id.clone());
+        let until = after(time::now(), Duration::from_millis(self.trials.memory.question_ms));
+        let asked = Question {
+            question: &question,
+            turn: 0,
+            call_id: &statement,
+            text: of.question.as_deref().unwrap_or(&of.text),
+            choices: CHOICES.into(),
+            schema: None,
+            who: Vec::new(),
+            expires: &until.to_string(),
+            server: None,
+            trial: Some(OfTrial { statement: statement.clone(), prediction }),
+        };
+        let draft = Fact::Question(asked).encode(&on.row.thread).with_id(id);
+        let reading = Reading {
+            answer: Answer::Asked,
+            note: "people are asked".into(),
+            source: Some(question.clone()),
+            until: Some(until),
+            ..no_answer(prediction, Instrument::User, choice, "")
+        };
+        self.say(on, vec![draft], News::Read(reading)).await?;
+        // Who looks for what is due, and for people who went meanwhile, is told as of any other question.
+        if let Some(event) = self.trials.store.event(&self.fence.space, id).await? {
+            (self.trials.waker.on_stored())(&self.fence.space, &event);
+        }
+        Ok(())
+    }
+
+    /// Nobody answered in time, and nobody has written that down yet.
+    pub async fn expire(&self, on: &mut OnTrial, prediction: usize) -> Result<(), Lost> {
+        let is_it = |it: &&Reading| it.prediction == prediction && it.answer == Answer::Asked;
+        let asked = on.trial.readings.iter().find(is_it).and_then(|it| it.source.clone()).unwrap_or_default();
+        let trial = OfTrial { statement: on.row.id.clone(), prediction };
+        let call_id = on.row.id.clone();
+        let parked =
+            Parked { id: asked.clone(), call_id, tool: None, server: None, turn: 0, trial: Some(trial.clone()) };
+        self.writer.write(parked.settled(&on.row.thread, Settled::Expired)).await?;
+        on.trial.apply(News::Read(trial.reading(&asked, None, Err("nobody answered in time"))));
+        on.row.changed = self.trials.store.statement(&self.fence.space, &on.row.id).await?.map_or(0, |row| row.changed);
+        Ok(())
+    }
+}
