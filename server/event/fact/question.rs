@@ -209,12 +209,6 @@ impl Question<'_> {
     }
 }
 
-impl Answer<'_> {
-    fn is_of_the_mind(&self) -> bool {
-        self.server.is_none() && self.trial.is_none()
-    }
-}
-
 fn trial_of(raw: Raw<'_>) -> Option<OfTrial> {
     let statement = raw.text("statement")?.to_owned();
     let prediction = raw.get("prediction").and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok())?;
@@ -281,7 +275,7 @@ impl<'a> Family<'a> for Answer<'a> {
     }
 
     fn wakes(&self) -> bool {
-        self.what.wakes() && self.is_of_the_mind()
+        self.what.wakes() && self.ends_any_wait()
     }
 
     fn role(&self) -> Role {
@@ -293,7 +287,7 @@ impl<'a> Family<'a> for Answer<'a> {
     }
 
     fn is_root(&self) -> bool {
-        matches!(self.what, Answered::Given { .. }) && self.is_of_the_mind()
+        matches!(self.what, Answered::Given { .. }) && self.ends_any_wait()
     }
 
     fn is_from_outside(&self) -> bool {
@@ -301,7 +295,7 @@ impl<'a> Family<'a> for Answer<'a> {
     }
 
     fn ends_any_wait(&self) -> bool {
-        self.is_of_the_mind()
+        self.server.is_none() && self.trial.is_none()
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {

@@ -46,6 +46,7 @@ mod bench;
 mod code;
 mod knowledge;
 mod people;
+mod said;
 mod settling;
 
 /// Most statements that are looked at for one question of the rules.

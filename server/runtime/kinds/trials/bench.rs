@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 use super::Trials;
-use super::asking::{Asker, Said, no_answer};
+use super::asking::{Asker, Said};
 use super::code;
+use super::said::no_answer;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;

@@ -1,5 +1,5 @@
 //! The instrument *code*: what the code of a prediction comes to says whether it is so. It runs where the code of the tool `run_code` does, and no
-//! model is asked. Which predictions have code is in `trials/asking.rs`.
+//! model is asked. Which predictions have code is in `trials/said.rs`.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use runner::request::{Answer as Ran, Error, Language, Request};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::asking::no_answer;
+use super::said::no_answer;
 use crate::event::statement::{Answer, Instrument, Reading, SENTENCE_MAX, cut};
 use crate::tools::code::runner::Runner;
 use crate::words::id::Space;

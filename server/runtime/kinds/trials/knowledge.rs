@@ -1,10 +1,11 @@
 //! The instrument *knowledge*: what a search finds is shown to a model, which says whether it speaks for a prediction or against it. What it says
-//! counts only with words that stand in what was found (`trials/asking.rs` `Weigh`).
+//! counts only with words that stand in what was found (`trials/said.rs` `Weigh`).
 
 use serde_json::json;
 
-use super::asking::{Said, no_answer};
+use super::asking::Said;
 use super::bench::{Bench, OnTrial};
+use super::said::no_answer;
 use crate::event::draft::Draft;
 use crate::event::statement::{Instrument, Prediction, Reading};
 use crate::mind::turn_writer::Lost;

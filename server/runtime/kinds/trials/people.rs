@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::asking::no_answer;
 use super::bench::{Bench, OnTrial};
+use super::said::no_answer;
 use crate::event::condition::RequestState;
 use crate::event::fact::Fact;
 use crate::event::fact::question::Question;
