@@ -3,8 +3,11 @@
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::statement::{Said, StatementFact};
 use crate::event::method::current;
-use crate::event::statement::{Claim, Claimant, Source, Status, Triple, Valid};
+use crate::event::statement::{Claim, Claimant, Judged, Outcome, Source, Status, Triple, Valid};
+use crate::event::trial::News;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::log::words;
 use crate::runtime::refused::Refused;
@@ -78,6 +81,19 @@ impl Session {
         let Some(row) = self.store(Right::Read)?.statement(self.space(), id).await? else { return Ok(None) };
         let events = self.kinds(Right::Read)?.trials.events(self.space(), id, TRIAL_MAX).await?;
         Ok(Some((row, events)))
+    }
+
+    /// What became of a claim that is no statement, if it was claimed.
+    pub async fn fate(&self, id: &str) -> Result<Option<Judged>, Error> {
+        let events = self.kinds(Right::Read)?.trials.events(self.space(), id, TRIAL_MAX).await?;
+        let judged = events.iter().rev().find_map(|event| match event.fact() {
+            Fact::Statement(StatementFact { statement, what: Said::News(news) }) if statement == id => match *news {
+                News::Judged(judged) => Some(judged),
+                _ => None,
+            },
+            _ => None,
+        });
+        Ok(judged.filter(|judged| matches!(judged.outcome, Outcome::Refused | Outcome::Joined)))
     }
 
     /// Statements in the order in which they were claimed, from behind a position; and where the next ones would begin, if there may be any.

@@ -18,7 +18,9 @@ use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::Said;
-use crate::event::statement::{Instrument, PREMISES_MAX, Prediction, SENTENCE_MAX, STATEMENT_MAX, Status, Triple};
+use crate::event::statement::{
+    Instrument, Judged, Outcome, PREMISES_MAX, Prediction, SENTENCE_MAX, STATEMENT_MAX, Status, Triple,
+};
 use crate::event::trial::News;
 use crate::log::projections::statements::StatementRow;
 use crate::session::handle::Session;
@@ -353,13 +355,19 @@ pub async fn one(
 ) -> Result<axum::Json<StatementTrial>, Problem> {
     params.end()?;
     let found = session.statement(&id).await?;
-    let missing = || {
-        Problem::new(
-            Slug::NotFound,
-            "there is no such statement: it was never claimed, was no claim, or was joined to another one",
-        )
+    let Some((row, events)) = found else {
+        let detail = match session.fate(&id).await? {
+            Some(Judged { outcome: Outcome::Joined, others, .. }) => {
+                format!(
+                    "there is no such statement any more: it says what {} says, and is a source of that one",
+                    others.join(", ")
+                )
+            }
+            Some(judged) => format!("there is no such statement: the claim was refused. {}", judged.reason),
+            None => "there is no such statement, and never was".to_owned(),
+        };
+        return Err(Problem::new(Slug::NotFound, detail));
     };
-    let (row, events) = found.ok_or_else(missing)?;
     Ok(axum::Json(StatementTrial::of(row, &events)))
 }
 
