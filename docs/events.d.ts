@@ -586,7 +586,7 @@ export type StatementJudged = Of<["statement", "judged", `statement:${string}`, 
   text: string;
   /** the statement: the id of the event that claimed it */
   statement: string;
-  /** outcome, reason, valid, carried, survived, tries, reopened, due, others, by, tried */
+  /** outcome, reason, valid, carried, survived, tries, reopened, due, others, by, tried, available */
   judged: Record<string, unknown>;
 }>;
 

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::statement::{Claimant, Instrument, PREDICTIONS_MAX, Prediction, Triple, Valid, folded};
+use super::statement::{Claimant, Instrument, Judged, PREDICTIONS_MAX, Prediction, Status, Triple, Valid, folded};
+use crate::words::id::Seq;
 use crate::words::time::Timestamp;
 
 /// The instrument for a prediction: an experiment where one can say something, and none that has carried the statement where another one can;
@@ -14,14 +15,8 @@ pub fn chosen(
     carried: &[Instrument],
     tries: u64,
 ) -> (Instrument, String) {
-    let can = |it: &Instrument| match it {
-        Instrument::Knowledge => prediction.search.is_some(),
-        Instrument::Code => prediction.code.is_some(),
-        Instrument::User => prediction.question.is_some(),
-        Instrument::Reflection => false,
-    };
     let experiments: Vec<Instrument> =
-        Instrument::ALL.into_iter().filter(|it| available.contains(it) && can(it)).collect();
+        Instrument::ALL.into_iter().filter(|it| available.contains(it) && can(*it, prediction)).collect();
     let others: Vec<Instrument> = experiments.iter().copied().filter(|it| !carried.contains(it)).collect();
     let from = if others.is_empty() { &experiments } else { &others };
     let Some(last) = from.len().checked_sub(1) else {
@@ -35,6 +30,28 @@ pub fn chosen(
         tries => format!("an experiment comes before reflection; after {tries} in vain it is {}", instrument.as_str()),
     };
     (instrument, choice)
+}
+
+/// Whether an instrument can say something of a prediction; reflection always does, and is asked last.
+pub fn can(instrument: Instrument, prediction: &Prediction) -> bool {
+    match instrument {
+        Instrument::Knowledge => prediction.search.is_some(),
+        Instrument::Code => prediction.code.is_some(),
+        Instrument::User => prediction.question.is_some(),
+        Instrument::Reflection => false,
+    }
+}
+
+/// Whether a statement waits for an instrument to come: nothing but reflection carries it, or nothing has decided it, and it is not tried any more.
+pub fn waits_for_an_instrument(status: Status, judged: &Judged, due: Option<Timestamp>) -> bool {
+    let is_open = status == Status::Proposed || status.is_held() && judged.carried == [Instrument::Reflection];
+    is_open && due.is_none()
+}
+
+/// The first of these that there was not when a statement was tried last, and that can say something of it.
+pub fn new_for(judged: &Judged, predictions: &[Prediction], available: &BTreeSet<Instrument>) -> Option<Instrument> {
+    let is_new = |it: &Instrument| !judged.available.contains(it) && predictions.iter().any(|of| can(*it, of));
+    available.iter().copied().find(is_new)
 }
 
 /// Whether a user who may answer did not claim it: whoever claims it is no instrument for it.
@@ -107,30 +124,33 @@ pub fn contradict(one: (&Triple, &Valid), other: (&Triple, &Valid)) -> bool {
 pub struct Link {
     /// Its id.
     pub id: String,
+    /// The position of its claim: what it is derived from was claimed before it.
+    pub number: Seq,
     /// The statements that it is derived from.
     pub premises: Vec<String>,
     /// Whether it is held.
     pub is_held: bool,
 }
 
-/// What has lost its ground with a statement: what is held and derived from it, to any depth, each once.
+/// What has lost its ground with a statement: what is held and derived from it, to any depth, each once. The last claimed is the first: what is
+/// derived from one of them stands before it, so that of a work that was cut off anywhere the rest is found again from what is left.
 pub fn shaken(withdrawn: &str, links: &[Link]) -> Vec<String> {
     let mut of: BTreeMap<&str, Vec<&Link>> = BTreeMap::new();
     for link in links.iter().filter(|link| link.is_held) {
         link.premises.iter().for_each(|premise| of.entry(premise).or_default().push(link));
     }
     let (mut seen, mut queue) = (BTreeSet::from([withdrawn]), vec![withdrawn]);
-    let mut shaken = Vec::new();
+    let mut shaken: Vec<&Link> = Vec::new();
     while let Some(premise) = queue.pop() {
         for link in of.get(premise).into_iter().flatten() {
             if seen.insert(&link.id) {
-                shaken.push(link.id.clone());
+                shaken.push(link);
                 queue.push(&link.id);
             }
         }
     }
-    shaken.sort();
-    shaken
+    shaken.sort_by_key(|link| std::cmp::Reverse(link.number));
+    shaken.into_iter().map(|link| link.id.clone()).collect()
 }
 
 /// The statements that give the value of a subject and a relation at a time, of those that are held and about both: of a single-valued relation

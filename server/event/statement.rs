@@ -367,6 +367,9 @@ pub struct Judged {
     pub by: Option<String>,
     /// Whether readings were taken for it.
     pub tried: bool,
+    /// The instruments beside reflection that there were for it then: when another one comes, what nothing else has tested is tried again.
+    #[serde(default)]
+    pub available: Vec<Instrument>,
 }
 
 /// A name or a statement as it is compared: folded, one space between words, no full stop at the end.
@@ -386,6 +389,11 @@ pub fn date(text: &str) -> Option<Timestamp> {
         _ => text.to_owned(),
     };
     Timestamp::parse(&begin)
+}
+
+/// A text with one space between words, as quotes are compared: where a line ends says nothing.
+pub fn spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A text, at most so many characters of it.

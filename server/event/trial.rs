@@ -203,6 +203,7 @@ impl Trial {
             others: Vec::new(),
             by: None,
             tried: true,
+            available: rules.available.iter().copied().filter(|it| *it != Instrument::Reflection).collect(),
         };
         let is = |status| Outcome::Is(status);
         match found {

@@ -107,6 +107,7 @@ async fn run(
     mcp.tells(ground.waker.on_stored());
     let kinds = Kinds::new(&ground);
     let runtime = Runtime::start(ground, kinds.all());
+    tokio::spawn(kinds.trials.clone().look_for_new_instruments());
     // Whoever should read it may be gone: that is no reason not to serve.
     let _ = greet(settings, listener.local_addr()?, &about);
     let checking = tokio::spawn(supervisor.watch("looking through the log for damage", keep_checking(store.clone())));

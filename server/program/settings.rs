@@ -283,6 +283,8 @@ impl Settings {
             ("memory.trials_at_once", self.memory.trials_at_once.into()),
             ("memory.tries", self.memory.tries),
             ("memory.answer_ms", self.memory.answer_ms),
+            ("memory.waiting", self.memory.waiting.into()),
+            ("memory.calls_per_hour", self.memory.calls_per_hour),
             ("memory.question_ms", self.memory.question_ms),
             ("pipelines.nodes", self.pipelines.nodes),
             ("pipelines.time_ms", self.pipelines.time_ms),
@@ -359,6 +361,7 @@ impl Settings {
             schedules: self.limits.schedules,
             schedule_interval: ms(self.limits.schedule_interval_ms),
             submodules: self.limits.submodules,
+            claims: self.memory.waiting,
         }
     }
 

@@ -26,6 +26,10 @@ pub struct Options {
     pub questions: u32,
     /// How long an answer of people is waited for; then it is no answer. From 1 s to 365 days.
     pub question_ms: u64,
+    /// Most claims of one space that wait for their trial, or for its end; more are refused.
+    pub waiting: u32,
+    /// Most calls that trials of one space make to models in an hour; what is left waits.
+    pub calls_per_hour: u64,
     /// Where predictions are looked up.
     pub knowledge: knowledge::Options,
 }
@@ -42,6 +46,8 @@ impl Default for Options {
             reopenings: 3,
             questions: 5,
             question_ms: 24 * 60 * 60 * 1000,
+            waiting: 1000,
+            calls_per_hour: 1000,
             knowledge: knowledge::Options::default(),
         }
     }

@@ -45,6 +45,8 @@ pub struct Limits {
     pub schedule_interval: Duration,
     /// Most submodules of a space.
     pub submodules: u32,
+    /// Most claims of a space that wait for their trial.
+    pub claims: u32,
 }
 
 impl Default for Limits {
@@ -58,6 +60,7 @@ impl Default for Limits {
             schedules: 1000,
             schedule_interval: Duration::from_secs(1),
             submodules: 32,
+            claims: 1000,
         }
     }
 }

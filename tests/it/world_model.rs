@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::support::app::ran;
 use crate::support::*;
 
+mod again;
 mod code;
 mod crashes;
 mod doors;

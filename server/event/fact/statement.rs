@@ -95,7 +95,11 @@ pub(super) const JUDGED: Spec = Spec {
     members: &[
         TEXT,
         ID,
-        ("judged", "object", "outcome, reason, valid, carried, survived, tries, reopened, due, others, by, tried"),
+        (
+            "judged",
+            "object",
+            "outcome, reason, valid, carried, survived, tries, reopened, due, others, by, tried, available",
+        ),
     ],
     open: false,
 };
@@ -332,6 +336,7 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         others: Vec::new(),
         by: None,
         tried: true,
+        available: vec![Instrument::Knowledge],
     };
     vec![
         Draft::statement(thread, id, News::Claimed(claim)),

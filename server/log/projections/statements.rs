@@ -278,6 +278,18 @@ impl dyn Store + '_ {
         self.select(select).await?.iter().map(read).collect()
     }
 
+    /// How many statements are to be tried, now or later, counted up to `limit`.
+    pub async fn statements_waiting(&self, space: &Space, limit: u32) -> Result<u32, StoreError> {
+        let waiting = Select::of(&TABLE, space).at_least("due", 0).distinct(&["number"]).first(limit);
+        Ok(u32::try_from(self.select(waiting).await?.len()).unwrap_or(u32::MAX))
+    }
+
+    /// The spaces that have statements.
+    pub async fn spaces_with_statements(&self) -> Result<Vec<Space>, StoreError> {
+        let select = Select::of_all_spaces(&TABLE).distinct(&["space"]);
+        self.select(select).await?.iter().map(|row| row.space("space")).collect()
+    }
+
     /// When the first statement of a space is due after that.
     pub async fn next_statement_due(&self, space: &Space, after: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         let select = Select::of(&TABLE, space).after("due", after).order_by(&["due"]).first(1);

@@ -3,7 +3,7 @@
 //! statement is tried is in `trials/bench.rs`.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as StdMutex};
 
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
@@ -37,15 +37,18 @@ use crate::thread::quota::Quotas;
 use crate::tools::code::runner::Runner;
 use crate::words::id::{self, Space, ThreadId};
 use crate::words::time::{self, Timestamp};
+use allowance::Allowance;
 use asking::Asker;
 use bench::Bench;
 use knowledge::Base;
 
+mod allowance;
 mod asking;
 mod bench;
 mod code;
 mod knowledge;
 mod people;
+mod renewing;
 mod said;
 mod settling;
 
@@ -67,6 +70,9 @@ pub struct Trials {
     memory: memory::Options,
     code: Arc<Runner>,
     knowledge: Base,
+    allowance: Allowance,
+    // A plain mutex: held for a look, never across an await.
+    looked: StdMutex<HashMap<Space, renewing::Looked>>,
 }
 
 #[async_trait]
@@ -97,12 +103,29 @@ impl Trials {
     /// The trials of this server.
     pub fn new(ground: &Ground) -> Self {
         let Ground { store, mind, options, quotas, code, waker, .. } = ground.clone();
+        let allowance = Allowance::new(options.memory.calls_per_hour);
         let knowledge = Base::of(&options.memory.knowledge);
-        Self { store, mind, quotas, waker, memory: options.memory.clone(), code, knowledge }
+        Self {
+            store,
+            mind,
+            quotas,
+            waker,
+            memory: options.memory.clone(),
+            code,
+            knowledge,
+            allowance,
+            looked: StdMutex::default(),
+        }
     }
 
     /// Somebody claims something in a thread. Returns the statement's id after the commit, before any trial.
     pub async fn claim(&self, space: &Space, thread: &ThreadId, claim: Claim) -> Result<String, Refused> {
+        let limit = self.memory.waiting;
+        if self.store.statements_waiting(space, limit).await? >= limit {
+            let what =
+                "claims of a space that wait for their trial (memory.waiting); claim again when some have had theirs";
+            return Err(Refused::TooMany { what, limit });
+        }
         let id = id::fresh();
         self.append(space, Draft::claimed(thread, id, claim).into()).await?;
         Ok(id.to_string())
@@ -125,7 +148,7 @@ impl Trials {
             let judged = word(&row, Outcome::Is(Status::Retracted), reason.clone());
             let judged = Judged { by: Some(by.to_owned()), ..judged };
             let drafts = settling::consequences(&*self.store, space, &row, &judged).await?;
-            match self.append(space, drafts).await {
+            match self.append_in_parts(space, drafts).await {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
                 Err(error) => return Err(error),
                 Ok(()) => {
@@ -135,6 +158,14 @@ impl Trials {
             }
         }
         Err(Refused::Unprocessable(format!("the statement {id} changes all the time: try again")))
+    }
+
+    /// Appends much, a part at a time; what is cut off between two is found again, for the word on the statement itself is the last.
+    async fn append_in_parts(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), Refused> {
+        for part in drafts.chunks(settling::APPEND_MAX) {
+            self.append(space, part.to_vec()).await?;
+        }
+        Ok(())
     }
 
     /// Nobody needs to answer any more what the trial of a statement asked.
@@ -199,6 +230,7 @@ impl Trials {
             fence,
             settling: Mutex::new(()),
         };
+        self.allowance.count(&*self.store, &space).await?;
         let mut follower = self.store.feed().follow(&space, Some(&thread));
         let (mut under_way, mut begun) = (FuturesUnordered::new(), HashMap::<String, u32>::new());
         let mut busy: Vec<String> = Vec::new();
@@ -212,11 +244,19 @@ impl Trials {
             begun.retain(|id, _| busy.contains(id) || due.iter().any(|row| row.id == *id));
             for row in due {
                 let times = begun.get(&row.id).copied().unwrap_or(0);
-                if busy.len() < at_once && !busy.contains(&row.id) && times < OVERTAKEN_MAX {
+                let is_free = self.allowance.free_at(&space, time::now()).is_none();
+                if is_free && busy.len() < at_once && !busy.contains(&row.id) && times < OVERTAKEN_MAX {
                     begun.insert(row.id.clone(), times + 1);
                     busy.push(row.id.clone());
                     let bench = &bench;
                     under_way.push(async move { (row.id.clone(), bench.try_one(row).await) });
+                }
+            }
+            if under_way.is_empty() && self.allowance.free_at(&space, time::now()).is_none() {
+                match bench.renew().await {
+                    Ok(true) => continue,
+                    Ok(false) => {}
+                    Err(lost) => return looked(Err(lost)),
                 }
             }
             if under_way.is_empty() {
@@ -246,7 +286,17 @@ impl Trials {
         let soon = Timestamp::from_micros(now.micros().saturating_add(self.rules().retry_micros.max(1_000_000)));
         // What is due and was overtaken again and again waits, too.
         let overtaken = !self.store.statements_due(space, now, 1).await?.is_empty();
-        let next = if overtaken { Some(soon) } else { self.store.next_statement_due(space, now).await? };
+        let free = self.allowance.free_at(space, now);
+        if free.is_some() {
+            tracing::warn!(%space, "trials wait: they have made as many calls in an hour as they may (memory.calls_per_hour)");
+        }
+        let next = if free.is_some() {
+            free
+        } else if overtaken {
+            Some(soon)
+        } else {
+            self.store.next_statement_due(space, now).await?
+        };
         let note = "statements are to be tried again".to_owned();
         let timer = next.map(|due| Draft::set(thread, RETRY, Change::Timer(Some(Timer { due, note }))));
         Ok(timer.into_iter().chain([Draft::trials(Said::Rested(woken))]).collect())
@@ -275,6 +325,7 @@ fn word(row: &StatementRow, outcome: Outcome, reason: String) -> Judged {
         others: Vec::new(),
         by: None,
         tried: false,
+        available: before.map(|judged| judged.available.clone()).unwrap_or_default(),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::event::draft::Draft;
 use crate::event::envelope::Source as From;
-use crate::event::statement::{Claim, Claimant, PREMISES_MAX, STATEMENT_MAX, Source};
+use crate::event::statement::{Claim, Claimant, PREMISES_MAX, SENTENCE_MAX, STATEMENT_MAX, Source, spaced};
 use crate::log::kernel::Store;
 use crate::log::query::{Order, Query, Show};
 use crate::tools::contacts::unreadable;
@@ -20,17 +20,22 @@ use crate::words::id;
 /// See the module.
 pub struct Remember {
     store: Arc<dyn Store>,
+    /// Most claims of a space that wait for their trial.
+    waiting: u32,
 }
 
 impl Remember {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { store: supplies.store.clone() }
+        Self { store: supplies.store.clone(), waiting: supplies.limits.claims }
     }
 
     /// Who claims it: the person whose words the turn goes back to, or, of what goes back to nobody's words, the mind itself.
-    async fn source(&self, site: &CallSite) -> Result<Source, Failure> {
+    async fn source(&self, site: &CallSite, quote: Option<String>) -> Result<Source, Failure> {
         let Some(root) = site.so_far.purse.root() else {
-            return Ok(Source { by: Claimant::Mind, seqs: Vec::new(), quote: None });
+            return match quote {
+                None => Ok(Source { by: Claimant::Mind, seqs: Vec::new(), quote: None }),
+                Some(_) => Err(invalid("quote: this turn goes back to nobody's words", "quote-not-found")),
+            };
         };
         let (after, before) = (Some(root - 1), Some(root + 1));
         let query = Query { after, before, show: Show::All, order: Order::Ascending, limit: 1, ..Query::default() };
@@ -41,7 +46,12 @@ impl Remember {
             }
             _ => Claimant::Mind,
         };
-        Ok(Source { by, seqs: vec![root], quote: None })
+        let said = events.first().map(|event| spaced(event.text())).unwrap_or_default();
+        if quote.as_ref().is_some_and(|quote| !said.contains(&spaced(quote))) {
+            let text = format!("quote: these words do not stand in event {root}, where it comes from");
+            return Err(invalid(text, "quote-not-found"));
+        }
+        Ok(Source { by, seqs: vec![root], quote })
     }
 }
 
@@ -50,6 +60,7 @@ impl Remember {
 #[serde(deny_unknown_fields)]
 pub struct Input {
     statement: String,
+    quote: Option<String>,
     derived_from: Option<Vec<String>>,
 }
 
@@ -60,7 +71,7 @@ impl Typed for Remember {
     const EFFECT: Effect = Effect::Events;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
-        let Input { statement, derived_from } = input;
+        let Input { statement, quote, derived_from } = input;
         let (text, premises) = (statement.trim().to_owned(), derived_from.unwrap_or_default());
         let count = text.chars().count();
         if count == 0 {
@@ -79,8 +90,16 @@ impl Typed for Remember {
                 return Err(invalid(format!("derived_from: there is no statement {premise}"), "invalid_arguments"));
             }
         }
+        let quote = quote.map(|quote| quote.trim().to_owned()).filter(|quote| !quote.is_empty());
+        if quote.as_ref().is_some_and(|quote| quote.chars().count() > SENTENCE_MAX) {
+            return Err(invalid(format!("a quote has at most {SENTENCE_MAX} characters"), "text-too-large"));
+        }
+        if self.store.statements_waiting(&site.space, self.waiting).await.map_err(unreadable)? >= self.waiting {
+            let text = format!("{} claims wait for their trial already (memory.waiting): claim it later", self.waiting);
+            return Err(invalid(text, "too-many-claims"));
+        }
         let id = id::fresh();
-        let claim = Claim { text, source: self.source(site).await?, premises };
+        let claim = Claim { text, source: self.source(site, quote).await?, premises };
         let value =
             json!({ "statement": id, "status": "proposed", "note": "it is tested, and held only if it survives" });
         Ok(Output { drafts: Draft::claimed(&site.thread, id, claim).into(), ..Output::value(value) })

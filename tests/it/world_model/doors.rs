@@ -79,20 +79,25 @@ on_both!(a_mind_remembers_by_a_tool_that_answers_at_once_and_the_conversation_go
     let gate = Gate::new();
     stub.on(deriving, derives(None, &["one"]).held(&gate));
     stub.on(reflecting, holds());
-    let arguments = json!({ "statement": "The library opens at nine.", "derived_from": null });
-    stub.script(decision, [call("remember", arguments), reply("Noted.")]);
+    // The words that it rests on stand in what was said, or it is not claimed.
+    let claim = |quote: Option<&str>| json!({ "statement": "The library opens at nine.", "quote": quote, "derived_from": null });
+    let wrong = call("remember", claim(Some("it opens at ten")));
+    stub.script(decision, [wrong, call("remember", claim(Some("library  opens at nine"))), reply("Noted.")]);
     let app = Setup::new(medium, &stub).env("THINKD_TOOLS__CONVERSATION", "reply,remember").start().await;
     assert_eq!(said(&app.tell("the library opens at nine").await[0]), "Noted.", "while the trial has not begun");
     let log = app.public_log().await;
-    let result = one(&log, &["result", "tool:remember"]);
+    let results = with(&log, &["result", "tool:remember"]);
+    assert!(said(results[0]).contains("do not stand in event") && has(results[0], "failure"), "{}", results[0]);
+    let result = results[1];
     let id = result["payload"]["output"]["statement"].as_str().unwrap().to_owned();
     let input = seq(one(&log, &["input"]));
     let it = statement(&app, &id).await;
     assert_eq!((&it["status"], &it["thread"]), (&json!("proposed"), &json!("main")));
     assert_eq!(it["sources"][0]["seqs"], json!([input]), "it came from what the user said: {it}");
+    assert_eq!(it["sources"][0]["quote"], "library  opens at nine");
     gate.open();
     judged(&app, &id, 0, "surviving").await;
-    assert_eq!(stub.count(decision), 2, "the verdict wakes nobody");
+    assert_eq!(stub.count(decision), 3, "the verdict wakes nobody");
     // Nothing of a trial is in a view of the conversation.
     app.tell("and now?").await;
     let view = stub.all(decision).last().unwrap().text();

@@ -118,6 +118,24 @@ fn searched(text: &str, words: &str) -> Answer {
     testable(text, &[("search", words)])
 }
 
+/// Claims something and waits for what was read.
+async fn first_reading(app: &App, text: &str) -> Value {
+    let id = claim(app, text).await;
+    let tag = format!("statement:{id}");
+    within(text, async {
+        while with(&app.public_log().await, &["judged", &tag]).is_empty() {
+            tokio::time::sleep(ms(10)).await;
+        }
+    })
+    .await;
+    last_reading(app, &id).await
+}
+
+/// Whether a reading is no answer, for this reason.
+fn is_none(read: &Value, why: &str) -> bool {
+    read["answer"] == "none" && read["note"].as_str().unwrap().contains(why)
+}
+
 /// The last reading of the first prediction.
 async fn last_reading(app: &App, id: &str) -> Value {
     statement(app, id).await["predictions"][0]["readings"].as_array().unwrap().last().unwrap().clone()
@@ -185,6 +203,7 @@ on_both!(d1_46_what_decides_stands_verbatim_in_what_was_read_or_it_is_no_answer,
     let library =
         Library::of(&[("https://d.example", order), ("https://e.example", "It is widely held to be so.")]).await;
     let app = setup(medium, &stub, &library, "").env("THINKD_MEMORY__TRIES", 1).start().await;
+    let mut wrong = Vec::new();
     for (at, (answer, why)) in [
         (weighs("supports", Some("It is held to be so.")), "do not stand in any passage: It is held to be so."),
         // Of two passages no words are made.
@@ -199,11 +218,10 @@ on_both!(d1_46_what_decides_stands_verbatim_in_what_was_read_or_it_is_no_answer,
     .enumerate()
     {
         stub.script(weighing, [answer]);
-        let id = tried(&app, &format!("Claim {at}."), "proposed").await;
-        let read = last_reading(&app, &id).await;
-        assert_eq!(read["answer"], "none", "{read}");
-        assert!(read["note"].as_str().unwrap().contains(why), "{why}: {read}");
+        let read = first_reading(&app, &format!("Claim {at}.")).await;
+        wrong.extend((!is_none(&read, why)).then(|| format!("{why}: {read}")));
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let request = stub.all(weighing)[0].clone();
     assert!(request.says(&json!(order).to_string()), "as one JSON string: {}", request.text());
     assert!(!request.text().contains("]\nPrediction"), "it cannot leave its line");
@@ -242,13 +260,13 @@ on_both!(d1_46_a_knowledge_base_that_lies_stalls_redirects_or_floods_is_no_answe
         (says(206, json(), &good), "answers 206"),
         (says(500, json(), &good), "answers 500"),
     ];
+    let mut wrong = Vec::new();
     for (at, (answers, why)) in all.into_iter().enumerate() {
         library.does(answers);
-        let id = tried(&app, &format!("Claim {at}."), "proposed").await;
-        let read = last_reading(&app, &id).await;
-        assert_eq!(read["answer"], "none", "{read}");
-        assert!(read["note"].as_str().unwrap().contains(why), "{why}: {read}");
+        let read = first_reading(&app, &format!("Claim {at}.")).await;
+        wrong.extend((!is_none(&read, why)).then(|| format!("{why}: {read}")));
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!((stub.count(weighing), stub.count(reflecting)), (0, 0), "no model is asked");
     assert!(inside.heard().is_empty(), "nobody is sent elsewhere");
     // Of 50 MB little more is read than may be.

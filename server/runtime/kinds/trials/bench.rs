@@ -17,12 +17,13 @@ use crate::event::statement::{Instrument, Judged, Outcome, Reading, Status, Trip
 use crate::event::trial::{Found, News, Rules, Step, Trial};
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
+use crate::log::kernel::Store;
 use crate::log::projections::statements::StatementRow;
 use crate::log::query::{Order, Query};
 use crate::log::thread_row::ThreadRow;
 use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::words::failure::Failure;
-use crate::words::id::Seq;
+use crate::words::id::{Seq, Space};
 use crate::words::time;
 
 /// Events of one statement that are folded.
@@ -69,6 +70,11 @@ impl Bench<'_> {
             let now = time::now();
             let rules = self.rules(&on).await?;
             match on.trial.next(&rules, now) {
+                // What is left is due, and goes on when there are calls again.
+                Step::Derive if !self.may_ask() => return Ok(()),
+                Step::Read { instrument: Instrument::Knowledge | Instrument::Reflection, .. } if !self.may_ask() => {
+                    return Ok(());
+                }
                 Step::Derive => {
                     if !self.derive(&mut on, &rules).await? {
                         return Ok(());
@@ -88,23 +94,19 @@ impl Bench<'_> {
     }
 
     /// What the log has of a statement.
-    async fn folded(&self, id: &str) -> Result<Trial, StoreError> {
-        let query = Query {
-            tags: vec![format!("{}:{id}", statement::TAG)],
-            order: Order::Ascending,
-            limit: EVENTS_MAX,
-            ..Query::default()
-        };
-        let events = self.trials.store.events(&self.fence.space, &query).await?;
-        let mut trial = Trial::default();
-        events.iter().filter_map(|event| news_of(event, id)).for_each(|news| trial.apply(news));
-        Ok(trial)
+    pub async fn folded(&self, id: &str) -> Result<Trial, StoreError> {
+        folded(&*self.trials.store, &self.fence.space, id).await
+    }
+
+    /// Whether a call to a model may be made now.
+    fn may_ask(&self) -> bool {
+        self.trials.allowance.take(&self.fence.space, time::now())
     }
 
     /// The rules, with the instruments that there are for this statement.
     async fn rules(&self, on: &OnTrial) -> Result<Rules, StoreError> {
         let mut rules = self.trials.rules();
-        if self.has_people_for(&on.row).await? {
+        if self.trials.has_people_for(&self.fence.space, &on.row).await? {
             rules.available.insert(Instrument::User);
         }
         Ok(rules)
@@ -210,6 +212,16 @@ impl Bench<'_> {
         let held = rows.into_iter().filter(|row| row.status.is_held());
         Ok(held.filter_map(|row| Some((row.triple?, row.valid))).collect())
     }
+}
+
+/// What the log has of a statement.
+pub(super) async fn folded(store: &dyn Store, space: &Space, id: &str) -> Result<Trial, StoreError> {
+    let tags = vec![format!("{}:{id}", statement::TAG)];
+    let query = Query { tags, order: Order::Ascending, limit: EVENTS_MAX, ..Query::default() };
+    let events = store.events(space, &query).await?;
+    let mut trial = Trial::default();
+    events.iter().filter_map(|event| news_of(event, id)).for_each(|news| trial.apply(news));
+    Ok(trial)
 }
 
 /// What an event says that a trial is a fold of.

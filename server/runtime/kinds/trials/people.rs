@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::Trials;
 use super::bench::{Bench, OnTrial};
 use super::said::no_answer;
 use crate::event::condition::RequestState;
@@ -16,7 +17,7 @@ use crate::log::error::StoreError;
 use crate::log::projections::statements::StatementRow;
 use crate::mind::turn_writer::Lost;
 use crate::tools::approval::after;
-use crate::words::id;
+use crate::words::id::{self, Space};
 use crate::words::time;
 
 /// Questions that are looked at to count those of trials.
@@ -25,19 +26,21 @@ const LOOKED_AT: u32 = 500;
 /// A name that nobody has: whether anybody could answer.
 const ANYBODY: &str = "\u{0}";
 
-impl Bench<'_> {
+impl Trials {
     /// Whether there are people who may test a statement: who are there, did not claim it, and have not too much to answer already.
-    pub async fn has_people_for(&self, row: &StatementRow) -> Result<bool, StoreError> {
-        let (space, most) = (&self.fence.space, self.trials.memory.questions);
+    pub async fn has_people_for(&self, space: &Space, row: &StatementRow) -> Result<bool, StoreError> {
+        let most = self.memory.questions;
         let claimants: Vec<Claimant> = row.sources.iter().map(|source| source.by.clone()).collect();
-        if most == 0 || !may_answer(&claimants, Some(ANYBODY)) || self.trials.store.is_user_away(space).await? {
+        if most == 0 || !may_answer(&claimants, Some(ANYBODY)) || self.store.is_user_away(space).await? {
             return Ok(false);
         }
-        let open = self.trials.store.requests(space, RequestState::Question, 0, LOOKED_AT).await?;
+        let open = self.store.requests(space, RequestState::Question, 0, LOOKED_AT).await?;
         let of_trials = open.iter().filter(|row| row.asked.get("statement").is_some()).count();
         Ok(of_trials < most as usize && open.len() < LOOKED_AT as usize)
     }
+}
 
+impl Bench<'_> {
     /// Asks people, and waits for nobody: question and reading are one append, so that a crash asks once.
     pub async fn ask_people(
         &self,

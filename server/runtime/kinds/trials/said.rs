@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::event::statement::{
-    Answer, Derived, Instrument, Later, NAME_MAX, Prediction, Reading, SENTENCE_MAX, Triple, Valid, cut, date,
+    Answer, Derived, Instrument, Later, NAME_MAX, Prediction, Reading, SENTENCE_MAX, Triple, Valid, cut, date, spaced,
 };
 use crate::event::{method, trial};
 use crate::tools::knowledge::Passage;
@@ -201,11 +201,6 @@ impl Weigh {
             ..none(choice, "")
         }
     }
-}
-
-/// A text with one space between words: where a line ends says nothing.
-fn spaced(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A reading that came to nothing: what breaks is no answer.

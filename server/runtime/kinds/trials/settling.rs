@@ -1,6 +1,8 @@
 //! What follows for others from what a trial came to: claims that say the same are joined, what contradicts each other is contested, what was
 //! derived from what is withdrawn has lost its ground.
 
+use std::collections::HashMap;
+
 use super::bench::{Bench, OnTrial};
 use super::{REACH, stands, word};
 use crate::event::draft::Draft;
@@ -15,7 +17,7 @@ use crate::words::id::{Seq, Space};
 use crate::words::time;
 
 /// Most events of one append.
-const APPEND_MAX: usize = 500;
+pub(super) const APPEND_MAX: usize = 500;
 
 impl Bench<'_> {
     /// Writes down what a trial came to, with all that follows from it.
@@ -196,9 +198,13 @@ async fn derived_from(store: &dyn Store, space: &Space, id: &str) -> Result<Vec<
             break;
         }
     }
-    let link =
-        |row: &StatementRow| Link { id: row.id.clone(), premises: row.premises.clone(), is_held: row.status.is_held() };
+    let link = |row: &StatementRow| Link {
+        id: row.id.clone(),
+        number: row.number,
+        premises: row.premises.clone(),
+        is_held: row.status.is_held(),
+    };
     let lost = method::shaken(id, &rows.iter().map(link).collect::<Vec<_>>());
-    rows.retain(|row| lost.contains(&row.id));
-    Ok(rows)
+    let mut of: HashMap<String, StatementRow> = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
+    Ok(lost.iter().filter_map(|id| of.remove(id)).collect())
 }

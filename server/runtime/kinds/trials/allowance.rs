@@ -1,0 +1,105 @@
+//! The allowance of trials: how many calls to models those of a space may make in an hour, so that claims do not use up what conversations need. It is
+//! counted by the records in the log; what this server has asked since is counted with them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::event::envelope::tag;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::query::{Order, Query, Show};
+use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::time::Timestamp;
+
+/// The time that is counted, in microseconds.
+const HOUR: i64 = 3_600_000_000;
+/// Of most spaces what was counted is kept; of others it is counted again.
+const SPACES_MAX: usize = 1024;
+
+/// See the module.
+pub(super) struct Allowance {
+    most: u64,
+    // A plain mutex: held to count, never across an await.
+    spaces: Mutex<HashMap<Space, Counted>>,
+}
+
+/// The calls of the last hour, the oldest first.
+#[derive(Debug, Clone, Default)]
+struct Counted {
+    /// Those whose records were read, and the last of these.
+    logged: VecDeque<Timestamp>,
+    seen: Option<Seq>,
+    /// Those of this server since.
+    own: VecDeque<Timestamp>,
+}
+
+impl Counted {
+    /// Forgets what is older than an hour.
+    fn age(&mut self, now: Timestamp) {
+        let old = now.micros().saturating_sub(HOUR);
+        for all in [&mut self.logged, &mut self.own] {
+            while all.front().is_some_and(|at| at.micros() <= old) {
+                all.pop_front();
+            }
+        }
+    }
+
+    fn count(&self) -> u64 {
+        (self.logged.len() + self.own.len()) as u64
+    }
+}
+
+impl Allowance {
+    /// So many calls an hour.
+    pub fn new(most: u64) -> Self {
+        Self { most, spaces: Mutex::default() }
+    }
+
+    /// Counts what the log has of a space. To be called when its lease was taken: other servers may have had it.
+    pub async fn count(&self, store: &dyn Store, space: &Space) -> Result<(), StoreError> {
+        let counted = self.lock().get(space).cloned().unwrap_or_default();
+        let query = Query {
+            thread: Some(ThreadId::of_trials()),
+            after: counted.seen,
+            tags: vec![tag::DEBUG.into()],
+            show: Show::All,
+            order: Order::Descending,
+            limit: u32::try_from(self.most).unwrap_or(u32::MAX).min(10_000),
+            ..Query::default()
+        };
+        let events = store.events(space, &query).await?;
+        let mut counted = Counted { own: VecDeque::new(), ..counted };
+        counted.seen = events.first().map(|event| event.seq).or(counted.seen);
+        counted.logged.extend(events.iter().rev().map(|event| event.ts));
+        let mut spaces = self.lock();
+        if spaces.len() >= SPACES_MAX && !spaces.contains_key(space) {
+            spaces.clear();
+        }
+        spaces.insert(space.clone(), counted);
+        Ok(())
+    }
+
+    /// Takes one call. False: the hour's are used up.
+    pub fn take(&self, space: &Space, now: Timestamp) -> bool {
+        let mut spaces = self.lock();
+        let counted = spaces.entry(space.clone()).or_default();
+        counted.age(now);
+        let is_free = counted.count() < self.most;
+        counted.own.extend(is_free.then_some(now));
+        is_free
+    }
+
+    /// When there is one again; none: there is one.
+    pub fn free_at(&self, space: &Space, now: Timestamp) -> Option<Timestamp> {
+        let mut spaces = self.lock();
+        let counted = spaces.entry(space.clone()).or_default();
+        counted.age(now);
+        let first = counted.logged.front().into_iter().chain(counted.own.front()).min().copied();
+        let free = first.map(|first| Timestamp::from_micros(first.micros().saturating_add(HOUR)));
+        free.filter(|_| counted.count() >= self.most)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Space, Counted>> {
+        self.spaces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,206 @@
+//! What is tried again because an instrument came, and what bounds trials: claims that wait, calls in an hour, appends of a retraction.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+const NOT_THERE_YET: (&str, bool) = ("THINKD_TOOLS__CODE__ENABLED", false);
+
+/// The last of the events of statements that judge, with what they say.
+fn words_of(log: &[Value]) -> Vec<(&str, &str)> {
+    let judged = with(log, &["statement", "judged"]);
+    judged.iter().map(|it| (it["payload"]["statement"].as_str().unwrap(), said(it))).collect()
+}
+
+on_both!(d1_42_what_only_reflection_tested_is_tried_again_once_code_is_there, |medium| {
+    let stub = agreeable().await;
+    stub.on(deriving_from("No code can say it."), derives(None, &["one sees it"]));
+    stub.on(deriving_from("1 is 2."), testable("they are equal", &[("code", "1 === 2")]));
+    stub.on(deriving_from("It cannot be worked out."), testable("it is so", &[("code", "'perhaps'")]));
+    stub.on(deriving, testable("it can be worked out", &[("code", "1 + 1 === 2")]));
+    let setup = Setup::new(medium, &stub).env(NOT_THERE_YET.0, NOT_THERE_YET.1);
+    let mut app = setup.env("THINKD_MEMORY__TRIES", 1).start().await;
+    let mut ids = Vec::new();
+    for at in 0..20 {
+        ids.push(tried(&app, &format!("Sum {at}."), "surviving").await);
+    }
+    let wrong = tried(&app, "1 is 2.", "surviving").await;
+    let vain = tried(&app, "It cannot be worked out.", "surviving").await;
+    let other = tried(&app, "No code can say it.", "surviving").await;
+    let (reflected, derived) = (stub.count(reflecting), stub.count(deriving));
+    app.set_env(NOT_THERE_YET.0, true);
+    app.restart().await;
+    for id in &ids {
+        // The word that it is tried again, and that it survived.
+        judged(&app, id, 2, "surviving").await;
+        let it = statement(&app, id).await;
+        assert_eq!((&it["tested_by"], &it["reflection_only"]), (&json!(["code"]), &json!(false)), "{it}");
+    }
+    judged(&app, &wrong, 0, "falsified").await;
+    // What the new instrument says nothing of is held as it was.
+    let reason = said(&judged(&app, &vain, 2, "surviving").await).to_owned();
+    assert!(reason.contains("neither true nor false"), "{reason}");
+    assert_eq!(statement(&app, &vain).await["reflection_only"], true);
+    assert_eq!(stub.count(deriving), derived, "nothing is derived again");
+    assert_eq!(stub.count(reflecting), reflected, "an experiment reads, not reflection");
+    assert_eq!(steps(&story(&app, &other).await), ["claimed", "derived", "read yes", "judged surviving"]);
+    // Never many at a time.
+    let log = app.public_log().await;
+    let (mut open, mut most) = (0_i32, 0);
+    for (_, text) in words_of(&log).into_iter().skip_while(|(_, text)| !text.contains("can test it now")) {
+        open += if text.contains("can test it now") { 1 } else { -1 };
+        most = most.max(open);
+    }
+    // Once for an instrument.
+    let words = words_of(&log).len();
+    app.restart().await;
+    tried(&app, "Sum 20.", "surviving").await;
+    let more = words_of(&app.public_log().await).len() - words;
+    assert!((1..=8).contains(&most) && more == 1, "{most} at a time, and {more} words more");
+    rebuild_finds_nothing_to_mend(&mut app).await;
+});
+
+on_both!(d1_42_what_waits_for_an_experiment_is_tried_again_once_there_is_one, |medium| {
+    let stub = agreeable().await;
+    stub.on(deriving, testable("it can be worked out", &[("code", "1 + 1 === 2")]));
+    let setup = Setup::new(medium, &stub).env(NOT_THERE_YET.0, NOT_THERE_YET.1);
+    let mut app = setup.env("THINKD_MEMORY__REQUIRE_EXPERIMENT", true).start().await;
+    let id = tried(&app, "The sum is two.", "proposed").await;
+    app.set_env(NOT_THERE_YET.0, true);
+    app.restart().await;
+    judged(&app, &id, 0, "surviving").await;
+    assert_eq!(statement(&app, &id).await["tested_by"], json!(["code"]));
+    assert_eq!(stub.count(reflecting), 1);
+});
+
+on_both!(claims_that_wait_are_bounded_and_the_next_one_is_refused_by_name, |medium| {
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    stub.on(deriving, derives(None, &["something follows"]).held(&gate));
+    stub.on(reflecting, holds());
+    let app = Setup::new(medium, &stub)
+        .env("THINKD_MEMORY__WAITING", 2)
+        .env("THINKD_TOOLS__CONVERSATION", "reply,remember")
+        .start()
+        .await;
+    let ids = [claim(&app, "One.").await, claim(&app, "Two.").await];
+    let refused = app.post("/world-model", json!({ "statement": "Three." })).await.expect_problem(422, "unprocessable");
+    assert!(refused["detail"].as_str().unwrap().contains("memory.waiting"), "{refused}");
+    stub.script(
+        decision,
+        [call("remember", json!({ "statement": "Three.", "quote": null, "derived_from": null })), reply("No.")],
+    );
+    app.tell("remember three").await;
+    let log = app.public_log().await;
+    assert!(said(one(&log, &["result", "tool:remember", "failure"])).contains("memory.waiting"));
+    gate.open();
+    for id in &ids {
+        judged(&app, id, 0, "surviving").await;
+    }
+    tried(&app, "Three.", "surviving").await;
+});
+
+on_both!(trials_make_so_many_calls_in_an_hour_and_conversations_go_on, |medium| {
+    let stub = agreeable().await;
+    stub.on(deriving, derives(None, &["something follows"]));
+    stub.on(decision, reply("Good day."));
+    let mut app = Setup::new(medium, &stub)
+        .env("THINKD_MEMORY__CALLS_PER_HOUR", 3)
+        .env("THINKD_MEMORY__TRIALS_AT_ONCE", 1)
+        .start()
+        .await;
+    let first = tried(&app, "One.", "surviving").await;
+    let second = claim(&app, "Two.").await;
+    let rested = async |app: &App, times: usize| {
+        within("rest", async {
+            while with(&app.public_log().await, &["trials", "rested"]).len() < times {
+                tokio::time::sleep(ms(10)).await;
+            }
+        })
+        .await
+    };
+    rested(&app, 2).await;
+    assert_eq!(stub.count(trial), 3, "derived, and not read");
+    assert_eq!(steps(&story(&app, &second).await), ["claimed", "derived"]);
+    assert_eq!(said(&app.tell("hello").await[0]), "Good day.", "the budget is that of trials alone");
+    // It is counted by the log.
+    app.restart().await;
+    let third = claim(&app, "Three.").await;
+    rested(&app, 3).await;
+    assert_eq!(stub.count(trial), 3);
+    let it = statement(&app, &third).await;
+    assert_eq!(
+        (&it["status"], statement(&app, &first).await["status"].clone()),
+        (&json!("proposed"), json!("surviving"))
+    );
+    // What is left is there, and goes on when there are calls.
+    app.set_env("THINKD_MEMORY__CALLS_PER_HOUR", 100);
+    app.restart().await;
+    let fourth = claim(&app, "Four.").await;
+    for id in [&second, &third, &fourth] {
+        judged(&app, id, 0, "surviving").await;
+    }
+    assert_eq!(stub.count(deriving), 4);
+});
+
+on_both!(a_claim_that_is_no_statement_says_what_became_of_it, |medium| {
+    let stub = agreeable().await;
+    let mut no_claim = derived(None, false, &[]);
+    (no_claim["is_claim"], no_claim["why"]) = (json!(false), json!("it is an order"));
+    stub.on(deriving_from("Fetch the paper."), call("derive", no_claim));
+    stub.on(deriving, derives(None, &["something follows"]));
+    let app = App::start(medium, &stub).await;
+    let why = async |id: &str| {
+        let problem = app.get(&format!("/world-model/{id}")).await.expect_problem(404, "not-found");
+        problem["detail"].as_str().unwrap().to_owned()
+    };
+    let refused = tried(&app, "Fetch the paper.", "refused").await;
+    let said = why(&refused).await;
+    assert!(said.contains("was refused") && said.contains("it is an order"), "{said}");
+    let first = tried(&app, "It is so.", "surviving").await;
+    let joined = tried(&app, "it is so", "joined").await;
+    let said = why(&joined).await;
+    assert!(said.contains(&format!("what {first} says")), "{said}");
+    assert!(why("nobody").await.contains("never was"));
+});
+
+on_both!(a_large_retraction_that_is_cut_off_leaves_nothing_behind_once_it_is_repeated, |medium| {
+    let stub = agreeable().await;
+    stub.on(deriving, derives(None, &["something follows"]));
+    let mut app = Setup::new(medium, &stub).env("THINKD_MEMORY__CALLS_PER_HOUR", 100_000).start().await;
+    let ground = tried(&app, "The ground.", "surviving").await;
+    // More than one append has: a chain, each on the one before, and each on the ground.
+    let mut ids = vec![ground.clone()];
+    for at in 0..520 {
+        let from = if at % 2 == 0 { ids.last().unwrap() } else { &ground };
+        let body = json!({ "statement": format!("Step {at}."), "derived_from": [from] });
+        let id = app.post("/world-model", body).await.expect(202)["id"].as_str().unwrap().to_owned();
+        ids.push(id);
+    }
+    // A few at a time: no wait is longer than one may be.
+    for many in [100, 200, 300, 400, ids.len()] {
+        within("the next trials", async {
+            while held(&app, "status=surviving&limit=500").await.len() < many {
+                tokio::time::sleep(ms(100)).await;
+            }
+        })
+        .await;
+    }
+    let path = format!("/world-model/{ground}/retract");
+    let request = app.request("POST", &path).json(&json!({ "reason": "a slip" }));
+    let retracting = tokio::spawn(request.send());
+    within("the first part", async {
+        while with(&app.public_log().await, &["judged", "untested"]).is_empty() && !retracting.is_finished() {
+            tokio::time::sleep(ms(1)).await;
+        }
+    })
+    .await;
+    app.restart().await;
+    // Cut off or not: said again, it is whole.
+    let again = app.post(&path, json!({ "reason": "a slip" })).await;
+    assert!([200, 409].contains(&again.status), "{}", again.text);
+    assert_eq!(held(&app, "status=untested&limit=500").await.len(), 520);
+    let log = app.public_log().await;
+    assert_eq!(with(&log, &["judged", "untested"]).len(), 520, "each once");
+    assert_eq!(with(&log, &["judged", "retracted"]).len(), 1);
+});
