@@ -15,6 +15,7 @@ use thinkd::log::store;
 use thinkd::model::offline::Offline;
 use thinkd::model::prompt;
 use thinkd::program::telemetry;
+use thinkd::recall::finder::{self, Recall};
 use thinkd::runtime::ground::Ground;
 use thinkd::runtime::handle::Runtime;
 use thinkd::runtime::kinds::Kinds;
@@ -67,6 +68,7 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
             budget: Arc::new(options.budget.clone()),
             approvals: Arc::default(),
             limits: options.tool_limits,
+            recall: Arc::new(Recall::new(log.clone(), finder::Options::default(), 1.0)),
             code: Arc::default(),
         };
         let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());

@@ -115,6 +115,18 @@ pub mod model {
     pub mod scripted;
     mod wire;
 }
+/// Recall: what is held and relevant to a question.
+pub mod recall {
+    mod bm25;
+    pub mod finder;
+    pub mod fusion;
+    pub mod graph;
+    mod pagerank;
+    mod shelf;
+    pub mod shown;
+    pub mod vectors;
+    pub mod view;
+}
 /// Threads: settings, derived state, quotas, what a model reads.
 pub mod thread {
     pub mod history;
@@ -187,6 +199,7 @@ pub mod session {
     pub mod handle;
     mod log;
     pub mod outcome;
+    mod recall;
     pub mod requests;
     pub mod right;
     mod runs;

@@ -30,6 +30,7 @@ pub mod params;
 pub mod pending;
 pub mod pipelines;
 pub mod questions;
+pub mod recall;
 pub mod schedules;
 pub mod server;
 pub mod settings;
@@ -56,7 +57,7 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 15] = [
+const RESOURCES: [Resource; 16] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
@@ -66,6 +67,7 @@ const RESOURCES: [Resource; 15] = [
     schedules::RESOURCE,
     state::RESOURCE,
     world_model::RESOURCE,
+    recall::RESOURCE,
     pipelines::RESOURCE,
     blobs::RESOURCE,
     server::RESOURCE,

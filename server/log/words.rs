@@ -46,6 +46,33 @@ pub fn asked(query: &str) -> Vec<String> {
     words
 }
 
+/// The words of a text in order, each as often as it stands there; of a script without spaces the pairs, or the one character that there is.
+pub fn sequence(text: &str) -> Vec<String> {
+    let folded = fold(text);
+    let mut words = Vec::new();
+    for piece in pieces(head(&folded)) {
+        match piece {
+            Piece::Word(word) => words.push(cut(word)),
+            Piece::Run(run) if run.chars().nth(1).is_none() => words.push(run.to_owned()),
+            Piece::Run(run) => words.extend(pairs(run)),
+        }
+    }
+    words
+}
+
+/// The same, of a script without spaces the single characters: so a name is found wherever it stands.
+pub fn atoms(text: &str) -> Vec<String> {
+    let folded = fold(text);
+    let mut words = Vec::new();
+    for piece in pieces(head(&folded)) {
+        match piece {
+            Piece::Word(word) => words.push(cut(word)),
+            Piece::Run(run) => words.extend(singles(run)),
+        }
+    }
+    words
+}
+
 /// Whether the text has all words of the query, in any order.
 pub fn matches(query: &str, text: &str) -> bool {
     let asked = asked(query);

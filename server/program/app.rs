@@ -28,6 +28,7 @@ use crate::log::kernel::Store;
 use crate::model::prompt::Prompts;
 use crate::model::provider::Model;
 use crate::pipelines::registry::Pipelines;
+use crate::recall::finder::Recall;
 use crate::runtime::ground::Ground;
 use crate::runtime::handle::Runtime;
 use crate::runtime::kinds::Kinds;
@@ -94,6 +95,7 @@ async fn run(
         budget: Arc::new(settings.budget.clone()),
         approvals: Arc::new(settings.tools.approvals()),
         limits: settings.tool_limits(),
+        recall: Arc::new(Recall::new(store.clone(), settings.recall(), settings.edge().space_share())),
         code: Arc::new(Runner::new(settings.tools.code.clone())),
     };
     let (mut tools, mcp) = (tools.clone(), Arc::new(Mcp::new(&settings.tools.mcp, &supplies)?));

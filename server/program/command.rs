@@ -26,6 +26,7 @@ mod key;
 mod keyboard;
 mod markdown;
 mod paint;
+mod recall;
 mod replica;
 mod rows;
 mod safe;
@@ -56,6 +57,8 @@ enum Command {
     Events(events::Options),
     /// List what waits for a person, show it, approve, reject or answer it
     Inbox(inbox::Options),
+    /// Find what a running server holds to be so
+    Recall(recall::Options),
     /// Try the configuration, the database, the feed, the models and the clock, and say what to change
     Doctor(doctor::Options),
     /// Ask the configured server whether it is ready (for containers)
@@ -139,6 +142,7 @@ fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Resu
         Command::Chat(options) => wait_for(chat::run(&options, &settings)),
         Command::Events(options) => wait_for(events::run(&options, &settings)),
         Command::Inbox(options) => wait_for(inbox::run(&options, &settings)),
+        Command::Recall(options) => wait_for(recall::run(&options, &settings)),
         Command::Healthcheck => wait_for(client::healthcheck(&settings)),
         Command::Rebuild { check } => wait_for(store::rebuild(&settings, check)),
         Command::Backup { file } => wait_for(store::backup(&settings, &file)),

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use super::output::say;
 use super::settings::{LogFormat, Settings};
+use crate::recall::vectors::BUILT_IN;
 
 /// What a person should know about this server.
 pub struct About {
@@ -19,7 +20,8 @@ pub struct About {
 impl About {
     /// By name.
     pub fn lines(self) -> Vec<(&'static str, String)> {
-        vec![("database", self.database), ("model", self.model), ("pipelines", self.pipelines)]
+        let vectors = BUILT_IN.to_owned();
+        vec![("database", self.database), ("model", self.model), ("pipelines", self.pipelines), ("vectors", vectors)]
     }
 }
 

@@ -21,6 +21,7 @@ use crate::model::endpoint;
 use crate::model::prompt::Prompts;
 use crate::pipelines::registry::{self, Pipelines};
 pub use crate::program::settings::tools::Tools;
+use crate::recall::finder;
 use crate::runtime::{memory, options, schedule};
 use crate::tasks::supervisor::Supervisor;
 use crate::thread::history;
@@ -286,6 +287,8 @@ impl Settings {
             ("memory.waiting", self.memory.waiting.into()),
             ("memory.calls_per_hour", self.memory.calls_per_hour),
             ("memory.question_ms", self.memory.question_ms),
+            ("memory.recall_bytes", self.memory.recall_bytes as u64),
+            ("memory.recall_tokens", self.memory.recall_tokens.into()),
             ("pipelines.nodes", self.pipelines.nodes),
             ("pipelines.time_ms", self.pipelines.time_ms),
         ];
@@ -388,6 +391,11 @@ impl Settings {
             scan: ms(self.runtime.scan_ms),
             supervisor: supervisor.clone(),
         }
+    }
+
+    /// What recall is to know.
+    pub fn recall(&self) -> finder::Options {
+        finder::Options { bytes: self.memory.recall_bytes, tokens: self.memory.recall_tokens }
     }
 
     /// What the store is to know.

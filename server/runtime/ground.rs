@@ -15,6 +15,7 @@ use crate::log::thread_row::ThreadRow;
 use crate::mind::call::ModelClient;
 use crate::mind::turn::driver::{Mind, OnStored};
 use crate::model::provider::Model;
+use crate::recall::finder::Recall;
 use crate::tasks::share::{Place, Processors};
 use crate::thread::history;
 use crate::thread::quota::Quotas;
@@ -35,6 +36,8 @@ pub struct Ground {
     pub options: Arc<Options>,
     /// What may be used up.
     pub quotas: Arc<Quotas>,
+    /// Finds what is held.
+    pub recall: Arc<Recall>,
     /// Makes subthreads.
     pub spawner: Spawner,
     /// What is run here.
@@ -57,7 +60,7 @@ impl Ground {
         options: Options,
     ) -> Self {
         let spawner = Spawner::new(&supplies);
-        let Supplies { store, prompts, budget, code, .. } = supplies;
+        let Supplies { store, prompts, budget, code, recall, .. } = supplies;
         let (waker, options) = (Waker::default(), Arc::new(options));
         let threads = tokio::runtime::Handle::current().metrics().num_workers();
         let mind = Mind {
@@ -78,6 +81,7 @@ impl Ground {
             store,
             mind,
             options,
+            recall,
             spawner,
             code,
             waker,

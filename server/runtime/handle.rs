@@ -28,6 +28,7 @@ use crate::event::fact::statement::Trials;
 use crate::log::kernel::Store;
 use crate::log::status::Status;
 use crate::mind::turn::stop::Why;
+use crate::recall::finder::Recall;
 use crate::tasks::share::{Place, Processors};
 use crate::words::id::{Space, ThreadId};
 use crate::words::setting::Setting;
@@ -97,6 +98,11 @@ impl Runtime {
     /// The store, for reading.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.0.ground.store
+    }
+
+    /// What finds what is held.
+    pub fn recall(&self) -> &Recall {
+        &self.0.ground.recall
     }
 
     /// How many threads are being run.

@@ -1,10 +1,10 @@
-//! `[memory]`: how statements are tried.
+//! `[memory]`: how statements are tried, and recalled.
 
 use serde::{Deserialize, Serialize};
 
 use crate::tools::knowledge;
 
-/// How statements are tried: `[memory]` in thinkd.toml.
+/// How statements are tried, and recalled: `[memory]` in thinkd.toml.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
@@ -30,6 +30,10 @@ pub struct Options {
     pub waiting: u32,
     /// Most calls that trials of one space make to models in an hour; what is left waits.
     pub calls_per_hour: u64,
+    /// Most bytes of statements that are kept in memory for recall, of all spaces together.
+    pub recall_bytes: usize,
+    /// Most tokens, estimated, of what one recall returns, where it does not say.
+    pub recall_tokens: u32,
     /// Where predictions are looked up.
     pub knowledge: knowledge::Options,
 }
@@ -49,6 +53,8 @@ impl Default for Options {
             waiting: 1000,
             calls_per_hour: 1000,
             knowledge: knowledge::Options::default(),
+            recall_bytes: 512 << 20,
+            recall_tokens: 1500,
         }
     }
 }

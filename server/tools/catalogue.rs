@@ -21,6 +21,7 @@ mod more_tools;
 mod plan;
 mod propose_submodule;
 mod query_events;
+mod recall;
 mod remember;
 mod reply;
 mod run_code;
@@ -66,6 +67,7 @@ pub fn built_in() -> Catalogue {
         .with(RARELY, fan_out::Sequence::new)
         .with(RARELY, run_code::RunCode::new)
         .with(RARELY, remember::Remember::new)
+        .with(Audience { submodule: true, ..RARELY }, recall::Recall::new)
         // It would lock out whoever talks with a conversation.
         .with(Audience { conversation: Offer::Named, ..DECISIONS }, |_| terminate::Terminate)
         // It keeps a mind at work without end: somebody is to want that.

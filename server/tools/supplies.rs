@@ -7,6 +7,7 @@ use super::approval::Rules;
 use super::code::runner::Runner;
 use crate::log::kernel::Store;
 use crate::model::prompt::Prompts;
+use crate::recall::finder::Recall;
 use crate::words::budget::Budget;
 
 /// What tools are made from.
@@ -22,6 +23,8 @@ pub struct Supplies {
     pub approvals: Arc<Rules>,
     /// What one call may take.
     pub limits: Limits,
+    /// Finds what is held.
+    pub recall: Arc<Recall>,
     /// What runs code.
     pub code: Arc<Runner>,
 }

@@ -19,6 +19,7 @@ use thinkd::log::kernel::Store;
 use thinkd::log::query::{Order, Query, Show};
 use thinkd::model::offline::Offline;
 use thinkd::model::prompt::Prompts;
+use thinkd::recall::finder::Recall;
 use thinkd::runtime::ground::Ground;
 use thinkd::runtime::handle::Runtime;
 use thinkd::runtime::kinds::Kinds;
@@ -75,7 +76,9 @@ impl Bench {
         let options = Options { scan, default_submodules: false, ..Options::default() };
         let approvals = Arc::new(Rules { tools: vec![TOOL.to_owned()], open_max: 2, ..Rules::default() });
         let (budget, limits) = (Arc::new(options.budget.clone()), options.tool_limits);
-        let supplies = Supplies { store: store.clone(), prompts, budget, approvals, limits, code: Default::default() };
+        let recall = Arc::new(Recall::new(store.clone(), Default::default(), 1.0));
+        let code = Default::default();
+        let supplies = Supplies { store: store.clone(), prompts, budget, approvals, limits, recall, code };
         let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
         let model = Arc::new(Offline::new());
         let ground = Ground::new(supplies, tools.clone(), model, history::Options::default(), options);

@@ -18,6 +18,7 @@ pub mod generated;
 pub mod http;
 pub mod imports;
 pub mod issuer;
+pub mod planted;
 pub mod prefix;
 pub mod schema;
 pub mod socket;

@@ -12,8 +12,11 @@ mod crashes;
 mod doors;
 mod knowledge;
 mod people;
+mod quality;
+mod recall;
 mod rules;
 mod trials;
+mod views;
 
 /// Requests of trials.
 fn trial(request: &Request) -> bool {

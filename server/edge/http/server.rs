@@ -169,7 +169,7 @@ pub struct Metadata {
     /// How much, how many, how long.
     #[schema(value_type = Object)]
     pub limits: Limits,
-    /// Database, models and pipelines, one line each. For a key with `role = "admin"`.
+    /// Database, models, pipelines and what makes vectors, one line each. For a key with `role = "admin"`.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub about: BTreeMap<&'static str, String>,

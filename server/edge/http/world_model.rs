@@ -117,7 +117,7 @@ impl From<StatementRow> for Statement {
             valid_from: valid.from,
             valid_to: valid.to,
             status,
-            label: label(status, reflection_only),
+            label: status.label(reflection_only),
             reason: judged.as_ref().map(|judged| judged.reason.clone()),
             tested_by,
             reflection_only,
@@ -130,23 +130,6 @@ impl From<StatementRow> for Statement {
             claimed_at: row.claimed,
             changed: row.changed,
         }
-    }
-}
-
-/// What a status means, for who reads it.
-const fn label(status: Status, reflection_only: bool) -> &'static str {
-    match (status, reflection_only) {
-        (Status::Proposed, _) => "a claim that has not come through a trial",
-        (Status::Surviving, false) => "a hypothesis that no test has refuted so far",
-        (Status::Surviving, true) => "a hypothesis that no test has refuted so far; reflection only",
-        (Status::Contested, false) => "a hypothesis that no test has refuted so far, and that another one contradicts",
-        (Status::Contested, true) => {
-            "a hypothesis that no test has refuted so far, and that another one contradicts; reflection only"
-        }
-        (Status::Untested, _) => "a hypothesis whose ground was withdrawn since it was tested",
-        (Status::Falsified, _) => "a hypothesis that a test has refuted",
-        (Status::Ended, _) => "a hypothesis of what was so, and is not any more",
-        (Status::Retracted, _) => "a statement that somebody has withdrawn",
     }
 }
 

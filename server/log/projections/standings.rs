@@ -70,4 +70,16 @@ impl dyn Store + '_ {
         let select = Select::of(&TABLE, space).equal("id", id).at_most("seq", as_of).order_by(&["seq"]);
         self.select(select).await?.last().map(read).transpose()
     }
+
+    /// What was said of statements behind a position and up to an event, by the ids of the statements, in order; at most `limit`.
+    pub async fn standings(
+        &self,
+        space: &Space,
+        (after, as_of): (Seq, Seq),
+        limit: u32,
+    ) -> Result<Vec<(Seq, String, Standing)>, StoreError> {
+        let select = Select::of(&TABLE, space).after("seq", after).at_most("seq", as_of).order_by(&["seq"]);
+        let rows = self.select(select.first(limit)).await?;
+        rows.iter().map(|row| Ok((row.integer("seq")?, row.text("id")?.to_owned(), read(row)?))).collect()
+    }
 }

@@ -56,7 +56,7 @@ pub struct StatementRow {
 
 pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: None, migrations: &MIGRATIONS, fold };
 
-static MIGRATIONS: [Migration; 1] = [migration!("0016_statements")];
+static MIGRATIONS: [Migration; 2] = [migration!("0016_statements"), migration!("0017_recall")];
 
 static TABLE: Table = Table {
     name: "statements",
@@ -242,6 +242,17 @@ impl dyn Store + '_ {
             select = select.equal("status", status.as_str());
         }
         let select = select.after("number", *after).order_by(&["number"]).first(*limit);
+        self.select(select).await?.iter().map(read).collect()
+    }
+
+    /// Statements that changed behind a position, in the order in which they did; at most `limit`.
+    pub async fn statements_changed(
+        &self,
+        space: &Space,
+        after: Seq,
+        limit: u32,
+    ) -> Result<Vec<StatementRow>, StoreError> {
+        let select = Select::of(&TABLE, space).after("changed", after).order_by(&["changed"]).first(limit);
         self.select(select).await?.iter().map(read).collect()
     }
 

@@ -13,6 +13,7 @@ use thinkd::log::projections::schedules::ScheduleRow;
 use thinkd::log::query::{Order, Query};
 use thinkd::model::offline::Offline;
 use thinkd::model::prompt::Prompts;
+use thinkd::recall::finder::Recall;
 use thinkd::runtime::firing::Firing;
 use thinkd::runtime::ground::Ground;
 use thinkd::runtime::kinds::turns::input::Inbox;
@@ -71,6 +72,7 @@ impl Bench {
             budget,
             approvals: Arc::default(),
             limits,
+            recall: Arc::new(Recall::new(store.clone(), Default::default(), 1.0)),
             code: Default::default(),
         };
         let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());

@@ -1,0 +1,129 @@
+//! `/recall` and `/world-model/graph`: what is held and relevant to a question, and what is around a name.
+
+use axum::Router;
+use axum::routing::get;
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::{OpenApi, ToSchema};
+
+use super::params::{self, Params};
+use super::{Resource, bounds};
+use crate::edge::problem::{Problem, Slug};
+use crate::recall::finder::{DEPTH_MAX, EDGES_MAX, HITS_MAX, Look, Question, TOKENS_MAX};
+use crate::recall::shown::{HeldStatement, Recalled};
+use crate::session::handle::Session;
+use crate::words::id::INTEGER_MAX;
+
+#[derive(OpenApi)]
+#[openapi(paths(recall, graph))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || Router::new().route("/recall", get(recall)).route("/world-model/graph", get(graph)),
+    document: Document::openapi,
+    bounds: draw_bounds,
+};
+
+/// Hits of a question that does not say how many.
+const HITS: i64 = 8;
+/// Steps and statements of a look at the graph that does not say how many.
+const DEPTH: i64 = 1;
+const EDGES: i64 = 50;
+
+/// What is held and relevant to a question.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Recollection {
+    /// The statements: tested ones before those that only reflection has tested, then by score. Empty: nothing relevant is held.
+    pub items: Vec<Recalled>,
+    /// How many more are relevant and have no room.
+    pub left_out: usize,
+}
+
+/// A part of the graph: each statement is an edge from its subject to its object.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct GraphPart {
+    /// The edges: the nearest first, or those along the way.
+    pub items: Vec<HeldStatement>,
+    /// Nothing was left out.
+    pub complete: bool,
+}
+
+/// What is held and relevant to a question, best first: by its words, their letters and the graph of names. Nothing relevant is an empty list.
+#[utoipa::path(get, path = "/recall", operation_id = "recall", tag = "world-model",
+    params(("q" = String, Query, description = "the question"),
+        ("limit" = Option<u32>, Query, description = "8 when absent"),
+        ("tokens" = Option<u32>, Query, description = "most tokens of all statements together, estimated; `memory.recall_tokens` when absent"),
+        ("at" = Option<String>, Query, description = "only what is held to have been so at this time; of a relation that has one value at a time the newest"),
+        ("as_of" = Option<i64>, Query, description = "as it was when the event of this seq was the last one"),),
+    responses((status = 200, body = Recollection)))]
+pub async fn recall(session: Session, mut query: Params) -> Result<axum::Json<Recollection>, Problem> {
+    let text = query.words()?.ok_or_else(|| Problem::parameter("q", "is missing: what is to be recalled?"))?;
+    let limit = query.integer("limit", 1..=HITS_MAX.into())?.unwrap_or(HITS);
+    let tokens = query.integer("tokens", 1..=TOKENS_MAX.into())?;
+    let question = Question {
+        text,
+        limit: usize::try_from(limit).unwrap_or_default(),
+        tokens: tokens.and_then(|tokens| u32::try_from(tokens).ok()),
+        at: query.moment("at")?,
+        as_of: query.seq("as_of")?,
+    };
+    query.end()?;
+    let found = session.recall(&question).await?;
+    let items = found.hits.into_iter().map(Recalled::from).collect();
+    Ok(axum::Json(Recollection { items, left_out: found.left_out }))
+}
+
+/// What is around a name, nearest first; with `to`, the shortest way between two.
+#[utoipa::path(get, path = "/world-model/graph", operation_id = "look_at_graph", tag = "world-model",
+    params(("entity" = String, Query, description = "the name: a subject or an object of statements that are held"),
+        ("to" = Option<String>, Query, description = "another name: the statements along the shortest way to it; none: there is no way of that length"),
+        ("depth" = Option<u32>, Query, description = "so many steps; 1 when absent, 4 with `to`"),
+        ("limit" = Option<u32>, Query, description = "50 when absent"),),
+    responses((status = 200, body = GraphPart)))]
+pub async fn graph(session: Session, mut query: Params) -> Result<axum::Json<GraphPart>, Problem> {
+    let from =
+        name(&mut query, "entity")?.ok_or_else(|| Problem::parameter("entity", "is missing: around which name?"))?;
+    let to = name(&mut query, "to")?;
+    let depth = query.integer("depth", 1..=DEPTH_MAX.into())?;
+    let depth = depth.unwrap_or(if to.is_some() { DEPTH_MAX.into() } else { DEPTH });
+    let limit = query.integer("limit", 1..=EDGES_MAX.into())?.unwrap_or(EDGES);
+    query.end()?;
+    let whole = |number: i64| usize::try_from(number).unwrap_or_default();
+    let look = Look { from, to, depth: whole(depth), limit: whole(limit) };
+    let missing = || Problem::new(Slug::NotFound, "nothing that is held names this");
+    let seen = session.look(&look).await?.ok_or_else(missing)?;
+    let items = seen.held.into_iter().map(HeldStatement::from).collect();
+    Ok(axum::Json(GraphPart { items, complete: seen.is_whole }))
+}
+
+fn name(query: &mut Params, key: &str) -> Result<Option<String>, Problem> {
+    let text = query.one(key)?;
+    match &text {
+        Some(text) if text.trim().is_empty() => Err(Problem::parameter(key, "is empty")),
+        Some(text) if text.chars().count() > params::WORDS_MAX => {
+            Err(Problem::parameter(key, format!("has at most {} characters", params::WORDS_MAX)))
+        }
+        _ => Ok(text),
+    }
+}
+
+/// What the parameters may be.
+fn draw_bounds(document: &mut Value) {
+    let name = || json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
+    for (path, limit) in [("/recall", HITS_MAX), ("/world-model/graph", EDGES_MAX)] {
+        let parameters = document["paths"][path]["get"]["parameters"].as_array_mut();
+        for parameter in parameters.into_iter().flatten() {
+            let bound = match parameter["name"].as_str() {
+                Some("entity" | "to") => name(),
+                Some("limit") => json!({ "minimum": 1, "maximum": limit }),
+                Some("tokens") => json!({ "minimum": 1, "maximum": TOKENS_MAX }),
+                Some("depth") => json!({ "minimum": 1, "maximum": DEPTH_MAX }),
+                Some("at") => json!({ "format": "date-time" }),
+                Some("as_of") => json!({ "minimum": 0, "maximum": INTEGER_MAX }),
+                _ => continue,
+            };
+            bounds::put(&mut parameter["schema"], bound);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The words leg of a recall: an inverted index over statements, and BM25 as the share of what is asked that a statement says. Pure.
+
+use std::collections::{HashMap, HashSet};
+
+use unicode_normalization::char::is_combining_mark;
+
+use crate::log::words::sequence;
+
+/// How soon another mention of a word adds nothing, and how much a long text is held against it.
+const SATURATION: f32 = 0.9;
+const LENGTH: f32 = 0.4;
+/// Most words of a question that count.
+pub const ASKED_MAX: usize = 128;
+/// So many characters has a word that is not a short one: in most languages short words are the common ones.
+const LONG: f32 = 7.0;
+/// What a word counts that no text has and that looks like no name: most of these are words that only questions have.
+const UNKNOWN: f32 = 0.5;
+/// What a part of a name counts in a text that does not have the whole name: it may be about a namesake.
+const PART: f32 = 0.3;
+/// Bytes of a posting and of the room of a word, by which memory is counted.
+const POSTING: usize = size_of::<Posting>();
+const WORD: usize = 96;
+
+/// One text in the list of a word.
+#[derive(Debug, Clone, Copy)]
+struct Posting {
+    doc: u32,
+    count: u32,
+}
+
+/// See the module. Texts are known by a number that the caller gives them.
+#[derive(Debug, Default)]
+pub struct Index {
+    words: HashMap<Box<str>, Vec<Posting>>,
+    lengths: HashMap<u32, u32>,
+    total: u64,
+    bytes: usize,
+}
+
+impl Index {
+    /// Takes a text in by its words.
+    pub fn put(&mut self, doc: u32, words: &[String]) {
+        for (word, count) in counted(words) {
+            if !self.words.contains_key(word) {
+                self.bytes += WORD + word.len();
+                self.words.insert(word.into(), Vec::new());
+            }
+            let Some(list) = self.words.get_mut(word) else { continue };
+            let at = list.partition_point(|posting| posting.doc < doc);
+            list.insert(at, Posting { doc, count });
+            self.bytes += POSTING;
+        }
+        let length = u32::try_from(words.len()).unwrap_or(u32::MAX);
+        self.lengths.insert(doc, length);
+        self.total += u64::from(length);
+    }
+
+    /// Lets a text go, which has these words.
+    pub fn remove(&mut self, doc: u32, words: &[String]) {
+        for word in counted(words).into_keys() {
+            let Some(list) = self.words.get_mut(word) else { continue };
+            if let Ok(at) = list.binary_search_by_key(&doc, |posting| posting.doc) {
+                list.remove(at);
+                self.bytes -= POSTING;
+            }
+            if list.is_empty() {
+                self.words.remove(word);
+                self.bytes -= WORD + word.len();
+            }
+        }
+        self.total -= u64::from(self.lengths.remove(&doc).unwrap_or(0));
+    }
+
+    /// Memory that it takes, roughly.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How much of what is asked each text says, for those that say any of it: 0 to 1. It is 1 where a text of usual length has every word once. The
+    /// measure is the question, not the best text: what says little of it has a low score even where nothing says more.
+    pub fn scores(&self, asked: &Asked) -> HashMap<u32, f32> {
+        let (mut found, mut whole) = (HashMap::<u32, f32>::new(), 0.0);
+        for unit in self.units(asked) {
+            let mut parts = HashMap::<u32, (f32, usize)>::new();
+            for word in &unit.words {
+                let list = self.list(word);
+                let weight = self.weight(word, list.len(), unit.is_name);
+                whole += weight;
+                for posting in list {
+                    let part = parts.entry(posting.doc).or_default();
+                    *part = (weight.mul_add(self.mention(posting), part.0), part.1 + 1);
+                }
+            }
+            for (doc, (score, words)) in parts {
+                *found.entry(doc).or_default() += if words == unit.words.len() { score } else { PART * score };
+            }
+        }
+        found.values_mut().for_each(|score| *score = (*score / whole).min(1.0));
+        found
+    }
+
+    /// Whether a question names something that no text names.
+    pub fn names_unknown(&self, asked: &Asked) -> bool {
+        let is_unknown = |unit: &Unit| unit.is_name && unit.words.iter().all(|word| self.list(word).is_empty());
+        self.units(asked).iter().any(is_unknown)
+    }
+
+    /// The units of a question, each word once. A word at the beginning that nobody knows is no part of a name: it is written large there anyway.
+    fn units(&self, asked: &Asked) -> Vec<Unit> {
+        let (mut seen, mut units) = (HashSet::new(), Vec::new());
+        for (at, unit) in asked.units.iter().enumerate() {
+            let mut unit = unit.clone();
+            if at == 0 && unit.is_name && unit.words.first().is_some_and(|word| self.list(word).is_empty()) {
+                let word = unit.words.remove(0);
+                units.push(Unit { is_name: false, words: vec![word] });
+            }
+            unit.words.retain(|word| seen.insert(word.clone()));
+            units.push(unit);
+        }
+        units.retain(|unit| !unit.words.is_empty());
+        units
+    }
+
+    fn list(&self, word: &str) -> &[Posting] {
+        self.words.get(word).map_or(&[], Vec::as_slice)
+    }
+
+    /// The words of a question that a text has.
+    pub fn matched(&self, doc: u32, asked: &Asked) -> Vec<String> {
+        let has = |word: &&String| self.list(word).binary_search_by_key(&doc, |posting| posting.doc).is_ok();
+        let mut words: Vec<String> = asked.units.iter().flat_map(|unit| &unit.words).filter(has).cloned().collect();
+        let mut seen = HashSet::new();
+        words.retain(|word| seen.insert(word.clone()));
+        words
+    }
+
+    /// What a word tells: the rarer it is, the more. What no text has may be a name that nothing is known of, or a word that only questions have.
+    #[expect(clippy::cast_precision_loss, reason = "counts of texts and characters")]
+    fn weight(&self, word: &str, texts: usize, is_name: bool) -> f32 {
+        let (all, known) = (self.lengths.len() as f32, texts as f32);
+        let weight = (1.0 + (all - known + 0.5) / (known + 0.5)).ln();
+        match texts == 0 && !is_name {
+            true if word.is_ascii() => weight * UNKNOWN * (word.len() as f32 / LONG).min(1.0),
+            true => weight * UNKNOWN,
+            false => weight,
+        }
+    }
+
+    /// What a mention counts, 1 in a text of usual length.
+    #[expect(clippy::cast_precision_loss, reason = "lengths of texts")]
+    fn mention(&self, posting: &Posting) -> f32 {
+        let usual = self.total as f32 / self.lengths.len().max(1) as f32;
+        let length = self.lengths.get(&posting.doc).copied().unwrap_or(0) as f32 / usual.max(1.0);
+        let count = posting.count as f32;
+        count * (SATURATION + 1.0) / (count + SATURATION * (1.0 - LENGTH + LENGTH * length))
+    }
+}
+
+fn counted(words: &[String]) -> HashMap<&str, u32> {
+    let mut counts = HashMap::new();
+    words.iter().for_each(|word| *counts.entry(word.as_str()).or_default() += 1);
+    counts
+}
+
+/// A question as its words: those of a name belong together.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    units: Vec<Unit>,
+}
+
+/// Words that are one thing.
+#[derive(Debug, Clone)]
+struct Unit {
+    is_name: bool,
+    words: Vec<String>,
+}
+
+impl Asked {
+    /// Reads a question. What is written large, where a script has that, is taken for a name, and with what follows it for one.
+    pub fn of(question: &str) -> Self {
+        let (mut units, mut count): (Vec<Unit>, usize) = (Vec::new(), 0);
+        let is_between = |c: char| !c.is_alphanumeric() && !is_combining_mark(c);
+        for piece in question.split(is_between).filter(|piece| !piece.is_empty()) {
+            let words = sequence(piece);
+            count += words.len();
+            if count > ASKED_MAX {
+                break;
+            }
+            let is_name = piece.chars().next().is_some_and(char::is_uppercase);
+            match units.last_mut() {
+                Some(last) if last.is_name && is_name => last.words.extend(words),
+                _ if is_name => units.push(Unit { is_name, words }),
+                _ => units.extend(words.into_iter().map(|word| Unit { is_name, words: vec![word] })),
+            }
+        }
+        Self { units }
+    }
+}

@@ -1,0 +1,331 @@
+//! A recall: brings the view of the space up to date by the rows that changed, finds what is relevant, and looks at the row of each hit, so that what is not
+//! held any more is never found. A question about another time is answered from a view that is made for it and not kept.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+
+use super::fusion::tokens;
+use super::graph::Doc;
+use super::shelf::{Shelf, Slot};
+use super::view::{Held, Hit, View};
+use crate::event::method::current;
+use crate::event::statement::{Status, folded};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::projections::standings::Standing;
+use crate::log::projections::statements::{Asked, StatementRow};
+use crate::tasks::share::Places;
+use crate::words::id::{Seq, Space};
+use crate::words::time::Timestamp;
+
+/// Most characters of a question.
+pub const QUESTION_MAX: usize = 1024;
+/// Most hits.
+pub const HITS_MAX: u32 = 50;
+/// Most tokens of all hits together.
+pub const TOKENS_MAX: u32 = 100_000;
+/// Most steps of a look at the graph, and most statements of it.
+pub const DEPTH_MAX: u32 = 4;
+/// See `DEPTH_MAX`.
+pub const EDGES_MAX: u32 = 500;
+/// Rows that are read at once.
+const PAGE: u32 = 2000;
+/// Most statements of a view that is made for one question.
+const PAST_MAX: usize = 100_000;
+/// So often is a recall begun again that something changed under.
+const TRIES: usize = 3;
+
+/// How recall is done.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Most bytes of the statements of all spaces that are kept in memory.
+    pub bytes: usize,
+    /// Most tokens of all hits, where the question does not say.
+    pub tokens: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { bytes: 512 << 20, tokens: 1500 }
+    }
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Default)]
+pub struct Question {
+    /// The question.
+    pub text: String,
+    /// At most so many hits.
+    pub limit: usize,
+    /// At most so many tokens of all hits; none: as configured.
+    pub tokens: Option<u32>,
+    /// What held at this time.
+    pub at: Option<Timestamp>,
+    /// As it was when this event was the last one.
+    pub as_of: Option<Seq>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// The hits, best first.
+    pub hits: Vec<Hit>,
+    /// Hits that had no room.
+    pub left_out: usize,
+}
+
+/// What is asked of the graph.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// From this name.
+    pub from: String,
+    /// The ways to this one; none: what is around it.
+    pub to: Option<String>,
+    /// So many steps.
+    pub depth: usize,
+    /// At most so many statements.
+    pub limit: usize,
+}
+
+/// What there is in the graph.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The statements: the nearest first, or those along the way.
+    pub held: Vec<Held>,
+    /// Nothing was left out.
+    pub is_whole: bool,
+}
+
+/// Why nothing can be recalled.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// The space has more than fits.
+    #[error(
+        "the statements of this space take more memory than there is for recall ({most} bytes, memory.recall_bytes)"
+    )]
+    TooLarge {
+        /// What there is.
+        most: usize,
+    },
+    /// There is too much to look at for a question about another time.
+    #[error("a question about another time looks at {PAST_MAX} statements at most, and this space has more")]
+    TooMuchPast,
+    /// The work was cut off.
+    #[error("the recall was cut off")]
+    CutOff,
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// See the module.
+pub struct Recall {
+    store: Arc<dyn Store>,
+    shelf: Shelf,
+    places: Places,
+    options: Options,
+}
+
+impl Recall {
+    /// Recalls from a store. Of the places for it a space has at most `share`.
+    pub fn new(store: Arc<dyn Store>, options: Options, share: f64) -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+        let places = Places::new("recalls", u32::try_from(cores).unwrap_or(2), share);
+        Self { store, shelf: Shelf::new(options.bytes), places, options }
+    }
+
+    /// What is held and relevant to a question.
+    pub async fn recall(&self, space: &Space, question: &Question) -> Result<Found, Error> {
+        let _place = self.places.take(space).await;
+        let (text, limit) = (question.text.clone(), question.limit);
+        if question.at.is_some() || question.as_of.is_some() {
+            let view = self.past(space, question).await?;
+            let hits = apart(move || view.find(&text, limit)).await?;
+            return Ok(self.cut(hits, question));
+        }
+        let slot = self.shelf.of(space);
+        for _ in 0..TRIES {
+            self.catch_up(space, &slot).await?;
+            let (of, text) = (slot.clone(), text.clone());
+            let hits = apart(move || of.read(|view| view.find(&text, limit))).await?;
+            let shown = hits.iter().flat_map(|hit| std::iter::once(&hit.held).chain(&hit.against));
+            if self.still(space, &slot, looked_at(shown)).await? {
+                return Ok(self.cut(hits, question));
+            }
+        }
+        Err(Error::CutOff)
+    }
+
+    /// What is around a name in the graph, or between two.
+    pub async fn look(&self, space: &Space, look: &Look) -> Result<Option<Seen>, Error> {
+        let _place = self.places.take(space).await;
+        let slot = self.shelf.of(space);
+        for _ in 0..TRIES {
+            self.catch_up(space, &slot).await?;
+            let (of, look) = (slot.clone(), look.clone());
+            let Some(seen) = apart(move || of.read(|view| looked(view, &look))).await? else { return Ok(None) };
+            if self.still(space, &slot, looked_at(seen.held.iter())).await? {
+                return Ok(Some(seen));
+            }
+        }
+        Err(Error::CutOff)
+    }
+
+    /// Brings a view up to date by the rows that changed since.
+    async fn catch_up(&self, space: &Space, slot: &Arc<Slot>) -> Result<(), Error> {
+        let _turn = slot.turn.lock().await;
+        if slot.is_refused() {
+            return Err(Error::TooLarge { most: self.shelf.most() });
+        }
+        loop {
+            let after = slot.read(|view| view.changed);
+            let rows = self.store.statements_changed(space, after, PAGE).await?;
+            let (full, is_news) = (rows.len() == PAGE as usize, !rows.is_empty());
+            if is_news {
+                let of = slot.clone();
+                let take = move || of.write(|view| rows.into_iter().for_each(|row| view.take(row)));
+                apart(take).await?;
+            }
+            if !self.shelf.holds(space, slot, slot.read(View::bytes)) {
+                return Err(Error::TooLarge { most: self.shelf.most() });
+            }
+            if !full {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether all of these are still what the view says. What is gone from its table leaves the view: no later change of its row tells of that.
+    async fn still(&self, space: &Space, slot: &Slot, shown: Vec<(String, Seq)>) -> Result<bool, Error> {
+        let rows = try_join_all(shown.iter().map(|(id, _)| self.store.statement(space, id))).await?;
+        let mut is_still = true;
+        for ((id, changed), row) in shown.iter().zip(rows) {
+            is_still &= row.as_ref().is_some_and(|row| row.changed == *changed);
+            if row.is_none() {
+                slot.write(|view| view.remove(id));
+            }
+        }
+        Ok(is_still)
+    }
+
+    /// As many hits as there is room for.
+    fn cut(&self, hits: Vec<Hit>, question: &Question) -> Found {
+        let room = question.tokens.unwrap_or(self.options.tokens) as usize;
+        let (mut used, all) = (0, hits.len());
+        let fits = |hit: &Hit| {
+            used += std::iter::once(&hit.held).chain(&hit.against).map(|held| tokens(&held.text)).sum::<usize>();
+            used <= room
+        };
+        let hits: Vec<Hit> = hits.into_iter().take_while(fits).collect();
+        Found { left_out: all - hits.len(), hits }
+    }
+
+    /// What was held then, or of that time.
+    async fn past(&self, space: &Space, question: &Question) -> Result<View, Error> {
+        let standings = match question.as_of {
+            Some(as_of) => Some(self.standings(space, as_of).await?),
+            None => None,
+        };
+        let (mut held, mut after) = (Vec::new(), 0);
+        loop {
+            let asked = Asked { after, limit: PAGE, ..Asked::default() };
+            let rows = self.store.statements(space, &asked).await?;
+            let (full, last) = (rows.len() == PAGE as usize, rows.last().map(|row| row.number));
+            held.extend(rows.into_iter().filter_map(|row| then(row, question, standings.as_ref())));
+            after = last.unwrap_or(after);
+            if held.len() > PAST_MAX {
+                return Err(Error::TooMuchPast);
+            }
+            if !full {
+                break;
+            }
+        }
+        let at = question.at;
+        apart(move || {
+            let mut view = View::default();
+            newest(held, at).into_iter().for_each(|held| view.put(held));
+            view
+        })
+        .await
+    }
+
+    /// What each statement was as of an event.
+    async fn standings(&self, space: &Space, as_of: Seq) -> Result<HashMap<String, Standing>, Error> {
+        let (mut standings, mut after) = (HashMap::new(), 0);
+        loop {
+            let page = self.store.standings(space, (after, as_of), PAGE).await?;
+            let full = page.len() == PAGE as usize;
+            for (seq, id, standing) in page {
+                after = seq;
+                standings.insert(id, standing);
+            }
+            if standings.len() > PAST_MAX {
+                return Err(Error::TooMuchPast);
+            }
+            if !full {
+                return Ok(standings);
+            }
+        }
+    }
+}
+
+/// What names statements as they were seen.
+fn looked_at<'a>(held: impl Iterator<Item = &'a Held>) -> Vec<(String, Seq)> {
+    held.map(|held| (held.id.clone(), held.changed)).collect()
+}
+
+/// Work for a processor, beside what waits for others.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Error::CutOff)
+}
+
+/// A statement as it was then, if it was held, and of that time.
+fn then(mut row: StatementRow, question: &Question, standings: Option<&HashMap<String, Standing>>) -> Option<Held> {
+    if let Some(standings) = standings {
+        let standing = standings.get(&row.id)?;
+        if question.as_of.is_some_and(|as_of| row.changed > as_of) && row.status != standing.status {
+            // What was said of it later was not known then.
+            row.judged = None;
+        }
+        (row.status, row.valid) = (standing.status, standing.valid);
+    }
+    let is_held = match question.at {
+        // What has ended was so.
+        Some(at) => (row.status.is_held() || row.status == Status::Ended) && row.valid.is_at(at),
+        None => row.status.is_held(),
+    };
+    is_held.then(|| Held::of(row))
+}
+
+/// Of several values of one subject and a relation that has one at a time, the one that began last.
+fn newest(held: Vec<Held>, at: Option<Timestamp>) -> Vec<Held> {
+    let Some(at) = at else { return held };
+    let mut values: HashMap<(String, String), Vec<Held>> = HashMap::new();
+    let mut all = Vec::new();
+    for held in held {
+        match &held.triple {
+            Some(triple) if triple.single => {
+                let key = (folded(&triple.subject), folded(&triple.relation));
+                values.entry(key).or_default().push(held);
+            }
+            _ => all.push(held),
+        }
+    }
+    all.extend(values.into_values().flat_map(|values| current(values, |held| (true, held.valid), at)));
+    all
+}
+
+/// What a view has around a name, or between two; none: it has no such name.
+fn looked(view: &View, look: &Look) -> Option<Seen> {
+    let graph = view.graph();
+    let from = graph.named(&look.from)?;
+    let held = |docs: Vec<Doc>| docs.into_iter().filter_map(|doc| view.held(doc).cloned()).collect();
+    let Some(to) = &look.to else {
+        let (docs, is_whole) = graph.around(from, look.depth, look.limit);
+        return Some(Seen { held: held(docs), is_whole });
+    };
+    let (way, is_whole) = graph.way(&[from], &[graph.named(to)?], look.depth);
+    Some(Seen { held: held(way.unwrap_or_default()), is_whole })
+}

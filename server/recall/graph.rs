@@ -1,0 +1,203 @@
+//! The graph of a space's statements: names, and the statements that connect them. Pure. How a recall spreads over it is in `recall/pagerank.rs`.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use crate::log::words::atoms;
+use crate::words::id::Seq;
+
+/// Words of a name by which it is found in a question.
+const NAME_WORDS: usize = 16;
+/// Words of a question in which names are looked for.
+const ASKED_WORDS: usize = 1024;
+/// Most statements that are looked at for a way from one name to another.
+const STEPS_MAX: usize = 50_000;
+/// Bytes of an edge, of a name, and of a statement, by which memory is counted.
+const EDGE: usize = size_of::<Edge>() + 4;
+const NAME: usize = 160;
+
+/// A name of the graph.
+pub type Node = u32;
+/// A statement, by the number that its view gives it.
+pub type Doc = u32;
+/// A statement of a name, in the order in which they were claimed.
+type Edge = (Seq, Doc);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Graph {
+    names: HashMap<Box<str>, Node>,
+    edges: Vec<Vec<Edge>>,
+    keys: Vec<Box<str>>,
+    ends: HashMap<Doc, Box<[Node]>>,
+    free: Vec<Node>,
+    bytes: usize,
+}
+
+/// A name as it is compared: its words, folded.
+fn key(name: &str) -> Option<String> {
+    let mut words = atoms(name);
+    words.truncate(NAME_WORDS);
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+impl Graph {
+    /// Takes in a statement that connects these names.
+    pub fn put(&mut self, doc: Doc, number: Seq, names: &[&str]) {
+        let mut ends: Vec<Node> = Vec::with_capacity(names.len());
+        for name in names.iter().filter_map(|name| key(name)) {
+            let node = self.node(name);
+            if ends.contains(&node) {
+                continue;
+            }
+            ends.push(node);
+            let edges = &mut self.edges[node as usize];
+            let at = edges.partition_point(|edge| *edge < (number, doc));
+            edges.insert(at, (number, doc));
+            self.bytes += EDGE;
+        }
+        if !ends.is_empty() {
+            self.ends.insert(doc, ends.into());
+        }
+    }
+
+    /// Lets a statement go.
+    pub fn remove(&mut self, doc: Doc, number: Seq) {
+        for node in self.ends.remove(&doc).unwrap_or_default() {
+            let edges = &mut self.edges[node as usize];
+            if let Ok(at) = edges.binary_search(&(number, doc)) {
+                edges.remove(at);
+                self.bytes -= EDGE;
+            }
+            if edges.is_empty() {
+                let key = std::mem::take(&mut self.keys[node as usize]);
+                self.bytes -= NAME + 2 * key.len();
+                self.names.remove(&key);
+                self.free.push(node);
+            }
+        }
+    }
+
+    fn node(&mut self, key: String) -> Node {
+        if let Some(node) = self.names.get(key.as_str()) {
+            return *node;
+        }
+        self.bytes += NAME + 2 * key.len();
+        let node = self.free.pop().unwrap_or_else(|| {
+            self.edges.push(Vec::new());
+            self.keys.push(Box::default());
+            Node::try_from(self.edges.len() - 1).unwrap_or(Node::MAX)
+        });
+        self.keys[node as usize] = key.as_str().into();
+        self.names.insert(key.into(), node);
+        node
+    }
+
+    /// Memory that it takes, roughly.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The node of a name.
+    pub fn named(&self, name: &str) -> Option<Node> {
+        self.names.get(key(name)?.as_str()).copied()
+    }
+
+    /// The names that stand in a question, as they are compared; of names within each other the longest.
+    pub fn names_in(&self, question: &str) -> Vec<Node> {
+        let mut words = atoms(question);
+        words.truncate(ASKED_WORDS);
+        let (mut found, mut at) = (Vec::new(), 0);
+        while at < words.len() {
+            let longest = NAME_WORDS.min(words.len() - at);
+            let name = (1..=longest).rev().find_map(|count| {
+                let node = self.names.get(words[at..at + count].join(" ").as_str())?;
+                Some((*node, count))
+            });
+            at += name.map_or(1, |(_, count)| count);
+            found.extend(name.map(|(node, _)| node).filter(|node| !found.contains(node)));
+        }
+        found
+    }
+
+    /// A name as it is compared.
+    pub fn key_of(&self, node: Node) -> &str {
+        &self.keys[node as usize]
+    }
+
+    /// The statements of a name, in the order in which they were claimed.
+    pub fn of_name(&self, node: Node) -> impl ExactSizeIterator<Item = Doc> + use<'_> {
+        self.edges[node as usize].iter().map(|(_, doc)| *doc)
+    }
+
+    /// The names that a statement connects.
+    pub fn ends(&self, doc: Doc) -> &[Node] {
+        self.ends.get(&doc).map_or(&[], |ends| ends)
+    }
+
+    /// The statements within so many steps of a name, the nearest first and at most so many; and whether that are all.
+    pub fn around(&self, from: Node, depth: usize, limit: usize) -> (Vec<Doc>, bool) {
+        let (mut found, mut seen) = (Vec::new(), HashSet::new());
+        let (mut names, mut looked) = (HashSet::from([from]), 0);
+        let mut next = VecDeque::from([(from, 0)]);
+        while let Some((node, steps)) = next.pop_front() {
+            if steps == depth {
+                continue;
+            }
+            for doc in self.of_name(node) {
+                looked += 1;
+                if looked > STEPS_MAX || (found.len() == limit && !seen.contains(&doc)) {
+                    return (found, false);
+                }
+                if seen.insert(doc) {
+                    found.push(doc);
+                }
+                next.extend(self.ends(doc).iter().filter(|end| names.insert(**end)).map(|end| (*end, steps + 1)));
+            }
+        }
+        (found, true)
+    }
+
+    /// The shortest way from some names to one of others, as the statements along it: none where there is none of that length, or none
+    /// was found in the statements that are looked at (then the second is false).
+    pub fn way(&self, from: &[Node], to: &[Node], most: usize) -> (Option<Vec<Doc>>, bool) {
+        let mut came: HashMap<Node, Option<(Node, Doc)>> = from.iter().map(|node| (*node, None)).collect();
+        let mut next: VecDeque<(Node, usize)> = from.iter().map(|node| (*node, 0)).collect();
+        let mut looked = 0;
+        if from.iter().any(|node| to.contains(node)) {
+            return (Some(Vec::new()), true);
+        }
+        while let Some((node, steps)) = next.pop_front() {
+            if steps == most {
+                continue;
+            }
+            for doc in self.of_name(node) {
+                looked += 1;
+                if looked > STEPS_MAX {
+                    return (None, false);
+                }
+                for end in self.ends(doc) {
+                    if came.contains_key(end) {
+                        continue;
+                    }
+                    came.insert(*end, Some((node, doc)));
+                    if to.contains(end) {
+                        return (Some(back(&came, *end)), true);
+                    }
+                    next.push_back((*end, steps + 1));
+                }
+            }
+        }
+        (None, true)
+    }
+}
+
+/// The statements along the way to a name.
+fn back(came: &HashMap<Node, Option<(Node, Doc)>>, to: Node) -> Vec<Doc> {
+    let (mut way, mut at) = (Vec::new(), to);
+    while let Some(Some((before, doc))) = came.get(&at) {
+        way.push(*doc);
+        at = *before;
+    }
+    way.reverse();
+    way
+}

@@ -1,0 +1,92 @@
+//! The graph leg of a recall: personalised PageRank from the names in the question and the best hits of the other legs (the idea of HippoRAG, without a
+//! model). Pure. Weights are whole numbers: a sum is the same in whatever order it is made, so that the order of hits is the same on every server.
+
+use std::collections::HashMap;
+
+use super::graph::{Doc, Graph, Node};
+
+/// All the weight that there is.
+pub const WHOLE: u64 = 1 << 40;
+/// How often it goes on: so many half steps from name to name.
+const ROUNDS: usize = 8;
+/// Of 10 parts of what comes somewhere these go on.
+const GOES_ON: u64 = 7;
+/// What is spread thinner than this is no hint, and goes no further: so the work is bounded, whatever the graph is like.
+const LEAST: u64 = WHOLE >> 16;
+
+/// Where a walk begins, and with how much weight.
+#[derive(Debug, Default)]
+pub struct Seeds {
+    /// At names.
+    pub names: Vec<(Node, u64)>,
+    /// At statements.
+    pub docs: Vec<(Doc, u64)>,
+}
+
+impl Seeds {
+    /// Most of the weight for names, the rest for statements by their scores; all for one of the two where the other is empty. A name that few statements
+    /// have tells more than one that many have.
+    pub fn of(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> Self {
+        let rarity = |node: &Node| 1.0 / (1.0 + count(graph.of_name(*node).len())).ln_1p();
+        let names: Vec<(Node, f64)> = names.iter().map(|node| (*node, rarity(node))).collect();
+        let docs: Vec<(Doc, f64)> = docs.iter().map(|(doc, score)| (*doc, f64::from(*score))).collect();
+        let (for_names, for_docs) = match (names.is_empty(), docs.is_empty()) {
+            (false, false) => (WHOLE - WHOLE / 4, WHOLE / 4),
+            _ => (WHOLE, WHOLE),
+        };
+        Self { names: shared(&names, for_names), docs: shared(&docs, for_docs) }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count of statements")]
+fn count(of: usize) -> f64 {
+    of as f64
+}
+
+/// A weight, shared out.
+fn shared(among: &[(u32, f64)], whole: u64) -> Vec<(u32, u64)> {
+    let sum: f64 = among.iter().map(|(_, weight)| weight).sum();
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of the whole"
+    )]
+    let part = |weight: f64| (weight / sum * whole as f64) as u64;
+    among.iter().filter(|_| sum > 0.0).map(|(at, weight)| (*at, part(*weight))).collect()
+}
+
+/// How much weight rests on each statement that any comes to. What a walk begins with does not count: it is no news.
+pub fn spread(graph: &Graph, seeds: &Seeds) -> HashMap<Doc, u64> {
+    let mut rests: HashMap<Doc, u64> = HashMap::new();
+    let mut at_docs: HashMap<Doc, u64> = seeds.docs.iter().copied().collect();
+    let mut at_names: HashMap<Node, u64> = seeds.names.iter().copied().collect();
+    for round in 0..ROUNDS {
+        let (mut next_docs, mut next_names) = (HashMap::new(), HashMap::new());
+        for (doc, weight) in at_docs {
+            let (on, ends) = (weight / 10 * GOES_ON, graph.ends(doc));
+            if round > 0 {
+                *rests.entry(doc).or_default() += weight - on;
+            }
+            for end in ends {
+                *next_names.entry(*end).or_default() += on / ends.len() as u64;
+            }
+        }
+        for (name, weight) in at_names {
+            let docs = graph.of_name(name);
+            let part = weight / 10 * GOES_ON / docs.len().max(1) as u64;
+            if part >= LEAST {
+                docs.for_each(|doc| *next_docs.entry(doc).or_default() += part);
+            }
+        }
+        (at_docs, at_names) = (next_docs, next_names);
+    }
+    rests
+}
+
+/// A weight as a score from 0 to 1, by its order of magnitude: what rests on a statement is the less the more others there are.
+pub fn score(weight: u64) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "a part of the whole")]
+    let of = |weight: u64| (weight as f32 / LEAST as f32).max(1.0).ln();
+    of(weight) / of(WHOLE)
+}

@@ -1,0 +1,127 @@
+//! Hits as they are shown: to people over HTTP, and to minds as the result of a tool.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::finder::Found;
+use super::fusion::Scores;
+use super::view::{Held, Hit};
+use crate::event::statement::{Status, Triple};
+use crate::words::time::Timestamp;
+
+/// A statement that is held and relevant. Nothing is ever proven: it is a hypothesis that no test has refuted so far.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct Recalled {
+    /// The statement.
+    #[serde(flatten)]
+    pub statement: HeldStatement,
+    /// How relevant it is, 0 to 1: the same for every question.
+    pub score: f64,
+    /// Why it is here.
+    pub why: Why,
+    /// The ids of others that say the same of the same time.
+    pub same: Vec<String>,
+    /// What contradicts it and is held, too.
+    pub contested_by: Vec<HeldStatement>,
+}
+
+/// A statement that is held.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct HeldStatement {
+    /// Its id.
+    #[schema(format = "uuid")]
+    pub id: String,
+    /// What it says.
+    #[schema(example = "The library opens at nine.")]
+    pub text: String,
+    /// The same as an edge of a graph; null: it is none.
+    pub triple: Option<Triple>,
+    /// From when on it is said to hold; null: no beginning is known.
+    #[schema(value_type = Option<String>)]
+    pub valid_from: Option<Timestamp>,
+    /// Until when it held; null: no end is known.
+    #[schema(value_type = Option<String>)]
+    pub valid_to: Option<Timestamp>,
+    /// `surviving`, or `contested`: something that contradicts it survived, too.
+    pub status: Status,
+    /// The same in words.
+    #[schema(example = "a hypothesis that no test has refuted so far")]
+    pub label: &'static str,
+    /// Nothing but reflection has tested it.
+    pub reflection_only: bool,
+}
+
+/// Why a statement was found.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct Why {
+    /// What each leg says.
+    #[serde(flatten)]
+    pub scores: Scores,
+    /// The words of the question that it has.
+    pub matched: Vec<String>,
+    /// The names in the question that it is about, folded.
+    pub names: Vec<String>,
+    /// The ids of the statements by which one comes to it from a name in the question, this one last; empty: there is no such way.
+    pub path: Vec<String>,
+}
+
+impl From<Held> for HeldStatement {
+    fn from(held: Held) -> Self {
+        let Held { id, text, triple, valid, status, reflection_only, .. } = held;
+        let label = status.label(reflection_only);
+        Self { id, text, triple, valid_from: valid.from, valid_to: valid.to, status, label, reflection_only }
+    }
+}
+
+impl From<Hit> for Recalled {
+    fn from(hit: Hit) -> Self {
+        let Hit { held, score, mut scores, words, names, way, same, against } = hit;
+        scores.words = thousandths(scores.words);
+        (scores.vectors, scores.graph) = (scores.vectors.map(thousandths), scores.graph.map(thousandths));
+        #[expect(clippy::cast_precision_loss, reason = "at most 1000")]
+        let score = score as f64 / 1000.0;
+        let why = Why { scores, matched: words, names, path: way };
+        Self { statement: held.into(), score, why, same, contested_by: against.into_iter().map(Into::into).collect() }
+    }
+}
+
+fn thousandths(score: f32) -> f32 {
+    (score * 1000.0).round() / 1000.0
+}
+
+impl Found {
+    /// What a mind is told, in few words. `recalled` says that nothing of it is news.
+    pub fn told(self) -> Value {
+        let note = match (self.hits.is_empty(), self.left_out) {
+            (true, 0) => "nothing that is held is relevant".to_owned(),
+            (_, 0) => "held so far: hypotheses that no test has refuted".to_owned(),
+            (_, more) => format!("held so far: hypotheses that no test has refuted; {more} more have no room here"),
+        };
+        json!({ "recalled": self.hits.iter().map(told).collect::<Vec<_>>(), "note": note })
+    }
+}
+
+fn told(hit: &Hit) -> Value {
+    let Hit { held, scores, words, names, against, .. } = hit;
+    let mut why = format!("words {:.2} ({})", scores.words, words.join(" "));
+    for (leg, score, of) in [("meaning", scores.vectors, String::new()), ("graph", scores.graph, names.join(", "))] {
+        if let Some(score) = score {
+            why.push_str(&format!(", {leg} {score:.2}"));
+            why.push_str(&if of.is_empty() { of } else { format!(" ({of})") });
+        }
+    }
+    let mut told = json!({ "statement": held.id, "text": held.text, "status": held.status, "why": why });
+    if held.reflection_only {
+        told["tested_by"] = "reflection only".into();
+    }
+    for (member, time) in [("valid_from", held.valid.from), ("valid_to", held.valid.to)] {
+        if let Some(time) = time {
+            told[member] = json!(time);
+        }
+    }
+    if !against.is_empty() {
+        let against = against.iter().map(|held| json!({ "statement": held.id, "text": held.text }));
+        told["contested_by"] = against.collect();
+    }
+    told
+}

@@ -1,0 +1,27 @@
+//! A session recalls what is held, and looks at the graph of it.
+
+use super::handle::{Error, Session};
+use super::right::Right;
+use crate::recall::finder::{self, Found, Look, Question, Seen};
+use crate::runtime::refused::Refused;
+
+impl Session {
+    /// What is held and relevant to a question.
+    pub async fn recall(&self, question: &Question) -> Result<Found, Error> {
+        Ok(self.runtime(Right::Read)?.recall().recall(self.space(), question).await?)
+    }
+
+    /// What is around a name in the graph, or between two; none: nothing that is held names it.
+    pub async fn look(&self, look: &Look) -> Result<Option<Seen>, Error> {
+        Ok(self.runtime(Right::Read)?.recall().look(self.space(), look).await?)
+    }
+}
+
+impl From<finder::Error> for Error {
+    fn from(error: finder::Error) -> Self {
+        Self::Refused(match error {
+            finder::Error::Store(error) => Refused::Store(error),
+            other => Refused::Unprocessable(other.to_string()),
+        })
+    }
+}

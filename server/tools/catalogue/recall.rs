@@ -1,0 +1,63 @@
+//! `recall`: finds what is held and relevant. What it returns is in the log as its result, and is no claim: `remember` of the same joins what is there.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::recall::finder::{Error, HITS_MAX, QUESTION_MAX, Question, Recall as Finder};
+use crate::tools::supplies::Supplies;
+use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::words::failure::{Failure, FailureKind};
+
+/// See the module.
+pub struct Recall {
+    recall: Arc<Finder>,
+}
+
+impl Recall {
+    pub(super) fn new(supplies: &Supplies) -> Self {
+        Self { recall: supplies.recall.clone() }
+    }
+}
+
+/// Hits of a call that does not say how many.
+const HITS: u32 = 8;
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    query: String,
+    limit: Option<u32>,
+}
+
+impl Typed for Recall {
+    type Input = Input;
+    const NAME: &'static str = "recall";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/recall.md");
+    const EFFECT: Effect = Effect::Repeatable;
+
+    async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
+        let (text, limit) = (input.query, input.limit.unwrap_or(HITS).clamp(1, HITS_MAX) as usize);
+        if text.trim().is_empty() {
+            return Err(invalid("the query says nothing".to_owned(), "empty-input"));
+        }
+        let count = text.chars().count();
+        if count > QUESTION_MAX {
+            let text = format!("a query has at most {QUESTION_MAX} characters; this one has {count}");
+            return Err(invalid(text, "text-too-large"));
+        }
+        let question = Question { text, limit, ..Question::default() };
+        match self.recall.recall(&site.space, &question).await {
+            Ok(found) => Ok(Output::value(found.told())),
+            Err(error @ Error::Store(_)) => Err(Failure::new(FailureKind::Store, error.to_string()).retryable()),
+            Err(error) => Err(invalid(error.to_string(), "recall")),
+        }
+    }
+}
+
+fn invalid(text: String, reason: &str) -> Failure {
+    Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason }))
+}

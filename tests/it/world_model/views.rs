@@ -1,0 +1,115 @@
+//! The view of a space by itself: whatever came and went, and in whatever order, it finds the same; and it is bounded, whatever the graph is like.
+
+use std::time::Instant;
+
+use proptest::prelude::*;
+use thinkd::event::statement::{Status, Triple, Valid};
+use thinkd::recall::view::{Held, View};
+
+/// A statement that says who is related to whom.
+fn statement(number: i64, [subject, relation, object]: [&str; 3]) -> Held {
+    let [subject, relation, object] = [subject, relation, object].map(str::to_owned);
+    Held {
+        id: format!("id-{number}"),
+        number,
+        changed: number,
+        text: format!("{subject} {relation} {object}."),
+        triple: Some(Triple { subject, relation, object, single: false }),
+        valid: Valid::default(),
+        status: Status::Surviving,
+        contested_by: Vec::new(),
+        reflection_only: false,
+    }
+}
+
+const NAMES: [&str; 8] = ["Alma", "Bergen", "Cadiz", "Odd Lien", "東京", "Ruth Ng", "the harbour", "Éva"];
+const RELATIONS: [&str; 4] = ["lives in", "knows", "was built by", "は"];
+
+fn of(number: i64, (from, relation, to): (usize, usize, usize)) -> Held {
+    statement(number, [NAMES[from], RELATIONS[relation], NAMES[to]])
+}
+
+/// What a view finds, as far as anybody can see.
+fn found(view: &View, question: &str) -> Vec<(String, i64, Vec<String>, Vec<String>)> {
+    let hits = view.find(question, 10);
+    hits.into_iter().map(|hit| (hit.held.id, hit.score, hit.way, hit.same)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn what_came_and_went_leaves_no_trace(
+        edges in prop::collection::vec((0..8usize, 0..4usize, 0..8usize), 1..40),
+        gone in prop::collection::vec(any::<bool>(), 40),
+        order in any::<u64>(),
+        asked in (0..8usize, 0..4usize),
+    ) {
+        let all: Vec<Held> = edges.iter().zip(1..).map(|(edge, number)| of(number, *edge)).collect();
+        let stays = |held: &&Held| !gone[usize::try_from(held.number).unwrap() - 1];
+        let mut fresh = View::default();
+        all.iter().filter(stays).for_each(|held| fresh.put(held.clone()));
+        // The same statements in another order, between others that are withdrawn, some of them twice.
+        let mut worn = View::default();
+        let mut shuffled: Vec<&Held> = all.iter().collect();
+        shuffled.sort_by_key(|held| (held.number as u64).wrapping_mul(order | 1).rotate_left(17));
+        shuffled.iter().for_each(|held| worn.put((*held).clone()));
+        shuffled.iter().rev().for_each(|held| worn.put((*held).clone()));
+        all.iter().filter(|held| !stays(held)).for_each(|held| worn.remove(&held.id));
+        let question = format!("{} {}?", NAMES[asked.0], RELATIONS[asked.1]);
+        prop_assert_eq!(found(&fresh, &question), found(&worn, &question));
+        prop_assert_eq!((fresh.len(), fresh.bytes()), (worn.len(), worn.bytes()));
+        all.iter().for_each(|held| worn.remove(&held.id));
+        prop_assert_eq!((worn.len(), worn.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn whatever_is_asked_is_answered(question in "\\PC{0,200}") {
+        let mut view = View::default();
+        (1..30).for_each(|number| view.put(of(number, (number as usize % 8, number as usize % 4, number as usize % 7))));
+        let hits = view.find(&question, 5);
+        prop_assert!(hits.len() <= 5 && hits.iter().all(|hit| (0..=1000).contains(&hit.score)));
+    }
+}
+
+#[test]
+fn a_name_with_a_hundred_thousand_neighbours_stays_bounded() {
+    let mut view = View::default();
+    for number in 0..100_000 {
+        view.put(statement(number, ["Earth", "has", &format!("stone {number}")]));
+    }
+    view.put(statement(100_000, ["stone 77", "lies in", "Narvik"]));
+    let begun = Instant::now();
+    let hits = view.find("Where on Earth is stone 77?", 5);
+    assert!(hits.iter().any(|hit| hit.held.text.contains("Narvik")), "{hits:?}");
+    let node = view.graph().named("earth").unwrap();
+    let (around, whole) = view.graph().around(node, 4, 50);
+    assert_eq!((around.len(), whole), (50, false));
+    let way = view.graph().way(&[node], &[view.graph().named("Narvik").unwrap()], 4);
+    assert!(way.0.is_some_and(|way| way.len() == 2) || !way.1, "found, or said to be cut off");
+    // Generous: the program is not optimised here, and the machine may be busy.
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn what_reflection_alone_carried_stands_below_what_was_tested() {
+    let mut view = View::default();
+    view.put(Held { reflection_only: true, ..statement(1, ["Alma", "lives in", "Bergen"]) });
+    view.put(statement(2, ["Alma", "lives near", "Bergen"]));
+    let order: Vec<_> = view.find("who lives in Bergen", 5).into_iter().map(|hit| hit.held.number).collect();
+    assert_eq!(order, [2, 1]);
+}
+
+#[test]
+fn those_that_say_the_same_are_one_hit_and_those_that_differ_are_not() {
+    let mut view = View::default();
+    view.put(statement(1, ["Alma", "lives in", "Bergen"]));
+    view.put(statement(2, ["alma", "LIVES IN", "bergen."]));
+    view.put(statement(3, ["Alma", "lives in", "Cadiz"]));
+    let later = Valid { from: thinkd::words::time::Timestamp::parse("2020-01-01T00:00:00Z"), to: None };
+    view.put(Held { valid: later, ..statement(4, ["Alma", "lives in", "Bergen"]) });
+    let hits = view.find("where lives Alma", 9);
+    let mut shown: Vec<_> = hits.iter().map(|hit| (hit.held.number, hit.same.clone())).collect();
+    shown.sort();
+    assert_eq!(shown, [(1, vec!["id-2".to_owned()]), (3, vec![]), (4, vec![])]);
+}
