@@ -39,6 +39,8 @@ pub const QUIET: &str = "rmcp=off";
 
 /// Most pages of a list.
 const PAGES_MAX: usize = 32;
+/// Most bytes of a list, all pages together.
+const LIST_MAX: usize = 8 << 20;
 /// How long reaching a server's address may take.
 const REACH: Duration = Duration::from_secs(5);
 /// Longest words of a server in an error.
@@ -77,6 +79,13 @@ pub struct Told {
     pub only_reads: bool,
     /// It says that it may be called again.
     pub is_idempotent: bool,
+}
+
+impl Told {
+    /// About how much memory its words take.
+    fn bytes(&self) -> usize {
+        self.name.len() + self.description.len() + self.schema.to_string().len()
+    }
 }
 
 /// What a call came to.
@@ -257,10 +266,13 @@ impl Link {
     /// The tools of the server, at most `most` and one more.
     pub async fn tools(&self, most: usize) -> Result<Vec<Told>, Trouble> {
         let mut tools = Vec::new();
-        let mut params = None;
+        let (mut params, mut left) = (None, LIST_MAX);
         for _ in 0..PAGES_MAX {
             let page = self.peer.list_tools(params).await.map_err(|error| self.trouble(error))?;
-            tools.extend(page.tools.into_iter().map(answers::told));
+            let told: Vec<Told> = page.tools.into_iter().map(answers::told).collect();
+            let long = || Trouble::Odd(format!("its list of tools has more than {LIST_MAX} bytes"));
+            left = left.checked_sub(told.iter().map(Told::bytes).sum()).ok_or_else(long)?;
+            tools.extend(told);
             match page.next_cursor {
                 Some(cursor) if tools.len() <= most => {
                     params = Some(PaginatedRequestParams::default().with_cursor(Some(cursor)));

@@ -229,6 +229,22 @@ on_both!(t1_03_a_list_without_end_is_read_to_its_limit, |medium| {
     assert_eq!(server.heard("tools/list").len(), 32);
 });
 
+// Every page is as long as a message may be, almost.
+on_both!(t1_03_a_list_of_too_many_bytes_is_not_kept, |medium| {
+    let server = ToolServer::start(Vec::new()).await;
+    let page = json!({ "tools": [tool("a", &"x".repeat(7_000_000))], "nextCursor": "for ever" });
+    server.answers("tools/list", page);
+    let stub = Stub::start().await;
+    stub.on(decision, reply("alone"));
+    let app = setup(medium, &stub, &server, "").start().await;
+    app.tell("one").await;
+    server.hears("tools/list", 2).await;
+    app.tell("two").await;
+    let log = app.public_log().await;
+    let told = said(with(&log, &["failure", "tool:mcp__it"])[0]);
+    assert!(told.contains("more than 8388608 bytes"), "{told}");
+});
+
 on_both!(t1_03_a_stream_that_never_says_anything_ends_with_the_limit_of_the_call, |medium| {
     let server = ToolServer::start(vec![tool("hum", "Hums.")]).await;
     server.does("hum", Does::Hums);
