@@ -175,23 +175,26 @@ async fn timers(arguments: &Arguments, stub: &Stub, folder: &Folder) {
     );
 }
 
-/// Schedules of which none is due, ten thousand beside none; and a thousand that fire once a second each, into a thread each: with as many places
+/// Ten thousand schedules of which none is due, beside as many that are paused, which nobody looks at; and a thousand that fire once a second each, into a thread each: with as many places
 /// for turns as there are by default, and with so few that turns leave the machine to the firing.
 async fn schedules(stub: &Stub, folder: &Folder) {
     let mut cpu = [0.0; 2];
-    for (cpu, count) in cpu.iter_mut().zip([0, 10 * DUE]) {
-        let idle = folder.file(&format!("idle-{count}.db"));
-        set_schedules(&process::on(&idle), count, time::now().micros() + 86_400_000_000).await;
-        let server = Server::thinkd(&idle, stub, Shape::A).await;
-        let before = Usage::quiet(server.pid()).await;
+    for (cpu, paused) in cpu.iter_mut().zip([false, true]) {
+        let file = folder.file(&format!("idle-{paused}.db"));
+        set_schedules(&process::on(&file), 10 * DUE, time::now().micros() + 86_400_000_000, paused).await;
+        let server = Server::thinkd(&file, stub, Shape::A).await;
+        server.ready().await;
+        // What a start does, such as reading all of the log, is over.
         tokio::time::sleep(Duration::from_secs(10)).await;
-        *cpu = (Usage::of(server.pid()).cpu_ms - before.cpu_ms) / 10.0;
+        let before = Usage::computed_us(server.pid());
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        *cpu = (Usage::computed_us(server.pid()) - before) / 1000.0 / 30.0;
     }
     println!(
-        "{} schedules of which none is due: {:.2} ms of CPU a second, {:.2} without any",
+        "{} schedules of which none is due: {:.2} ms of CPU a second; as many that are paused: {:.2}",
         10 * DUE,
-        cpu[1],
-        cpu[0]
+        cpu[0],
+        cpu[1]
     );
     for places in [1024, 4] {
         let url = process::on(&folder.file(&format!("schedules-{places}.db")));
@@ -205,7 +208,7 @@ async fn schedules(stub: &Stub, folder: &Folder) {
 
 async fn fire(stub: &Stub, folder: &Folder, kind: &str, url: &str, places: usize) {
     let first = time::now().micros() + 10_000_000;
-    set_schedules(url, DUE, first).await;
+    set_schedules(url, DUE, first, false).await;
     let server = Server::thinkd_with(url, &folder.0, stub, &[&format!("runtime.workers={places}")]);
     server.ready().await;
     let last = first + SECONDS as i64 * 1_000_000;
@@ -232,14 +235,14 @@ fn late_by(event: &Value) -> Vec<f64> {
 }
 
 /// A log of schedules with a thread each, every second from `first` on, a thousand a second.
-async fn set_schedules(url: &str, schedules: usize, first: i64) {
+async fn set_schedules(url: &str, schedules: usize, first: i64, paused: bool) {
     let log = process::log_at(url).await;
     let set = |number: &usize| {
         let due = Timestamp::from_micros(first + (*number as i64) * 1_000_000 / DUE as i64);
         let change = json!({
             "thread": format!("belled-{number}"), "event": "bell", "payload": { "text": "What now?" },
             "when": { "kind": "every", "seconds": 1.0, "start": due }, "overlap": "skip", "catch_up_s": 86_400.0,
-            "note": "", "paused": false, "due": due,
+            "note": "", "paused": paused, "due": if paused { None } else { Some(due) },
         });
         Draft::changed(&ThreadId::default(), "schedule", &format!("s{number}"), change)
     };
