@@ -14,11 +14,14 @@ mod figures;
 mod handover;
 mod history;
 mod memory;
+#[path = "../tests/it/support/planted.rs"]
+mod planted;
 mod postgres;
 #[path = "../tests/it/support/prefix.rs"]
 mod prefix;
 mod process;
 mod prompts;
+mod recall;
 mod requests;
 mod stub;
 mod tenants;
@@ -30,7 +33,7 @@ use figures::Arguments;
 
 type Part = fn(&Arguments);
 
-const PARTS: [(&str, Part); 13] = [
+const PARTS: [(&str, Part); 14] = [
     ("turns", turns::run),
     ("postgres", postgres::run),
     ("handover", handover::run),
@@ -44,6 +47,7 @@ const PARTS: [(&str, Part); 13] = [
     ("tokens", tokens::run),
     ("requests", requests::run),
     ("code", code::run),
+    ("recall", recall::run),
 ];
 
 fn main() {
