@@ -280,6 +280,8 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
         act("POST /world-model/{id}/retract", Shape, format!("/world-model/{statement}/retract"))
             .with(json!({ "reason": "in jest" }))
             .spends("world-model"),
+        act("GET /world-model/graph", Read, "/world-model/graph?entity=nobody".into()).only(Whose::Absent),
+        act("GET /recall", Read, "/recall?q=anything".into()).only(Whose::Own),
         act("GET /state", Read, "/state".into()).only(Whose::Own),
         act("GET /state/{key}", Read, "/state/nobody".into()).only(Whose::Absent),
         act("GET /pipelines", Read, "/pipelines".into()).only(Whose::Own),
