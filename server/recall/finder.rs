@@ -214,11 +214,14 @@ impl Recall {
     fn cut(&self, hits: Vec<Hit>, question: &Question) -> Found {
         let room = question.tokens.unwrap_or(self.options.tokens) as usize;
         let (mut used, all) = (0, hits.len());
-        let fits = |hit: &Hit| {
-            used += std::iter::once(&hit.held).chain(&hit.against).map(|held| tokens(&held.text)).sum::<usize>();
-            used <= room
+        // What has no room leaves it to those behind it.
+        let mut fits = |hit: &Hit| {
+            let takes = std::iter::once(&hit.held).chain(&hit.against).map(|held| tokens(&held.text)).sum::<usize>();
+            let fits = used + takes <= room;
+            used += if fits { takes } else { 0 };
+            fits
         };
-        let hits: Vec<Hit> = hits.into_iter().take_while(fits).collect();
+        let hits: Vec<Hit> = hits.into_iter().filter(|hit| fits(hit)).collect();
         Found { left_out: all - hits.len(), hits }
     }
 

@@ -120,9 +120,13 @@ pub struct View {
 }
 
 impl View {
-    /// Takes in a row that changed.
+    /// Takes in a row that changed. Rows come in the order of their changes: one that is older than what is known was read by somebody who was
+    /// overtaken, and may be held no more.
     pub fn take(&mut self, row: StatementRow) {
-        self.changed = self.changed.max(row.changed);
+        if row.changed <= self.changed {
+            return;
+        }
+        self.changed = row.changed;
         if row.status.is_held() { self.put(Held::of(row)) } else { self.remove(&row.id) }
     }
 

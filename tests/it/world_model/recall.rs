@@ -92,6 +92,20 @@ on_both!(d1_02_of_fifty_two_only_the_relevant_ones_are_recalled_be_they_none_two
     assert_eq!(few["left_out"], json!(20 - shown));
 });
 
+on_both!(a_hit_that_has_no_room_leaves_it_to_those_behind_it, |medium| {
+    let stub = agreeable().await;
+    stub.on(deriving, derives(None, &["something follows"]));
+    let app = App::start(medium, &stub).await;
+    let long = format!("The telescope on the hill points at a comet{}.", " and at the moon".repeat(60));
+    tried(&app, &long, "surviving").await;
+    tried(&app, "The telescope points at a comet.", "surviving").await;
+    let query = "/recall?q=telescope+hill+points+comet+moon";
+    let both = texts(&app.get(query).await.expect(200));
+    assert_eq!((both.len(), both[0] == long), (2, true), "the long one is the better hit: {both:?}");
+    let cut = app.get(&format!("{query}&tokens=40")).await.expect(200);
+    assert_eq!((texts(&cut), &cut["left_out"]), (vec!["The telescope points at a comet.".to_owned()], &json!(1)));
+});
+
 on_both!(a_hit_says_why_and_a_second_hop_is_found_by_the_graph, |medium| {
     let stub = knowing(&[AT_B, MAYOR]).await;
     let app = App::start(medium, &stub).await;

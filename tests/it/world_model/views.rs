@@ -4,7 +4,10 @@ use std::time::Instant;
 
 use proptest::prelude::*;
 use thinkd::event::statement::{Status, Triple, Valid};
+use thinkd::log::projections::statements::StatementRow;
 use thinkd::recall::view::{Held, View};
+use thinkd::words::id::ThreadId;
+use thinkd::words::time::Timestamp;
 
 /// A statement that says who is related to whom.
 fn statement(number: i64, [subject, relation, object]: [&str; 3]) -> Held {
@@ -89,6 +92,32 @@ fn a_name_with_a_hundred_thousand_neighbours_stays_bounded() {
     assert!(way.0.is_some_and(|way| way.len() == 2) || !way.1, "found, or said to be cut off");
     // Generous: the program is not optimised here, and the machine may be busy.
     assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_row_that_comes_after_a_newer_one_is_passed_over() {
+    let row = |changed, status| StatementRow {
+        id: "id-1".into(),
+        number: 1,
+        thread: ThreadId::default(),
+        text: "Alma lives in Bergen.".into(),
+        triple: None,
+        valid: Valid::default(),
+        status,
+        judged: None,
+        due: None,
+        tested: None,
+        premises: Vec::new(),
+        sources: Vec::new(),
+        claimed: Timestamp::from_micros(0),
+        changed,
+    };
+    let mut view = View::default();
+    view.take(row(5, Status::Surviving));
+    assert_eq!(view.len(), 1);
+    view.take(row(9, Status::Falsified));
+    view.take(row(5, Status::Surviving));
+    assert_eq!((view.len(), view.changed), (0, 9));
 }
 
 #[test]
