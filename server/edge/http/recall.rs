@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
 use super::params::{self, Params};
+use super::world_model::name;
 use super::{Resource, bounds};
 use crate::edge::problem::{Problem, Slug};
 use crate::recall::finder::{DEPTH_MAX, EDGES_MAX, HITS_MAX, Look, Question, TOKENS_MAX};
@@ -95,17 +96,6 @@ pub async fn graph(session: Session, mut query: Params) -> Result<axum::Json<Gra
     let seen = session.look(&look).await?.ok_or_else(missing)?;
     let items = seen.held.into_iter().map(HeldStatement::from).collect();
     Ok(axum::Json(GraphPart { items, complete: seen.is_whole }))
-}
-
-fn name(query: &mut Params, key: &str) -> Result<Option<String>, Problem> {
-    let text = query.one(key)?;
-    match &text {
-        Some(text) if text.trim().is_empty() => Err(Problem::parameter(key, "is empty")),
-        Some(text) if text.chars().count() > params::WORDS_MAX => {
-            Err(Problem::parameter(key, format!("has at most {} characters", params::WORDS_MAX)))
-        }
-        _ => Ok(text),
-    }
 }
 
 /// What the parameters may be.

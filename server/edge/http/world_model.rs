@@ -303,7 +303,7 @@ pub async fn list(session: Session, mut query: Params) -> Result<axum::Json<Page
 }
 
 /// A parameter that is a text, not longer than words may be.
-fn name(query: &mut Params, key: &str) -> Result<Option<String>, Problem> {
+pub(super) fn name(query: &mut Params, key: &str) -> Result<Option<String>, Problem> {
     let text = query.one(key)?;
     match &text {
         Some(text) if text.trim().is_empty() => Err(Problem::parameter(key, "is empty")),
