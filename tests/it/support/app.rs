@@ -55,7 +55,8 @@ impl Setup {
             Self { medium, env: BTreeMap::new(), voices: Vec::new(), arguments: Vec::new(), program, stderr: None };
         let url = setup.medium.url().to_owned();
         let setup = setup.env("DATABASE_URL", url).env("THINKD_LISTEN", "127.0.0.1:0");
-        setup.env("THINKD_RUNTIME__DEFAULT_SUBMODULES", false)
+        // Whoever comes after a killed server waits for its leases.
+        setup.env("THINKD_RUNTIME__LEASE_MS", 3000).env("THINKD_RUNTIME__DEFAULT_SUBMODULES", false)
     }
 
     /// With this variable in its environment.
