@@ -102,6 +102,7 @@ fn drafts(said: &Said) -> Vec<Draft> {
         carried: vec![Instrument::Knowledge],
         survived: 1,
         tries: 0,
+        breaks: 0,
         reopened: 0,
         due: None,
         others: Vec::new(),

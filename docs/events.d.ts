@@ -576,7 +576,7 @@ export type StatementRead = Of<["statement", "read", `statement:${string}`, "yes
   text: string;
   /** the statement: the id of the event that claimed it */
   statement: string;
-  /** prediction (from 0), instrument, choice, answer, note, quote, source, later, until */
+  /** prediction (from 0), instrument, choice, answer, note, quote, source, later, until, broke */
   reading: Record<string, unknown>;
 }>;
 
@@ -586,7 +586,7 @@ export type StatementJudged = Of<["statement", "judged", `statement:${string}`, 
   text: string;
   /** the statement: the id of the event that claimed it */
   statement: string;
-  /** outcome, reason, valid, carried, survived, tries, reopened, due, others, by, tried, available */
+  /** outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by, tried, available */
   judged: Record<string, unknown>;
 }>;
 

@@ -282,6 +282,9 @@ pub struct Reading {
     pub later: Option<Later>,
     /// Of what was asked of a person: until when an answer is waited for.
     pub until: Option<Timestamp>,
+    /// Of no answer: something broke on the way, and the instrument said nothing at all.
+    #[serde(default)]
+    pub broke: bool,
 }
 
 /// A prediction of a statement whose trial asks.
@@ -324,6 +327,7 @@ impl OfTrial {
             source: Some(question.to_owned()),
             later: None,
             until: None,
+            broke: false,
         }
     }
 }
@@ -376,6 +380,9 @@ pub struct Judged {
     pub survived: u64,
     /// How often it was tried in vain since.
     pub tries: u64,
+    /// How often in a row something broke on the way: such a trial is no try.
+    #[serde(default)]
+    pub breaks: u64,
     /// How often it was tried again after it had been falsified.
     pub reopened: u64,
     /// When it is tried again; null: it is not.

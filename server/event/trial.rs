@@ -9,6 +9,9 @@ use super::statement::{
 };
 use crate::words::time::Timestamp;
 
+/// Longest time until a trial is taken up again that something broke, in microseconds, unless that of a first trial in vain is longer.
+const BROKEN_MAX: i64 = 3_600_000_000;
+
 /// How trials go: what is configured, and which instruments there are now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
@@ -22,6 +25,14 @@ pub struct Rules {
     pub tries: u64,
     /// How long after a trial in vain the next one comes, in microseconds; four times as long after each.
     pub retry_micros: i64,
+}
+
+impl Rules {
+    /// How long after so many trials in vain the next one comes, in microseconds.
+    fn pause(&self, vain: u64) -> i64 {
+        let shift = u32::try_from(vain.saturating_sub(1).min(10)).unwrap_or(10);
+        self.retry_micros.saturating_mul(4_i64.saturating_pow(shift))
+    }
 }
 
 /// What the events of a statement add up to.
@@ -86,6 +97,8 @@ pub enum Found {
     Ended(usize, Later),
     /// Some predictions have no answer.
     Undecided,
+    /// Some predictions have no answer because something broke on the way.
+    Broken,
 }
 
 impl Trial {
@@ -104,11 +117,18 @@ impl Trial {
                 self.readings.push(reading);
             }
             News::Judged(judged) => {
-                let goes_on = judged.tried && judged.tries > 0 && judged.outcome == Outcome::Is(self.status());
+                let goes_on = judged.tries + judged.breaks > 0 && judged.tried;
+                let goes_on = goes_on && judged.outcome == Outcome::Is(self.status());
                 let is_held = |outcome| matches!(outcome, Outcome::Is(status) if status.is_held());
                 // A word from elsewhere on what is held, as that another one contradicts it, ends no trial of it.
                 let is_aside = !judged.tried && self.status().is_held() && is_held(judged.outcome);
-                let kept = |it: &Reading| is_aside || goes_on && matches!(it.answer, Answer::Yes | Answer::No);
+                // Of a trial that broke nothing is read again but what broke.
+                let says = |it: &Reading| match it.answer {
+                    Answer::Yes | Answer::No => true,
+                    Answer::None => judged.breaks > 0 && !it.broke,
+                    Answer::Asked => false,
+                };
+                let kept = |it: &Reading| is_aside || goes_on && says(it);
                 self.readings.retain(kept);
                 self.judged = Some(judged);
             }
@@ -164,15 +184,19 @@ impl Trial {
                         Some(until) if until <= now => Step::Expired { prediction: at },
                         Some(until) => Step::Wait(until),
                         None => {
-                            let tries = self.judged.as_ref().map_or(0, |judged| judged.tries);
-                            let (instrument, choice) = chosen(prediction, &rules.available, self.carried(), tries);
+                            let vain = self.judged.as_ref().map_or(0, |judged| judged.tries + judged.breaks);
+                            let (instrument, choice) = chosen(prediction, &rules.available, self.carried(), vain);
                             Step::Read { prediction: at, instrument, choice }
                         }
                     };
                 }
             }
         }
-        Step::Judge(if all_yes { Found::Survives } else { Found::Undecided })
+        Step::Judge(match self.readings.iter().any(|it| it.broke) {
+            _ if all_yes => Found::Survives,
+            true => Found::Broken,
+            false => Found::Undecided,
+        })
     }
 
     /// A no refutes a statement, unless it says that another value has come since.
@@ -198,6 +222,7 @@ impl Trial {
             carried: Vec::new(),
             survived: before.map_or(0, |judged| judged.survived),
             tries: 0,
+            breaks: 0,
             reopened: before.map_or(0, |judged| judged.reopened),
             due: None,
             others: Vec::new(),
@@ -218,15 +243,22 @@ impl Trial {
             }
             Found::Undecided => {
                 let tries = before.map_or(0, |judged| judged.tries) + 1;
-                let shift = u32::try_from(tries.saturating_sub(1).min(10)).unwrap_or(10);
-                let pause = rules.retry_micros.saturating_mul(4_i64.saturating_pow(shift));
-                let due = (tries < rules.tries).then(|| Timestamp::from_micros(now.micros().saturating_add(pause)));
-                let kept = before.filter(|_| self.status().is_held()).cloned();
-                let (carried, others) = kept.map(|judged| (judged.carried, judged.others)).unwrap_or_default();
-                let reason = self.undecided();
-                Judged { reason, tries, due, carried, others, ..base }
+                let due = (tries < rules.tries).then(|| after(now, rules.pause(tries)));
+                self.left_open(Judged { tries, due, ..base })
+            }
+            Found::Broken => {
+                let (tries, breaks) = before.map_or((0, 0), |judged| (judged.tries, judged.breaks));
+                let pause = rules.pause(breaks + 1).min(rules.retry_micros.max(BROKEN_MAX));
+                self.left_open(Judged { tries, breaks: breaks + 1, due: Some(after(now, pause)), ..base })
             }
         }
+    }
+
+    /// A trial without an outcome leaves a statement what it was.
+    fn left_open(&self, base: Judged) -> Judged {
+        let kept = self.judged.as_ref().filter(|_| self.status().is_held()).cloned();
+        let (carried, others) = kept.map(|judged| (judged.carried, judged.others)).unwrap_or_default();
+        Judged { reason: self.undecided(), carried, others, ..base }
     }
 
     fn survived(&self, base: Judged, rules: &Rules) -> Judged {
@@ -259,6 +291,10 @@ impl Trial {
             None => "some predictions have no answer".into(),
         }
     }
+}
+
+fn after(now: Timestamp, micros: i64) -> Timestamp {
+    Timestamp::from_micros(now.micros().saturating_add(micros))
 }
 
 /// Whether a later value ends a statement instead of refuting it: one of the same subject and relation, in the words of the source, that begins

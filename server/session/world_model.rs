@@ -17,8 +17,6 @@ use crate::words::time::Timestamp;
 /// How many statements are looked at at once, and how often, for one page: others stand between those that are asked for.
 const SCAN: u32 = 500;
 const SCANS_MAX: usize = 20;
-/// Most events of one trial that are shown.
-const TRIAL_MAX: u32 = 500;
 
 /// Which statements are asked for.
 #[derive(Debug, Clone, Default)]
@@ -79,13 +77,13 @@ impl Session {
     /// One statement, and what the log has of it.
     pub async fn statement(&self, id: &str) -> Result<Option<(StatementRow, Vec<Event>)>, Error> {
         let Some(row) = self.store(Right::Read)?.statement(self.space(), id).await? else { return Ok(None) };
-        let events = self.kinds(Right::Read)?.trials.events(self.space(), id, TRIAL_MAX).await?;
+        let events = self.kinds(Right::Read)?.trials.events(self.space(), id).await?;
         Ok(Some((row, events)))
     }
 
     /// What became of a claim that is no statement, if it was claimed.
     pub async fn fate(&self, id: &str) -> Result<Option<Judged>, Error> {
-        let events = self.kinds(Right::Read)?.trials.events(self.space(), id, TRIAL_MAX).await?;
+        let events = self.kinds(Right::Read)?.trials.events(self.space(), id).await?;
         let judged = events.iter().rev().find_map(|event| match event.fact() {
             Fact::Statement(StatementFact { statement, what: Said::News(news) }) if statement == id => match *news {
                 News::Judged(judged) => Some(judged),

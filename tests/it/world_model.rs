@@ -10,6 +10,7 @@ mod again;
 mod code;
 mod crashes;
 mod doors;
+mod kept;
 mod knowledge;
 mod people;
 mod quality;

@@ -79,7 +79,11 @@ pub(super) const READ: Spec = Spec {
     members: &[
         TEXT,
         ID,
-        ("reading", "object", "prediction (from 0), instrument, choice, answer, note, quote, source, later, until"),
+        (
+            "reading",
+            "object",
+            "prediction (from 0), instrument, choice, answer, note, quote, source, later, until, broke",
+        ),
     ],
     open: false,
 };
@@ -98,7 +102,7 @@ pub(super) const JUDGED: Spec = Spec {
         (
             "judged",
             "object",
-            "outcome, reason, valid, carried, survived, tries, reopened, due, others, by, tried, available",
+            "outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by, tried, available",
         ),
     ],
     open: false,
@@ -323,6 +327,7 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         source: Some("https://library.example/hours".into()),
         later: None,
         until: None,
+        broke: false,
     };
     let judged = Judged {
         outcome: Outcome::Is(Status::Surviving),
@@ -331,6 +336,7 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         carried: vec![Instrument::Knowledge],
         survived: 1,
         tries: 0,
+        breaks: 0,
         reopened: 0,
         due: None,
         others: Vec::new(),

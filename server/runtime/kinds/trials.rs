@@ -14,7 +14,7 @@ use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::set::{Change, Timer};
-use crate::event::fact::statement::{TAG, Trials as Said};
+use crate::event::fact::statement::Trials as Said;
 use crate::event::request::{Parked, Settled};
 use crate::event::statement::{Claim, Instrument, Judged, Outcome, Status, Triple};
 use crate::event::trial::Rules;
@@ -22,7 +22,6 @@ use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::statements::{Asked, StatementRow};
-use crate::log::query::{Order, Query};
 use crate::log::status::Status as ThreadStatus;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::call::TurnPlace;
@@ -56,7 +55,7 @@ mod settling;
 const REACH: u32 = 1000;
 /// So often is a statement begun in one go that is overtaken each time.
 const OVERTAKEN_MAX: u32 = 5;
-/// So often is an act of an operator tried again that was overtaken.
+/// So often is something tried again that was overtaken.
 const TRIES: usize = 16;
 /// The timer of the trials.
 const RETRY: &str = "retry";
@@ -132,9 +131,8 @@ impl Trials {
     }
 
     /// What the log has of a statement, the oldest first.
-    pub async fn events(&self, space: &Space, id: &str, limit: u32) -> Result<Vec<Event>, Refused> {
-        let query = Query { tags: vec![format!("{TAG}:{id}")], order: Order::Ascending, limit, ..Query::default() };
-        Ok(self.store.events(space, &query).await?)
+    pub async fn events(&self, space: &Space, id: &str) -> Result<Vec<Event>, Refused> {
+        Ok(bench::story(&*self.store, space, id).await?)
     }
 
     /// An operator withdraws a statement, without a trial.
@@ -319,6 +317,7 @@ fn word(row: &StatementRow, outcome: Outcome, reason: String) -> Judged {
         carried: before.filter(|_| is_held).map(|judged| judged.carried.clone()).unwrap_or_default(),
         survived: before.map_or(0, |judged| judged.survived),
         tries: 0,
+        breaks: 0,
         reopened: before.map_or(0, |judged| judged.reopened),
         // A trial of what is held goes on beside it.
         due: row.due.filter(|_| is_held && row.status.is_held()),

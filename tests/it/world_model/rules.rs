@@ -56,6 +56,7 @@ fn reading(prediction: usize, instrument: Instrument, answer: Answer) -> Reading
         source: None,
         later: None,
         until: None,
+        broke: false,
     }
 }
 
@@ -94,7 +95,7 @@ proptest! {
             Found::Falsified(at) => prop_assert_eq!(Some(at), refuted),
             Found::Survives => prop_assert!(carried && refuted.is_none()),
             Found::Undecided => prop_assert!(!carried && refuted.is_none()),
-            Found::Ended(..) => prop_assert!(false, "nothing later was read"),
+            Found::Ended(..) | Found::Broken => prop_assert!(false, "nothing later was read, and nothing broke"),
         }
         for it in 0..count {
             let readings = read.iter().filter(|(prediction, _)| *prediction == it).count();

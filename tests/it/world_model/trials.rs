@@ -77,7 +77,8 @@ on_both!(no_answer_leaves_a_claim_proposed_and_it_is_tried_again_within_its_trie
     let stub = Stub::start().await;
     stub.on(deriving, derives(None, &["one", "two"]));
     stub.on(reflecting_on("one"), holds());
-    stub.script(reflecting_on("two"), [reflects("unknown", "I cannot say"), status(500), text("no call at all")]);
+    let unknown = || reflects("unknown", "I cannot say");
+    stub.script(reflecting_on("two"), [unknown(), text("no call at all"), unknown()]);
     let app = Setup::new(medium, &stub).env("THINKD_MEMORY__RETRY_MS", 1).env("THINKD_MEMORY__TRIES", 3).start().await;
     let id = claim(&app, "Something is so.").await;
     judged(&app, &id, 2, "proposed").await;
@@ -87,7 +88,7 @@ on_both!(no_answer_leaves_a_claim_proposed_and_it_is_tried_again_within_its_trie
     assert_eq!(stub.count(deriving), 1);
     let answers: Vec<&Value> =
         it["predictions"][1]["readings"].as_array().unwrap().iter().map(|reading| &reading["answer"]).collect();
-    assert_eq!(answers, ["none", "none", "none"], "what breaks is no answer");
+    assert_eq!(answers, ["none", "none", "none"]);
     // Claimed again, it is tried again; this time there is an answer.
     stub.on(reflecting_on("two"), holds());
     let again = claim(&app, "something is so").await;

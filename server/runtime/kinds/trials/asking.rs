@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::said::{Derive, Reflect, Weigh};
+use super::said::{Derive, Reflect, Silent, Weigh};
 use crate::event::draft::Draft;
 use crate::event::statement::Valid;
 use crate::log::thread_row::ThreadRow;
@@ -17,14 +17,14 @@ use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
 use crate::tools::knowledge::Passage;
 use crate::tools::schema;
 use crate::tools::tool::decoded;
-use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::failure::Who;
 use crate::words::text::{Json, Text};
 use crate::words::time::Timestamp;
 
 /// A call that was made: its record, and what came of it.
 pub(super) struct Said<T> {
     pub record: Draft,
-    pub said: Result<T, Failure>,
+    pub said: Result<T, Silent>,
 }
 
 /// What is asked of a model.
@@ -74,13 +74,16 @@ impl Asker<'_> {
         let record = ready.record(place, &ended, json!({ "statement": statement }));
         let said = match ended {
             Ended::Stopped => return Err(Lost::Stale),
-            Ended::Failed(failure) => Err(failure),
+            Ended::Failed(failure) => Err(Silent::broke(failure.text)),
             Ended::Answered(answer) => answer
                 .calls
                 .iter()
                 .find(|call| call.name == tool)
-                .ok_or_else(|| Failure::new(FailureKind::Model, format!("the model did not call {tool}")))
-                .and_then(|call| decoded(tool, serde_json::from_str(&call.arguments).unwrap_or_default())),
+                .ok_or_else(|| Silent::says(format!("the model did not call {tool}")))
+                .and_then(|call| {
+                    let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+                    decoded(tool, arguments).map_err(|wrong| Silent::says(wrong.text))
+                }),
         };
         Ok(Said { record, said })
     }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-use super::Trials;
 use super::asking::{Asker, Said};
 use super::code;
-use super::said::no_answer;
+use super::said::{Silent, no_answer};
+use super::{TRIES, Trials};
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -22,12 +22,11 @@ use crate::log::projections::statements::StatementRow;
 use crate::log::query::{Order, Query};
 use crate::log::thread_row::ThreadRow;
 use crate::mind::turn_writer::{Lost, TurnWriter};
-use crate::words::failure::Failure;
 use crate::words::id::{Seq, Space};
 use crate::words::time;
 
-/// Events of one statement that are folded.
-const EVENTS_MAX: u32 = 500;
+/// Events of one statement that are read at a time.
+const PAGE: u32 = 500;
 /// Steps of one trial: more than its predictions can need.
 const STEPS_MAX: usize = 64;
 
@@ -45,30 +44,33 @@ pub(super) struct Bench<'a> {
 pub(super) struct OnTrial {
     pub row: StatementRow,
     pub trial: Trial,
+    /// Records of calls that were made for it and are not stored yet: the next thing that is said of it takes them along.
+    pub records: Vec<Draft>,
 }
 
 impl Bench<'_> {
     /// Tries a statement to an outcome, or until it waits. What was overtaken is left as it is: it is looked at again.
     pub async fn try_one(&self, row: StatementRow) -> Result<(), Lost> {
-        match self.try_on(row).await {
-            Err(Lost::Store(StoreError::Unmet(_))) => Ok(()),
+        let trial = self.folded(&row.id).await?;
+        let mut on = OnTrial { row, trial, records: Vec::new() };
+        match self.try_on(&mut on).await {
+            // What was overtaken was asked all the same.
+            Err(Lost::Store(StoreError::Unmet(_))) => self.writer.write(on.records).await.map(drop),
             ended => ended,
         }
     }
 
-    async fn try_on(&self, row: StatementRow) -> Result<(), Lost> {
-        let trial = self.folded(&row.id).await?;
-        let mut on = OnTrial { row, trial };
+    async fn try_on(&self, on: &mut OnTrial) -> Result<(), Lost> {
         if on.row.status == Status::Retracted {
             // Somebody answered what was asked before: what an operator withdrew is not tried.
             let reason = on.row.judged.as_ref().map(|judged| judged.reason.clone()).unwrap_or_default();
             let by = on.row.judged.as_ref().and_then(|judged| judged.by.clone());
             let judged = Judged { by, ..super::word(&on.row, Outcome::Is(Status::Retracted), reason) };
-            return self.say(&mut on, vec![], News::Judged(judged)).await;
+            return self.say(on, vec![], News::Judged(judged)).await;
         }
         for _ in 0..STEPS_MAX {
             let now = time::now();
-            let rules = self.rules(&on).await?;
+            let rules = self.rules(on).await?;
             match on.trial.next(&rules, now) {
                 // What is left is due, and goes on when there are calls again.
                 Step::Derive if !self.may_ask() => return Ok(()),
@@ -76,21 +78,19 @@ impl Bench<'_> {
                     return Ok(());
                 }
                 Step::Derive => {
-                    if !self.derive(&mut on, &rules).await? {
+                    if !self.derive(on, &rules).await? {
                         return Ok(());
                     }
                 }
-                Step::Read { prediction, instrument, choice } => {
-                    self.read(&mut on, prediction, instrument, choice).await?
-                }
-                Step::Expired { prediction } => self.expire(&mut on, prediction).await?,
+                Step::Read { prediction, instrument, choice } => self.read(on, prediction, instrument, choice).await?,
+                Step::Expired { prediction } => self.expire(on, prediction).await?,
                 Step::Wait(_) => return Ok(()),
-                Step::Judge(found) => return self.judge(&on, &found, &rules).await,
+                Step::Judge(found) => return self.judge(on, &found, &rules).await,
             }
         }
         // Cannot be: a prediction has three readings at most. It must not go round for ever.
-        let rules = self.rules(&on).await?;
-        self.judge(&on, &Found::Undecided, &rules).await
+        let rules = self.rules(on).await?;
+        self.judge(on, &Found::Undecided, &rules).await
     }
 
     /// What the log has of a statement.
@@ -112,13 +112,35 @@ impl Bench<'_> {
         Ok(rules)
     }
 
-    /// Appends something about a statement, and takes it into its fold.
+    /// Appends something about a statement with the records of the calls for it, and takes it into its fold. What changed a statement meanwhile and
+    /// leaves its trial as it was, as another source does, is in nobody's way.
     pub async fn say(&self, on: &mut OnTrial, before: Vec<Draft>, news: News) -> Result<(), Lost> {
+        for _ in 1..TRIES {
+            match self.say_once(on, before.clone(), news.clone()).await {
+                Err(Lost::Store(StoreError::Unmet(_))) if self.is_as_before(on).await? => {}
+                said => return said,
+            }
+        }
+        self.say_once(on, before, news).await
+    }
+
+    /// The same, if nothing changed the statement meanwhile.
+    pub async fn say_once(&self, on: &mut OnTrial, before: Vec<Draft>, news: News) -> Result<(), Lost> {
         let draft = Draft::statement(&on.row.thread, &on.row.id, news.clone()).only_if(super::stands(&on.row));
-        let stored = self.writer.write(before.into_iter().chain([draft]).collect()).await?;
+        let drafts = on.records.iter().cloned().chain(before).chain([draft]).collect();
+        let stored = self.writer.write(drafts).await?;
+        on.records.clear();
         on.row.changed = stored.last().map_or(on.row.changed, |shown| shown.event.seq);
         on.trial.apply(news);
         Ok(())
+    }
+
+    /// Looks at a statement anew. Whether it is there, and nothing has become of its trial.
+    pub async fn is_as_before(&self, on: &mut OnTrial) -> Result<bool, StoreError> {
+        // The row before the fold: what is said between the two is in the way again.
+        let Some(row) = self.trials.store.statement(&self.fence.space, &on.row.id).await? else { return Ok(false) };
+        on.row = row;
+        Ok(self.folded(&on.row.id).await? == on.trial)
     }
 
     /// Derives what follows from a claim. False: there is nothing more to do.
@@ -127,13 +149,14 @@ impl Bench<'_> {
             return Ok(false);
         }
         let Said { record, said } = self.asker.derive(&on.row.id, &on.row.text, time::now()).await?;
+        on.records.push(record);
         let derivation = match said {
             Ok(derive) => derive.read(),
-            Err(failure) => return self.give_up(on, record, &failure, rules).await.map(|()| false),
+            Err(silent) => return self.give_up(on, &silent, rules).await.map(|()| false),
         };
         let draftlike = match derivation {
             Ok(draftlike) => draftlike,
-            Err(why) => return self.refuse(on, vec![record], why).await.map(|()| false),
+            Err(why) => return self.refuse(on, why).await.map(|()| false),
         };
         let _settling = self.settling.lock().await;
         let mut known = Vec::new();
@@ -143,29 +166,30 @@ impl Bench<'_> {
         let derived = draftlike.derived(&on.row.text, &known, rules);
         if derived.predictions.is_empty() {
             let why = format!("no prediction that could be tested follows from it. {}", derived.rejected.join("; "));
-            return self.refuse(on, vec![record], why.trim().to_owned()).await.map(|()| false);
+            return self.refuse(on, why.trim().to_owned()).await.map(|()| false);
         }
         let same = match &derived.triple {
             Some(triple) => self.same_as(&on.row, triple, derived.valid).await?,
             None => None,
         };
         if let Some(same) = same {
-            return self.join(on, same, vec![record]).await.map(|()| false);
+            return self.join(on, same).await.map(|()| false);
         }
-        self.say(on, vec![record], News::Derived(derived)).await?;
+        self.say(on, vec![], News::Derived(derived)).await?;
         Ok(true)
     }
 
     /// No prediction could be derived: another time, perhaps.
-    async fn give_up(&self, on: &mut OnTrial, record: Draft, failure: &Failure, rules: &Rules) -> Result<(), Lost> {
-        let judged = on.trial.judged(&Found::Undecided, rules, time::now());
-        let judged = Judged { reason: format!("nothing was derived from it: {}", failure.text), ..judged };
-        self.say(on, vec![record], News::Judged(judged)).await
+    async fn give_up(&self, on: &mut OnTrial, silent: &Silent, rules: &Rules) -> Result<(), Lost> {
+        let found = if silent.broke { Found::Broken } else { Found::Undecided };
+        let judged = on.trial.judged(&found, rules, time::now());
+        let judged = Judged { reason: format!("nothing was derived from it: {}", silent.why), ..judged };
+        self.say(on, vec![], News::Judged(judged)).await
     }
 
-    async fn refuse(&self, on: &mut OnTrial, before: Vec<Draft>, why: String) -> Result<(), Lost> {
+    async fn refuse(&self, on: &mut OnTrial, why: String) -> Result<(), Lost> {
         let judged = super::word(&on.row, Outcome::Refused, why);
-        self.say(on, before, News::Judged(judged)).await
+        self.say(on, vec![], News::Judged(judged)).await
     }
 
     /// Reads an instrument for a prediction.
@@ -178,32 +202,32 @@ impl Bench<'_> {
     ) -> Result<(), Lost> {
         let of = on.trial.derived.as_ref().and_then(|derived| derived.predictions.get(prediction));
         let Some(of) = of.cloned() else { return Ok(()) };
-        let (records, reading) = match (instrument, &of.code) {
+        let reading = match (instrument, &of.code) {
             (Instrument::User, _) => return self.ask_people(on, &of, (prediction, choice)).await,
             (Instrument::Knowledge, _) => self.look_up(on, &of, (prediction, choice)).await?,
             (Instrument::Code, Some(code)) => {
                 let (space, limit) = (&self.fence.space, Duration::from_millis(self.asker.answer_ms));
-                (vec![], code::read(&self.trials.code, space, code, limit, (prediction, choice)).await)
+                code::read(&self.trials.code, space, code, limit, (prediction, choice)).await
             }
             _ => self.reflect(on, &of.text, (prediction, choice)).await?,
         };
-        self.say(on, records, News::Read(reading)).await
+        self.say(on, vec![], News::Read(reading)).await
     }
 
     /// Has a model look for a counterexample.
     async fn reflect(
         &self,
-        on: &OnTrial,
+        on: &mut OnTrial,
         text: &str,
         (prediction, choice): (usize, String),
-    ) -> Result<(Vec<Draft>, Reading), Lost> {
+    ) -> Result<Reading, Lost> {
         let about = (on.row.text.as_str(), on.trial.valid());
         let said = self.asker.reflect(&on.row.id, about, text, time::now()).await?;
-        let reading: Reading = match said.said {
+        on.records.push(said.record);
+        Ok(match said.said {
             Ok(reflect) => reflect.reading(prediction, choice),
-            Err(failure) => no_answer(prediction, Instrument::Reflection, choice, &failure.text),
-        };
-        Ok((vec![said.record], reading))
+            Err(silent) => no_answer(prediction, Instrument::Reflection, choice, &silent),
+        })
     }
 
     /// What is held of a subject and a relation.
@@ -216,12 +240,24 @@ impl Bench<'_> {
 
 /// What the log has of a statement.
 pub(super) async fn folded(store: &dyn Store, space: &Space, id: &str) -> Result<Trial, StoreError> {
-    let tags = vec![format!("{}:{id}", statement::TAG)];
-    let query = Query { tags, order: Order::Ascending, limit: EVENTS_MAX, ..Query::default() };
-    let events = store.events(space, &query).await?;
     let mut trial = Trial::default();
-    events.iter().filter_map(|event| news_of(event, id)).for_each(|news| trial.apply(news));
+    story(store, space, id).await?.iter().filter_map(|event| news_of(event, id)).for_each(|news| trial.apply(news));
     Ok(trial)
+}
+
+/// The events of a statement, the oldest first: all of them, however many there are.
+pub(super) async fn story(store: &dyn Store, space: &Space, id: &str) -> Result<Vec<Event>, StoreError> {
+    let mut all: Vec<Event> = Vec::new();
+    loop {
+        let (tags, after) = (vec![format!("{}:{id}", statement::TAG)], all.last().map(|event| event.seq));
+        let query = Query { tags, after, order: Order::Ascending, limit: PAGE, ..Query::default() };
+        let events = store.events(space, &query).await?;
+        let is_last = events.len() < PAGE as usize;
+        all.extend(events);
+        if is_last {
+            return Ok(all);
+        }
+    }
 }
 
 /// What an event says that a trial is a fold of.

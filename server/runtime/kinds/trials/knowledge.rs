@@ -5,8 +5,7 @@ use serde_json::json;
 
 use super::asking::Said;
 use super::bench::{Bench, OnTrial};
-use super::said::no_answer;
-use crate::event::draft::Draft;
+use super::said::{Silent, no_answer};
 use crate::event::statement::{Instrument, Prediction, Reading};
 use crate::mind::turn_writer::Lost;
 use crate::tools::knowledge::{Options, Passage, Search, of_tool};
@@ -46,42 +45,47 @@ impl Base {
 }
 
 impl Bench<'_> {
-    /// Looks a prediction up. Returns the record of the model call, where one was made, and the reading.
+    /// Looks a prediction up.
     pub async fn look_up(
         &self,
-        on: &OnTrial,
+        on: &mut OnTrial,
         of: &Prediction,
         (prediction, choice): (usize, String),
-    ) -> Result<(Vec<Draft>, Reading), Lost> {
+    ) -> Result<Reading, Lost> {
         let words = of.search.as_deref().unwrap_or(&of.text);
-        let nothing = |choice, why: &str| no_answer(prediction, Instrument::Knowledge, choice, why);
+        let nothing = |choice, silent: &Silent| no_answer(prediction, Instrument::Knowledge, choice, silent);
         let passages = match self.search(on, words, prediction).await? {
-            Err(why) => return Ok((vec![], nothing(choice, &why))),
-            Ok(none) if none.is_empty() => return Ok((vec![], nothing(choice, "the knowledge base found nothing"))),
+            Err(silent) => return Ok(nothing(choice, &silent)),
+            Ok(none) if none.is_empty() => {
+                return Ok(nothing(choice, &Silent::says("the knowledge base found nothing")));
+            }
             Ok(passages) => passages,
         };
         let about = (on.row.text.as_str(), on.trial.valid());
         let Said { record, said } = self.asker.weigh(&on.row.id, about, &of.text, &passages, time::now()).await?;
         let reading = match said {
             Ok(weigh) => weigh.reading(&passages, prediction, choice),
-            Err(failure) => nothing(choice, &failure.text),
+            Err(silent) => nothing(choice, &silent),
         };
-        Ok((vec![record], reading))
+        on.records.push(record);
+        Ok(reading)
     }
 
-    async fn search(&self, on: &OnTrial, words: &str, prediction: usize) -> Result<Result<Vec<Passage>, String>, Lost> {
+    async fn search(&self, on: &OnTrial, words: &str, prediction: usize) -> Result<Result<Vec<Passage>, Silent>, Lost> {
         let (name, argument) = match &self.trials.knowledge {
-            Base::None => return Ok(Err("no knowledge base is configured".into())),
-            Base::Address(search) => return Ok(search.ask(words).await),
+            Base::None => return Ok(Err(Silent::says("no knowledge base is configured"))),
+            Base::Address(search) => return Ok(search.ask(words).await.map_err(Silent::broke)),
             Base::Tool { name, argument } => (name, argument),
         };
         // Where it is configured which tools minds have, trials have this one all the same.
         let shelf = &self.trials.mind.tools.step;
         shelf.prepare(&self.fence.space).await?;
         let toolbox = shelf.now(&self.fence.space);
-        let Some(tool) = toolbox.get(name) else { return Ok(Err(format!("there is no tool {name} now"))) };
+        let Some(tool) = toolbox.get(name) else {
+            return Ok(Err(Silent::broke(format!("there is no tool {name} now"))));
+        };
         if tool.spec().always_gated || tool.spec().gated.is_some() {
-            return Ok(Err(format!("calls of {name} wait for a person: a trial does not")));
+            return Ok(Err(Silent::says(format!("calls of {name} wait for a person: a trial does not"))));
         }
         let site = CallSite {
             space: self.fence.space.clone(),
@@ -94,9 +98,9 @@ impl Bench<'_> {
             grant: None,
         };
         Ok(match tool.call(json!({ argument.as_str(): words }), &site).await {
-            Err(failure) => Err(failure.text),
+            Err(failure) => Err(Silent::broke(failure.text)),
             Ok(output) => match (output.failure, output.value) {
-                (Some(failure), _) => Err(failure.text),
+                (Some(failure), _) => Err(Silent::broke(failure.text)),
                 (None, value) => Ok(of_tool(name, value.unwrap_or_default())),
             },
         })

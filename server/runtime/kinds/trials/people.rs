@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Trials;
 use super::bench::{Bench, OnTrial};
-use super::said::no_answer;
+use super::said::{Silent, no_answer};
 use crate::event::condition::RequestState;
 use crate::event::fact::Fact;
 use crate::event::fact::question::Question;
@@ -69,7 +69,7 @@ impl Bench<'_> {
             note: "people are asked".into(),
             source: Some(question.clone()),
             until: Some(until),
-            ..no_answer(prediction, Instrument::User, choice, "")
+            ..no_answer(prediction, Instrument::User, choice, &Silent::says(""))
         };
         self.say(on, vec![draft], News::Read(reading)).await?;
         // Who looks for what is due, and for people who went meanwhile, is told as of any other question.

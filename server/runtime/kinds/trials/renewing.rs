@@ -126,7 +126,7 @@ impl Bench<'_> {
             let reason = format!("another instrument can test it now: {}", instrument.as_str());
             let judged = Judged { due: Some(time::now()), ..word(&row, Outcome::Is(row.status), reason) };
             let trial = self.folded(&row.id).await?;
-            match self.say(&mut OnTrial { row, trial }, vec![], News::Judged(judged)).await {
+            match self.say(&mut OnTrial { row, trial, records: Vec::new() }, vec![], News::Judged(judged)).await {
                 // Something became of it meanwhile.
                 Err(Lost::Store(StoreError::Unmet(_))) => {}
                 said => said?,

@@ -168,6 +168,7 @@ impl Reflect {
             source: None,
             later: later.map(|object| Later { object, from }),
             until: None,
+            broke: false,
         }
     }
 }
@@ -175,7 +176,7 @@ impl Reflect {
 impl Weigh {
     /// As a reading of these passages: what decides has to stand in one of them.
     pub fn reading(self, passages: &[Passage], prediction: usize, choice: String) -> Reading {
-        let none = |choice, why: &str| no_answer(prediction, Instrument::Knowledge, choice, why);
+        let none = |choice, why: &str| no_answer(prediction, Instrument::Knowledge, choice, &Silent::says(why));
         let answer = match self.answer {
             Weighed::Supports => Answer::Yes,
             Weighed::Refutes => Answer::No,
@@ -203,17 +204,38 @@ impl Weigh {
     }
 }
 
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Silent {
+    pub why: String,
+    /// Something broke on the way: the next time there may be an answer.
+    pub broke: bool,
+}
+
+impl Silent {
+    /// What was asked says nothing of it.
+    pub fn says(why: impl Into<String>) -> Self {
+        Self { why: why.into(), broke: false }
+    }
+
+    /// What was to be asked could not be.
+    pub fn broke(why: impl Into<String>) -> Self {
+        Self { why: why.into(), broke: true }
+    }
+}
+
 /// A reading that came to nothing: what breaks is no answer.
-pub(super) fn no_answer(prediction: usize, instrument: Instrument, choice: String, why: &str) -> Reading {
+pub(super) fn no_answer(prediction: usize, instrument: Instrument, choice: String, silent: &Silent) -> Reading {
     Reading {
         prediction,
         instrument,
         choice,
         answer: Answer::None,
-        note: cut(why, SENTENCE_MAX),
+        note: cut(&silent.why, SENTENCE_MAX),
         quote: None,
         source: None,
         later: None,
         until: None,
+        broke: silent.broke,
     }
 }

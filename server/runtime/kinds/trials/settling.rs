@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::bench::{Bench, OnTrial};
-use super::{REACH, stands, word};
+use super::{REACH, TRIES, stands, word};
 use crate::event::draft::Draft;
 use crate::event::method::{self, Link};
 use crate::event::statement::{Judged, Outcome, SOURCES_MAX, Source, Status, Triple, Valid};
@@ -58,7 +58,7 @@ impl Bench<'_> {
         // The same words about another time are another statement: it is derived from them when they hold.
         let same = same.into_iter().find(|row| row.number < on.row.number && row.status != Status::Ended);
         match same {
-            Some(same) => self.join(on, same, Vec::new()).await.map(|()| true),
+            Some(same) => self.join(on, same).await.map(|()| true),
             None => Ok(false),
         }
     }
@@ -80,18 +80,33 @@ impl Bench<'_> {
     }
 
     /// The sources of a claim become those of the statement that says the same; where that was given up, or has lost its ground, it is tried again.
-    pub async fn join(&self, on: &mut OnTrial, same: StatementRow, before: Vec<Draft>) -> Result<(), Lost> {
-        let mut drafts = before;
-        let mut sources = same.sources.clone();
+    pub async fn join(&self, on: &mut OnTrial, mut same: StatementRow) -> Result<(), Lost> {
+        for _ in 1..TRIES {
+            match self.join_once(on, &same).await {
+                // What becomes of the two meanwhile is in the way only if one of them is gone.
+                Err(Lost::Store(StoreError::Unmet(_))) if self.is_as_before(on).await? => {
+                    let Some(row) = self.store().statement(&self.fence.space, &same.id).await? else { break };
+                    same = row;
+                }
+                joined => return joined,
+            }
+        }
+        self.join_once(on, &same).await
+    }
+
+    async fn join_once(&self, on: &mut OnTrial, same: &StatementRow) -> Result<(), Lost> {
         let is_new = on.row.sources.iter().any(|source| brings_something(&same.sources, source));
-        sources.extend(on.row.sources.iter().filter(|source| !same.sources.contains(source)).cloned());
-        sources.truncate(SOURCES_MAX);
-        let sourced = Draft::statement_sourced(&same.thread, &same.id, sources).only_if(stands(&same));
-        drafts.push(sourced);
-        drafts.extend(self.reopened(&same, is_new));
+        let room = SOURCES_MAX.saturating_sub(same.sources.len());
+        let more = on.row.sources.iter().filter(|source| !same.sources.contains(source)).take(room).cloned();
+        let sources: Vec<Source> = same.sources.iter().cloned().chain(more).collect();
+        let brings = sources.len() > same.sources.len();
+        let sourced = brings.then(|| Draft::statement_sourced(&same.thread, &same.id, sources));
+        let mut drafts: Vec<Draft> = sourced.into_iter().chain(self.reopened(same, is_new)).collect();
+        let first = drafts.first_mut();
+        first.into_iter().for_each(|draft| *draft = draft.clone().only_if(stands(same)));
         let judged = word(&on.row, Outcome::Joined, "another statement says the same".into());
-        let judged = Judged { others: vec![same.id], ..judged };
-        self.say(on, drafts, News::Judged(judged)).await
+        let judged = Judged { others: vec![same.id.clone()], ..judged };
+        self.say_once(on, drafts, News::Judged(judged)).await
     }
 
     /// A statement that is not tried any more is tried again because somebody claims it again.
