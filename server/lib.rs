@@ -98,12 +98,14 @@ pub mod log {
     pub mod thread_state;
     pub mod unserved;
     pub mod upkeep;
+    pub mod vectors;
     pub mod words;
     mod write_cache;
 }
 /// Language models: which there are, asking them, the prompts.
 pub mod model {
     mod answer;
+    pub mod embedding;
     pub mod endpoint;
     mod guard;
     pub mod metered;

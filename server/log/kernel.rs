@@ -22,6 +22,7 @@ use super::table::{Row, Table};
 use super::thread_row::{Span, ThreadRow, Wait};
 use super::unserved::Unserved;
 use super::upkeep::{Checked, Rebuilt};
+use super::vectors::{Hash, Maker, VectorChange};
 use crate::event::envelope::Event;
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
@@ -30,9 +31,9 @@ use crate::words::time::Timestamp;
 ///
 /// Every method fails with [`StoreError::Unavailable`] while the database is away, full or busy, and with [`StoreError::Broken`] where a person
 /// must look. A method that can fail otherwise says so. Times to live are durations; timestamps are microseconds; `limit` counts items.
-pub trait Store: EventLog + Threads + ProjectionRows + Leasing + BlobStore + Upkeep {}
+pub trait Store: EventLog + Threads + ProjectionRows + Leasing + BlobStore + VectorStore + Upkeep {}
 
-impl<S: EventLog + Threads + ProjectionRows + Leasing + BlobStore + Upkeep> Store for S {}
+impl<S: EventLog + Threads + ProjectionRows + Leasing + BlobStore + VectorStore + Upkeep> Store for S {}
 
 /// The log of each space: appended to, read, followed. Errors: see [`Store`].
 #[async_trait]
@@ -155,6 +156,19 @@ pub trait BlobStore: Send + Sync + 'static {
 
     /// A blob by its hash.
     async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError>;
+}
+
+/// Vectors of texts, for all spaces together. They are not flushed: after a crash the last ones may be missing. Errors: see [`Store`].
+#[async_trait]
+pub trait VectorStore: Send + Sync + 'static {
+    /// Those that there are of these hashes, at most [`PAGE`](super::vectors::PAGE), in any order.
+    async fn vectors(&self, of: &Maker, hashes: &[Hash]) -> Result<Vec<(Hash, Vec<u8>)>, StoreError>;
+
+    /// The dimensions of vectors by the same model that have others than these, if there are any.
+    async fn other_dimensions(&self, of: &Maker) -> Result<Option<u32>, StoreError>;
+
+    /// Stores vectors, or lets them go.
+    async fn change_vectors(&self, change: VectorChange) -> Result<(), StoreError>;
 }
 
 /// What whoever runs the server asks of a store. Errors: see [`Store`].

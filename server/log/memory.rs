@@ -54,6 +54,7 @@ use stored::Stored;
 use writing::{Log, NoIndex};
 
 mod stored;
+mod vectors;
 mod writing;
 
 /// The store.

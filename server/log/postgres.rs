@@ -44,6 +44,7 @@ mod log;
 mod pool;
 mod readers;
 mod search;
+mod vectors;
 mod watch;
 
 use blobs::Blobs;

@@ -6,6 +6,7 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 
 use super::error::StoreError;
 use super::query::Query;
+use super::vectors::Hash;
 use super::{migrations, projections};
 use crate::words::id::Seq;
 use crate::words::text::sha256;
@@ -27,8 +28,8 @@ mod rows;
 mod stamp;
 
 /// The tables of both databases that are no projections with a file of their own.
-const KERNEL: [&str; 10] =
-    ["log", "spaces", "events", "threads", "mailboxes", "roots", "blobs", "marks", "event_words", "indexed"];
+const KERNEL: [&str; 11] =
+    ["log", "spaces", "events", "threads", "mailboxes", "roots", "blobs", "marks", "event_words", "indexed", "vectors"];
 
 /// The tables of both databases.
 pub(super) fn tables() -> impl Iterator<Item = &'static str> {
@@ -43,6 +44,26 @@ pub(super) fn projected() -> impl Iterator<Item = &'static str> {
 /// How many threads of a space have begun and not ended.
 pub(super) const THREADS: &str = "select coalesce((select threads from roots where space = $1 and root = 0), 0) \
      - coalesce((select threads from roots where space = $1 and root = -1), 0)";
+
+/// Whether a model has vectors of other dimensions: two looks at the key, however many vectors there are.
+pub(super) const OTHER_DIMENSIONS: &str = "select dimensions from \
+     (select max(dimensions) dimensions from vectors where model = $1 and dimensions < $2 union all \
+     select min(dimensions) from vectors where model = $1 and dimensions > $2) o where dimensions is not null limit 1";
+
+/// Dimensions as they are stored.
+pub(super) fn dimensions(stored: Option<i64>) -> Result<Option<u32>, StoreError> {
+    let read = |stored| u32::try_from(stored).map_err(|_| StoreError::Broken(format!("vectors of {stored} numbers")));
+    stored.map(read).transpose()
+}
+
+/// Vectors as they are stored, with their hashes.
+pub(super) fn hashed_rows(rows: Vec<(Vec<u8>, Vec<u8>)>) -> Result<Vec<(Hash, Vec<u8>)>, StoreError> {
+    let read = |(hash, bytes): (Vec<u8>, Vec<u8>)| match Hash::try_from(hash) {
+        Ok(hash) => Ok((hash, bytes)),
+        Err(hash) => Err(StoreError::Broken(format!("a vector is stored under {} bytes that are no hash", hash.len()))),
+    };
+    rows.into_iter().map(read).collect()
+}
 
 /// The next events of a log, for `catch_up.rs`: so many at a time.
 pub(super) const AFTER: &str =

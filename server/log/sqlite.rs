@@ -43,6 +43,7 @@ mod index;
 mod log;
 mod readers;
 mod uploads;
+mod vectors;
 
 pub(super) use bulk::{clear, put, put_index, put_rest};
 pub(super) use file::{is_in_use, new_backup, open_alone, open_backup, reading, writing};
@@ -73,6 +74,7 @@ pub(super) struct Sqlite {
     broken: Broken,
     cache: WriteCache,
     uploads: Uploads,
+    vectors: vectors::Writing,
     // A plain mutex: held to stop the task, never across an await.
     tasks: Mutex<JoinSet<()>>,
     /// What the last look at the whole file showed. A plain mutex, never held across an await.
@@ -136,6 +138,7 @@ impl Sqlite {
             broken,
             cache,
             uploads,
+            vectors: vectors::Writing::default(),
             tasks,
             checked: Mutex::default(),
             _lock: lock,
@@ -278,6 +281,7 @@ impl Sqlite {
     async fn shut(&self) {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
         self.readers.close().await;
+        self.vectors.close().await;
         self.index.close().await;
         self.writer.close().await;
     }

@@ -336,7 +336,7 @@ fn fail(mut failure: Failure, tries: u32) -> Step {
 }
 
 /// The pause after the given number of tries: doubling, and shortened by up to half so that callers spread out.
-fn backoff(first_ms: u64, tries: u32) -> Duration {
+pub(super) fn backoff(first_ms: u64, tries: u32) -> Duration {
     use std::hash::{BuildHasher as _, RandomState};
     let full = Duration::from_millis(first_ms.saturating_mul(1 << (tries - 1).min(16))).min(BACKOFF_MAX);
     let chance = RandomState::new().hash_one(tries) % 1000;

@@ -97,6 +97,29 @@ impl Wire {
         }
     }
 
+    /// Sends a body as JSON to a path below the endpoint, and reads an answer of at most so many bytes.
+    pub async fn post(&self, path: &str, body: Vec<u8>, most: usize) -> Result<Vec<u8>, Trouble> {
+        let request = self.http.post(address(&self.endpoint.base, path)).headers(self.endpoint.headers.clone());
+        let request = request.header(CONTENT_TYPE, "application/json").body(body);
+        let mut response = request.send().await.map_err(|error| self.endpoint.unreachable(&error))?;
+        if !response.status().is_success() {
+            return Err(refused(&self.endpoint, response).await);
+        }
+        let mut answer = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|_| self.broken_off("its end"))? {
+            if answer.len() + chunk.len() > most {
+                return Err(self.failure(format_args!("gave an answer of more than {most} bytes")).into());
+            }
+            answer.extend_from_slice(&chunk);
+        }
+        Ok(answer)
+    }
+
+    /// What went wrong with this model.
+    pub fn failure(&self, what: std::fmt::Arguments<'_>) -> Failure {
+        self.endpoint.failure(what)
+    }
+
     /// An answer that ended before it was whole.
     pub fn broken_off(&self, before: &str) -> Trouble {
         self.endpoint.failure(format_args!("broke its answer off before {before}")).retryable().into()

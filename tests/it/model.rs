@@ -1,6 +1,7 @@
 //! The language models by themselves: what is sent, how answers are read, what becomes of faults. No server, no log.
 
 mod builtin;
+mod embedding;
 mod faults;
 mod provider;
 mod reading;

@@ -9,6 +9,7 @@ mod safety;
 mod search;
 mod servers;
 mod tables;
+mod vectors;
 
 use std::sync::Arc;
 

@@ -17,6 +17,7 @@ use crate::log::rows::{ENDED, Rows, SPACE};
 use crate::log::shown::Shown;
 use crate::log::table::{Key, Row, Table};
 use crate::log::thread_row::ThreadRow;
+use crate::log::vectors::{Hash, Maker};
 use crate::words::id::{Seq, Space, ThreadId};
 
 /// What outlives a store in memory, as a file outlives the process that wrote it. A clone is the same disk. One store at a time uses it.
@@ -34,6 +35,7 @@ pub(super) struct Stored {
     pub rows: BTreeMap<Key, Row>,
     pub roots: BTreeMap<(Space, Seq), Spent>,
     pub blobs: BTreeMap<(Space, String), Blob>,
+    pub vectors: BTreeMap<(Maker, Hash), Vec<u8>>,
 }
 
 impl Disk {

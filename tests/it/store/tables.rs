@@ -16,8 +16,19 @@ use super::{append, media, open, space, thread};
 use crate::support::Medium;
 
 /// Tables that are the store's own: the log, what is written with it in bulk, the index, blobs, leases, migrations.
-const OWN: [&str; 10] =
-    ["_sqlx_migrations", "blob_parts", "blobs", "events", "leases", "log", "mailboxes", "roots", "spaces", "threads"];
+const OWN: [&str; 11] = [
+    "_sqlx_migrations",
+    "blob_parts",
+    "blobs",
+    "events",
+    "leases",
+    "log",
+    "mailboxes",
+    "roots",
+    "spaces",
+    "threads",
+    "vectors",
+];
 /// The index, which on SQLite has a file of its own; and what is written there besides.
 const INDEX: [&str; 4] = ["event_words", "indexed", "marks", "uploads"];
 

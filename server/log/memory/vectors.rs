@@ -1,0 +1,34 @@
+//! Vectors, beside the log.
+
+use async_trait::async_trait;
+
+use super::Memory;
+use crate::log::error::StoreError;
+use crate::log::kernel::VectorStore;
+use crate::log::vectors::{Hash, Maker, VectorChange};
+
+#[async_trait]
+impl VectorStore for Memory {
+    async fn vectors(&self, of: &Maker, hashes: &[Hash]) -> Result<Vec<(Hash, Vec<u8>)>, StoreError> {
+        let stored = self.stored()?;
+        let known = |hash: &Hash| Some((*hash, stored.vectors.get(&(of.clone(), *hash))?.clone()));
+        Ok(hashes.iter().filter_map(known).collect())
+    }
+
+    async fn other_dimensions(&self, of: &Maker) -> Result<Option<u32>, StoreError> {
+        let stored = self.stored()?;
+        let other = stored.vectors.keys().map(|(maker, _)| maker).find(|it| it.model == of.model && *it != of);
+        Ok(other.map(|maker| maker.dimensions))
+    }
+
+    async fn change_vectors(&self, change: VectorChange) -> Result<(), StoreError> {
+        let mut stored = self.stored()?;
+        match change {
+            VectorChange::Put(maker, vectors) => vectors.into_iter().for_each(|(hash, bytes)| {
+                stored.vectors.entry((maker.clone(), hash)).or_insert(bytes);
+            }),
+            VectorChange::KeepOnly(maker) => stored.vectors.retain(|(of, _), _| *of == maker),
+        }
+        Ok(())
+    }
+}
