@@ -39,6 +39,7 @@ pub mod event {
     pub mod condition;
     pub mod draft;
     pub mod envelope;
+    pub mod evidence;
     pub mod fact;
     pub mod gather;
     pub mod intent;

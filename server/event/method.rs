@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::evidence::computes;
 use super::statement::{Claimant, Instrument, Judged, PREDICTIONS_MAX, Prediction, Status, Triple, Valid, folded};
 use crate::words::id::Seq;
 use crate::words::time::Timestamp;
@@ -71,7 +72,10 @@ pub fn usable(
     known: &[(Triple, Valid)],
 ) -> (Vec<Prediction>, Vec<String>) {
     let (mut taken, mut rejected): (Vec<Prediction>, Vec<String>) = (Vec::new(), Vec::new());
-    for (prediction, triple) in predictions {
+    for (mut prediction, triple) in predictions {
+        if prediction.code.take_if(|code| !computes(code)).is_some() {
+            rejected.push(format!("the code of \"{}\": its value is the same whatever is so", prediction.text));
+        }
         let text = folded(&prediction.text);
         let contradicts = |triple: &Triple| {
             known

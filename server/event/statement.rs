@@ -287,6 +287,13 @@ pub struct Reading {
     pub broke: bool,
 }
 
+impl Reading {
+    /// Whether people were asked, and nobody said anything: it says nothing of the prediction, and something else is read.
+    pub fn is_unanswered(&self) -> bool {
+        self.instrument == Instrument::User && self.answer == Answer::None && self.quote.is_none()
+    }
+}
+
 /// A prediction of a statement whose trial asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfTrial {

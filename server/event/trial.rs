@@ -157,7 +157,8 @@ impl Trial {
     /// What the readings of a prediction come to; none: another reading is needed.
     fn answer(&self, prediction: usize, rules: &Rules) -> Option<Answer> {
         let (need, most) = if rules.two_of_three { (2, 3) } else { (1, 1) };
-        let readings = || self.readings.iter().filter(|it| it.prediction == prediction && it.answer != Answer::Asked);
+        let is_said = |it: &&Reading| it.answer != Answer::Asked && !it.is_unanswered();
+        let readings = || self.readings.iter().filter(|it| it.prediction == prediction).filter(is_said);
         // What one instrument has carried another one has to refute: the same one may only have erred this time.
         let counts = |it: &Reading| it.answer != Answer::No || !self.carried().contains(&it.instrument);
         let of = |answer: Answer| readings().filter(|it| it.answer == answer && counts(it)).count();
@@ -185,7 +186,8 @@ impl Trial {
                         Some(until) => Step::Wait(until),
                         None => {
                             let vain = self.judged.as_ref().map_or(0, |judged| judged.tries + judged.breaks);
-                            let (instrument, choice) = chosen(prediction, &rules.available, self.carried(), vain);
+                            let available = self.available(at, rules);
+                            let (instrument, choice) = chosen(prediction, &available, self.carried(), vain);
                             Step::Read { prediction: at, instrument, choice }
                         }
                     };
@@ -197,6 +199,15 @@ impl Trial {
             true => Found::Broken,
             false => Found::Undecided,
         })
+    }
+
+    /// The instruments for a prediction: whom nobody answered, is not asked again in the same trial.
+    fn available(&self, prediction: usize, rules: &Rules) -> BTreeSet<Instrument> {
+        let is_silent = |it: &Instrument| {
+            let is_of = |of: &Reading| (of.prediction, of.instrument) == (prediction, *it) && of.is_unanswered();
+            self.readings.iter().any(is_of)
+        };
+        rules.available.iter().copied().filter(|it| !is_silent(it)).collect()
     }
 
     /// A no refutes a statement, unless it says that another value has come since.

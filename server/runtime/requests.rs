@@ -113,7 +113,7 @@ impl Requests {
         let row = self.store.request(space, id).await?.filter(|row| row.state == state);
         let Some(row) = row else { return Err(self.gone(space, id, state).await?) };
         let thread = self.store.thread(space, &row.thread).await?;
-        if thread.is_none_or(|thread| thread.status.is_final()) {
+        if !row.is_of_trial() && thread.is_none_or(|thread| thread.status.is_final()) {
             self.tidy(space, &row.thread).await?;
             return Err(self.gone(space, id, state).await?);
         }
@@ -243,9 +243,7 @@ impl Requests {
     pub async fn withdraw(&self, space: &Space, thread: &ThreadId, reason: &str) -> Result<bool, StoreError> {
         let mut any = false;
         for row in self.store.requests_of(space, thread).await? {
-            // A trial is beside the thread's turns.
-            let is_of_trial = row.asked.get("statement").is_some();
-            if matches!(row.state, RequestState::Approval | RequestState::Question) && !is_of_trial {
+            if matches!(row.state, RequestState::Approval | RequestState::Question) && !row.is_of_trial() {
                 any |= self.settle(space, &row, Settled::Withdrawn { reason }).await?;
             }
         }

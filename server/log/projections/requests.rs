@@ -32,6 +32,13 @@ pub struct RequestRow {
     pub asked: Value,
 }
 
+impl RequestRow {
+    /// Whether a trial asks: that is beside the turns of the thread, and goes on when the thread has ended.
+    pub fn is_of_trial(&self) -> bool {
+        self.asked.get("statement").is_some()
+    }
+}
+
 pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: None, migrations: &MIGRATIONS, fold };
 
 static MIGRATIONS: [Migration; 1] = [migration!("0012_requests")];

@@ -16,7 +16,7 @@ use crate::words::id::{Space, ThreadId};
 const EVERY: Duration = Duration::from_secs(600);
 
 impl Requests {
-    /// Settles what nobody will come to any more: all of a thread that has ended, and granted calls that a turn of it left behind which
+    /// Settles what nobody will come to any more: all of a thread that has ended but for what trials ask, and granted calls that a turn of it left behind which
     /// was cancelled or failed.
     pub async fn tidy(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
         let rows = self.store.requests_of(space, thread).await?;
@@ -27,7 +27,7 @@ impl Requests {
         let has_ended = owner.status.is_final();
         for row in rows {
             match row.state {
-                RequestState::Approval | RequestState::Question if has_ended => {
+                RequestState::Approval | RequestState::Question if has_ended && !row.is_of_trial() => {
                     self.settle(space, &row, Settled::Withdrawn { reason: "the thread has ended" }).await?;
                 }
                 RequestState::Granted | RequestState::Started if has_ended || row.seq <= owner.handled => {

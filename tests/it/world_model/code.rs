@@ -57,12 +57,12 @@ on_both!(d1_42_where_code_may_not_run_reflection_is_used, |medium| {
 on_both!(d1_47_whatever_is_neither_true_nor_false_is_no_answer_and_says_why, |medium| {
     let stub = agreeable().await;
     let all = [
-        ("1", "neither true nor false: 1"),
-        ("'true'", "neither true nor false: \"true\""),
-        ("({ value: true })", "neither true nor false"),
-        ("undefined", "neither true nor false: null"),
+        ("[1].at(0)", "neither true nor false: 1"),
+        ("['true'].at(0)", "neither true nor false: \"true\""),
+        ("Object({ value: true })", "neither true nor false"),
+        ("[].at(0)", "neither true nor false: null"),
         ("throw new Error('true')", "ended in an error: Error: true"),
-        ("this is no code", "ended in an error"),
+        ("this is no (code)", "ended in an error"),
         ("while (true) {}", "stopped (time)"),
         ("const all = []; while (true) all.push('x'.repeat(1e6))", "stopped (memory)"),
         ("while (true) console.log('true')", "stopped (output)"),
@@ -88,7 +88,7 @@ on_both!(d1_47_whatever_is_neither_true_nor_false_is_no_answer_and_says_why, |me
 on_both!(d1_47_code_that_a_crash_cut_off_runs_again_and_is_read_once, |medium| {
     let stub = Stub::start().await;
     let mut two = derived(None, true, &["one", "two"]);
-    two["predictions"][0]["code"] = json!("true");
+    two["predictions"][0]["code"] = json!("1 < 2");
     // Longer than the server lives after the first one was read.
     two["predictions"][1]["code"] = json!("const until = Date.now() + 700; while (Date.now() < until) {} true");
     stub.on(deriving, call("derive", two));
@@ -106,4 +106,18 @@ on_both!(d1_47_code_that_a_crash_cut_off_runs_again_and_is_read_once, |medium| {
     let expected = ["claimed", "derived", "read yes", "read yes", "judged surviving"];
     assert_eq!(steps(&story(&app, &id).await), expected);
     assert_eq!(stub.count(deriving), 1);
+});
+
+on_both!(code_that_computes_nothing_is_no_experiment, |medium| {
+    let stub = agreeable().await;
+    let all = ["true", " !0;\n", "(true) // 1 === 2", "'a < b'", "const a = [1].at(0); a > 2;\ntrue"];
+    for (at, code) in all.iter().enumerate() {
+        stub.on(deriving_from(&format!("Claim {at}.")), coded("it is so", code));
+    }
+    let app = App::start(medium, &stub).await;
+    for (at, code) in all.iter().enumerate() {
+        let it = statement(&app, &tried(&app, &format!("Claim {at}."), "surviving").await).await;
+        assert_eq!((&it["tested_by"], &it["reflection_only"]), (&json!(["reflection"]), &json!(true)), "{code}");
+        assert!(it["rejected"][0].as_str().unwrap().contains("its value is the same"), "{code}: {it}");
+    }
 });

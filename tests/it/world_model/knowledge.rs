@@ -233,6 +233,25 @@ on_both!(d1_46_what_decides_stands_verbatim_in_what_was_read_or_it_is_no_answer,
     assert_eq!((stub.count(weighing), stub.count(reflecting)), (calls, 0));
 });
 
+on_both!(d1_46_what_decides_has_some_length_and_names_something_of_the_claim, |medium| {
+    let stub = Stub::start().await;
+    stub.on(deriving, searched("maps of Norway show Tromsø", "Tromsø"));
+    let page = "The town of Tromsø lies far in the north. Its harbour is large. 北の町トロムソ";
+    let library = Library::of(&[("https://k.example", page)]).await;
+    let app = setup(medium, &stub, &library, "").env("THINKD_MEMORY__TRIES", 1).start().await;
+    for (at, quote) in ["T", "in", "Its harbour is large."].into_iter().enumerate() {
+        stub.script(weighing, [weighs("supports", Some(quote))]);
+        let read = first_reading(&app, &format!("Tromsø lies in Norway, says {at}.")).await;
+        assert!(is_none(&read, "name nothing of the claim"), "{quote}: {read}");
+    }
+    // The control, in a language with spaces and in one without.
+    stub.script(weighing, [weighs("supports", Some("Tromsø lies far in the north"))]);
+    tried(&app, "Tromsø lies in Norway.", "surviving").await;
+    stub.on(deriving, searched("トロムソは北の町だ", "トロムソ"));
+    stub.script(weighing, [weighs("supports", Some("北の町トロムソ"))]);
+    tried(&app, "トロムソは北の町だ。", "surviving").await;
+});
+
 on_both!(d1_46_a_knowledge_base_that_lies_stalls_redirects_or_floods_is_no_answer_and_says_why, |medium| {
     let stub = agreeable().await;
     stub.on(deriving, searched("it is so", "words"));
@@ -274,7 +293,7 @@ on_both!(d1_46_a_knowledge_base_that_lies_stalls_redirects_or_floods_is_no_answe
     assert!(flood < 16 << 20, "{flood}");
     // The control: the same claim, once it answers as it should; and nobody answers at all.
     library.does(says(200, json(), &good));
-    tried(&app, "All is well.", "surviving").await;
+    tried(&app, "So it is, all in all.", "surviving").await;
 });
 
 on_both!(d1_46_a_search_tool_of_another_server_is_a_knowledge_base_too, |medium| {

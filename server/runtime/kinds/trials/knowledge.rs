@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::asking::Said;
 use super::bench::{Bench, OnTrial};
-use super::said::{Silent, no_answer};
+use super::said::{Claimed, Silent, no_answer};
 use crate::event::statement::{Instrument, Prediction, Reading};
 use crate::mind::turn_writer::Lost;
 use crate::tools::knowledge::{Options, Passage, Search, of_tool};
@@ -64,7 +64,11 @@ impl Bench<'_> {
         let about = (on.row.text.as_str(), on.trial.valid());
         let Said { record, said } = self.asker.weigh(&on.row.id, about, &of.text, &passages, time::now()).await?;
         let reading = match said {
-            Ok(weigh) => weigh.reading(&passages, prediction, choice),
+            Ok(weigh) => {
+                let triple = on.trial.derived.as_ref().and_then(|derived| derived.triple.as_ref());
+                let claimed = Claimed { texts: &[&on.row.text, &of.text], triple };
+                weigh.reading(&passages, &claimed, prediction, choice)
+            }
             Err(silent) => nothing(choice, &silent),
         };
         on.records.push(record);

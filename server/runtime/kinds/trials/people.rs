@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::Trials;
+use super::asking::quoted;
 use super::bench::{Bench, OnTrial};
 use super::said::{Silent, no_answer};
 use crate::event::condition::RequestState;
@@ -35,7 +36,7 @@ impl Trials {
             return Ok(false);
         }
         let open = self.store.requests(space, RequestState::Question, 0, LOOKED_AT).await?;
-        let of_trials = open.iter().filter(|row| row.asked.get("statement").is_some()).count();
+        let of_trials = open.iter().filter(|row| row.is_of_trial()).count();
         Ok(of_trials < most as usize && open.len() < LOOKED_AT as usize)
     }
 }
@@ -55,7 +56,7 @@ impl Bench<'_> {
             question: &question,
             turn: 0,
             call_id: &statement,
-            text: of.question.as_deref().unwrap_or(&of.text),
+            text: &asked_of_people(of, &on.row.text),
             choices: CHOICES.into(),
             schema: None,
             who: Vec::new(),
@@ -92,4 +93,10 @@ impl Bench<'_> {
         on.row.changed = self.trials.store.statement(&self.fence.space, &on.row.id).await?.map_or(0, |row| row.changed);
         Ok(())
     }
+}
+
+/// What people are asked: the question, and the claim that it tests, as one JSON string: nothing in it can pass for the question.
+fn asked_of_people(of: &Prediction, claim: &str) -> String {
+    let question = of.question.as_deref().unwrap_or(&of.text);
+    format!("{question}\n\nIt tests this claim: {}", quoted(claim))
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::event::statement::{
     Answer, Derived, Instrument, Later, NAME_MAX, Prediction, Reading, SENTENCE_MAX, Triple, Valid, cut, date, spaced,
 };
-use crate::event::{method, trial};
+use crate::event::{evidence, method, trial};
 use crate::tools::knowledge::Passage;
 
 /// Most predictions of an answer that are looked at.
@@ -174,8 +174,8 @@ impl Reflect {
 }
 
 impl Weigh {
-    /// As a reading of these passages: what decides has to stand in one of them.
-    pub fn reading(self, passages: &[Passage], prediction: usize, choice: String) -> Reading {
+    /// As a reading of these passages: what decides has to stand in one of them, and to speak of what is claimed.
+    pub fn reading(self, passages: &[Passage], claimed: &Claimed<'_>, prediction: usize, choice: String) -> Reading {
         let none = |choice, why: &str| no_answer(prediction, Instrument::Knowledge, choice, &Silent::says(why));
         let answer = match self.answer {
             Weighed::Supports => Answer::Yes,
@@ -190,6 +190,9 @@ impl Weigh {
             let why = format!("the words that the model quotes do not stand in any passage: {quote}");
             return none(choice, &why);
         };
+        if !evidence::speaks_of(&quote, claimed.texts, claimed.triple) {
+            return none(choice, &format!("the words that the model quotes name nothing of the claim: {quote}"));
+        }
         let source = if from.url.is_empty() { &from.title } else { &from.url };
         let later = some(self.later_object, NAME_MAX).filter(|_| answer == Answer::No);
         let since = self.later_from.as_deref().and_then(date);
@@ -202,6 +205,13 @@ impl Weigh {
             ..none(choice, "")
         }
     }
+}
+
+/// What a passage has to speak of.
+pub(super) struct Claimed<'a> {
+    /// The statement, and what follows from it.
+    pub texts: &'a [&'a str],
+    pub triple: Option<&'a Triple>,
 }
 
 /// Why there is no answer.

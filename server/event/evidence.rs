@@ -1,0 +1,86 @@
+//! What counts as evidence: code that could come to another value, a quote that speaks of what is claimed. Pure; how readings decide is in
+//! `event/trial.rs`.
+
+use super::statement::{Triple, folded};
+
+/// Letters and digits that a quote has at least.
+const QUOTE_MIN: usize = 4;
+/// Letters of a word that says something; words are one where so many of their first letters are.
+const WORD_MIN: usize = 4;
+
+/// Whether code can come to one value or the other: it calls or compares something, and does not end with a value that stands there.
+pub fn computes(code: &str) -> bool {
+    let bare = without_words(code);
+    let last = bare.trim_end_matches([';', ' ', '\n', '\r', '\t']).rsplit([';', '\n']).next().unwrap_or_default();
+    let value = last.trim().trim_start_matches(['(', '!', ' ']).trim_end_matches([')', ' ']);
+    let is_constant = matches!(value, "true" | "false" | "null" | "undefined") || value.parse::<f64>().is_ok();
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | ')' | ']');
+    let calls = bare.match_indices('(').any(|(at, _)| bare[..at].trim_end().ends_with(is_name));
+    let compares = ["==", "!=", "<", ">", " in ", " instanceof "].iter().any(|sign| bare.contains(sign));
+    !is_constant && (calls || compares)
+}
+
+/// Code without its comments, and with nothing in its strings.
+fn without_words(code: &str) -> String {
+    let (mut bare, mut rest) = (String::new(), code);
+    while let Some(c) = rest.chars().next() {
+        let ends = match c {
+            '\'' | '"' | '`' => Some((1, c.to_string())),
+            '/' if rest.starts_with("//") => Some((2, "\n".to_owned())),
+            '/' if rest.starts_with("/*") => Some((2, "*/".to_owned())),
+            _ => None,
+        };
+        let Some((begins, end)) = ends else {
+            bare.push(c);
+            rest = &rest[c.len_utf8()..];
+            continue;
+        };
+        let behind = &rest[begins..];
+        rest = behind.find(&end).map_or("", |at| &behind[at + end.len()..]);
+        bare.push_str(if begins == 1 { "''" } else { "\n" });
+    }
+    bare
+}
+
+/// Whether a quote speaks of what is claimed: it has some length, and names the subject, the object or another word of it. Where all words of a
+/// claim are short, any of them will do.
+pub fn speaks_of(quote: &str, texts: &[&str], triple: Option<&Triple>) -> bool {
+    let quote = folded(quote);
+    let written = quote.chars().filter(|c| c.is_alphanumeric());
+    // Of what is written without spaces one letter is a syllable, or a word.
+    if written.map(|c| if c.is_ascii() { 1 } else { 2 }).sum::<usize>() < QUOTE_MIN {
+        return false;
+    }
+    let quoted = words(&quote);
+    let is_named = |name: &String| {
+        let name = folded(name);
+        name.chars().count() >= WORD_MIN && quote.contains(&name)
+    };
+    if triple.is_some_and(|triple| is_named(&triple.subject) || is_named(&triple.object)) {
+        return true;
+    }
+    let all: Vec<String> = texts.iter().flat_map(|text| words(&folded(text))).collect();
+    let says = |word: &&String| word.chars().count() >= WORD_MIN || word.chars().any(|c| !c.is_ascii_alphabetic());
+    let telling: Vec<&String> = all.iter().filter(says).collect();
+    let any = if telling.is_empty() { all.iter().collect() } else { telling };
+    any.into_iter().any(|word| quoted.iter().any(|it| is_one_word(word, it)))
+}
+
+/// The words of a folded text; of what is written without spaces each two letters.
+fn words(text: &str) -> Vec<String> {
+    let parts = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let split = |word: &str| -> Vec<String> {
+        let letters: Vec<char> = word.chars().collect();
+        if letters.iter().all(|c| *c < '\u{2e80}') || letters.len() < 3 {
+            return vec![word.to_owned()];
+        }
+        letters.windows(2).map(|two| two.iter().collect()).collect()
+    };
+    parts.flat_map(split).collect()
+}
+
+/// Whether two words are forms of one: they begin alike.
+fn is_one_word(one: &str, other: &str) -> bool {
+    let begins = |word: &str| word.chars().take(WORD_MIN).collect::<String>();
+    one == other || one.chars().count() >= WORD_MIN && begins(one) == begins(other)
+}
