@@ -164,7 +164,7 @@ pub trait VectorStore: Send + Sync + 'static {
     /// Those that there are of these hashes, at most [`PAGE`](super::vectors::PAGE), in any order.
     async fn vectors(&self, of: &Maker, hashes: &[Hash]) -> Result<Vec<(Hash, Vec<u8>)>, StoreError>;
 
-    /// The dimensions of vectors by the same model that have others than these, if there are any.
+    /// The number of dimensions that stored vectors of the same model have, where it is another than this one.
     async fn other_dimensions(&self, of: &Maker) -> Result<Option<u32>, StoreError>;
 
     /// Stores vectors, or lets them go.
