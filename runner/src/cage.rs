@@ -22,10 +22,12 @@ pub fn enter(limits: &Limits) -> Vec<String> {
     if let Err(error) = std::env::set_current_dir("/") {
         give_up("the working directory", Err(error.to_string()));
     }
-    // The server goes first where both want to compute. Idle before nice: nobody becomes less nice again.
-    #[cfg(target_os = "linux")]
-    give_up("its turn before the server's", linux::idle());
-    give_up("priority", nice(19).map(drop).map_err(|error| error.to_string()));
+    if limits.background {
+        // The server goes first where both want to compute. Idle before nice: nobody becomes less nice again.
+        #[cfg(target_os = "linux")]
+        give_up("its turn before the server's", linux::idle());
+        give_up("priority", nice(19).map(drop).map_err(|error| error.to_string()));
+    }
     give_up("memory", limit(Resource::As, address_space(limits)));
     give_up("the size of files", limit(Resource::Fsize, 0));
     give_up("core dumps", limit(Resource::Core, 0));

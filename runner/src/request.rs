@@ -34,6 +34,8 @@ pub struct Limits {
     pub memory_bytes: u64,
     /// Most bytes that it may print, and most bytes of its value as JSON.
     pub output_bytes: u64,
+    /// Whether it computes only when nothing else of the machine wants a processor.
+    pub background: bool,
 }
 
 /// What a run came to that ended by itself.

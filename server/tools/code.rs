@@ -32,6 +32,9 @@ pub struct Options {
     pub memory_bytes: u64,
     /// Most bytes that one run may print, and most bytes of its value.
     pub output_bytes: u64,
+    /// Whether code computes only when nothing else on the machine wants a processor. Off, it competes with the server, for machines that are
+    /// never idle.
+    pub background: bool,
     /// Most worker processes at a time; idle ones end after a minute.
     pub workers: u32,
     /// Another machine that runs the code, where `thinkd replica` listens.
@@ -41,7 +44,15 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let replica = workers::Remote::default();
-        Self { enabled: true, time_ms: 5000, memory_bytes: 64 << 20, output_bytes: 1 << 20, workers: 2, replica }
+        Self {
+            enabled: true,
+            time_ms: 5000,
+            memory_bytes: 64 << 20,
+            output_bytes: 1 << 20,
+            background: true,
+            workers: 2,
+            replica,
+        }
     }
 }
 
@@ -53,8 +64,8 @@ impl Options {
 
     /// What one run may take.
     pub fn limits(&self) -> Limits {
-        let Self { time_ms, memory_bytes, output_bytes, .. } = *self;
-        Limits { time: Duration::from_millis(time_ms), memory_bytes, output_bytes }
+        let Self { time_ms, memory_bytes, output_bytes, background, .. } = *self;
+        Limits { time: Duration::from_millis(time_ms), memory_bytes, output_bytes, background }
     }
 
     /// Says what is wrong with it.

@@ -138,6 +138,24 @@ on_both!(t1_03_an_endless_loop_ends_at_its_limit_and_a_follower_sees_why, |mediu
     assert_eq!(workers(app.pid()).len(), 1, "the one that looped is gone, of {stopped:?}");
 });
 
+// The scheduler's idle class is 5, that of the server 0.
+on_both!(code_computes_in_the_background, |medium| {
+    assert_eq!(class_of_a_worker(medium, true).await, "5");
+});
+
+on_both!(code_competes_with_the_server_where_that_is_wanted, |medium| {
+    assert_eq!(class_of_a_worker(medium, false).await, "0");
+});
+
+async fn class_of_a_worker(medium: Medium, background: bool) -> String {
+    let stub = Stub::start().await;
+    stub.script(decision, [runs("1 + 1"), reply("Two.")]);
+    let app = Setup::new(medium, &stub).env("THINKD_TOOLS__CODE__BACKGROUND", background).start().await;
+    app.tell("count").await;
+    let [pid] = workers(app.pid())[..] else { panic!("one worker") };
+    stat(pid).swap_remove(38)
+}
+
 on_both!(t1_04_code_that_is_not_there_or_in_no_language_is_refused_unlike_an_error_of_the_code, |medium| {
     let stub = Stub::start().await;
     let cobol = json!({ "language": "cobol", "code": "DISPLAY 'HI'", "input": null });

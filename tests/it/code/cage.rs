@@ -36,7 +36,8 @@ const ATTEMPTS: [&str; 10] = [
 fn a_process_that_tries() {
     let Ok(attempt) = std::env::var("TRY") else { return };
     let path = std::env::var("AT").unwrap();
-    let limits = Limits { time: Duration::from_secs(1), memory_bytes: 16 << 20, output_bytes: 1 << 16 };
+    let limits =
+        Limits { time: Duration::from_secs(1), memory_bytes: 16 << 20, output_bytes: 1 << 16, background: true };
     if std::env::var_os("CAGED").is_some() {
         let kept = cage::enter(&limits);
         assert!(kept.is_empty(), "kept {kept:?}");

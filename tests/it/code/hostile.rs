@@ -14,7 +14,8 @@ use thinkd::tools::code;
 use crate::support::ms;
 
 const WORKERS: usize = 2;
-const LIMITS: Limits = Limits { time: Duration::from_millis(25), memory_bytes: 16 << 20, output_bytes: 16 << 10 };
+const LIMITS: Limits =
+    Limits { time: Duration::from_millis(25), memory_bytes: 16 << 20, output_bytes: 16 << 10, background: false };
 
 /// From the call to its end: the limit, the time until a worker is killed that does not look at the clock, a fresh worker, and a
 /// machine that is busy with other tests.
@@ -400,7 +401,7 @@ async fn many_calls_at_once_share_two_workers_and_no_tenant_gets_anothers_worker
 // What a worker copies beside the engine comes from the program's own allocator, which asks the kernel in its own ways.
 #[tokio::test]
 async fn a_worker_hands_on_values_that_are_larger_than_what_it_has_mapped() {
-    let pool = pool(Limits { time: ms(10_000), memory_bytes: 256 << 20, output_bytes: 64 << 20 });
+    let pool = pool(Limits { time: ms(10_000), memory_bytes: 256 << 20, output_bytes: 64 << 20, background: false });
     for size in [1_000, 20_000_000] {
         let (end, said) = ended(pool.run("large", request("'x'.repeat(input)", json!(size))).await);
         assert_eq!((end, said.len()), ("value", size + 3), "{said:.200}");

@@ -32,7 +32,8 @@ fn command(folder: &Folder, listen: &str, env: &[(&str, &str)]) -> Command {
 impl Replica {
     fn start(listen: &str) -> Self {
         let folder = Folder::new();
-        let env = [("THINKD_REPLICA__TOKEN", TOKEN), ("THINKD_TOOLS__CODE__TIME_MS", "60")];
+        let own = [("THINKD_TOOLS__CODE__TIME_MS", "60"), ("THINKD_TOOLS__CODE__BACKGROUND", "false")];
+        let env = [("THINKD_REPLICA__TOKEN", TOKEN), own[0], own[1]];
         let mut child = command(&folder, listen, &env).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

@@ -55,8 +55,11 @@ impl Setup {
             Self { medium, env: BTreeMap::new(), voices: Vec::new(), arguments: Vec::new(), program, stderr: None };
         let url = setup.medium.url().to_owned();
         let setup = setup.env("DATABASE_URL", url).env("THINKD_LISTEN", "127.0.0.1:0");
-        // Whoever comes after a killed server waits for its leases.
-        setup.env("THINKD_RUNTIME__LEASE_MS", 3000).env("THINKD_RUNTIME__DEFAULT_SUBMODULES", false)
+        // Whoever comes after a killed server waits for its leases. Code computes beside tests that take all processors.
+        setup
+            .env("THINKD_RUNTIME__LEASE_MS", 3000)
+            .env("THINKD_RUNTIME__DEFAULT_SUBMODULES", false)
+            .env("THINKD_TOOLS__CODE__BACKGROUND", false)
     }
 
     /// With this variable in its environment.
