@@ -121,10 +121,14 @@ pub mod model {
 /// Recall: what is held and relevant to a question.
 pub mod recall {
     mod bm25;
+    mod calibration;
     pub mod finder;
     pub mod fusion;
     pub mod graph;
+    pub mod held;
+    pub mod meaning;
     mod pagerank;
+    mod saying;
     mod shelf;
     pub mod shown;
     pub mod vectors;

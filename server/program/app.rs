@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::greeting::{About, greet};
 use super::jwks;
 use super::key_files::KeyFiles;
-use super::parts::{model, open_store};
+use super::parts::{model, open_store, recall};
 use super::settings::{Invalid, Settings};
 use super::stop::Stop;
 use super::telemetry;
@@ -28,7 +28,6 @@ use crate::log::kernel::Store;
 use crate::model::prompt::Prompts;
 use crate::model::provider::Model;
 use crate::pipelines::registry::Pipelines;
-use crate::recall::finder::Recall;
 use crate::runtime::ground::Ground;
 use crate::runtime::handle::Runtime;
 use crate::runtime::kinds::Kinds;
@@ -87,7 +86,7 @@ async fn run(
     tokio::spawn(supervisor.watch("the upkeep of metrics", telemetry::keep_metrics_small(metrics.clone())));
     let listener = listen(settings.listen).await?;
     let database = shown_url(settings.database.expose_secret());
-    let about = About { database, model: model.name(), pipelines: pipelines.names() };
+    let about = About { database, model: model.name(), pipelines: pipelines.names(), vectors: settings.vectors() };
     let options = settings.runtime(pipelines, &supervisor);
     let supplies = Supplies {
         store: store.clone(),
@@ -95,7 +94,7 @@ async fn run(
         budget: Arc::new(settings.budget.clone()),
         approvals: Arc::new(settings.tools.approvals()),
         limits: settings.tool_limits(),
-        recall: Arc::new(Recall::new(store.clone(), settings.recall(), settings.edge().space_share())),
+        recall: Arc::new(recall(settings, store.clone())?),
         code: Arc::new(Runner::new(settings.tools.code.clone())),
     };
     let (mut tools, mcp) = (tools.clone(), Arc::new(Mcp::new(&settings.tools.mcp, &supplies)?));

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 
 use super::output::say;
 use super::settings::{LogFormat, Settings};
-use crate::recall::vectors::BUILT_IN;
 
 /// What a person should know about this server.
 pub struct About {
@@ -15,13 +14,15 @@ pub struct About {
     pub model: String,
     /// Which pipelines can be run.
     pub pipelines: String,
+    /// Who makes vectors.
+    pub vectors: String,
 }
 
 impl About {
     /// By name.
     pub fn lines(self) -> Vec<(&'static str, String)> {
-        let vectors = BUILT_IN.to_owned();
-        vec![("database", self.database), ("model", self.model), ("pipelines", self.pipelines), ("vectors", vectors)]
+        let Self { database, model, pipelines, vectors } = self;
+        vec![("database", database), ("model", model), ("pipelines", pipelines), ("vectors", vectors)]
     }
 }
 

@@ -8,12 +8,14 @@ use secrecy::ExposeSecret as _;
 use super::settings::{self, Invalid, Settings};
 use crate::log::kernel::Store;
 use crate::log::store;
+use crate::model::embedding::Embeddings;
 use crate::model::endpoint;
 use crate::model::metered::metered;
 use crate::model::models::Models;
 use crate::model::offline::Offline;
 use crate::model::openai::OpenAi;
 use crate::model::provider::Model;
+use crate::recall::finder::Recall;
 use crate::tasks::supervisor::Supervisor;
 use crate::thread::projection::project;
 use crate::words::secret::shown_url;
@@ -37,6 +39,18 @@ pub fn model(models: &settings::Models) -> Result<Arc<dyn Model>, Invalid> {
         all = all.with_module(module, openai(options)?);
     }
     Ok(metered(Arc::new(all)))
+}
+
+/// What recalls: with the configured model for vectors, or the built-in one.
+pub fn recall(settings: &Settings, store: Arc<dyn Store>) -> Result<Recall, Invalid> {
+    let recall = Recall::new(store, settings.recall(), settings.edge().space_share());
+    match &settings.models.embedding {
+        Some(options) => {
+            let embeddings = Embeddings::new(options.clone()).map_err(|failure| Invalid::new(failure.to_string()))?;
+            Ok(recall.with_model(Arc::new(embeddings)))
+        }
+        None => Ok(recall),
+    }
 }
 
 /// A model behind an endpoint.

@@ -21,7 +21,8 @@ use crate::model::endpoint;
 use crate::model::prompt::Prompts;
 use crate::pipelines::registry::{self, Pipelines};
 pub use crate::program::settings::tools::Tools;
-use crate::recall::finder;
+use crate::recall::vectors::BUILT_IN;
+use crate::recall::{finder, meaning};
 use crate::runtime::{memory, options, schedule};
 use crate::tasks::supervisor::Supervisor;
 use crate::thread::history;
@@ -166,7 +167,7 @@ pub struct Models {
     /// The model of the higher tier; absent: the low one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<endpoint::Options>,
-    /// The model for vectors; not used yet.
+    /// The model for vectors, by which recall finds what means the same in other words; absent: built-in vectors that know letters alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<endpoint::Options>,
     /// Models of single modules: `decision`, `submodule:<name>`, `pipeline:<name>`; absent: the model of the tier.
@@ -395,7 +396,19 @@ impl Settings {
 
     /// What recall is to know.
     pub fn recall(&self) -> finder::Options {
-        finder::Options { bytes: self.memory.recall_bytes, tokens: self.memory.recall_tokens }
+        let memory = &self.memory;
+        let vectors = meaning::Options {
+            question_prefix: memory.question_prefix.clone(),
+            statement_prefix: memory.statement_prefix.clone(),
+            wait: ms(memory.vectors_wait_ms),
+            exact: memory.exact_vectors,
+        };
+        finder::Options { bytes: memory.recall_bytes, tokens: memory.recall_tokens, vectors }
+    }
+
+    /// Who makes vectors of statements, for people.
+    pub fn vectors(&self) -> String {
+        self.models.embedding.as_ref().map_or_else(|| BUILT_IN.to_owned(), |options| options.model.clone())
     }
 
     /// What the store is to know.

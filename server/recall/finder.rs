@@ -8,14 +8,17 @@ use futures_util::future::try_join_all;
 
 use super::fusion::tokens;
 use super::graph::Doc;
+use super::held::Held;
+use super::meaning::{self, Meaning, Meant};
 use super::shelf::{Shelf, Slot};
-use super::view::{Held, Hit, View};
+use super::view::{Hit, View};
 use crate::event::method::current;
 use crate::event::statement::{Status, folded};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::standings::Standing;
 use crate::log::projections::statements::{Asked, StatementRow};
+use crate::model::embedding::Embedder;
 use crate::tasks::share::Places;
 use crate::words::id::{Seq, Space};
 use crate::words::time::Timestamp;
@@ -44,11 +47,13 @@ pub struct Options {
     pub bytes: usize,
     /// Most tokens of all hits, where the question does not say.
     pub tokens: u32,
+    /// How a model makes vectors, where there is one.
+    pub vectors: meaning::Options,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { bytes: 512 << 20, tokens: 1500 }
+        Self { bytes: 512 << 20, tokens: 1500, vectors: meaning::Options::default() }
     }
 }
 
@@ -74,6 +79,8 @@ pub struct Found {
     pub hits: Vec<Hit>,
     /// Hits that had no room.
     pub left_out: usize,
+    /// Why vectors said nothing, or not of all statements; none: they did, or the built-in ones are in use.
+    pub without_vectors: Option<String>,
 }
 
 /// What is asked of the graph.
@@ -126,6 +133,8 @@ pub struct Recall {
     shelf: Shelf,
     places: Places,
     options: Options,
+    /// The model that makes vectors; none: they are the built-in ones.
+    meaning: Option<Arc<Meaning>>,
 }
 
 impl Recall {
@@ -133,7 +142,14 @@ impl Recall {
     pub fn new(store: Arc<dyn Store>, options: Options, share: f64) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         let places = Places::new("recalls", u32::try_from(cores).unwrap_or(2), share);
-        Self { store, shelf: Shelf::new(options.bytes), places, options }
+        Self { store, shelf: Shelf::new(options.bytes, View::default), places, options, meaning: None }
+    }
+
+    /// The same, with vectors that a model makes.
+    pub fn with_model(mut self, embedder: Arc<dyn Embedder>) -> Self {
+        self.shelf = Shelf::new(self.options.bytes, View::by_model);
+        self.meaning = Some(Meaning::new(self.store.clone(), embedder, self.options.vectors.clone()));
+        self
     }
 
     /// What is held and relevant to a question.
@@ -141,18 +157,29 @@ impl Recall {
         let _place = self.places.take(space).await;
         let (text, limit) = (question.text.clone(), question.limit);
         if question.at.is_some() || question.as_of.is_some() {
-            let view = self.past(space, question).await?;
-            let hits = apart(move || view.find(&text, limit)).await?;
-            return Ok(self.cut(hits, question));
+            let mut view = self.past(space, question).await?;
+            let Meant { vector, without } = match &self.meaning {
+                Some(meaning) => meaning.of_past(&mut view, &text).await,
+                None => Meant::built_in(&text),
+            };
+            let hits = apart(move || view.find_meant(&text, vector.as_ref(), limit)).await?;
+            return Ok(self.cut(hits, question, without));
         }
         let slot = self.shelf.of(space);
+        self.catch_up(space, &slot).await?;
+        let Meant { vector, without } = match &self.meaning {
+            Some(meaning) => meaning.of(&slot, &text).await,
+            None => Meant::built_in(&text),
+        };
+        let vector = Arc::new(vector);
         for _ in 0..TRIES {
             self.catch_up(space, &slot).await?;
-            let (of, text) = (slot.clone(), text.clone());
-            let hits = apart(move || of.read(|view| view.find(&text, limit))).await?;
+            let (of, text, vector) = (slot.clone(), text.clone(), vector.clone());
+            let find = move || of.read(|view| view.find_meant(&text, vector.as_ref().as_ref(), limit));
+            let hits = apart(find).await?;
             let shown = hits.iter().flat_map(|hit| std::iter::once(&hit.held).chain(&hit.against));
             if self.still(space, &slot, looked_at(shown)).await? {
-                return Ok(self.cut(hits, question));
+                return Ok(self.cut(hits, question, without));
             }
         }
         Err(Error::CutOff)
@@ -211,7 +238,7 @@ impl Recall {
     }
 
     /// As many hits as there is room for.
-    fn cut(&self, hits: Vec<Hit>, question: &Question) -> Found {
+    fn cut(&self, hits: Vec<Hit>, question: &Question, without_vectors: Option<String>) -> Found {
         let room = question.tokens.unwrap_or(self.options.tokens) as usize;
         let (mut used, all) = (0, hits.len());
         // What has no room leaves it to those behind it.
@@ -222,7 +249,7 @@ impl Recall {
             fits
         };
         let hits: Vec<Hit> = hits.into_iter().filter(|hit| fits(hit)).collect();
-        Found { left_out: all - hits.len(), hits }
+        Found { left_out: all - hits.len(), hits, without_vectors }
     }
 
     /// What was held then, or of that time.
@@ -245,9 +272,9 @@ impl Recall {
                 break;
             }
         }
-        let at = question.at;
+        let (at, is_by_model) = (question.at, self.meaning.is_some());
         apart(move || {
-            let mut view = View::default();
+            let mut view = if is_by_model { View::by_model() } else { View::default() };
             newest(held, at).into_iter().for_each(|held| view.put(held));
             view
         })

@@ -5,8 +5,6 @@ use serde::Serialize;
 
 /// What a leg counts.
 const WORDS: f32 = 0.40;
-/// They know letters, and little else.
-const VECTORS: f32 = 0.05;
 const GRAPH: f32 = 0.45;
 /// Below this nothing is relevant.
 pub const RELEVANT: f32 = 0.17;
@@ -14,6 +12,8 @@ pub const RELEVANT: f32 = 0.17;
 pub const SAID: f32 = 0.3;
 /// See `SAID`.
 pub const SAID_OF_UNKNOWN: f32 = 0.5;
+/// So near in meaning, by the vectors of a model, a statement answers a question whose words no statement says.
+pub const MEANT: f32 = 0.7;
 /// Below this part of the best hit the rest is beside the point.
 const OF_BEST: f32 = 0.4;
 
@@ -30,13 +30,14 @@ pub struct Scores {
 
 impl Scores {
     /// All of them in one. A leg that can say nothing counts as if it said what the others say.
-    pub fn fused(&self) -> f32 {
-        mean([(WORDS, Some(self.words)), (VECTORS, self.vectors), (GRAPH, self.graph)])
+    /// `vectors`: what the vectors count.
+    pub fn fused(&self, vectors: f32) -> f32 {
+        mean([(WORDS, Some(self.words)), (vectors, self.vectors), (GRAPH, self.graph)])
     }
 
     /// The same without the graph: from these hits a walk over the graph begins.
-    pub fn without_graph(&self) -> f32 {
-        mean([(WORDS, Some(self.words)), (VECTORS, self.vectors), (GRAPH, None)])
+    pub fn without_graph(&self, vectors: f32) -> f32 {
+        mean([(WORDS, Some(self.words)), (vectors, self.vectors), (GRAPH, None)])
     }
 }
 
@@ -61,22 +62,24 @@ pub struct Candidate {
     pub reflection_only: bool,
     /// What the legs say.
     pub scores: Scores,
+    /// All of them in one.
+    pub fused: f32,
 }
 
 impl Candidate {
     /// Its score, in thousandths: what differs by less is the same.
     pub fn score(&self) -> i64 {
         #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1000")]
-        let score = (self.scores.fused() * 1000.0).round() as i64;
+        let score = (self.fused * 1000.0).round() as i64;
         score
     }
 }
 
 /// The relevant ones, best first; at most so many.
 pub fn ranked(mut candidates: Vec<Candidate>, limit: usize) -> Vec<Candidate> {
-    let best = candidates.iter().map(|it| it.scores.fused()).fold(0.0, f32::max);
+    let best = candidates.iter().map(|it| it.fused).fold(0.0, f32::max);
     let least = RELEVANT.max(best * OF_BEST);
-    candidates.retain(|it| it.scores.fused() >= least);
+    candidates.retain(|it| it.fused >= least);
     candidates.sort_by_key(|it| (it.reflection_only, -it.score(), it.number));
     candidates.truncate(limit);
     candidates

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Notify;
+
 use super::view::View;
 use crate::words::id::Space;
 
@@ -13,12 +15,16 @@ use crate::words::id::Space;
 const IDLE: Duration = Duration::from_secs(600);
 
 /// The view of a space, and who brings it up to date.
-#[derive(Default)]
 pub struct Slot {
     /// What is held.
     pub view: RwLock<View>,
     /// Held by whoever brings it up to date.
     pub turn: tokio::sync::Mutex<()>,
+    /// Held by whoever fills in vectors.
+    pub filler: Arc<tokio::sync::Mutex<()>>,
+    /// Told whenever some vectors came, or none will for a while.
+    pub filled: Notify,
+    empty: fn() -> View,
     bytes: AtomicUsize,
     /// When it was seen that it is too large by itself.
     refused: Mutex<Option<Instant>>,
@@ -27,13 +33,14 @@ pub struct Slot {
 /// See the module.
 pub struct Shelf {
     most: usize,
+    empty: fn() -> View,
     slots: Mutex<HashMap<Space, (Arc<Slot>, Instant)>>,
 }
 
 impl Shelf {
-    /// A shelf for so many bytes.
-    pub fn new(most: usize) -> Self {
-        Self { most, slots: Mutex::default() }
+    /// A shelf for so many bytes, and what a view on it begins as.
+    pub fn new(most: usize, empty: fn() -> View) -> Self {
+        Self { most, empty, slots: Mutex::default() }
     }
 
     /// How many bytes there may be.
@@ -46,7 +53,7 @@ impl Shelf {
         let now = Instant::now();
         let mut slots = self.lock();
         slots.retain(|_, (_, used)| now.duration_since(*used) < IDLE);
-        let (slot, used) = slots.entry(space.clone()).or_insert_with(|| (Arc::default(), now));
+        let (slot, used) = slots.entry(space.clone()).or_insert_with(|| (Arc::new(Slot::new(self.empty)), now));
         *used = now;
         slot.clone()
     }
@@ -79,6 +86,18 @@ impl Shelf {
 }
 
 impl Slot {
+    fn new(empty: fn() -> View) -> Self {
+        Self {
+            view: RwLock::new(empty()),
+            turn: tokio::sync::Mutex::default(),
+            filler: Arc::default(),
+            filled: Notify::new(),
+            empty,
+            bytes: AtomicUsize::new(0),
+            refused: Mutex::default(),
+        }
+    }
+
     /// Whether it was too large a while ago: it is not loaded again at every question.
     pub fn is_refused(&self) -> bool {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,7 +107,7 @@ impl Slot {
     fn refuse(&self) {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         self.bytes.store(0, Ordering::Relaxed);
-        self.write(|view| *view = View::default());
+        self.write(|view| *view = (self.empty)());
     }
 
     /// Reads the view.

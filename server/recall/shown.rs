@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::finder::Found;
 use super::fusion::Scores;
-use super::view::{Held, Hit};
+use super::held::Held;
+use super::view::Hit;
 use crate::event::statement::{Status, Triple};
 use crate::words::time::Timestamp;
 
@@ -92,11 +93,14 @@ fn thousandths(score: f32) -> f32 {
 impl Found {
     /// What a mind is told, in few words. `recalled` says that nothing of it is news.
     pub fn told(self) -> Value {
-        let note = match (self.hits.is_empty(), self.left_out) {
+        let mut note = match (self.hits.is_empty(), self.left_out) {
             (true, 0) => "nothing that is held is relevant".to_owned(),
             (_, 0) => "held so far: hypotheses that no test has refuted".to_owned(),
             (_, more) => format!("held so far: hypotheses that no test has refuted; {more} more have no room here"),
         };
+        if let Some(why) = &self.without_vectors {
+            note.push_str(&format!("; found by words and names alone ({why})"));
+        }
         json!({ "recalled": self.hits.iter().map(told).collect::<Vec<_>>(), "note": note })
     }
 }

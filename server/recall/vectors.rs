@@ -7,12 +7,43 @@ use crate::log::words::atoms;
 pub const DIMENSIONS: usize = 384;
 /// What the built-in vectors are called.
 pub const BUILT_IN: &str = "built-in (letters and words, no meaning)";
-/// So near are two built-in vectors of texts that have nothing to do with each other.
-const UNRELATED: f32 = 0.15;
 /// What a run of letters counts against its whole word.
 const LETTERS: f32 = 0.35;
 /// The longest runs of letters that count.
 const RUNS: std::ops::RangeInclusive<usize> = 3..=5;
+
+/// What the numbers of a model mean: two models differ in how near texts are to each other that have nothing in common.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// How many numbers a vector has.
+    pub dimensions: usize,
+    /// So near are two texts that have nothing to do with each other.
+    pub unrelated: f32,
+    /// So near are a question and what answers it.
+    pub related: f32,
+    /// What the leg counts beside the others (`fusion.rs`).
+    pub weight: f32,
+}
+
+impl Scale {
+    /// That of the built-in vectors, which know letters, and little else.
+    pub const LETTERS: Self = Self { dimensions: DIMENSIONS, unrelated: 0.15, related: 1.0, weight: 0.05 };
+    /// That of a model of which nothing is known yet.
+    pub const UNKNOWN: Self = Self { dimensions: 0, unrelated: 0.0, related: 1.0, weight: MODEL };
+
+    /// That of a model: of so many numbers, and so near are texts in it.
+    pub fn of_model(dimensions: usize, unrelated: f32, related: f32) -> Self {
+        Self { dimensions, unrelated, related, weight: MODEL }
+    }
+
+    /// A cosine as a score, 0 to 1.
+    fn score(&self, cosine: f32) -> f32 {
+        ((cosine - self.unrelated) / (self.related - self.unrelated)).clamp(0.0, 1.0)
+    }
+}
+
+/// What the vectors of a model count.
+const MODEL: f32 = 0.25;
 
 /// A vector of length 1.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +63,30 @@ impl Vector {
         #[expect(clippy::cast_possible_truncation, reason = "between -127 and 127")]
         let part = |value: &f32| (value / most * 127.0).round() as i8;
         Some(Self { parts: values.iter().map(part).collect(), scale: most / length / 127.0 })
+    }
+
+    /// As it is stored: the scale, and the numbers in 8 bits.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.scale.to_le_bytes().into_iter().chain(self.parts.iter().map(|part| part.cast_unsigned())).collect()
+    }
+
+    /// What was stored; none: it is no vector.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (scale, parts) = bytes.split_first_chunk::<4>()?;
+        let scale = f32::from_le_bytes(*scale);
+        scale.is_normal().then(|| Self { parts: parts.iter().map(|part| part.cast_signed()).collect(), scale })
+    }
+
+    /// How many numbers it has.
+    pub fn dimensions(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The cosine of the angle between two of the same length.
+    pub fn cosine(&self, other: &Self) -> f32 {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^24 for what is compared")]
+        let product = dot(&self.parts, &other.parts) as f32;
+        product * self.scale * other.scale
     }
 
     /// The built-in vector of a text: its words and their runs of letters, each at a place that its hash names.
@@ -65,22 +120,33 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 /// The vectors of a space, one behind the other, by the number of their text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Rows {
+    scale: Scale,
     parts: Vec<i8>,
     scales: Vec<f32>,
 }
 
 impl Rows {
+    /// None so far, to be of this scale.
+    pub fn of(scale: Scale) -> Self {
+        Self { scale, parts: Vec::new(), scales: Vec::new() }
+    }
+
+    /// What their numbers mean.
+    pub fn scale(&self) -> &Scale {
+        &self.scale
+    }
+
     /// Takes in the vector of a text; none: it has none any more.
     pub fn put(&mut self, doc: u32, vector: Option<&Vector>) {
-        let doc = doc as usize;
+        let (doc, dimensions) = (doc as usize, self.scale.dimensions);
         if self.scales.len() <= doc {
             self.scales.resize(doc + 1, 0.0);
-            self.parts.resize((doc + 1) * DIMENSIONS, 0);
+            self.parts.resize((doc + 1) * dimensions, 0);
         }
-        let row = &mut self.parts[doc * DIMENSIONS..(doc + 1) * DIMENSIONS];
-        let fits = vector.filter(|vector| vector.parts.len() == DIMENSIONS);
+        let row = &mut self.parts[doc * dimensions..(doc + 1) * dimensions];
+        let fits = vector.filter(|vector| vector.parts.len() == dimensions);
         match fits {
             Some(vector) => row.copy_from_slice(&vector.parts),
             None => row.fill(0),
@@ -90,16 +156,21 @@ impl Rows {
 
     /// How near each text is that has a vector, 0 to 1: 0 is what two texts are that have nothing to do with each other.
     pub fn near(&self, vector: &Vector) -> impl Iterator<Item = (u32, f32)> {
-        let rows = self.parts.chunks_exact(DIMENSIONS).zip(&self.scales).zip(0..);
-        rows.filter(|((_, scale), _)| **scale > 0.0).map(|((row, scale), doc)| {
-            #[expect(clippy::cast_precision_loss, reason = "far below 2^24")]
+        // Of other dimensions than these it is near to nothing.
+        let size = self.scale.dimensions.max(1);
+        let fits = vector.parts.len() == self.scale.dimensions;
+        let rows = self.parts.chunks_exact(size).zip(&self.scales).zip(0..);
+        rows.filter(move |((_, scale), _)| fits && **scale > 0.0).map(|((row, scale), doc)| {
+            #[expect(clippy::cast_precision_loss, reason = "far below 2^24 for what is compared")]
             let cosine = dot(row, &vector.parts) as f32 * scale * vector.scale;
-            (doc, ((cosine - UNRELATED) / (1.0 - UNRELATED)).clamp(0.0, 1.0))
+            (doc, self.scale.score(cosine))
         })
     }
 
     /// Bytes of one vector.
-    pub const BYTES: usize = DIMENSIONS + size_of::<f32>();
+    pub fn bytes_of_one(&self) -> usize {
+        self.scale.dimensions + size_of::<f32>()
+    }
 }
 
 /// The product of two rows. Written so that the compiler makes wide instructions of it.

@@ -4,13 +4,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::bm25::{Asked, Index};
-use super::fusion::{Candidate, SAID, SAID_OF_UNKNOWN, Scores, ranked};
+use super::fusion::{Candidate, MEANT, SAID, SAID_OF_UNKNOWN, Scores, ranked};
 use super::graph::{Doc, Graph, Node};
+use super::held::Held;
 use super::pagerank::{Seeds, score, spread};
-use super::vectors::{Rows, Vector};
-use crate::event::statement::{Instrument, Status, Triple, Valid, folded};
+use super::saying::Saying;
+use super::vectors::{Rows, Scale, Vector};
 use crate::log::projections::statements::StatementRow;
-use crate::log::words::{atoms, sequence};
 use crate::words::id::Seq;
 
 /// Hits of the other legs from which the walk over the graph begins.
@@ -23,66 +23,6 @@ const NEAREST: usize = 100;
 const RANKED_MAX: usize = 500;
 /// Most names along the way to a hit.
 const WAY_MAX: usize = 3;
-/// Bytes of a statement besides its texts.
-const DOC: usize = 400;
-
-/// A held statement.
-#[derive(Debug, Clone)]
-pub struct Held {
-    /// Its id.
-    pub id: String,
-    /// The position of its claim.
-    pub number: Seq,
-    /// The event that changed it last.
-    pub changed: Seq,
-    /// What it says.
-    pub text: String,
-    /// The same as an edge.
-    pub triple: Option<Triple>,
-    /// When it is said to hold.
-    pub valid: Valid,
-    /// `surviving` or `contested`.
-    pub status: Status,
-    /// What contradicts it.
-    pub contested_by: Vec<String>,
-    /// Nothing but reflection tested it.
-    pub reflection_only: bool,
-}
-
-impl Held {
-    /// What a view keeps of a row.
-    pub fn of(row: StatementRow) -> Self {
-        let judged = row.judged;
-        let reflection_only = judged.as_ref().is_some_and(|judged| judged.carried == [Instrument::Reflection]);
-        let contested_by = judged.filter(|_| row.status == Status::Contested).map(|judged| judged.others);
-        Self {
-            id: row.id,
-            number: row.number,
-            changed: row.changed,
-            text: row.text,
-            triple: row.triple,
-            valid: row.valid,
-            status: row.status,
-            contested_by: contested_by.unwrap_or_default(),
-            reflection_only,
-        }
-    }
-
-    fn words(&self) -> Vec<String> {
-        let mut words = sequence(&self.text);
-        let known: BTreeSet<&String> = words.iter().collect();
-        let names = self.triple.iter().flat_map(|triple| [&triple.subject, &triple.relation, &triple.object]);
-        let more: BTreeSet<String> = names.flat_map(|name| sequence(name)).chain(atoms(&self.text)).collect();
-        let more: Vec<String> = more.into_iter().filter(|word| !known.contains(word)).collect();
-        words.extend(more);
-        words
-    }
-
-    fn bytes(&self) -> usize {
-        let names = self.triple.as_ref().map_or(0, |it| it.subject.len() + it.relation.len() + it.object.len());
-        DOC + Rows::BYTES + self.text.len() + names + self.contested_by.len() * 64
-    }
-}
 
 /// A statement that a question found, and why.
 #[derive(Debug, Clone)]
@@ -106,7 +46,7 @@ pub struct Hit {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct View {
     /// The last change that it knows.
     pub changed: Seq,
@@ -116,10 +56,66 @@ pub struct View {
     words: Index,
     graph: Graph,
     vectors: Rows,
+    /// Where a model makes the vectors: the statements whose vector has not come yet.
+    missing: Option<BTreeSet<Doc>>,
     bytes: usize,
 }
 
+impl Default for View {
+    fn default() -> Self {
+        Self::of(Scale::LETTERS, None)
+    }
+}
+
 impl View {
+    /// One whose vectors a model makes: they are put in as they come (`give`).
+    pub fn by_model() -> Self {
+        Self::of(Scale::UNKNOWN, Some(BTreeSet::new()))
+    }
+
+    fn of(scale: Scale, missing: Option<BTreeSet<Doc>>) -> Self {
+        Self {
+            changed: 0,
+            held: Vec::new(),
+            by_id: HashMap::new(),
+            free: Vec::new(),
+            words: Index::default(),
+            graph: Graph::default(),
+            vectors: Rows::of(scale),
+            missing,
+            bytes: 0,
+        }
+    }
+
+    /// Vectors are of this scale from now on: those of another one go, and are missing.
+    pub fn measure(&mut self, scale: Scale) {
+        if let Some(missing) = self.missing.as_mut().filter(|_| *self.vectors.scale() != scale) {
+            self.vectors = Rows::of(scale);
+            missing.extend(self.by_id.values());
+        }
+    }
+
+    /// How many statements have no vector yet.
+    pub fn missing(&self) -> usize {
+        self.missing.as_ref().map_or(0, BTreeSet::len)
+    }
+
+    /// Some statements that have no vector yet, with their texts.
+    pub fn some_missing(&self, most: usize) -> Vec<(Doc, String)> {
+        let missing = self.missing.iter().flatten().filter_map(|doc| Some((*doc, self.held(*doc)?.text.clone())));
+        missing.take(most).collect()
+    }
+
+    /// Puts in the vector of a statement, if it still says this; none: there will be none.
+    pub fn give(&mut self, doc: Doc, text: &str, vector: Option<&Vector>) {
+        if self.held(doc).is_some_and(|held| held.text == text)
+            && let Some(missing) = &mut self.missing
+        {
+            missing.remove(&doc);
+            self.vectors.put(doc, vector);
+        }
+    }
+
     /// Takes in a row that changed. Rows come in the order of their changes: one that is older than what is known was read by somebody who was
     /// overtaken, and may be held no more.
     pub fn take(&mut self, row: StatementRow) {
@@ -146,7 +142,13 @@ impl View {
         });
         self.words.put(doc, &held.words());
         self.graph.put(doc, held.number, names);
-        self.vectors.put(doc, Vector::built_in(&held.text).as_ref());
+        match &mut self.missing {
+            None => self.vectors.put(doc, Vector::built_in(&held.text).as_ref()),
+            Some(missing) => {
+                missing.insert(doc);
+                self.vectors.put(doc, None);
+            }
+        }
         self.bytes += held.bytes();
         self.by_id.insert(held.id.clone(), doc);
         self.held[doc as usize] = Some(held);
@@ -159,6 +161,7 @@ impl View {
         self.words.remove(doc, &held.words());
         self.graph.remove(doc, held.number);
         self.vectors.put(doc, None);
+        self.missing.iter_mut().for_each(|missing| _ = missing.remove(&doc));
         self.bytes -= held.bytes();
         self.free.push(doc);
     }
@@ -175,7 +178,7 @@ impl View {
 
     /// Memory that it takes, roughly.
     pub fn bytes(&self) -> usize {
-        self.bytes + self.words.bytes() + self.graph.bytes()
+        self.bytes + self.len() * self.vectors.bytes_of_one() + self.words.bytes() + self.graph.bytes()
     }
 
     /// The graph.
@@ -193,57 +196,83 @@ impl View {
         self.held(*self.by_id.get(id)?)
     }
 
-    /// What is relevant to a question, best first; at most so many.
+    /// What is relevant to a question, best first; at most so many. With the built-in vectors, or without any.
     pub fn find(&self, question: &str, limit: usize) -> Vec<Hit> {
+        self.find_meant(question, self.built_in(question).as_ref(), limit)
+    }
+
+    /// The same, with this vector of the question.
+    pub fn find_meant(&self, question: &str, meant: Option<&Vector>, limit: usize) -> Vec<Hit> {
         let asked = Asked::of(question);
         let names = self.graph.names_in(question);
-        let candidates = self.candidates(question, &asked, &names);
+        let candidates = self.candidates(meant, &asked, &names);
         self.hits(ranked(candidates, RANKED_MAX), limit, &asked, &names)
     }
 
     /// What each leg says of all that may be relevant, in no order: nothing, where the question is not answered.
     pub fn scored(&self, question: &str) -> Vec<(&Held, Scores)> {
         let names = self.graph.names_in(question);
-        let candidates = self.candidates(question, &Asked::of(question), &names);
+        let candidates = self.candidates(self.built_in(question).as_ref(), &Asked::of(question), &names);
         candidates.into_iter().filter_map(|it| Some((self.held(it.doc)?, it.scores))).collect()
     }
 
-    fn candidates(&self, question: &str, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
+    fn built_in(&self, question: &str) -> Option<Vector> {
+        if self.missing.is_none() { Vector::built_in(question) } else { None }
+    }
+
+    fn candidates(&self, meant: Option<&Vector>, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
         let mut scores: HashMap<Doc, Scores> = HashMap::new();
         for (doc, words) in self.words.scores(asked) {
             scores.insert(doc, Scores { words, ..Scores::default() });
         }
         let best = scores.values().map(|scores| scores.words).fold(0.0, f32::max);
-        let enough = if self.words.names_unknown(asked) { SAID_OF_UNKNOWN } else { SAID };
-        if names.is_empty() && best < enough {
+        let is_of_unknown = self.words.names_unknown(asked);
+        let is_said = !names.is_empty() || best >= if is_of_unknown { SAID_OF_UNKNOWN } else { SAID };
+        // Only a model knows what means the same in other words, and nobody knows anything of a name that nothing names.
+        if !is_said && (is_of_unknown || self.missing.is_none()) {
             return Vec::new();
         }
-        self.add_nearest(question, &mut scores);
-        let mut seeds: Vec<(Doc, f32)> = scores.iter().map(|(doc, scores)| (*doc, scores.without_graph())).collect();
-        seeds.retain(|(_, score)| *score >= SEED_LEAST);
-        self.sort(&mut seeds);
-        seeds.truncate(SEEDS);
-        for (doc, weight) in spread(&self.graph, &Seeds::of(&self.graph, names, &seeds)) {
-            let scores = scores.entry(doc).or_default();
-            // Too far from the question for a vector of its own to count.
-            scores.vectors.get_or_insert(0.0);
-            scores.graph = Some(score(weight));
+        let nearest = self.add_nearest(meant, &mut scores);
+        if !is_said && nearest < MEANT {
+            return Vec::new();
         }
+        self.add_graph(meant.is_some(), names, &mut scores);
         let candidate = |(doc, mut scores): (Doc, Scores)| {
             let held = self.held(doc)?;
             if scores.graph.is_none() && !self.graph.ends(doc).is_empty() {
                 scores.graph = Some(0.0);
             }
-            Some(Candidate { doc, number: held.number, reflection_only: held.reflection_only, scores })
+            let fused = scores.fused(self.vectors.scale().weight);
+            Some(Candidate { doc, number: held.number, reflection_only: held.reflection_only, scores, fused })
         };
         scores.into_iter().filter_map(candidate).collect()
     }
 
-    /// Adds what the vectors say of each candidate, and the nearest of the others.
-    fn add_nearest(&self, question: &str, scores: &mut HashMap<Doc, Scores>) {
-        let Some(vector) = Vector::built_in(question) else { return };
-        let mut others = Vec::new();
-        for (doc, near) in self.vectors.near(&vector) {
+    /// Adds what a walk over the graph finds from the names in the question and the best hits of the other legs.
+    fn add_graph(&self, is_meant: bool, names: &[Node], scores: &mut HashMap<Doc, Scores>) {
+        let weight = self.vectors.scale().weight;
+        let mut seeds: Vec<(Doc, f32)> =
+            scores.iter().map(|(doc, scores)| (*doc, scores.without_graph(weight))).collect();
+        seeds.retain(|(_, score)| *score >= SEED_LEAST);
+        self.sort(&mut seeds);
+        seeds.truncate(SEEDS);
+        let has_none = |doc: Doc| self.missing.as_ref().is_some_and(|missing| missing.contains(&doc));
+        for (doc, weight) in spread(&self.graph, &Seeds::of(&self.graph, names, &seeds)) {
+            let scores = scores.entry(doc).or_default();
+            if is_meant && !has_none(doc) {
+                // Too far from the question for a vector of its own to count.
+                scores.vectors.get_or_insert(0.0);
+            }
+            scores.graph = Some(score(weight));
+        }
+    }
+
+    /// Adds what the vectors say of each candidate, and the nearest of the others; how near the nearest of all is.
+    fn add_nearest(&self, meant: Option<&Vector>, scores: &mut HashMap<Doc, Scores>) -> f32 {
+        let Some(vector) = meant else { return 0.0 };
+        let (mut others, mut nearest) = (Vec::new(), 0.0_f32);
+        for (doc, near) in self.vectors.near(vector) {
+            nearest = nearest.max(near);
             match scores.get_mut(&doc) {
                 Some(scores) => scores.vectors = Some(near),
                 None if near > 0.0 => others.push((doc, near)),
@@ -254,6 +283,7 @@ impl View {
         others.truncate(NEAREST);
         let with = |(doc, near)| (doc, Scores { vectors: Some(near), ..Scores::default() });
         scores.extend(others.into_iter().map(with));
+        nearest
     }
 
     /// Sorts by score, and equals by when they were claimed.
@@ -267,7 +297,7 @@ impl View {
         let mut hits: Vec<(Saying, Hit)> = Vec::new();
         for candidate in candidates {
             let Some(held) = self.held(candidate.doc) else { continue };
-            let saying = Saying::of(held);
+            let saying = Saying::of(held.triple.as_ref(), &held.text, held.valid);
             if let Some((_, hit)) = hits.iter_mut().find(|(other, _)| other.is_same(&saying)) {
                 hit.same.push(held.id.clone());
             } else if hits.len() < limit {
@@ -279,12 +309,13 @@ impl View {
         hits.into_iter().map(|(_, hit)| hit).collect()
     }
 
-    fn hit(&self, Candidate { doc, scores, .. }: Candidate, held: &Held, asked: &Asked, names: &[Node]) -> Hit {
+    fn hit(&self, candidate: Candidate, held: &Held, asked: &Asked, names: &[Node]) -> Hit {
+        let Candidate { doc, scores, .. } = candidate;
         let ends = self.graph.ends(doc);
         let about = names.iter().filter(|name| ends.contains(name));
         let against = held.contested_by.iter().filter_map(|id| self.of_id(id)).cloned().collect();
         Hit {
-            score: Candidate { doc, number: 0, reflection_only: false, scores }.score(),
+            score: candidate.score(),
             scores,
             words: self.words.matched(doc, asked),
             names: about.map(|name| self.graph.key_of(*name).to_owned()).collect(),
@@ -304,28 +335,5 @@ impl View {
         let Some(way) = self.graph.way(names, ends, WAY_MAX).0 else { return Vec::new() };
         let way = way.into_iter().filter(|step| *step != doc).chain([doc]);
         way.filter_map(|step| Some(self.held(step)?.id.clone())).collect()
-    }
-}
-
-/// What a statement says, as it is compared: its time, its edge if it is one, its text.
-struct Saying {
-    valid: Valid,
-    edge: Option<[String; 3]>,
-    text: String,
-}
-
-impl Saying {
-    fn of(held: &Held) -> Self {
-        let edge = held.triple.as_ref().map(|it| [&it.subject, &it.relation, &it.object].map(|name| folded(name)));
-        Self { valid: held.valid, edge, text: folded(&held.text) }
-    }
-
-    /// Whether two say the same of the same time: by their edges, or where one has none, by their words in order. Never by likeness.
-    fn is_same(&self, other: &Self) -> bool {
-        let same = match (&self.edge, &other.edge) {
-            (Some(one), Some(other)) => one == other,
-            _ => self.text == other.text,
-        };
-        same && self.valid == other.valid
     }
 }

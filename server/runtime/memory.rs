@@ -34,6 +34,14 @@ pub struct Options {
     pub recall_bytes: usize,
     /// Most tokens, estimated, of what one recall returns, where it does not say.
     pub recall_tokens: u32,
+    /// What a model for vectors (`models.embedding`) is sent before a question: `"query: "` for e5.
+    pub question_prefix: String,
+    /// What it is sent before a statement: `"passage: "` for e5.
+    pub statement_prefix: String,
+    /// How long a recall waits for vectors of that model; then it is answered by words and names.
+    pub vectors_wait_ms: u64,
+    /// Most statements of one space that get a vector of that model; it recalls by words and names what is beyond.
+    pub exact_vectors: usize,
     /// Where predictions are looked up.
     pub knowledge: knowledge::Options,
 }
@@ -55,6 +63,10 @@ impl Default for Options {
             knowledge: knowledge::Options::default(),
             recall_bytes: 512 << 20,
             recall_tokens: 1500,
+            question_prefix: String::new(),
+            statement_prefix: String::new(),
+            vectors_wait_ms: 2000,
+            exact_vectors: 500_000,
         }
     }
 }

@@ -12,6 +12,7 @@ mod crashes;
 mod doors;
 mod kept;
 mod knowledge;
+mod meaning;
 mod people;
 mod quality;
 mod recall;

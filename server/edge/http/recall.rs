@@ -39,6 +39,8 @@ pub struct Recollection {
     pub items: Vec<Recalled>,
     /// How many more are relevant and have no room.
     pub left_out: usize,
+    /// Why vectors said nothing, or not of all statements: it was answered by words and the graph; null: they did.
+    pub without_vectors: Option<String>,
 }
 
 /// A part of the graph: each statement is an edge from its subject to its object.
@@ -72,7 +74,7 @@ pub async fn recall(session: Session, mut query: Params) -> Result<axum::Json<Re
     query.end()?;
     let found = session.recall(&question).await?;
     let items = found.hits.into_iter().map(Recalled::from).collect();
-    Ok(axum::Json(Recollection { items, left_out: found.left_out }))
+    Ok(axum::Json(Recollection { items, left_out: found.left_out, without_vectors: found.without_vectors }))
 }
 
 /// What is around a name, nearest first; with `to`, the shortest way between two.

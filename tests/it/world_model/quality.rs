@@ -6,7 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use thinkd::event::statement::{Status, Triple, Valid};
-use thinkd::recall::view::{Held, View};
+use thinkd::recall::held::Held;
+use thinkd::recall::view::View;
 
 use crate::support::planted::{Dice, Kind, Question, world};
 
@@ -50,7 +51,7 @@ fn found(view: &View, question: &str) -> BTreeMap<&'static str, Vec<usize>> {
         ("1 words", by(|it| it.words)),
         ("2 vectors", by(|it| it.vectors.unwrap_or(0.0))),
         ("3 graph", by(|it| it.graph.unwrap_or(0.0))),
-        ("4 fused", by(|it| it.fused())),
+        ("4 fused", by(|it| it.fused(thinkd::recall::vectors::Scale::LETTERS.weight))),
         ("5 recall", ours),
     ])
 }

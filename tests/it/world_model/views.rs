@@ -5,7 +5,8 @@ use std::time::Instant;
 use proptest::prelude::*;
 use thinkd::event::statement::{Status, Triple, Valid};
 use thinkd::log::projections::statements::StatementRow;
-use thinkd::recall::view::{Held, View};
+use thinkd::recall::held::Held;
+use thinkd::recall::view::View;
 use thinkd::words::id::ThreadId;
 use thinkd::words::time::Timestamp;
 

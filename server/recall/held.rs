@@ -1,0 +1,71 @@
+//! A statement as a view holds it. Pure.
+
+use std::collections::BTreeSet;
+
+use crate::event::statement::{Instrument, Status, Triple, Valid};
+use crate::log::projections::statements::StatementRow;
+use crate::log::words::{atoms, sequence};
+use crate::words::id::Seq;
+
+/// Bytes of a statement besides its texts.
+const DOC: usize = 400;
+
+/// A held statement.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// Its id.
+    pub id: String,
+    /// The position of its claim.
+    pub number: Seq,
+    /// The event that changed it last.
+    pub changed: Seq,
+    /// What it says.
+    pub text: String,
+    /// The same as an edge.
+    pub triple: Option<Triple>,
+    /// When it is said to hold.
+    pub valid: Valid,
+    /// `surviving` or `contested`.
+    pub status: Status,
+    /// What contradicts it.
+    pub contested_by: Vec<String>,
+    /// Nothing but reflection tested it.
+    pub reflection_only: bool,
+}
+
+impl Held {
+    /// What a view keeps of a row.
+    pub fn of(row: StatementRow) -> Self {
+        let judged = row.judged;
+        let reflection_only = judged.as_ref().is_some_and(|judged| judged.carried == [Instrument::Reflection]);
+        let contested_by = judged.filter(|_| row.status == Status::Contested).map(|judged| judged.others);
+        Self {
+            id: row.id,
+            number: row.number,
+            changed: row.changed,
+            text: row.text,
+            triple: row.triple,
+            valid: row.valid,
+            status: row.status,
+            contested_by: contested_by.unwrap_or_default(),
+            reflection_only,
+        }
+    }
+
+    /// The words by which it is found: those of its text in order, then those of its names.
+    pub(super) fn words(&self) -> Vec<String> {
+        let mut words = sequence(&self.text);
+        let known: BTreeSet<&String> = words.iter().collect();
+        let names = self.triple.iter().flat_map(|triple| [&triple.subject, &triple.relation, &triple.object]);
+        let more: BTreeSet<String> = names.flat_map(|name| sequence(name)).chain(atoms(&self.text)).collect();
+        let more: Vec<String> = more.into_iter().filter(|word| !known.contains(word)).collect();
+        words.extend(more);
+        words
+    }
+
+    /// Memory that it takes, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        let names = self.triple.as_ref().map_or(0, |it| it.subject.len() + it.relation.len() + it.object.len());
+        DOC + self.text.len() + names + self.contested_by.len() * 64
+    }
+}

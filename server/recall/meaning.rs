@@ -1,0 +1,346 @@
+//! Vectors that a model makes: of questions when they are asked, of statements by a filler for each view, which runs beside the recalls. What a model made
+//! once is stored by the hash of the text, and is not made again. Where no vectors come in time, recall goes on without them and says why.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest as _, Sha256};
+use tokio::sync::OnceCell;
+use tokio::time::{timeout, timeout_at};
+
+use super::calibration::{self, PAIRS};
+use super::shelf::Slot;
+use super::vectors::{Scale, Vector};
+use super::view::View;
+use crate::log::kernel::Store;
+use crate::log::vectors::{Hash, Maker, PAGE, VectorChange};
+use crate::model::embedding::{Embedder, TEXTS_MAX};
+use crate::words::failure::Failure;
+
+/// Questions whose vectors are kept.
+const QUESTIONS: usize = 1000;
+/// After a failure the model is left alone for so long; twice as long after each further one.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Longest time that it is left alone.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// How a model makes vectors.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What it is sent before a question.
+    pub question_prefix: String,
+    /// What it is sent before a statement.
+    pub statement_prefix: String,
+    /// How long a recall waits for it.
+    pub wait: Duration,
+    /// Most statements of a space that get a vector.
+    pub exact: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let none = String::new();
+        Self { question_prefix: none.clone(), statement_prefix: none, wait: Duration::from_secs(2), exact: 500_000 }
+    }
+}
+
+/// A question as recall takes it.
+pub struct Meant {
+    /// Its vector, if there is one.
+    pub vector: Option<Vector>,
+    /// Why vectors say nothing, or not of all statements.
+    pub without: Option<String>,
+}
+
+impl Meant {
+    /// By the built-in vectors.
+    pub fn built_in(text: &str) -> Self {
+        Self { vector: Vector::built_in(text), without: None }
+    }
+}
+
+/// Why there are no vectors, in words that are shown.
+type Why = String;
+
+/// See the module.
+pub struct Meaning {
+    store: Arc<dyn Store>,
+    embedder: Arc<dyn Embedder>,
+    options: Options,
+    scale: OnceCell<Scale>,
+    // Plain mutexes: held for a look-up, never across an await.
+    questions: Mutex<Questions>,
+    trouble: Mutex<Trouble>,
+}
+
+/// The questions that were asked last, and their vectors.
+#[derive(Default)]
+struct Questions {
+    vectors: HashMap<String, Vector>,
+    order: VecDeque<String>,
+}
+
+/// What the model failed with last, how often in a row, and until when it is left alone.
+#[derive(Default)]
+struct Trouble {
+    failures: u32,
+    last: Option<(Why, Instant)>,
+}
+
+impl Meaning {
+    /// Vectors by this model, kept in this store.
+    pub fn new(store: Arc<dyn Store>, embedder: Arc<dyn Embedder>, options: Options) -> Arc<Self> {
+        let (scale, questions, trouble) = (OnceCell::new(), Mutex::default(), Mutex::default());
+        Arc::new(Self { store, embedder, options, scale, questions, trouble })
+    }
+
+    /// The vector of a question, once those of the statements are there as well; without, as far as they did not come in time.
+    pub async fn of(self: &Arc<Self>, slot: &Arc<Slot>, text: &str) -> Meant {
+        let until = tokio::time::Instant::now() + self.options.wait;
+        let (vector, filled) = tokio::join!(timeout_at(until, self.asked(text)), timeout_at(until, self.filled(slot)));
+        match (vector.unwrap_or_else(|_| Err(self.late())), filled) {
+            (Err(why), _) => Meant { vector: None, without: Some(why) },
+            (Ok(vector), Ok(Ok(()))) => Meant { vector: Some(vector), without: None },
+            (Ok(vector), Ok(Err(why))) => Meant { vector: Some(vector), without: Some(self.partly(slot, &why)) },
+            (Ok(vector), Err(_)) => Meant { vector: Some(vector), without: Some(self.partly(slot, &self.late())) },
+        }
+    }
+
+    /// The same for a view that is made for one question: of its statements the stored vectors are taken, and no others are made.
+    pub async fn of_past(self: &Arc<Self>, view: &mut View, text: &str) -> Meant {
+        let asked = timeout(self.options.wait, self.asked(text)).await;
+        let found = match asked.unwrap_or_else(|_| Err(self.late())) {
+            Ok(vector) => self.fill_stored(view).await.map(|()| vector),
+            Err(why) => Err(why),
+        };
+        match found {
+            Ok(vector) if view.missing() == 0 => Meant { vector: Some(vector), without: None },
+            Ok(vector) => {
+                let without = format!("{} statements of that time have no vector", view.missing());
+                Meant { vector: Some(vector), without: Some(without) }
+            }
+            Err(why) => Meant { vector: None, without: Some(why) },
+        }
+    }
+
+    fn late(&self) -> Why {
+        let wait = self.options.wait.as_millis();
+        format!("the vectors did not come within {wait} ms (memory.vectors_wait_ms)")
+    }
+
+    fn partly(&self, slot: &Slot, why: &str) -> Why {
+        format!("{} statements have no vector: {why}", slot.read(View::missing))
+    }
+
+    /// The vector of a question. The work goes on where nobody waits any more: whoever asks the same next finds it.
+    async fn asked(self: &Arc<Self>, text: &str) -> Result<Vector, Why> {
+        if let Some(known) = lock(&self.questions).vectors.get(text) {
+            return Ok(known.clone());
+        }
+        self.is_quiet()?;
+        let (this, text) = (self.clone(), text.to_owned());
+        let work = tokio::spawn(async move {
+            let sent = vec![format!("{}{text}", this.options.question_prefix)];
+            let made = async { Ok((this.scale().await?, this.embedded(&sent).await?.pop().flatten())) };
+            let (scale, vector) = made.await.map_err(|why| this.failed(why))?;
+            let fits = vector.filter(|vector| vector.dimensions() == scale.dimensions);
+            let vector = fits.ok_or_else(|| format!("{} has no vector for this question", this.embedder.model()))?;
+            lock(&this.questions).keep(text, &vector);
+            Ok(vector)
+        });
+        work.await.unwrap_or_else(|_| Err("making the vector was cut off".to_owned()))
+    }
+
+    /// Waits until all statements have a vector, or none will come for a while.
+    async fn filled(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<(), Why> {
+        loop {
+            let more = slot.filled.notified();
+            tokio::pin!(more);
+            more.as_mut().enable();
+            if slot.read(View::missing) == 0 {
+                return Ok(());
+            }
+            self.is_quiet()?;
+            if slot.read(View::len) - slot.read(View::missing) >= self.options.exact {
+                return Err(format!("there are more statements than memory.exact_vectors ({})", self.options.exact));
+            }
+            // Where somebody fills it already, that one tells.
+            if let Ok(alone) = slot.filler.clone().try_lock_owned() {
+                let (this, slot) = (self.clone(), Arc::downgrade(slot));
+                tokio::spawn(async move {
+                    let filled = this.fill(&slot).await;
+                    filled.unwrap_or_else(|why| drop(this.failed(why)));
+                    drop(alone);
+                    slot.upgrade().iter().for_each(|slot| slot.filled.notify_waiters());
+                });
+            }
+            more.await;
+        }
+    }
+
+    /// Fills in vectors, a page at a time, as long as somebody keeps the view.
+    async fn fill(&self, slot: &Weak<Slot>) -> Result<(), Why> {
+        let scale = self.scale().await?;
+        loop {
+            let Some(slot) = slot.upgrade() else { return Ok(()) };
+            slot.write(|view| view.measure(scale));
+            let has = slot.read(View::len) - slot.read(View::missing);
+            let missing = slot.read(|view| view.some_missing(TEXTS_MAX.min(self.options.exact.saturating_sub(has))));
+            if missing.is_empty() {
+                return Ok(());
+            }
+            let texts: Vec<String> = missing.iter().map(|(_, text)| self.as_statement(text)).collect();
+            let vectors = self.vectors(&scale, &texts).await?;
+            slot.write(|view| {
+                for ((doc, text), vector) in missing.iter().zip(vectors) {
+                    view.give(*doc, text, vector.as_ref());
+                }
+            });
+            slot.filled.notify_waiters();
+        }
+    }
+
+    /// Fills in the vectors that are stored.
+    async fn fill_stored(&self, view: &mut View) -> Result<(), Why> {
+        let scale = self.scale().await?;
+        view.measure(scale);
+        for page in view.some_missing(usize::MAX).chunks(PAGE) {
+            let hashes: Vec<Hash> = page.iter().map(|(_, text)| hash(&self.as_statement(text))).collect();
+            let stored = self.stored(&scale, &hashes).await?;
+            for ((doc, text), hash) in page.iter().zip(&hashes) {
+                if let Some(vector) = stored.get(hash) {
+                    view.give(*doc, text, Some(vector));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn as_statement(&self, text: &str) -> String {
+        format!("{}{text}", self.options.statement_prefix)
+    }
+
+    /// What the numbers of the model mean, measured once. Vectors of the same model with other dimensions are in the way.
+    async fn scale(&self) -> Result<Scale, Why> {
+        let measured = self.scale.get_or_try_init(async || {
+            let question = |(question, _): &(&str, &str)| format!("{}{question}", self.options.question_prefix);
+            let questions: Vec<String> = PAIRS.iter().map(question).collect();
+            let first = self.embedded(&questions[..1]).await?.pop().flatten();
+            let dimensions = first.ok_or("the model for vectors has none for a plain question")?.dimensions();
+            let unmeasured = Scale::of_model(dimensions, 0.0, 1.0);
+            let maker = self.maker(&unmeasured);
+            if let Some(other) = self.store.other_dimensions(&maker).await.map_err(|error| error.to_string())? {
+                return Err(format!(
+                    "{} makes vectors of {dimensions} numbers now, and those that are stored have {other}: give the model another name",
+                    maker.model
+                ));
+            }
+            let statements: Vec<String> = PAIRS.iter().map(|(_, text)| self.as_statement(text)).collect();
+            let vectors = self.vectors(&unmeasured, &[questions, statements].concat()).await?;
+            let vectors: Vec<Vector> = vectors.into_iter().flatten().collect();
+            let measured = (vectors.len() == 2 * PAIRS.len()).then(|| vectors.split_at(PAIRS.len()));
+            let scale = measured.and_then(|(questions, statements)| calibration::scale(questions, statements));
+            scale.ok_or_else(|| format!("{} does not tell texts apart: is it a model for embeddings?", maker.model))
+        });
+        measured.await.copied()
+    }
+
+    fn maker(&self, scale: &Scale) -> Maker {
+        let dimensions = u32::try_from(scale.dimensions).unwrap_or(u32::MAX);
+        Maker { model: self.embedder.model().to_owned(), dimensions }
+    }
+
+    /// Those that are stored, by their hashes: at most a page.
+    async fn stored(&self, scale: &Scale, hashes: &[Hash]) -> Result<HashMap<Hash, Vector>, Why> {
+        let stored = self.store.vectors(&self.maker(scale), hashes).await.map_err(|error| error.to_string())?;
+        Ok(stored.into_iter().filter_map(|(hash, bytes)| Some((hash, Vector::from_bytes(&bytes)?))).collect())
+    }
+
+    /// The vectors of some texts, in their order: those that are stored, and the others made and stored. None where the model has none for a text.
+    async fn vectors(&self, scale: &Scale, texts: &[String]) -> Result<Vec<Option<Vector>>, Why> {
+        let hashes: Vec<Hash> = texts.iter().map(|text| hash(text)).collect();
+        let mut known = self.stored(scale, &hashes).await?;
+        let unknown: Vec<(&Hash, &String)> =
+            hashes.iter().zip(texts).filter(|(it, _)| !known.contains_key(*it)).collect();
+        for some in unknown.chunks(TEXTS_MAX) {
+            let sent: Vec<String> = some.iter().map(|(_, text)| (*text).clone()).collect();
+            let made = self.embedded(&sent).await?;
+            let made = some.iter().zip(made).filter_map(|((hash, _), vector)| Some((**hash, vector?)));
+            let made: Vec<(Hash, Vector)> = made.filter(|(_, it)| it.dimensions() == scale.dimensions).collect();
+            let rows = made.iter().map(|(hash, vector)| (*hash, vector.to_bytes())).collect();
+            let put = self.store.change_vectors(VectorChange::Put(self.maker(scale), rows)).await;
+            put.map_err(|error| error.to_string())?;
+            known.extend(made);
+        }
+        Ok(hashes.iter().map(|hash| known.get(hash).cloned()).collect())
+    }
+
+    /// Asks the model. Where it refuses some texts, each is tried by itself: one that it cannot take has no vector.
+    async fn embedded(&self, texts: &[String]) -> Result<Vec<Option<Vector>>, Why> {
+        let made = match self.embedder.embed(texts).await {
+            Ok(vectors) => vectors.iter().map(|values| Vector::of(values)).collect(),
+            Err(failure) if is_of_texts(&failure) => {
+                let mut made = Vec::with_capacity(texts.len());
+                for text in texts {
+                    made.push(match self.embedder.embed(std::slice::from_ref(text)).await {
+                        Ok(vectors) => vectors.first().and_then(|values| Vector::of(values)),
+                        Err(failure) if is_of_texts(&failure) => None,
+                        Err(failure) => return Err(failure.text),
+                    });
+                }
+                made
+            }
+            Err(failure) => return Err(failure.text),
+        };
+        *lock(&self.trouble) = Trouble::default();
+        Ok(made)
+    }
+
+    /// Why the model is left alone for a while, if it is.
+    fn is_quiet(&self) -> Result<(), Why> {
+        match &lock(&self.trouble).last {
+            Some((why, until)) if Instant::now() < *until => Err(why.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps what went wrong: recalls are told so, and the model is left alone for a while.
+    fn failed(&self, why: Why) -> Why {
+        let mut trouble = lock(&self.trouble);
+        if trouble.last.as_ref().is_none_or(|(known, _)| *known != why) {
+            tracing::warn!(why, "there are no vectors for now: recall goes on by words and names");
+        }
+        let pause = PAUSE.saturating_mul(1 << trouble.failures.min(10)).min(PAUSE_MAX);
+        trouble.failures += 1;
+        trouble.last = Some((why.clone(), Instant::now() + pause));
+        why
+    }
+}
+
+impl Questions {
+    fn keep(&mut self, text: String, vector: &Vector) {
+        if self.vectors.insert(text.clone(), vector.clone()).is_none() {
+            self.order.push_back(text);
+        }
+        if self.order.len() > QUESTIONS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.vectors.remove(&oldest);
+        }
+    }
+}
+
+/// Whether it was refused for what the texts are, and others may be taken.
+fn is_of_texts(failure: &Failure) -> bool {
+    [400, 413, 422].iter().any(|status| failure.detail["status"] == *status)
+}
+
+fn hash(text: &str) -> Hash {
+    Sha256::digest(text).into()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic while such a short lock was held left nothing half done.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

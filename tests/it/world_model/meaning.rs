@@ -1,0 +1,199 @@
+//! Recall by the vectors of a model: what means the same in other words is found, a text is embedded once, and what the model does wrong is said.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::*;
+
+/// Words that mean the same: a text is about the first line that has a word of it. The first ones are what models are measured by.
+const MEANINGS: [&[&str]; 13] = [
+    &["library", "reading rooms"],
+    &["bakery", "bread"],
+    &["lighthouse", "beacon"],
+    &["cat eat", "kitten"],
+    &["physicist", "researcher"],
+    &["instrument", "cello"],
+    &["bridge", "pillar"],
+    &["train", "rail"],
+    &["chess", "players"],
+    &["illness", "asthma"],
+    &["program", "software"],
+    &["soil", "chalk"],
+    &["physician", "doctor"],
+];
+
+/// A model for vectors that knows these meanings.
+#[derive(Clone)]
+struct Embedder(Arc<Inner>);
+
+struct Inner {
+    url: String,
+    /// How often each text came.
+    texts: Mutex<BTreeMap<String, usize>>,
+    does: watch::Sender<Does>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Does {
+    /// Makes vectors of so many numbers.
+    Embed(usize),
+    /// Refuses everything.
+    Fail,
+    /// Does not answer what has this word.
+    Stall(&'static str),
+    /// Refuses a call with a text that has this word.
+    Refuse(&'static str),
+}
+
+impl Embedder {
+    async fn start(does: Does) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let embedder = Self(Arc::new(Inner { url, texts: Mutex::default(), does: watch::Sender::new(does) }));
+        let router = Router::new().route("/v1/embeddings", post(Self::embed)).with_state(embedder.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        embedder
+    }
+
+    fn does(&self, does: Does) {
+        self.0.does.send_replace(does);
+    }
+
+    /// How often a text came.
+    fn came(&self, text: &str) -> usize {
+        self.0.texts.lock().unwrap().get(text).copied().unwrap_or_default()
+    }
+
+    async fn embed(State(this): State<Self>, Json(body): Json<Value>) -> Response {
+        let texts: Vec<String> = serde_json::from_value(body["input"].clone()).unwrap();
+        assert!(texts.len() <= 64 && body["model"] == "meanings", "{body}");
+        for text in &texts {
+            *this.0.texts.lock().unwrap().entry(text.clone()).or_default() += 1;
+        }
+        let says = |word: &str| texts.iter().any(|text| text.contains(word));
+        let does = *this.0.does.borrow();
+        let size = match does {
+            Does::Embed(size) => size,
+            Does::Fail => return (StatusCode::NOT_FOUND, "there is no such model here").into_response(),
+            Does::Refuse(word) if says(word) => {
+                return (StatusCode::BAD_REQUEST, "that text is too long").into_response();
+            }
+            Does::Stall(word) if says(word) => std::future::pending().await,
+            Does::Stall(_) | Does::Refuse(_) => 64,
+        };
+        let one = |(index, text): (usize, &String)| json!({ "index": index, "embedding": vector(text, size) });
+        Json(json!({ "data": texts.iter().enumerate().map(one).collect::<Vec<_>>() })).into_response()
+    }
+}
+
+/// One place for each meaning, and for what has none a place by its letters.
+fn vector(text: &str, size: usize) -> Vec<f32> {
+    let text = text.to_lowercase();
+    let meaning = MEANINGS.iter().position(|words| words.iter().any(|word| text.contains(word)));
+    let letters = text.bytes().fold(7_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    let at = meaning.unwrap_or(MEANINGS.len() + letters % (size - MEANINGS.len()));
+    (0..size).map(|place| if place == at { 1.0 } else { 0.0 }).collect()
+}
+
+fn setup(medium: Medium, stub: &Stub, embedder: &Embedder) -> Setup {
+    Setup::new(medium, stub)
+        .file("thinkd.toml", "[memory]\nquestion_prefix = \"query: \"\nstatement_prefix = \"passage: \"\n")
+        .env("THINKD_MODEL_EMBEDDING", "meanings")
+        .env("THINKD_MODELS__EMBEDDING__BASE_URL", &embedder.0.url)
+}
+
+/// A stub that tries statements, about no edge.
+async fn trying() -> Stub {
+    let stub = agreeable().await;
+    stub.on(deriving, derives(None, &["something follows"]));
+    stub
+}
+
+const PHYSICIAN: &str = "A physician practises behind the station.";
+const SALT: &str = "Salt dissolves in water.";
+/// It shares no word with the statement that answers it.
+const ASKED: &str = "/recall?q=is+any+doctor+around+here";
+
+async fn found(app: &App, query: &str) -> (Vec<String>, Value) {
+    let found = app.get(query).await.expect(200);
+    let items = found["items"].as_array().unwrap();
+    (items.iter().map(|item| item["text"].as_str().unwrap().to_owned()).collect(), found["without_vectors"].clone())
+}
+
+on_both!(d1_05_what_means_the_same_in_other_words_is_found_by_the_vectors_of_a_model, |medium| {
+    let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+    let mut app = setup(medium, &stub, &embedder).start().await;
+    tried(&app, PHYSICIAN, "surviving").await;
+    tried(&app, SALT, "surviving").await;
+    assert_eq!(found(&app, ASKED).await, (vec![PHYSICIAN.to_owned()], Value::Null));
+    assert_eq!(app.get("/metadata").await.expect(200)["vectors"], "meanings");
+    // Nothing relevant is nothing: neither by meaning nor for a name that nobody knows.
+    assert_eq!(found(&app, "/recall?q=which+chess+opening+is+oldest").await.0, Vec::<String>::new());
+    assert_eq!(found(&app, "/recall?q=is+Olga+Bremnes+the+doctor").await.0, Vec::<String>::new());
+    // What was so at another time is found by the vectors that are stored.
+    assert_eq!(found(&app, &format!("{ASKED}&as_of=1000000")).await, (vec![PHYSICIAN.to_owned()], Value::Null));
+    app.restart().await;
+    assert_eq!(found(&app, ASKED).await.0, [PHYSICIAN]);
+    let came = [format!("passage: {PHYSICIAN}"), format!("passage: {SALT}")].map(|text| embedder.came(&text));
+    assert_eq!(came, [1, 1], "a text is embedded once");
+    assert_eq!(embedder.came("query: is any doctor around here"), 2, "once in each life of the server");
+    // Control: without the model nobody knows what a doctor is.
+    app.set_env("THINKD_MODEL_EMBEDDING", "another");
+    app.set_env("THINKD_MODELS__EMBEDDING__BASE_URL", "http://127.0.0.1:1/v1");
+    app.restart().await;
+    assert_eq!(found(&app, ASKED).await.0, Vec::<String>::new());
+});
+
+on_both!(d1_05_a_filler_that_was_killed_repeats_nothing_that_is_stored, |medium| {
+    let (stub, embedder) = (trying().await, Embedder::start(Does::Stall("Salt")).await);
+    let setup = setup(medium, &stub, &embedder).env("THINKD_MEMORY__VECTORS_WAIT_MS", 1500);
+    let mut app = setup.start().await;
+    tried(&app, PHYSICIAN, "surviving").await;
+    assert_eq!(found(&app, ASKED).await, (vec![PHYSICIAN.to_owned()], Value::Null));
+    tried(&app, SALT, "surviving").await;
+    let (texts, why) = found(&app, ASKED).await;
+    assert_eq!(texts, [PHYSICIAN], "what has a vector is found meanwhile");
+    assert!(
+        why.as_str().unwrap().contains("1 statements have no vector: the vectors did not come within 1500 ms"),
+        "{why}"
+    );
+    app.kill();
+    embedder.does(Does::Embed(64));
+    app.start_again().await;
+    assert_eq!(found(&app, ASKED).await, (vec![PHYSICIAN.to_owned()], Value::Null));
+    let came = [format!("passage: {PHYSICIAN}"), format!("passage: {SALT}")].map(|text| embedder.came(&text));
+    assert_eq!(came, [1, 2], "only what was cut off is asked again");
+});
+
+on_both!(d1_05_a_recall_without_its_model_answers_by_words_and_says_why, |medium| {
+    let (stub, embedder) = (trying().await, Embedder::start(Does::Fail).await);
+    let mut app = setup(medium, &stub, &embedder).start().await;
+    tried(&app, PHYSICIAN, "surviving").await;
+    let (texts, why) = found(&app, "/recall?q=where+does+a+physician+practise+behind+the+station").await;
+    assert_eq!(texts, [PHYSICIAN], "by its words");
+    assert!(why.as_str().unwrap().contains("there is no such model here"), "{why}");
+    embedder.does(Does::Refuse("Salt"));
+    tried(&app, SALT, "surviving").await;
+    within("vectors, once the model is there", async {
+        while found(&app, ASKED).await != (vec![PHYSICIAN.to_owned()], Value::Null) {
+            tokio::time::sleep(ms(50)).await;
+        }
+    })
+    .await;
+    assert_eq!(found(&app, "/recall?q=does+salt+dissolve+in+water").await.0, [SALT], "it has no vector, and words");
+    // The same model with vectors of another length: the two have nothing to do with each other.
+    embedder.does(Does::Embed(32));
+    app.restart().await;
+    let (texts, why) = found(&app, ASKED).await;
+    assert_eq!(texts, Vec::<String>::new());
+    let why = why.as_str().unwrap();
+    assert!(why.contains("meanings makes vectors of 32 numbers now, and those that are stored have 64"), "{why}");
+});
