@@ -32,7 +32,9 @@ struct Posting {
 #[derive(Debug, Default)]
 pub struct Index {
     words: HashMap<Box<str>, Vec<Posting>>,
-    lengths: HashMap<u32, u32>,
+    /// By the number of the text; none: there is no such text.
+    lengths: Vec<Option<u32>>,
+    texts: usize,
     total: u64,
     bytes: usize,
 }
@@ -51,7 +53,11 @@ impl Index {
             self.bytes += POSTING;
         }
         let length = u32::try_from(words.len()).unwrap_or(u32::MAX);
-        self.lengths.insert(doc, length);
+        if self.lengths.len() <= doc as usize {
+            self.lengths.resize(doc as usize + 1, None);
+        }
+        self.lengths[doc as usize] = Some(length);
+        self.texts += 1;
         self.total += u64::from(length);
     }
 
@@ -68,7 +74,10 @@ impl Index {
                 self.bytes -= WORD + word.len();
             }
         }
-        self.total -= u64::from(self.lengths.remove(&doc).unwrap_or(0));
+        if let Some(length) = self.lengths.get_mut(doc as usize).and_then(Option::take) {
+            self.texts -= 1;
+            self.total -= u64::from(length);
+        }
     }
 
     /// Memory that it takes, roughly.
@@ -76,27 +85,45 @@ impl Index {
         self.bytes
     }
 
-    /// How much of what is asked each text says, for those that say any of it: 0 to 1. It is 1 where a text of usual length has every word once. The
-    /// measure is the question, not the best text: what says little of it has a low score even where nothing says more.
-    pub fn scores(&self, asked: &Asked) -> HashMap<u32, f32> {
-        let (mut found, mut whole) = (HashMap::<u32, f32>::new(), 0.0);
+    /// How much of what is asked each text says, by its number: 0 to 1. It is 1 where a text of usual length has every word once, and 0 where it says
+    /// nothing of it. The measure is the question, not the best text: what says little of it has a low score even where nothing says more.
+    ///
+    /// An array of all texts, since a common word stands in most of them.
+    pub fn scores(&self, asked: &Asked) -> Vec<f32> {
+        let (mut found, mut whole) = (vec![0.0_f32; self.lengths.len()], 0.0);
         for unit in self.units(asked) {
-            let mut parts = HashMap::<u32, (f32, usize)>::new();
-            for word in &unit.words {
-                let list = self.list(word);
-                let weight = self.weight(word, list.len(), unit.is_name);
-                whole += weight;
-                for posting in list {
-                    let part = parts.entry(posting.doc).or_default();
-                    *part = (weight.mul_add(self.mention(posting), part.0), part.1 + 1);
-                }
-            }
-            for (doc, (score, words)) in parts {
-                *found.entry(doc).or_default() += if words == unit.words.len() { score } else { PART * score };
+            match unit.words.as_slice() {
+                [word] => whole += self.each(word, unit.is_name, |doc, score| found[doc] += score),
+                words => whole += self.add_name(words, unit.is_name, &mut found),
             }
         }
-        found.values_mut().for_each(|score| *score = (*score / whole).min(1.0));
+        found.iter_mut().for_each(|score| *score = (*score / whole).min(1.0));
         found
+    }
+
+    /// Tells what a word says for each text that has it, and returns what it counts.
+    fn each(&self, word: &str, is_name: bool, mut tell: impl FnMut(usize, f32)) -> f32 {
+        let list = self.list(word);
+        let weight = self.weight(word, list.len(), is_name);
+        let usual = self.usual();
+        list.iter().for_each(|posting| tell(posting.doc as usize, weight * self.mention(posting, usual)));
+        weight
+    }
+
+    /// The same for several words that are one name: a text that does not have them all has a part of it.
+    fn add_name(&self, words: &[String], is_name: bool, found: &mut [f32]) -> f32 {
+        let mut parts = HashMap::<usize, (f32, usize)>::new();
+        let mut whole = 0.0;
+        for word in words {
+            whole += self.each(word, is_name, |doc, score| {
+                let part = parts.entry(doc).or_default();
+                *part = (part.0 + score, part.1 + 1);
+            });
+        }
+        for (doc, (score, count)) in parts {
+            found[doc] += if count == words.len() { score } else { PART * score };
+        }
+        whole
     }
 
     /// Whether a question names something that no text names.
@@ -137,7 +164,7 @@ impl Index {
     /// What a word tells: the rarer it is, the more. What no text has may be a name that nothing is known of, or a word that only questions have.
     #[expect(clippy::cast_precision_loss, reason = "counts of texts and characters")]
     fn weight(&self, word: &str, texts: usize, is_name: bool) -> f32 {
-        let (all, known) = (self.lengths.len() as f32, texts as f32);
+        let (all, known) = (self.texts as f32, texts as f32);
         let weight = (1.0 + (all - known + 0.5) / (known + 0.5)).ln();
         match texts == 0 && !is_name {
             true if word.is_ascii() => weight * UNKNOWN * (word.len() as f32 / LONG).min(1.0),
@@ -146,11 +173,16 @@ impl Index {
         }
     }
 
+    /// The usual length of a text, in words.
+    #[expect(clippy::cast_precision_loss, reason = "a count of words")]
+    fn usual(&self) -> f32 {
+        (self.total as f32 / self.texts.max(1) as f32).max(1.0)
+    }
+
     /// What a mention counts, 1 in a text of usual length.
     #[expect(clippy::cast_precision_loss, reason = "lengths of texts")]
-    fn mention(&self, posting: &Posting) -> f32 {
-        let usual = self.total as f32 / self.lengths.len().max(1) as f32;
-        let length = self.lengths.get(&posting.doc).copied().unwrap_or(0) as f32 / usual.max(1.0);
+    fn mention(&self, posting: &Posting, usual: f32) -> f32 {
+        let length = self.lengths[posting.doc as usize].unwrap_or(0) as f32 / usual;
         let count = posting.count as f32;
         count * (SATURATION + 1.0) / (count + SATURATION * (1.0 - LENGTH + LENGTH * length))
     }

@@ -356,6 +356,6 @@ fn looked(view: &View, look: &Look) -> Option<Seen> {
         let (docs, is_whole) = graph.around(from, look.depth, look.limit);
         return Some(Seen { held: held(docs), is_whole });
     };
-    let (way, is_whole) = graph.way(&[from], &[graph.named(to)?], look.depth);
+    let (way, is_whole) = graph.ways(&[from], look.depth).to(&[graph.named(to)?]);
     Some(Seen { held: held(way.unwrap_or_default()), is_whole })
 }

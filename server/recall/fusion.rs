@@ -1,6 +1,8 @@
 //! One order out of the legs of a recall: a convex combination of scores that mean the same for every question, so that what is below a fixed
 //! threshold is nothing (Bruch et al. 2023). Pure.
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 
 /// What a leg counts.
@@ -80,9 +82,21 @@ pub fn ranked(mut candidates: Vec<Candidate>, limit: usize) -> Vec<Candidate> {
     let best = candidates.iter().map(|it| it.fused).fold(0.0, f32::max);
     let least = RELEVANT.max(best * OF_BEST);
     candidates.retain(|it| it.fused >= least);
-    candidates.sort_by_key(|it| (it.reflection_only, -it.score(), it.number));
-    candidates.truncate(limit);
+    let key = |it: &Candidate| (it.reflection_only, -it.score(), it.number);
+    keep_first(&mut candidates, limit, |one, other| key(one).cmp(&key(other)));
     candidates
+}
+
+/// Keeps so many of the first in an order, and sorts these alone.
+pub fn keep_first<T>(all: &mut Vec<T>, most: usize, order: impl Fn(&T, &T) -> Ordering) {
+    if most == 0 {
+        all.clear();
+    }
+    if all.len() > most {
+        all.select_nth_unstable_by(most - 1, &order);
+        all.truncate(most);
+    }
+    all.sort_by(&order);
 }
 
 /// About how many tokens a text has: of what is written with spaces a token for four characters, else one for each.

@@ -1,5 +1,6 @@
 //! The graph of a space's statements: names, and the statements that connect them. Pure. How a recall spreads over it is in `recall/pagerank.rs`.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::log::words::atoms;
@@ -28,7 +29,8 @@ pub struct Graph {
     names: HashMap<Box<str>, Node>,
     edges: Vec<Vec<Edge>>,
     keys: Vec<Box<str>>,
-    ends: HashMap<Doc, Box<[Node]>>,
+    /// By the number of the statement.
+    ends: Vec<Box<[Node]>>,
     free: Vec<Node>,
     bytes: usize,
 }
@@ -55,14 +57,15 @@ impl Graph {
             edges.insert(at, (number, doc));
             self.bytes += EDGE;
         }
-        if !ends.is_empty() {
-            self.ends.insert(doc, ends.into());
+        if self.ends.len() <= doc as usize {
+            self.ends.resize(doc as usize + 1, Box::default());
         }
+        self.ends[doc as usize] = ends.into();
     }
 
     /// Lets a statement go.
     pub fn remove(&mut self, doc: Doc, number: Seq) {
-        for node in self.ends.remove(&doc).unwrap_or_default() {
+        for node in self.ends.get_mut(doc as usize).map(std::mem::take).unwrap_or_default() {
             let edges = &mut self.edges[node as usize];
             if let Ok(at) = edges.binary_search(&(number, doc)) {
                 edges.remove(at);
@@ -131,7 +134,7 @@ impl Graph {
 
     /// The names that a statement connects.
     pub fn ends(&self, doc: Doc) -> &[Node] {
-        self.ends.get(&doc).map_or(&[], |ends| ends)
+        self.ends.get(doc as usize).map_or(&[], |ends| ends)
     }
 
     /// The statements within so many steps of a name, the nearest first and at most so many; and whether that are all.
@@ -157,47 +160,87 @@ impl Graph {
         (found, true)
     }
 
-    /// The shortest way from some names to one of others, as the statements along it: none where there is none of that length, or none
-    /// was found in the statements that are looked at (then the second is false).
-    pub fn way(&self, from: &[Node], to: &[Node], most: usize) -> (Option<Vec<Doc>>, bool) {
-        let mut came: HashMap<Node, Option<(Node, Doc)>> = from.iter().map(|node| (*node, None)).collect();
-        let mut next: VecDeque<(Node, usize)> = from.iter().map(|node| (*node, 0)).collect();
-        let mut looked = 0;
-        if from.iter().any(|node| to.contains(node)) {
-            return (Some(Vec::new()), true);
-        }
-        while let Some((node, steps)) = next.pop_front() {
-            if steps == most {
-                continue;
-            }
-            for doc in self.of_name(node) {
-                looked += 1;
-                if looked > STEPS_MAX {
-                    return (None, false);
-                }
-                for end in self.ends(doc) {
-                    if came.contains_key(end) {
-                        continue;
-                    }
-                    came.insert(*end, Some((node, doc)));
-                    if to.contains(end) {
-                        return (Some(back(&came, *end)), true);
-                    }
-                    next.push_back((*end, steps + 1));
-                }
-            }
-        }
-        (None, true)
+    /// The ways from some names, of at most so many statements.
+    pub fn ways(&self, from: &[Node], most: usize) -> Ways<'_> {
+        Ways::new(self, from, most)
     }
 }
 
-/// The statements along the way to a name.
-fn back(came: &HashMap<Node, Option<(Node, Doc)>>, to: Node) -> Vec<Doc> {
-    let (mut way, mut at) = (Vec::new(), to);
-    while let Some(Some((before, doc))) = came.get(&at) {
-        way.push(*doc);
-        at = *before;
+/// The shortest ways from some names, found as far as they are asked for: one look through the graph serves all hits of a question.
+pub struct Ways<'a> {
+    graph: &'a Graph,
+    most: usize,
+    /// How one came to a name, and as the how-manieth.
+    came: HashMap<Node, (Option<(Node, Doc)>, usize)>,
+    /// Names whose statements are to be looked at, and how many steps they are away.
+    next: VecDeque<(Node, usize)>,
+    /// The statements of the first of them that were looked at.
+    at: usize,
+    looked: usize,
+}
+
+impl<'a> Ways<'a> {
+    fn new(graph: &'a Graph, from: &[Node], most: usize) -> Self {
+        let came = from.iter().enumerate().map(|(order, node)| (*node, (None, order))).collect();
+        let next = from.iter().map(|node| (*node, 0)).collect();
+        Self { graph, most, came, next, at: 0, looked: 0 }
     }
-    way.reverse();
-    way
+
+    /// The shortest way to one of these names, as the statements along it: none where there is none of that length, or none was found in the
+    /// statements that are looked at (then the second is false).
+    pub fn to(&mut self, to: &[Node]) -> (Option<Vec<Doc>>, bool) {
+        loop {
+            let found = to.iter().filter_map(|node| Some((self.came.get(node)?.1, *node))).min();
+            if let Some((_, node)) = found {
+                return (Some(self.back(node)), true);
+            }
+            if self.looked > STEPS_MAX {
+                return (None, false);
+            }
+            if !self.goes_on(to) {
+                return (None, self.looked <= STEPS_MAX);
+            }
+        }
+    }
+
+    /// Looks on until it comes to one of these names. False: there is nothing more to look at.
+    fn goes_on(&mut self, to: &[Node]) -> bool {
+        while let Some((node, steps)) = self.next.front().copied() {
+            let doc = if steps == self.most { None } else { self.graph.edges[node as usize].get(self.at) };
+            let Some((_, doc)) = doc else {
+                self.next.pop_front();
+                self.at = 0;
+                continue;
+            };
+            self.looked += 1;
+            if self.looked > STEPS_MAX {
+                return false;
+            }
+            self.at += 1;
+            let mut is_there = false;
+            for end in self.graph.ends(*doc) {
+                let order = self.came.len();
+                if let Entry::Vacant(entry) = self.came.entry(*end) {
+                    entry.insert((Some((node, *doc)), order));
+                    self.next.push_back((*end, steps + 1));
+                    is_there |= to.contains(end);
+                }
+            }
+            if is_there {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The statements along the way to a name.
+    fn back(&self, to: Node) -> Vec<Doc> {
+        let (mut way, mut at) = (Vec::new(), to);
+        while let Some((Some((before, doc)), _)) = self.came.get(&at) {
+            way.push(*doc);
+            at = *before;
+        }
+        way.reverse();
+        way
+    }
 }

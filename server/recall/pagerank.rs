@@ -1,8 +1,6 @@
 //! The graph leg of a recall: personalised PageRank from the names in the question and the best hits of the other legs (the idea of HippoRAG, without a
 //! model). Pure. Weights are whole numbers: a sum is the same in whatever order it is made, so that the order of hits is the same on every server.
 
-use std::collections::HashMap;
-
 use super::graph::{Doc, Graph, Node};
 
 /// All the weight that there is.
@@ -56,32 +54,58 @@ fn shared(among: &[(u32, f64)], whole: u64) -> Vec<(u32, u64)> {
     among.iter().filter(|_| sum > 0.0).map(|(at, weight)| (*at, part(*weight))).collect()
 }
 
+/// Weights by number, and which numbers have any: an array, since a walk through a large graph comes to most of it.
+#[derive(Default)]
+struct Weights {
+    at: Vec<u64>,
+    touched: Vec<u32>,
+}
+
+impl Weights {
+    fn add(&mut self, to: u32, weight: u64) {
+        let place = to as usize;
+        if self.at.len() <= place {
+            self.at.resize((place + 1).next_power_of_two(), 0);
+        }
+        if weight > 0 && self.at[place] == 0 {
+            self.touched.push(to);
+        }
+        self.at[place] += weight;
+    }
+
+    /// Takes all of them out.
+    fn drain(&mut self) -> impl Iterator<Item = (u32, u64)> {
+        let at = &mut self.at;
+        self.touched.drain(..).map(|to| (to, std::mem::take(&mut at[to as usize])))
+    }
+}
+
 /// How much weight rests on each statement that any comes to. What a walk begins with does not count: it is no news.
-pub fn spread(graph: &Graph, seeds: &Seeds) -> HashMap<Doc, u64> {
-    let mut rests: HashMap<Doc, u64> = HashMap::new();
-    let mut at_docs: HashMap<Doc, u64> = seeds.docs.iter().copied().collect();
-    let mut at_names: HashMap<Node, u64> = seeds.names.iter().copied().collect();
+pub fn spread(graph: &Graph, seeds: &Seeds) -> Vec<(Doc, u64)> {
+    let mut rests = Weights::default();
+    let (mut at_docs, mut at_names) = (Weights::default(), Weights::default());
+    let (mut next_docs, mut next_names) = (Weights::default(), Weights::default());
+    seeds.docs.iter().for_each(|(doc, weight)| at_docs.add(*doc, *weight));
+    seeds.names.iter().for_each(|(name, weight)| at_names.add(*name, *weight));
     for round in 0..ROUNDS {
-        let (mut next_docs, mut next_names) = (HashMap::new(), HashMap::new());
-        for (doc, weight) in at_docs {
+        for (doc, weight) in at_docs.drain() {
             let (on, ends) = (weight / 10 * GOES_ON, graph.ends(doc));
             if round > 0 {
-                *rests.entry(doc).or_default() += weight - on;
+                rests.add(doc, weight - on);
             }
-            for end in ends {
-                *next_names.entry(*end).or_default() += on / ends.len() as u64;
-            }
+            ends.iter().for_each(|end| next_names.add(*end, on / ends.len() as u64));
         }
-        for (name, weight) in at_names {
+        for (name, weight) in at_names.drain() {
             let docs = graph.of_name(name);
             let part = weight / 10 * GOES_ON / docs.len().max(1) as u64;
             if part >= LEAST {
-                docs.for_each(|doc| *next_docs.entry(doc).or_default() += part);
+                docs.for_each(|doc| next_docs.add(doc, part));
             }
         }
-        (at_docs, at_names) = (next_docs, next_names);
+        std::mem::swap(&mut at_docs, &mut next_docs);
+        std::mem::swap(&mut at_names, &mut next_names);
     }
-    rests
+    rests.drain().collect()
 }
 
 /// A weight as a score from 0 to 1, by its order of magnitude: what rests on a statement is the less the more others there are.

@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::bm25::{Asked, Index};
-use super::fusion::{Candidate, MEANT, SAID, SAID_OF_UNKNOWN, Scores, ranked};
-use super::graph::{Doc, Graph, Node};
+use super::fusion::{Candidate, MEANT, SAID, SAID_OF_UNKNOWN, Scores, keep_first, ranked};
+use super::graph::{Doc, Graph, Node, Ways};
 use super::held::Held;
 use super::pagerank::{Seeds, score, spread};
 use super::saying::Saying;
@@ -23,6 +23,9 @@ const NEAREST: usize = 100;
 const RANKED_MAX: usize = 500;
 /// Most names along the way to a hit.
 const WAY_MAX: usize = 3;
+
+/// What the legs say of each statement by its number; none: it is no candidate. An array, since a common word makes candidates of most statements.
+type ByDoc = Vec<Option<Scores>>;
 
 /// A statement that a question found, and why.
 #[derive(Debug, Clone)]
@@ -221,44 +224,42 @@ impl View {
     }
 
     fn candidates(&self, meant: Option<&Vector>, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
-        let mut scores: HashMap<Doc, Scores> = HashMap::new();
-        for (doc, words) in self.words.scores(asked) {
-            scores.insert(doc, Scores { words, ..Scores::default() });
-        }
-        let best = scores.values().map(|scores| scores.words).fold(0.0, f32::max);
+        let words = self.words.scores(asked);
+        let best = words.iter().copied().fold(0.0, f32::max);
         let is_of_unknown = self.words.names_unknown(asked);
         let is_said = !names.is_empty() || best >= if is_of_unknown { SAID_OF_UNKNOWN } else { SAID };
         // Only a model knows what means the same in other words, and nobody knows anything of a name that nothing names.
         if !is_said && (is_of_unknown || self.missing.is_none()) {
             return Vec::new();
         }
+        let said = |words: f32| (words > 0.0).then(|| Scores { words, ..Scores::default() });
+        let mut scores: ByDoc = words.into_iter().map(said).collect();
+        scores.resize(self.held.len(), None);
         let nearest = self.add_nearest(meant, &mut scores);
         if !is_said && nearest < MEANT {
             return Vec::new();
         }
         self.add_graph(meant.is_some(), names, &mut scores);
-        let candidate = |(doc, mut scores): (Doc, Scores)| {
-            let held = self.held(doc)?;
+        let candidate = |(doc, scores): (Doc, Option<Scores>)| {
+            let (held, mut scores) = (self.held(doc)?, scores?);
             if scores.graph.is_none() && !self.graph.ends(doc).is_empty() {
                 scores.graph = Some(0.0);
             }
             let fused = scores.fused(self.vectors.scale().weight);
             Some(Candidate { doc, number: held.number, reflection_only: held.reflection_only, scores, fused })
         };
-        scores.into_iter().filter_map(candidate).collect()
+        (0..).zip(scores).filter_map(candidate).collect()
     }
 
     /// Adds what a walk over the graph finds from the names in the question and the best hits of the other legs.
-    fn add_graph(&self, is_meant: bool, names: &[Node], scores: &mut HashMap<Doc, Scores>) {
+    fn add_graph(&self, is_meant: bool, names: &[Node], scores: &mut ByDoc) {
         let weight = self.vectors.scale().weight;
-        let mut seeds: Vec<(Doc, f32)> =
-            scores.iter().map(|(doc, scores)| (*doc, scores.without_graph(weight))).collect();
-        seeds.retain(|(_, score)| *score >= SEED_LEAST);
-        self.sort(&mut seeds);
-        seeds.truncate(SEEDS);
+        let alone = |(doc, scores): (Doc, &Option<Scores>)| Some((doc, scores.as_ref()?.without_graph(weight)));
+        let scored = (0..).zip(scores.iter()).filter_map(alone).filter(|(_, score)| *score >= SEED_LEAST);
+        let seeds = self.best(scored.collect(), SEEDS);
         let has_none = |doc: Doc| self.missing.as_ref().is_some_and(|missing| missing.contains(&doc));
         for (doc, weight) in spread(&self.graph, &Seeds::of(&self.graph, names, &seeds)) {
-            let scores = scores.entry(doc).or_default();
+            let scores = scores[doc as usize].get_or_insert_default();
             if is_meant && !has_none(doc) {
                 // Too far from the question for a vector of its own to count.
                 scores.vectors.get_or_insert(0.0);
@@ -268,40 +269,43 @@ impl View {
     }
 
     /// Adds what the vectors say of each candidate, and the nearest of the others; how near the nearest of all is.
-    fn add_nearest(&self, meant: Option<&Vector>, scores: &mut HashMap<Doc, Scores>) -> f32 {
+    fn add_nearest(&self, meant: Option<&Vector>, scores: &mut ByDoc) -> f32 {
         let Some(vector) = meant else { return 0.0 };
         let (mut others, mut nearest) = (Vec::new(), 0.0_f32);
         for (doc, near) in self.vectors.near(vector) {
             nearest = nearest.max(near);
-            match scores.get_mut(&doc) {
+            match &mut scores[doc as usize] {
                 Some(scores) => scores.vectors = Some(near),
                 None if near > 0.0 => others.push((doc, near)),
                 None => {}
             }
         }
-        self.sort(&mut others);
-        others.truncate(NEAREST);
-        let with = |(doc, near)| (doc, Scores { vectors: Some(near), ..Scores::default() });
-        scores.extend(others.into_iter().map(with));
+        for (doc, near) in self.best(others, NEAREST) {
+            scores[doc as usize] = Some(Scores { vectors: Some(near), ..Scores::default() });
+        }
         nearest
     }
 
-    /// Sorts by score, and equals by when they were claimed.
-    fn sort(&self, scored: &mut [(Doc, f32)]) {
+    /// The best by score, and of equals those that were claimed first; at most so many, in that order.
+    fn best(&self, mut scored: Vec<(Doc, f32)>, most: usize) -> Vec<(Doc, f32)> {
         let number = |doc: Doc| self.held(doc).map_or(Seq::MAX, |held| held.number);
-        scored.sort_by(|(a, one), (b, other)| other.total_cmp(one).then_with(|| number(*a).cmp(&number(*b))));
+        keep_first(&mut scored, most, |(a, one), (b, other)| {
+            other.total_cmp(one).then_with(|| number(*a).cmp(&number(*b)))
+        });
+        scored
     }
 
     /// Candidates as hits, without those that say the same as a better one.
     fn hits(&self, candidates: Vec<Candidate>, limit: usize, asked: &Asked, names: &[Node]) -> Vec<Hit> {
         let mut hits: Vec<(Saying, Hit)> = Vec::new();
+        let mut ways = self.graph.ways(names, WAY_MAX);
         for candidate in candidates {
             let Some(held) = self.held(candidate.doc) else { continue };
             let saying = Saying::of(held.triple.as_ref(), &held.text, held.valid);
             if let Some((_, hit)) = hits.iter_mut().find(|(other, _)| other.is_same(&saying)) {
                 hit.same.push(held.id.clone());
             } else if hits.len() < limit {
-                hits.push((saying, self.hit(candidate, held, asked, names)));
+                hits.push((saying, self.hit(candidate, held, asked, (names, &mut ways))));
             } else {
                 break;
             }
@@ -309,7 +313,7 @@ impl View {
         hits.into_iter().map(|(_, hit)| hit).collect()
     }
 
-    fn hit(&self, candidate: Candidate, held: &Held, asked: &Asked, names: &[Node]) -> Hit {
+    fn hit(&self, candidate: Candidate, held: &Held, asked: &Asked, (names, ways): (&[Node], &mut Ways)) -> Hit {
         let Candidate { doc, scores, .. } = candidate;
         let ends = self.graph.ends(doc);
         let about = names.iter().filter(|name| ends.contains(name));
@@ -319,7 +323,7 @@ impl View {
             scores,
             words: self.words.matched(doc, asked),
             names: about.map(|name| self.graph.key_of(*name).to_owned()).collect(),
-            way: self.way(doc, names),
+            way: self.way(doc, names, ways),
             same: Vec::new(),
             against,
             held: held.clone(),
@@ -327,12 +331,12 @@ impl View {
     }
 
     /// The statements by which one comes to a statement from the names in a question.
-    fn way(&self, doc: Doc, names: &[Node]) -> Vec<String> {
+    fn way(&self, doc: Doc, names: &[Node], ways: &mut Ways) -> Vec<String> {
         let ends = self.graph.ends(doc);
         if names.is_empty() || ends.is_empty() {
             return Vec::new();
         }
-        let Some(way) = self.graph.way(names, ends, WAY_MAX).0 else { return Vec::new() };
+        let Some(way) = ways.to(ends).0 else { return Vec::new() };
         let way = way.into_iter().filter(|step| *step != doc).chain([doc]);
         way.filter_map(|step| Some(self.held(step)?.id.clone())).collect()
     }

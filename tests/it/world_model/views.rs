@@ -89,7 +89,7 @@ fn a_name_with_a_hundred_thousand_neighbours_stays_bounded() {
     let node = view.graph().named("earth").unwrap();
     let (around, whole) = view.graph().around(node, 4, 50);
     assert_eq!((around.len(), whole), (50, false));
-    let way = view.graph().way(&[node], &[view.graph().named("Narvik").unwrap()], 4);
+    let way = view.graph().ways(&[node], 4).to(&[view.graph().named("Narvik").unwrap()]);
     assert!(way.0.is_some_and(|way| way.len() == 2) || !way.1, "found, or said to be cut off");
     // Generous: the program is not optimised here, and the machine may be busy.
     assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
