@@ -26,6 +26,7 @@ pub mod stored;
 pub mod stub;
 pub mod tool_server;
 pub mod watchdog;
+pub mod worlds;
 
 pub use answer::{Answer, Gate, call, call_raw, raw, reply, status, text};
 pub use app::{App, Setup};

@@ -19,6 +19,7 @@ mod recall;
 mod rules;
 mod trials;
 mod views;
+mod worlds;
 
 /// Requests of trials.
 fn trial(request: &Request) -> bool {

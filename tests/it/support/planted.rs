@@ -24,7 +24,8 @@ impl Dice {
         usize::try_from(self.next() % most as u64).unwrap()
     }
 
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+    /// One of these.
+    pub fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         let at = self.below(all.len());
         &all[at]
     }

@@ -1,0 +1,183 @@
+//! Takes the claims of a planted world to a server, year by year, and says what became of each.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::door::Door;
+use super::{FIRST_YEAR, Said, Truth, World};
+
+/// How long the trials of one year may take.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The settings of a server whose trials are measured: what limits them in daily use is out of the way.
+pub const SETTINGS: [(&str, &str); 4] = [
+    ("memory.calls_per_hour", "1000000000"),
+    ("memory.waiting", "100000"),
+    ("memory.retry_ms", "1"),
+    ("tools.code.enabled", "false"),
+];
+
+/// A claim that became a statement of its own: neither joined to another one nor refused.
+#[derive(Debug, Clone)]
+pub struct Tried {
+    /// What was said.
+    pub said: Said,
+    /// Its id.
+    pub id: String,
+    /// Whether it was so when it was tried.
+    pub truth: Truth,
+    /// Whether it survived its first trial.
+    pub survived: bool,
+    /// What it was after the trials of its year.
+    pub status: String,
+}
+
+/// What became of a stream.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The statements.
+    pub tried: Vec<Tried>,
+    /// How many claims there were.
+    pub claims: usize,
+    /// How many calls to the model they took.
+    pub calls: u64,
+    /// How long each claim waited for its acknowledgement, in milliseconds.
+    pub acks: Vec<f64>,
+}
+
+impl Report {
+    /// True and false claims that were settled, and how many of each survived.
+    pub fn counts(&self) -> Counts {
+        let settled = || self.tried.iter().filter(|it| it.status != "proposed");
+        let count = |is_so: bool, survived: bool| {
+            settled().filter(|it| (it.truth == Truth::So) == is_so && (it.survived || !survived)).count()
+        };
+        Counts {
+            of_true: count(true, false),
+            of_false: count(false, false),
+            kept: count(true, true),
+            believed: count(false, true),
+        }
+    }
+}
+
+/// How trials came out.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    /// True claims that were tried.
+    pub of_true: usize,
+    /// False ones.
+    pub of_false: usize,
+    /// True claims that survived.
+    pub kept: usize,
+    /// False ones.
+    pub believed: usize,
+}
+
+impl Counts {
+    /// The share of what survived that is so.
+    pub fn precision(&self) -> f64 {
+        self.kept as f64 / (self.kept + self.believed) as f64
+    }
+
+    /// The share of what is so that survived.
+    pub fn recall(&self) -> f64 {
+        self.kept as f64 / self.of_true as f64
+    }
+}
+
+/// A server, asked over HTTP.
+pub struct Asked {
+    http: reqwest::Client,
+    base: String,
+}
+
+impl Asked {
+    /// The server at an address, `127.0.0.1:<port>`.
+    pub fn at(http: reqwest::Client, address: &str) -> Self {
+        Self { http, base: format!("http://{address}") }
+    }
+
+    /// What it answers to a path; it is asked again where it is busy.
+    pub async fn get(&self, path: &str) -> Value {
+        let begin = Instant::now();
+        loop {
+            let answer = self.http.get(format!("{}{path}", self.base)).send().await.unwrap();
+            let is_busy = answer.status() == 503 && begin.elapsed() < PATIENCE;
+            if !is_busy {
+                return answer.json().await.unwrap();
+            }
+        }
+    }
+
+    /// Claims something, again where the server asks to; the id of the claim.
+    pub async fn claim(&self, text: &str) -> String {
+        let begin = Instant::now();
+        loop {
+            let request = self.http.post(format!("{}/world-model", self.base)).json(&json!({ "statement": text }));
+            let answer = request.send().await.unwrap();
+            let (status, said): (_, Value) = (answer.status(), answer.json().await.unwrap());
+            let is_busy = status == 503 && begin.elapsed() < PATIENCE;
+            match said["id"].as_str() {
+                Some(id) => return id.to_owned(),
+                None => assert!(is_busy, "{text:?} was refused: {said}"),
+            }
+        }
+    }
+
+    /// All statements that a query asks for.
+    pub async fn statements(&self, query: &str) -> Vec<Value> {
+        let (mut all, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let mut page = self.get(&format!("/world-model?limit=200{query}{cursor}")).await;
+            let items = page["items"].as_array_mut().unwrap_or_else(|| panic!("no page"));
+            all.append(items);
+            let Some(next) = page["next"].as_str() else { return all };
+            cursor = format!("&cursor={next}");
+        }
+    }
+
+    /// Waits until no statement is to be tried; returns them all.
+    pub async fn settled(&self) -> Vec<Value> {
+        let begin = Instant::now();
+        let is_due = |it: &Value| it["due_at"].is_string();
+        loop {
+            if !self.statements("&status=proposed").await.iter().any(is_due) {
+                let all = self.statements("").await;
+                if !all.iter().any(is_due) {
+                    return all;
+                }
+            }
+            assert!(begin.elapsed() < PATIENCE, "trials are not over after {PATIENCE:?}");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+}
+
+/// Takes all claims there, a year at a time.
+pub async fn run(server: &Asked, world: &World, door: &Door) -> Report {
+    let mut report = Report::default();
+    for (now, batch) in (FIRST_YEAR..).zip(&world.years) {
+        door.year(now);
+        let mut claimed = Vec::new();
+        for said in batch {
+            let begin = Instant::now();
+            claimed.push((server.claim(&said.text).await, said));
+            report.acks.push(begin.elapsed().as_secs_f64() * 1e3);
+        }
+        report.claims += claimed.len();
+        let all = server.settled().await;
+        let by_id: HashMap<&str, &Value> = all.iter().filter_map(|it| Some((it["id"].as_str()?, it))).collect();
+        for (id, said) in claimed {
+            let Some(row) = by_id.get(id.as_str()) else { continue };
+            let truth = said.claim.as_ref().map_or(Truth::Not, |claim| world.truth(claim, now));
+            let (survived, status) =
+                (row["survived"].as_u64().unwrap() > 0, row["status"].as_str().unwrap().to_owned());
+            report.tried.push(Tried { said: said.clone(), id, truth, survived, status });
+        }
+    }
+    report.calls = door.calls();
+    report
+}
