@@ -20,6 +20,10 @@ pub struct Arguments {
     pub turns: usize,
     /// Threads that sleep.
     pub threads: usize,
+    /// Claims of a planted world.
+    pub claims: usize,
+    /// Planted worlds.
+    pub seeds: u64,
 }
 
 impl Arguments {
@@ -39,6 +43,8 @@ impl Arguments {
             events: number("--events", 1_000_000.0) as usize,
             turns: number("--turns", 10_000.0) as usize,
             threads: number("--threads", 100_000.0) as usize,
+            claims: number("--claims", 5000.0) as usize,
+            seeds: number("--seeds", 7.0) as u64,
             parts: parts.map(|at| all[at].clone()).collect(),
         }
     }

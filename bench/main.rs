@@ -16,6 +16,8 @@ mod history;
 mod memory;
 #[path = "../tests/it/support/planted.rs"]
 mod planted;
+#[path = "../tests/it/support/worlds.rs"]
+mod planted_worlds;
 mod postgres;
 #[path = "../tests/it/support/prefix.rs"]
 mod prefix;
@@ -28,12 +30,13 @@ mod tenants;
 mod threads;
 mod tokens;
 mod turns;
+mod worlds;
 
 use figures::Arguments;
 
 type Part = fn(&Arguments);
 
-const PARTS: [(&str, Part); 14] = [
+const PARTS: [(&str, Part); 15] = [
     ("turns", turns::run),
     ("postgres", postgres::run),
     ("handover", handover::run),
@@ -48,6 +51,7 @@ const PARTS: [(&str, Part); 14] = [
     ("requests", requests::run),
     ("code", code::run),
     ("recall", recall::run),
+    ("worlds", worlds::run),
 ];
 
 fn main() {

@@ -25,7 +25,7 @@ const AGAIN: usize = 8;
 const ORDERS: usize = 4;
 const LATE: usize = 8;
 /// Of 100 claims about a fact that the chorus lies about so many are its lie.
-const CHORUS: usize = 60;
+const CHORUS: usize = 80;
 /// Of 100 claims so many use an alias of the subject.
 const ALIASED: usize = 10;
 
@@ -194,6 +194,11 @@ pub struct World {
 impl World {
     /// A world of so many claims in so many years.
     pub fn new(seed: u64, claims: usize, years: usize) -> Self {
+        Self::with_chorus(seed, claims, years, true)
+    }
+
+    /// The same with or without the chorus of liars.
+    pub fn with_chorus(seed: u64, claims: usize, years: usize, chorus: bool) -> Self {
         let mut dice = Dice::new(seed);
         let names = names(&mut dice, claims);
         let mut world = Self {
@@ -209,6 +214,7 @@ impl World {
                 world.aliases.insert(alias, subject.clone());
             }
         }
+        world.facts.values_mut().for_each(|fact| fact.lie = fact.lie.take().filter(|_| chorus));
         let all: Vec<Fact> = world.facts.values().cloned().collect();
         let mut said: Vec<Said> = Vec::new();
         for year in 0..years {
@@ -226,8 +232,8 @@ impl World {
 
     /// What is so of a claim in a year. Other names of a subject are known here.
     pub fn truth(&self, claim: &Claim, now: u32) -> Truth {
-        let subject = self.aliases.get(&claim.subject).unwrap_or(&claim.subject);
-        let Some(fact) = self.facts.get(&(subject.clone(), claim.relation)) else { return Truth::Not };
+        let subject = self.whose(&claim.subject).to_owned();
+        let Some(fact) = self.facts.get(&(subject, claim.relation)) else { return Truth::Not };
         let known: Vec<&(u32, String)> = fact.values.iter().filter(|(from, _)| *from <= now).collect();
         let Some(at) = known.iter().position(|(from, object)| (*from, object) == (claim.from, &claim.object)) else {
             return Truth::Not;
@@ -236,6 +242,13 @@ impl World {
             Some((from, object)) => Truth::Until(*from, object.clone()),
             None => Truth::So,
         }
+    }
+}
+
+impl World {
+    /// Whose name a name is.
+    pub fn whose<'a>(&'a self, name: &'a str) -> &'a str {
+        self.aliases.get(name).map_or(name, String::as_str)
     }
 }
 

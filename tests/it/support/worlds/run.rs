@@ -1,6 +1,6 @@
 //! Takes the claims of a planted world to a server, year by year, and says what became of each.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -43,6 +43,10 @@ pub struct Report {
     pub claims: usize,
     /// How many calls to the model they took.
     pub calls: u64,
+    /// True statements that were held, and were not at the end of a later year though they were so still.
+    pub lost: usize,
+    /// All statements at the end, as the server lists them.
+    pub rows: Vec<Value>,
     /// How long each claim waited for its acknowledgement, in milliseconds.
     pub acks: Vec<f64>,
 }
@@ -156,9 +160,14 @@ impl Asked {
     }
 }
 
+/// Whether a server holds a statement to be so.
+pub fn holds(row: &Value) -> bool {
+    matches!(row["status"].as_str(), Some("surviving" | "contested"))
+}
+
 /// Takes all claims there, a year at a time.
 pub async fn run(server: &Asked, world: &World, door: &Door) -> Report {
-    let mut report = Report::default();
+    let (mut report, mut held) = (Report::default(), HashSet::new());
     for (now, batch) in (FIRST_YEAR..).zip(&world.years) {
         door.year(now);
         let mut claimed = Vec::new();
@@ -177,6 +186,11 @@ pub async fn run(server: &Asked, world: &World, door: &Door) -> Report {
                 (row["survived"].as_u64().unwrap() > 0, row["status"].as_str().unwrap().to_owned());
             report.tried.push(Tried { said: said.clone(), id, truth, survived, status });
         }
+        let is_so = |it: &&Tried| it.said.claim.as_ref().is_some_and(|claim| world.truth(claim, now) == Truth::So);
+        let is_held = |it: &&Tried| by_id.get(it.id.as_str()).is_some_and(|row| holds(row));
+        report.lost += report.tried.iter().filter(is_so).filter(|it| held.contains(&it.id) && !is_held(it)).count();
+        held = report.tried.iter().filter(is_held).map(|it| it.id.clone()).collect();
+        report.rows = all;
     }
     report.calls = door.calls();
     report
