@@ -109,6 +109,7 @@ fn drafts(said: &Said) -> Vec<Draft> {
         by: None,
         tried: true,
         available: Vec::new(),
+        testable: None,
     };
     let [claimed, _] = Draft::claimed(&thread, statement, claim);
     let news = [News::Derived(derived), News::Judged(judged)];

@@ -586,7 +586,7 @@ export type StatementJudged = Of<["statement", "judged", `statement:${string}`, 
   text: string;
   /** the statement: the id of the event that claimed it */
   statement: string;
-  /** outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by, tried, available */
+  /** outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by, tried, available, testable */
   judged: Record<string, unknown>;
 }>;
 
@@ -612,6 +612,14 @@ export type TrialsRested = Of<["trials", "rested"], {
   text: string;
   /** up to this event */
   handled: number;
+}>;
+
+/** The trials of the space have made as many calls to models in an hour as they may (`memory.calls_per_hour`): what is left waits. At most once an hour. */
+export type TrialsSpent = Of<["trials", "spent"], {
+  /** the same for people and models */
+  text: string;
+  /** when there is a call again (RFC 3339) */
+  until: string;
 }>;
 
 /** A subthread was created. */
@@ -1114,6 +1122,7 @@ export type ThinkdEvent =
   | StatementSourced
   | TrialsDue
   | TrialsRested
+  | TrialsSpent
   | ThreadSpawned
   | ThreadEnded
   | ThreadStuck

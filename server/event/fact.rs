@@ -170,6 +170,7 @@ kinds! {
     StatementSourced => statement::SOURCED,
     TrialsDue => statement::DUE,
     TrialsRested => statement::RESTED,
+    TrialsSpent => statement::SPENT,
 }
 
 impl<'a> From<Raw<'a>> for Fact<'a> {

@@ -49,9 +49,14 @@ pub fn waits_for_an_instrument(status: Status, judged: &Judged, due: Option<Time
     is_open && due.is_none()
 }
 
-/// The first of these that there was not when a statement was tried last, and that can say something of it.
-pub fn new_for(judged: &Judged, predictions: &[Prediction], available: &BTreeSet<Instrument>) -> Option<Instrument> {
-    let is_new = |it: &Instrument| !judged.available.contains(it) && predictions.iter().any(|of| can(*it, of));
+/// The instruments beside reflection that can say something of predictions.
+pub fn testable(predictions: &[Prediction]) -> Vec<Instrument> {
+    Instrument::ALL.into_iter().filter(|it| predictions.iter().any(|of| can(*it, of))).collect()
+}
+
+/// The first of these that there was not when a statement was tried last, and that can say something of it. `testable`: those that can.
+pub fn new_for(judged: &Judged, testable: &[Instrument], available: &BTreeSet<Instrument>) -> Option<Instrument> {
+    let is_new = |it: &Instrument| !judged.available.contains(it) && testable.contains(it);
     available.iter().copied().find(is_new)
 }
 

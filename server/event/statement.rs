@@ -403,6 +403,9 @@ pub struct Judged {
     /// The instruments beside reflection that there were for it then: when another one comes, what nothing else has tested is tried again.
     #[serde(default)]
     pub available: Vec<Instrument>,
+    /// The instruments beside reflection that can say something of its predictions; null: nobody has written that down.
+    #[serde(default)]
+    pub testable: Option<Vec<Instrument>>,
 }
 
 /// A name or a statement as it is compared: folded, one space between words, no full stop at the end.

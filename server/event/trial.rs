@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::method::chosen;
+use super::method::{chosen, testable};
 use super::statement::{
     Answer, Claim, Derived, Instrument, Judged, Later, Outcome, Reading, Status, Triple, Valid, folded,
 };
@@ -239,7 +239,8 @@ impl Trial {
             others: Vec::new(),
             by: None,
             tried: true,
-            available: rules.available.iter().copied().filter(|it| *it != Instrument::Reflection).collect(),
+            available: self.had(rules),
+            testable: self.derived.as_ref().map(|derived| testable(&derived.predictions)),
         };
         let is = |status| Outcome::Is(status);
         match found {
@@ -263,6 +264,13 @@ impl Trial {
                 self.left_open(Judged { tries, breaks: breaks + 1, due: Some(after(now, pause)), ..base })
             }
         }
+    }
+
+    /// The instruments beside reflection that there were: those that were read may be busy by now.
+    fn had(&self, rules: &Rules) -> Vec<Instrument> {
+        let read = self.readings.iter().map(|it| it.instrument);
+        let had: BTreeSet<Instrument> = rules.available.iter().copied().chain(read).collect();
+        had.into_iter().filter(|it| *it != Instrument::Reflection).collect()
     }
 
     /// A trial without an outcome leaves a statement what it was.

@@ -14,6 +14,7 @@ use crate::event::spec::{Member, Spec, TEXT};
 use crate::event::statement::{Answer, Claim, Derived, Judged, Outcome, Reading, Source};
 use crate::event::trial::News;
 use crate::words::id::{Seq, ThreadId};
+use crate::words::time::Timestamp;
 
 /// The first tag.
 pub const TAG: &str = "statement";
@@ -41,6 +42,8 @@ pub enum Said {
 /// What the trials of a space say of themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trials {
+    /// They have made as many calls in an hour as they may, and wait until then.
+    Spent(Timestamp),
     /// There is something to do.
     Due,
     /// All that was due up to there is done, or waits.
@@ -102,7 +105,7 @@ pub(super) const JUDGED: Spec = Spec {
         (
             "judged",
             "object",
-            "outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by, tried, available",
+            "outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by, tried, available, testable",
         ),
     ],
     open: false,
@@ -126,6 +129,14 @@ pub(super) const RESTED: Spec = Spec {
     about: "The trials of the space have done what was due, or wait for people or for a time.",
     tags: &["trials", "rested"],
     members: &[TEXT, ("handled", "number", "up to this event")],
+    open: false,
+};
+
+pub(super) const SPENT: Spec = Spec {
+    name: "trials-spent",
+    about: "The trials of the space have made as many calls to models in an hour as they may (`memory.calls_per_hour`): what is left waits. At most once an hour.",
+    tags: &["trials", "spent"],
+    members: &[TEXT, ("until", "string", "when there is a call again (RFC 3339)")],
     open: false,
 };
 
@@ -195,6 +206,7 @@ impl Trials {
     pub(super) fn decode(raw: Raw<'_>) -> Option<Self> {
         match raw.tags.get(1)?.as_str() {
             "due" => Some(Self::Due),
+            "spent" => Some(Self::Spent(Timestamp::parse(raw.text("until")?)?)),
             "rested" => Some(Self::Rested(raw.seq("handled")?)),
             _ => None,
         }
@@ -207,6 +219,12 @@ impl Trials {
         };
         match self {
             Self::Due => draft("due", "there is something to try"),
+            Self::Spent(until) => {
+                let text = format!(
+                    "as many calls were made in an hour as may be (memory.calls_per_hour): trials wait until {until}"
+                );
+                draft("spent", &text).payload("until", until.to_string())
+            }
             Self::Rested(handled) => draft("rested", "what was due is done, or waits").payload("handled", handled),
         }
     }
@@ -250,6 +268,7 @@ impl<'a> Family<'a> for Trials {
     fn kind(&self) -> Option<Kind> {
         Some(match self {
             Self::Due => Kind::TrialsDue,
+            Self::Spent(_) => Kind::TrialsSpent,
             Self::Rested(_) => Kind::TrialsRested,
         })
     }
@@ -343,6 +362,7 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         by: None,
         tried: true,
         available: vec![Instrument::Knowledge],
+        testable: Some(vec![Instrument::Knowledge]),
     };
     vec![
         Draft::statement(thread, id, News::Claimed(claim)),
@@ -352,5 +372,6 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         Draft::statement_sourced(thread, id, vec![source]),
         Draft::trials(Trials::Due),
         Draft::trials(Trials::Rested(120)),
+        Draft::trials(Trials::Spent(Timestamp::from_micros(1_767_225_600_000_000))),
     ]
 }

@@ -227,6 +227,7 @@ impl Trials {
             writer: TurnWriter::new(self.store.clone(), fence.clone(), None),
             fence,
             settling: Mutex::new(()),
+            asking: Mutex::new(()),
         };
         self.allowance.count(&*self.store, &space).await?;
         let mut follower = self.store.feed().follow(&space, Some(&thread));
@@ -285,9 +286,6 @@ impl Trials {
         // What is due and was overtaken again and again waits, too.
         let overtaken = !self.store.statements_due(space, now, 1).await?.is_empty();
         let free = self.allowance.free_at(space, now);
-        if free.is_some() {
-            tracing::warn!(%space, "trials wait: they have made as many calls in an hour as they may (memory.calls_per_hour)");
-        }
         let next = if free.is_some() {
             free
         } else if overtaken {
@@ -297,7 +295,13 @@ impl Trials {
         };
         let note = "statements are to be tried again".to_owned();
         let timer = next.map(|due| Draft::set(thread, RETRY, Change::Timer(Some(Timer { due, note }))));
-        Ok(timer.into_iter().chain([Draft::trials(Said::Rested(woken))]).collect())
+        let spent = match free {
+            Some(until) if !allowance::is_said(&*self.store, space, now).await? => {
+                Some(Draft::trials(Said::Spent(until)))
+            }
+            _ => None,
+        };
+        Ok(timer.into_iter().chain(spent).chain([Draft::trials(Said::Rested(woken))]).collect())
     }
 }
 
@@ -325,6 +329,7 @@ fn word(row: &StatementRow, outcome: Outcome, reason: String) -> Judged {
         by: None,
         tried: false,
         available: before.map(|judged| judged.available.clone()).unwrap_or_default(),
+        testable: before.and_then(|judged| judged.testable.clone()),
     }
 }
 

@@ -44,8 +44,11 @@ on_both!(d1_42_what_only_reflection_tested_is_tried_again_once_code_is_there, |m
     assert_eq!(stub.count(deriving), derived, "nothing is derived again");
     assert_eq!(stub.count(reflecting), reflected, "an experiment reads, not reflection");
     assert_eq!(steps(&story(&app, &other).await), ["claimed", "derived", "read yes", "judged surviving"]);
-    // Never many at a time.
     let log = app.public_log().await;
+    // What can test it is in the verdict: nobody has to read the whole trial to look for it.
+    let tag = format!("statement:{vain}");
+    assert_eq!(with(&log, &["judged", &tag])[0]["payload"]["judged"]["testable"], json!(["code"]));
+    // Never many at a time.
     let (mut open, mut most) = (0_i32, 0);
     for (_, text) in words_of(&log).into_iter().skip_while(|(_, text)| !text.contains("can test it now")) {
         open += if text.contains("can test it now") { 1 } else { -1 };
@@ -121,6 +124,11 @@ on_both!(trials_make_so_many_calls_in_an_hour_and_conversations_go_on, |medium| 
     };
     rested(&app, 2).await;
     assert_eq!(stub.count(trial), 3, "derived, and not read");
+    // That it waits, and until when, is an event.
+    let log = app.public_log().await;
+    let spent = one(&log, &["trials", "spent"]);
+    assert!(said(spent).contains("memory.calls_per_hour"), "{spent}");
+    assert!(spent["payload"]["until"].as_str().unwrap() > spent["ts"].as_str().unwrap(), "{spent}");
     assert_eq!(steps(&story(&app, &second).await), ["claimed", "derived"]);
     assert_eq!(said(&app.tell("hello").await[0]), "Good day.", "the budget is that of trials alone");
     // It is counted by the log.
@@ -128,6 +136,7 @@ on_both!(trials_make_so_many_calls_in_an_hour_and_conversations_go_on, |medium| 
     let third = claim(&app, "Three.").await;
     rested(&app, 3).await;
     assert_eq!(stub.count(trial), 3);
+    assert_eq!(with(&app.public_log().await, &["trials", "spent"]).len(), 1, "once an hour");
     let it = statement(&app, &third).await;
     assert_eq!(
         (&it["status"], statement(&app, &first).await["status"].clone()),

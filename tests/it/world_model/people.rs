@@ -209,7 +209,8 @@ on_both!(d1_48_what_is_withdrawn_is_asked_no_more_and_no_more_is_asked_at_a_time
     app.post("/threads/main/cancel", json!({})).await;
     assert_eq!(app.pages("/questions?").await.len(), 1);
     app.post(&format!("/world-model/{id}/retract"), json!({ "reason": "in jest" })).await.expect(200);
-    assert_eq!(app.pages("/questions?").await, Vec::<Value>::new());
+    // The other one found people busy: it is their turn now.
+    assert_eq!(question(&app).await["statement"], json!(other));
     answer_as(&app, "bob", id_of(&open), "yes").await.expect_problem(409, "already-settled");
     // What was said of the question does not bring it back.
     judged(&app, &id, 1, "retracted").await;
@@ -248,3 +249,45 @@ on_both!(a_question_of_a_trial_outlives_the_thread_that_claimed, |medium| {
     assert_eq!((&open["thread"], stub.count(reflecting)), (&json!(thread), 0));
     rebuild_finds_nothing_to_mend(&mut app).await;
 });
+
+on_both!(d1_48_of_many_claims_at_once_no_more_are_asked_than_may_be_and_the_others_later, |medium| {
+    let stub = agreeable().await;
+    let gate = Gate::new();
+    stub.on(deriving, knowable("it is so", "Is it so?").held(&gate));
+    let app = Setup::new(medium, &stub).env("THINKD_MEMORY__QUESTIONS", 1).start().await;
+    let mut ids = Vec::new();
+    for at in 0..4 {
+        ids.push(claim_as(&app, "ann", &format!("Claim {at}.")).await);
+    }
+    stub.some(4, deriving).await;
+    gate.open();
+    within("three verdicts", async {
+        while with(&app.public_log().await, &["judged", "surviving"]).len() < 3 {
+            tokio::time::sleep(ms(5)).await;
+        }
+    })
+    .await;
+    assert_eq!(with(&app.public_log().await, &["question"]).len(), 1, "all four found room when they looked");
+    // Whenever one has answered, the next claim is asked about that found people busy.
+    for nth in 1..=4 {
+        let open = question(&app).await;
+        assert_eq!(with(&app.public_log().await, &["question"]).len(), nth);
+        answer_as(&app, "bob", id_of(&open), "yes").await.expect(204);
+    }
+    within("four answers", async {
+        while held_by(&app, &ids, "user").await < 4 {
+            tokio::time::sleep(ms(10)).await;
+        }
+    })
+    .await;
+    assert_eq!(stub.count(reflecting), 3, "no reading of reflection is repeated");
+});
+
+/// How many of these are tested by that alone.
+async fn held_by(app: &App, ids: &[String], instrument: &str) -> usize {
+    let mut count = 0;
+    for id in ids {
+        count += usize::from(statement(app, id).await["tested_by"] == json!([instrument]));
+    }
+    count
+}

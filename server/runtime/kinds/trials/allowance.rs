@@ -103,3 +103,15 @@ impl Allowance {
         self.spaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Whether it was said in the last hour that the calls of a space are used up.
+pub(super) async fn is_said(store: &dyn Store, space: &Space, now: Timestamp) -> Result<bool, StoreError> {
+    let query = Query {
+        thread: Some(ThreadId::of_trials()),
+        tags: vec!["spent".into()],
+        since: Some(Timestamp::from_micros(now.micros().saturating_sub(HOUR))),
+        limit: 1,
+        ..Query::default()
+    };
+    Ok(!store.events(space, &query).await?.is_empty())
+}

@@ -38,6 +38,8 @@ pub(super) struct Bench<'a> {
     pub asker: Asker<'a>,
     /// Held while something is settled: what contradicts what must not change meanwhile.
     pub settling: Mutex<()>,
+    /// Held while people are asked something: no more questions are open than may be.
+    pub asking: Mutex<()>,
 }
 
 /// A statement on the bench.

@@ -30,15 +30,25 @@ const ANYBODY: &str = "\u{0}";
 impl Trials {
     /// Whether there are people who may test a statement: who are there, did not claim it, and have not too much to answer already.
     pub async fn has_people_for(&self, space: &Space, row: &StatementRow) -> Result<bool, StoreError> {
-        let most = self.memory.questions;
-        let claimants: Vec<Claimant> = row.sources.iter().map(|source| source.by.clone()).collect();
-        if most == 0 || !may_answer(&claimants, Some(ANYBODY)) || self.store.is_user_away(space).await? {
-            return Ok(false);
+        Ok(somebody_may_answer(row) && self.room_for_questions(space).await? > 0)
+    }
+
+    /// How many questions more people may be asked now; none while they are away.
+    pub async fn room_for_questions(&self, space: &Space) -> Result<usize, StoreError> {
+        let most = self.memory.questions as usize;
+        if most == 0 || self.store.is_user_away(space).await? {
+            return Ok(0);
         }
         let open = self.store.requests(space, RequestState::Question, 0, LOOKED_AT).await?;
         let of_trials = open.iter().filter(|row| row.is_of_trial()).count();
-        Ok(of_trials < most as usize && open.len() < LOOKED_AT as usize)
+        Ok(if open.len() < LOOKED_AT as usize { most.saturating_sub(of_trials) } else { 0 })
     }
+}
+
+/// Whether there can be people who did not claim a statement.
+pub(super) fn somebody_may_answer(row: &StatementRow) -> bool {
+    let claimants: Vec<Claimant> = row.sources.iter().map(|source| source.by.clone()).collect();
+    may_answer(&claimants, Some(ANYBODY))
 }
 
 impl Bench<'_> {
@@ -49,6 +59,11 @@ impl Bench<'_> {
         of: &Prediction,
         (prediction, choice): (usize, String),
     ) -> Result<(), Lost> {
+        let _asking = self.asking.lock().await;
+        // Others were asked meanwhile, or people went: the rules are looked at again.
+        if !self.trials.has_people_for(&self.fence.space, &on.row).await? {
+            return Ok(());
+        }
         let id = id::fresh();
         let (question, statement) = (id.to_string(), on.row.id.clone());
         let until = after(time::now(), Duration::from_millis(self.trials.memory.question_ms));

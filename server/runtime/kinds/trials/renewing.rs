@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::bench::{Bench, OnTrial, folded};
+use super::people::somebody_may_answer;
 use super::{REACH, Trials, word};
 use crate::event::draft::Draft;
 use crate::event::fact::statement::Trials as Said;
-use crate::event::method::{new_for, waits_for_an_instrument};
+use crate::event::method::{new_for, testable, waits_for_an_instrument};
 use crate::event::statement::{Instrument, Judged, Outcome};
 use crate::event::trial::News;
 use crate::log::error::StoreError;
@@ -30,15 +31,26 @@ pub(super) struct Looked {
     upto: Option<Seq>,
 }
 
+/// The instruments beside reflection that there are, and how many questions people may be asked.
+struct There {
+    with: BTreeSet<Instrument>,
+    room: usize,
+}
+
 impl Trials {
     /// Looks through all spaces once, after a start: whoever had no instrument then may have one now. Wakes the trials where there is something.
     pub async fn look_for_new_instruments(self: Arc<Self>) {
         let looked = async {
             for space in self.store.spaces_with_statements().await? {
-                let with = self.instruments_now(&space).await?;
-                let (found, _) = self.renewable(&space, &with, 0, 1).await?;
-                if !found.is_empty() {
-                    self.append(&space, vec![Draft::trials(Said::Due)]).await?;
+                let there = self.instruments_now(&space).await?;
+                let mut next = Some(0);
+                while let Some(after) = next {
+                    let found;
+                    (found, next) = self.renewable(&space, &there, after, 1).await?;
+                    if !found.is_empty() {
+                        self.append(&space, vec![Draft::trials(Said::Due)]).await?;
+                        break;
+                    }
                 }
             }
             Ok::<(), Refused>(())
@@ -49,40 +61,39 @@ impl Trials {
     }
 
     /// The instruments that there are now, for some statements at least.
-    async fn instruments_now(&self, space: &Space) -> Result<BTreeSet<Instrument>, StoreError> {
+    async fn instruments_now(&self, space: &Space) -> Result<There, StoreError> {
         let mut with = self.instruments();
         with.remove(&Instrument::Reflection);
-        let people = self.memory.questions > 0 && !self.store.is_user_away(space).await?;
-        with.extend(people.then_some(Instrument::User));
-        Ok(with)
+        let room = self.room_for_questions(space).await?;
+        with.extend((room > 0).then_some(Instrument::User));
+        Ok(There { with, room })
     }
 
-    /// Statements behind a position that an instrument can test which was not there when they were tried, at most so many; and where to look on.
+    /// Statements behind a position that an instrument can test which was not there when they were tried, at most so many, and no more for people
+    /// than they have room for; and where to look on. Of many statements a part is looked at: what is due meanwhile does not wait.
     async fn renewable(
         &self,
         space: &Space,
-        with: &BTreeSet<Instrument>,
+        there: &There,
         mut after: Seq,
         most: usize,
     ) -> Result<(Vec<(StatementRow, Instrument)>, Option<Seq>), StoreError> {
-        let mut found = Vec::new();
-        if with.is_empty() {
+        let (mut found, mut room) = (Vec::new(), there.room);
+        if there.with.is_empty() {
             return Ok((found, None));
         }
-        loop {
-            let rows = self.store.statements(space, &Asked { after, limit: REACH, ..Asked::default() }).await?;
-            let is_last = rows.len() < REACH as usize;
-            for row in rows {
-                after = row.number;
-                found.extend(self.new_instrument(space, &row, with).await?.map(|instrument| (row, instrument)));
-                if found.len() == most {
-                    return Ok((found, Some(after)));
-                }
-            }
-            if is_last {
-                return Ok((found, None));
+        let rows = self.store.statements(space, &Asked { after, limit: REACH, ..Asked::default() }).await?;
+        let is_last = rows.len() < REACH as usize;
+        for row in rows {
+            after = row.number;
+            let Some(instrument) = self.new_instrument(space, &row, &there.with).await? else { continue };
+            room -= usize::from(instrument == Instrument::User);
+            found.push((row, instrument));
+            if found.len() == most || there.with.contains(&Instrument::User) && room == 0 {
+                return Ok((found, Some(after)));
             }
         }
+        Ok((found, (!is_last).then_some(after)))
     }
 
     async fn new_instrument(
@@ -98,30 +109,42 @@ impl Trials {
             return Ok(None);
         }
         let mut with = with.clone();
-        if with.contains(&Instrument::User) && !self.has_people_for(space, row).await? {
+        if !somebody_may_answer(row) {
             with.remove(&Instrument::User);
         }
-        let trial = folded(&*self.store, space, &row.id).await?;
-        let predictions = trial.derived.map(|derived| derived.predictions).unwrap_or_default();
-        Ok(new_for(judged, &predictions, &with))
+        if let Some(testable) = &judged.testable {
+            return Ok(new_for(judged, testable, &with));
+        }
+        // Judged by a server that did not write down what can test it.
+        let derived = folded(&*self.store, space, &row.id).await?.derived;
+        let testable = derived.map(|derived| testable(&derived.predictions)).unwrap_or_default();
+        Ok(new_for(judged, &testable, &with))
     }
 
     fn looked(&self, space: &Space) -> Looked {
         let all = self.looked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         all.get(space).cloned().unwrap_or_default()
     }
+
+    fn has_looked(&self, space: &Space, with: BTreeSet<Instrument>, upto: Option<Seq>) {
+        let mut all = self.looked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        all.insert(space.clone(), Looked { with, upto });
+    }
 }
 
 impl Bench<'_> {
-    /// Has a few statements tried again that an instrument can test which was not there before. False: there are none.
+    /// Has a few statements tried again that an instrument can test which was not there before. False: there are no more to look at.
     pub async fn renew(&self) -> Result<bool, Lost> {
         let space = &self.fence.space;
-        let with = self.trials.instruments_now(space).await?;
+        let there = self.trials.instruments_now(space).await?;
         let before = self.trials.looked(space);
-        let after = if before.with == with { before.upto } else { Some(0) };
-        let Some(after) = after.filter(|_| !with.is_empty()) else { return Ok(false) };
-        let (found, upto) = self.trials.renewable(space, &with, after, AT_ONCE).await?;
-        let is_some = !found.is_empty();
+        let after = if before.with == there.with { before.upto } else { Some(0) };
+        let Some(after) = after.filter(|_| !there.with.is_empty()) else {
+            self.trials.has_looked(space, there.with, None);
+            return Ok(false);
+        };
+        let (found, upto) = self.trials.renewable(space, &there, after, AT_ONCE).await?;
+        let goes_on = !found.is_empty() || upto.is_some();
         for (row, instrument) in found {
             let reason = format!("another instrument can test it now: {}", instrument.as_str());
             let judged = Judged { due: Some(time::now()), ..word(&row, Outcome::Is(row.status), reason) };
@@ -132,8 +155,7 @@ impl Bench<'_> {
                 said => said?,
             }
         }
-        let mut all = self.trials.looked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        all.insert(space.clone(), Looked { with, upto });
-        Ok(is_some)
+        self.trials.has_looked(space, there.with, upto);
+        Ok(goes_on)
     }
 }
