@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::evidence::computes;
-use super::statement::{Claimant, Instrument, Judged, PREDICTIONS_MAX, Prediction, Status, Triple, Valid, folded};
+use super::statement::{
+    Claimant, Instrument, Judged, Later, PREDICTIONS_MAX, Prediction, Status, Triple, Valid, folded,
+};
 use crate::words::id::Seq;
 use crate::words::time::Timestamp;
 
@@ -126,6 +128,19 @@ pub fn contradict(one: (&Triple, &Valid), other: (&Triple, &Valid)) -> bool {
         && (one.0.single || other.0.single)
         && folded(&one.0.object) != folded(&other.0.object)
         && one.1.overlaps(other.1)
+}
+
+/// Whether a later value ends a statement instead of refuting it: one of the same subject and relation, in the words of the source, that begins
+/// after the statement did.
+pub fn ends(triple: Option<&Triple>, valid: Valid, later: &Later, quote: Option<&str>) -> bool {
+    let Some(triple) = triple.filter(|triple| triple.single) else { return false };
+    let object = folded(&later.object);
+    let is_quoted = quote.is_some_and(|quote| folded(quote).contains(&object));
+    let is_later = match (valid.from, later.from) {
+        (Some(from), Some(since)) => since > from,
+        _ => true,
+    };
+    is_quoted && is_later && !object.is_empty() && object != folded(&triple.object)
 }
 
 /// A statement as others are derived from it.

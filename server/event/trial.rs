@@ -3,10 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::method::{chosen, testable};
-use super::statement::{
-    Answer, Claim, Derived, Instrument, Judged, Later, Outcome, Reading, Status, Triple, Valid, folded,
-};
+use super::method::{chosen, ends, testable};
+use super::statement::{Answer, Claim, Derived, Instrument, Judged, Later, Outcome, Reading, Status, Valid};
 use crate::words::time::Timestamp;
 
 /// Longest time until a trial is taken up again that something broke, in microseconds, unless that of a first trial in vain is longer.
@@ -314,17 +312,4 @@ impl Trial {
 
 fn after(now: Timestamp, micros: i64) -> Timestamp {
     Timestamp::from_micros(now.micros().saturating_add(micros))
-}
-
-/// Whether a later value ends a statement instead of refuting it: one of the same subject and relation, in the words of the source, that begins
-/// after the statement did.
-fn ends(triple: Option<&Triple>, valid: Valid, later: &Later, quote: Option<&str>) -> bool {
-    let Some(triple) = triple.filter(|triple| triple.single) else { return false };
-    let object = folded(&later.object);
-    let is_quoted = quote.is_some_and(|quote| folded(quote).contains(&object));
-    let is_later = match (valid.from, later.from) {
-        (Some(from), Some(since)) => since > from,
-        _ => true,
-    };
-    is_quoted && is_later && !object.is_empty() && object != folded(&triple.object)
 }

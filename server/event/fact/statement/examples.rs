@@ -1,0 +1,67 @@
+//! One of each fact of statements and trials, for the documents and the tests.
+
+use super::Trials;
+use crate::event::draft::Draft;
+use crate::event::statement::{
+    Answer, Claim, Claimant, Derived, Instrument, Judged, Outcome, Prediction, Reading, Source, Status, Triple, Valid,
+};
+use crate::event::trial::News;
+use crate::words::id::ThreadId;
+use crate::words::time::Timestamp;
+
+/// One of each, for the documents and the tests.
+pub(in crate::event::fact) fn examples(thread: &ThreadId) -> Vec<Draft> {
+    let id = "0193b6c2-7c2e-7aaa-8000-0123456789ab";
+    let source = Source { by: Claimant::User { name: Some("ann".into()) }, seqs: vec![41], quote: None };
+    let claim = Claim { text: "The library opens at nine.".into(), source: source.clone(), premises: Vec::new() };
+    let prediction = Prediction {
+        text: "Who comes at half past nine finds the door open.".into(),
+        fails_if: "the door is locked at half past nine".into(),
+        search: Some("library opening hours".into()),
+        code: None,
+        question: None,
+        instrument: Instrument::Knowledge,
+        reason: "an experiment comes before reflection, and knowledge is the first that can say it".into(),
+    };
+    let triple = Triple { subject: "library".into(), relation: "opens at".into(), object: "nine".into(), single: true };
+    let valid = Valid::default();
+    let derived = Derived { triple: Some(triple), valid, predictions: vec![prediction.clone()], rejected: Vec::new() };
+    let reading = Reading {
+        prediction: 0,
+        instrument: Instrument::Knowledge,
+        choice: prediction.reason,
+        answer: Answer::Yes,
+        note: "the page gives the hours".into(),
+        quote: Some("Open from 9 to 5".into()),
+        source: Some("https://library.example/hours".into()),
+        later: None,
+        until: None,
+        broke: false,
+    };
+    let judged = Judged {
+        outcome: Outcome::Is(Status::Surviving),
+        reason: "its prediction was not refuted".into(),
+        valid,
+        carried: vec![Instrument::Knowledge],
+        survived: 1,
+        tries: 0,
+        breaks: 0,
+        reopened: 0,
+        due: None,
+        others: Vec::new(),
+        by: None,
+        tried: true,
+        available: vec![Instrument::Knowledge],
+        testable: Some(vec![Instrument::Knowledge]),
+    };
+    vec![
+        Draft::statement(thread, id, News::Claimed(claim)),
+        Draft::statement(thread, id, News::Derived(derived)),
+        Draft::statement(thread, id, News::Read(reading)),
+        Draft::statement(thread, id, News::Judged(judged)),
+        Draft::statement_sourced(thread, id, vec![source]),
+        Draft::trials(Trials::Due),
+        Draft::trials(Trials::Rested(120)),
+        Draft::trials(Trials::Spent(Timestamp::from_micros(1_767_225_600_000_000))),
+    ]
+}
