@@ -65,11 +65,22 @@ pub(super) fn private(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Keeps every other process (and a second store in this one) away: from the file, whatever it is called (`_file`), and from the
-/// name, whatever file is put there (`_name`), for SQLite has files beside it that are found by name.
+/// Keeps every other process (and a second store in this one) away: from the file, whatever it is called (`file`), and from the
+/// name, whatever file is put there (`name`), for SQLite has files beside it that are found by name.
 pub(in crate::log) struct Lock {
-    _name: File,
-    _file: File,
+    name: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    /// Unlocks rather than leaves it to the close: a process that is being started has both files open, too, until it runs its program.
+    fn drop(&mut self) {
+        for file in [&self.file, &self.name] {
+            if let Err(error) = file.unlock() {
+                tracing::warn!(%error, "the lock of a database was not given up; it ends with this process");
+            }
+        }
+    }
 }
 
 /// Takes the lock; makes the file, empty, if there is none.
@@ -133,9 +144,11 @@ fn try_lock(path: &Path) -> Result<Option<Lock>, StoreError> {
     name.push(".lock");
     let name = private(&PathBuf::from(name)).map_err(|error| unavailable(error.to_string()))?;
     let locked = name.try_lock().and_then(|()| file.try_lock());
-    let Err(error) = locked else { return Ok(Some(Lock { _name: name, _file: file })) };
+    let Err(error) = locked else { return Ok(Some(Lock { name, file })) };
     // To close a file gives up what this process has locked in it: for a store that has it open, too.
     std::mem::forget(file);
+    // As when a lock is dropped.
+    _ = name.unlock();
     match error {
         TryLockError::WouldBlock => Ok(None),
         TryLockError::Error(error) => Err(unavailable(format!("cannot be locked: {error}"))),
@@ -248,4 +261,24 @@ pub(super) async fn opened(connection: &mut SqliteConnection) -> Result<(Uuid, i
     let text = "update log set incarnation = incarnation + 1 where incarnation <> $1 returning epoch, incarnation";
     let row = sqlx::query_as(text).bind(BACKUP).fetch_optional(connection).await.map_err(sql::error)?;
     row.ok_or_else(|| StoreError::Broken(IS_BACKUP.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_given_up_although_a_process_that_is_being_started_has_its_files_open() {
+        let path = std::env::temp_dir().join(format!("thinkd-lock-{}.db", std::process::id()));
+        let held = lock(&path).unwrap();
+        // What a fork does: one open file, two descriptors.
+        let inherited = [&held.file, &held.name].map(|file| file.try_clone().unwrap());
+        assert!(try_lock(&path).unwrap().is_none(), "control: it is locked");
+        drop(held);
+        assert!(try_lock(&path).unwrap().is_some());
+        drop(inherited);
+        for name in [path.clone(), path.with_extension("db.lock")] {
+            std::fs::remove_file(name).unwrap();
+        }
+    }
 }
