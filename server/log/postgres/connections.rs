@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::futures::Notified;
+use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
 /// How long after a refusal one more connection is tried.
@@ -22,6 +23,7 @@ pub(super) struct Connections {
     most: usize,
     /// One for each connection that may be in use.
     places: Arc<Semaphore>,
+    came_back: Notify,
     // A plain mutex: held to take or put back one, never across an await.
     state: Mutex<State>,
 }
@@ -56,7 +58,7 @@ impl Connections {
     /// None is open yet, and at most so many will be.
     pub fn new(most: usize) -> Self {
         let state = State { idle: Vec::new(), open: 0, places: most, owed: 0, refused: None };
-        Self { most, places: Arc::new(Semaphore::new(most)), state: Mutex::new(state) }
+        Self { most, places: Arc::new(Semaphore::new(most)), came_back: Notify::new(), state: Mutex::new(state) }
     }
 
     /// Waits for a place. Fails when they are closed.
@@ -73,12 +75,25 @@ impl Connections {
         }
     }
 
-    /// A new one, at this place.
-    pub fn opened(self: &Arc<Self>, connection: PgConnection, place: OwnedSemaphorePermit) -> Taken {
-        self.state().open += 1;
-        let now = Instant::now();
-        let kept = Some(Kept { connection, born: now, used: now });
-        Taken { kept, place: Some(place), pool: self.clone() }
+    /// One came back and is not in use.
+    pub fn came_back(&self) -> Notified<'_> {
+        self.came_back.notified()
+    }
+
+    /// Whether one is open and not in use.
+    pub fn has_idle(&self) -> bool {
+        !self.state().idle.is_empty()
+    }
+
+    /// A new one, for whoever waits. It is closed where there is no place for it any more.
+    pub fn add(&self, connection: PgConnection) {
+        let mut state = self.state();
+        if state.open < state.places && !self.places.is_closed() {
+            let now = Instant::now();
+            state.open += 1;
+            state.idle.push(Kept { connection, born: now, used: now });
+            self.came_back.notify_one();
+        }
     }
 
     /// Whether there are some, and all are in use.
@@ -201,6 +216,7 @@ impl Drop for Taken {
         } else {
             kept.used = Instant::now();
             state.idle.push(kept);
+            self.pool.came_back.notify_one();
         }
     }
 }

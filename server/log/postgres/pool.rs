@@ -27,8 +27,8 @@ struct Inner {
     options: PgConnectOptions,
     life: Life,
     connections: Arc<Connections>,
-    /// Held while one is opened: who comes meanwhile may find one that came back, so that a moment leaves few behind.
-    opening: tokio::sync::Mutex<()>,
+    /// Held while one is opened, so that a moment leaves few behind.
+    opening: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Pool {
@@ -36,7 +36,7 @@ impl Pool {
     pub fn new(options: PgConnectOptions, life: &Life, most: usize) -> Self {
         let connections = Arc::new(Connections::new(most.max(1)));
         life.pools.add(&connections);
-        let opening = tokio::sync::Mutex::default();
+        let opening = Arc::default();
         Self(Arc::new(Inner { options, life: life.clone(), connections, opening }))
     }
 
@@ -76,22 +76,28 @@ impl Pool {
 
     async fn next(&self, why: &mut Option<StoreError>) -> Result<Taken, StoreError> {
         loop {
-            let Inner { options, life, connections, opening } = &*self.0;
-            let place = connections.place().await.map_err(|_| StoreError::Unavailable("the store is closed".into()))?;
-            let place = match connections.idle(place).await {
-                Ok(taken) => return Ok(taken),
-                Err(place) => place,
+            let Inner { life, connections, .. } = &*self.0;
+            let mut place =
+                connections.place().await.map_err(|_| StoreError::Unavailable("the store is closed".into()))?;
+            let refused = loop {
+                // Enlisted before the look, so that none is missed.
+                let came_back = connections.came_back();
+                tokio::pin!(came_back);
+                came_back.as_mut().enable();
+                place = match connections.idle(place).await {
+                    Ok(taken) => return Ok(taken),
+                    Err(place) => place,
+                };
+                tokio::select! {
+                    () = came_back => {}
+                    opened = self.open_one() => if let Err(refused) = opened {
+                        break refused;
+                    }
+                }
             };
-            let opening = opening.lock().await;
-            let place = match connections.idle(place).await {
-                Ok(taken) => return Ok(taken),
-                Err(place) => place,
-            };
-            match life.try_connect(options).await {
-                Ok(connection) => return Ok(connections.opened(connection, place)),
-                Err(Refused { error, is_full: true, .. }) => {
+            match refused {
+                Refused { error, is_full: true, .. } => {
                     *why = Some(error);
-                    drop(opening);
                     // Without one of its own the pool cannot queue for any.
                     if connections.shrink(place) {
                         *why = None;
@@ -101,13 +107,30 @@ impl Pool {
                     }
                 }
                 // It comes up.
-                Err(Refused { error, is_passing: true, .. }) => {
+                Refused { error, is_passing: true, .. } => {
                     *why = Some(error);
-                    drop((place, opening));
+                    drop(place);
                     sleep(REST).await;
                 }
-                Err(Refused { error, .. }) => return Err(error),
+                Refused { error, .. } => return Err(error),
             }
         }
+    }
+
+    /// Opens one more, unless one comes back before it is its turn; whoever waits takes it, as those that come back. It is opened to the end where
+    /// nobody waits for it any more: what is given up is opened again by the next one, who may not have the time either.
+    async fn open_one(&self) -> Result<(), Refused> {
+        let opening = self.0.opening.clone().lock_owned().await;
+        if self.0.connections.has_idle() {
+            return Ok(());
+        }
+        let inner = self.0.clone();
+        let opened = tokio::spawn(async move {
+            let connection = inner.life.try_connect(&inner.options).await?;
+            inner.connections.add(connection);
+            drop(opening);
+            Ok(())
+        });
+        opened.await.unwrap_or(Ok(()))
     }
 }

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Connection as _;
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use thinkd::log::appended::{Append, Appended};
 use thinkd::log::feed::{Follower, Tail};
 use thinkd::log::fence::Leased;
 use thinkd::log::kernel::Store;
 use thinkd::log::query::{Order, Query, Show};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::time::timeout;
 
 use super::{append, draft, input, log, open, space, thread};
-use crate::support::{Medium, within};
+use crate::support::{Medium, stored, within};
 
 /// Two stores on one database, as two servers have them.
 async fn two() -> Option<(Medium, Arc<dyn Store>, Arc<dyn Store>)> {
@@ -444,4 +446,51 @@ async fn an_index_far_behind_is_waited_for_at_every_server() {
     for store in [one, other] {
         store.close().await;
     }
+}
+
+/// Passes connections on to the Postgres of a database, each after this time; the URL.
+async fn slow_to_connect(medium: &Medium, pause: Duration) -> String {
+    let options: PgConnectOptions = medium.url().parse().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("postgres://thinkd@{}/{}", listener.local_addr().unwrap(), options.get_database().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let socket = options.get_socket().map(|folder| folder.join(format!(".s.PGSQL.{}", options.get_port())));
+            let address = (options.get_host().to_owned(), options.get_port());
+            tokio::spawn(async move {
+                tokio::time::sleep(pause).await;
+                match socket {
+                    Some(path) => {
+                        let mut server = UnixStream::connect(path).await.unwrap();
+                        copy_bidirectional(&mut client, &mut server).await
+                    }
+                    None => {
+                        let mut server = TcpStream::connect(address).await.unwrap();
+                        copy_bidirectional(&mut client, &mut server).await
+                    }
+                }
+            });
+        }
+    });
+    url
+}
+
+/// A Postgres that is slow to connect, as one on a busy machine is: what comes back first serves all who wait, for opening one for each would
+/// take longer than anybody waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_at_a_cold_start_waits_for_one_connection_and_not_for_several() {
+    const PAUSE: Duration = Duration::from_millis(900);
+    let Some(medium) = Medium::postgres().await else { return };
+    open(&medium).await.close().await;
+    let store = stored::open_at(&slow_to_connect(&medium, PAUSE).await).await;
+    let begun = std::time::Instant::now();
+    let crowd = (0..6).map(|_| {
+        let store = store.clone();
+        tokio::spawn(async move { store.statements_waiting(&space(), 10).await })
+    });
+    for read in crowd.collect::<Vec<_>>() {
+        read.await.unwrap().expect("nobody is told that all connections are busy");
+    }
+    assert!(begun.elapsed() > PAUSE / 2, "control: no connection was open before");
+    store.close().await;
 }
