@@ -104,18 +104,15 @@ async fn statement(app: &App, id: &str) -> Value {
 
 /// All events of a statement, in order.
 async fn story(app: &App, id: &str) -> Vec<Value> {
-    let tag = format!("statement:{id}");
-    with(&app.public_log().await, &[&tag]).into_iter().cloned().collect()
+    app.pages(&format!("/events?order=asc&tags=statement:{id}&")).await
 }
 
 /// Waits for a word on a statement, the `nth` (from 0) with these tags.
 async fn judged(app: &App, id: &str, nth: usize, word: &str) -> Value {
-    let tag = format!("statement:{id}");
     let what = format!("{word} of {id}");
     within(&what, async {
         loop {
-            let log = app.public_log().await;
-            if let Some(event) = with(&log, &["judged", &tag, word]).get(nth) {
+            if let Some(event) = with(&story(app, id).await, &["judged", word]).get(nth) {
                 return (*event).clone();
             }
             tokio::time::sleep(ms(10)).await;

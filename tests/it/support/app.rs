@@ -195,7 +195,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        let ended = self.child.try_wait().ok().flatten();
         self.kill();
+        if std::thread::panicking() {
+            let how =
+                ended.map_or_else(|| "was still running".to_owned(), |status| format!("had ended by itself: {status}"));
+            eprintln!("the server of a test that failed {how}; it said:\n{}", self.output());
+        }
     }
 }
 

@@ -14,7 +14,9 @@ pub fn client() -> reqwest::Client {
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     LazyLock::force(&RING);
-    reqwest::Client::builder().tcp_nodelay(true).no_proxy().build().unwrap()
+    // A server closes what was idle for ten seconds (limits.header_ms): a test that was busy as long must not use it again.
+    let kept = std::time::Duration::from_secs(5);
+    reqwest::Client::builder().tcp_nodelay(true).no_proxy().pool_idle_timeout(kept).build().unwrap()
 }
 
 /// An answer, read to its end.
