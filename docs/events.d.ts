@@ -600,6 +600,16 @@ export type StatementSourced = Of<["statement", "sourced", `statement:${string}`
   sources: Record<string, unknown>[];
 }>;
 
+/** A statement is derived from these now: one of those that it named is part of another one, or somebody claimed it on other ground. */
+export type StatementGrounded = Of<["statement", "grounded", `statement:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the statement: the id of the event that claimed it */
+  statement: string;
+  /** the statements that it is derived from: all of them */
+  premises: string[];
+}>;
+
 /** There is something for the trials of the space to do. */
 export type TrialsDue = Of<["trials", "due"], {
   /** the same for people and models */
@@ -1120,6 +1130,7 @@ export type ThinkdEvent =
   | StatementRead
   | StatementJudged
   | StatementSourced
+  | StatementGrounded
   | TrialsDue
   | TrialsRested
   | TrialsSpent

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use super::statement::Triple;
 use crate::words::id::{Name, Seq};
 use crate::words::time::Timestamp;
 
@@ -66,6 +67,13 @@ pub enum Condition {
         id: String,
         /// The event.
         changed: Seq,
+    },
+    /// No statement changed behind this event and is held that is derived from others, or that has the subject and the relation of this one.
+    NoneHeldSince {
+        /// The event.
+        seq: Seq,
+        /// What it is about, if it is an edge.
+        about: Option<Triple>,
     },
     /// The space has a submodule of this name, and with this prompt.
     PromptIs {
@@ -136,6 +144,7 @@ impl fmt::Display for Condition {
             Self::Request { id, .. } => write!(f, "the request {id} is settled"),
             Self::PinAt { tool, .. } => write!(f, "somebody has settled what models are told of {tool} meanwhile"),
             Self::StatementAt { id, .. } => write!(f, "something has become of the statement {id} meanwhile"),
+            Self::NoneHeldSince { seq, .. } => write!(f, "other statements are held since event {seq}"),
             Self::SettingsAt(seq) => write!(f, "event {seq} is not the last change of a setting any more"),
         }
     }

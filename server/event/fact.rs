@@ -168,6 +168,7 @@ kinds! {
     StatementRead => statement::READ,
     StatementJudged => statement::JUDGED,
     StatementSourced => statement::SOURCED,
+    StatementGrounded => statement::GROUNDED,
     TrialsDue => statement::DUE,
     TrialsRested => statement::RESTED,
     TrialsSpent => statement::SPENT,

@@ -7,7 +7,6 @@ use super::evidence::computes;
 use super::statement::{
     Claimant, Instrument, Judged, Later, PREDICTIONS_MAX, Prediction, Status, Triple, Valid, folded,
 };
-use crate::words::id::Seq;
 use crate::words::time::Timestamp;
 
 /// The instrument for a prediction: an experiment where one can say something, and none that has carried the statement where another one can;
@@ -143,38 +142,40 @@ pub fn ends(triple: Option<&Triple>, valid: Valid, later: &Later, quote: Option<
     is_quoted && is_later && !object.is_empty() && object != folded(&triple.object)
 }
 
-/// A statement as others are derived from it.
+/// A statement and what it is derived from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// Its id.
     pub id: String,
-    /// The position of its claim: what it is derived from was claimed before it.
-    pub number: Seq,
     /// The statements that it is derived from.
     pub premises: Vec<String>,
     /// Whether it is held.
     pub is_held: bool,
 }
 
-/// What has lost its ground with a statement: what is held and derived from it, to any depth, each once. The last claimed is the first: what is
-/// derived from one of them stands before it, so that of a work that was cut off anywhere the rest is found again from what is left.
+/// What loses its ground with a statement: what is held and derived from it, at any depth, whatever stands between, each once. What is derived from
+/// one of them stands before it: of a work that was cut off anywhere nothing is held on what fell, and the rest is found again.
 pub fn shaken(withdrawn: &str, links: &[Link]) -> Vec<String> {
     let mut of: BTreeMap<&str, Vec<&Link>> = BTreeMap::new();
-    for link in links.iter().filter(|link| link.is_held) {
+    for link in links {
         link.premises.iter().for_each(|premise| of.entry(premise).or_default().push(link));
     }
-    let (mut seen, mut queue) = (BTreeSet::from([withdrawn]), vec![withdrawn]);
-    let mut shaken: Vec<&Link> = Vec::new();
-    while let Some(premise) = queue.pop() {
-        for link in of.get(premise).into_iter().flatten() {
-            if seen.insert(&link.id) {
-                shaken.push(link);
-                queue.push(&link.id);
+    let next = |id: &str, at: usize| of.get(id).and_then(|links| links.get(at)).copied();
+    let (mut seen, mut shaken) = (BTreeSet::from([withdrawn]), Vec::new());
+    // The way down, with how many of its branches have been taken at each step.
+    let mut way: Vec<(&str, usize, bool)> = vec![(withdrawn, 0, false)];
+    while let Some((id, taken, is_held)) = way.last_mut() {
+        *taken += 1;
+        match next(id, *taken - 1) {
+            Some(link) if seen.insert(&link.id) => way.push((&link.id, 0, link.is_held)),
+            Some(_) => {}
+            None => {
+                shaken.extend(is_held.then(|| (*id).to_owned()));
+                way.pop();
             }
         }
     }
-    shaken.sort_by_key(|link| std::cmp::Reverse(link.number));
-    shaken.into_iter().map(|link| link.id.clone()).collect()
+    shaken
 }
 
 /// The statements that give the value of a subject and a relation at a time, of those that are held and about both: of a single-valued relation

@@ -281,6 +281,11 @@ impl Row {
         self.0.get(column).unwrap_or(&Cell::Null)
     }
 
+    /// Whether anything is known of the column.
+    pub fn has(&self, column: &str) -> bool {
+        self.0.contains_key(column)
+    }
+
     /// What there is of another one is so in this one, too.
     pub fn alter(&mut self, other: Self) {
         self.0.extend(other.0);

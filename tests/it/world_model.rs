@@ -10,6 +10,7 @@ mod again;
 mod code;
 mod crashes;
 mod doors;
+mod ground;
 mod kept;
 mod knowledge;
 mod meaning;

@@ -41,6 +41,8 @@ pub enum Said {
     News(Box<News>),
     /// It was claimed again: these are all its sources now.
     Sourced(Vec<Source>),
+    /// It is derived from these now.
+    Grounded(Vec<String>),
 }
 
 /// What the trials of a space say of themselves.
@@ -121,6 +123,13 @@ pub(super) const SOURCED: Spec = Spec {
     members: &[TEXT, ID, ("sources", "object[]", "all its sources: by, seqs, quote")],
     open: false,
 };
+pub(super) const GROUNDED: Spec = Spec {
+    name: "statement-grounded",
+    about: "A statement is derived from these now: one of those that it named is part of another one, or somebody claimed it on other ground.",
+    tags: &["statement", "grounded", TAGGED],
+    members: &[TEXT, ID, ("premises", "string[]", "the statements that it is derived from: all of them")],
+    open: false,
+};
 pub(super) const DUE: Spec = Spec {
     name: "trials-due",
     about: "There is something for the trials of the space to do.",
@@ -162,6 +171,7 @@ impl<'a> StatementFact<'a> {
             "read" => news(News::Read(member::<Reading>(raw, "reading")?)),
             "judged" => news(News::Judged(member::<Judged>(raw, "judged")?)),
             "sourced" => Some(Said::Sourced(member(raw, "sources")?)),
+            "grounded" => Some(Said::Grounded(member(raw, "premises")?)),
             _ => None,
         }?;
         Some(Self { statement: raw.text("statement")?, what })
@@ -178,6 +188,10 @@ impl<'a> StatementFact<'a> {
             Said::News(news) => *news,
             Said::Sourced(sources) => {
                 return draft(From::Internal, "sourced", "claimed again", "sources", value(&sources));
+            }
+            Said::Grounded(premises) => {
+                let text = if premises.is_empty() { "derived from nothing now" } else { "derived from others now" };
+                return draft(From::Internal, "grounded", text, "premises", value(&premises));
             }
         };
         match news {
@@ -238,6 +252,7 @@ impl<'a> Family<'a> for StatementFact<'a> {
     fn kind(&self) -> Option<Kind> {
         Some(match &self.what {
             Said::Sourced(_) => Kind::StatementSourced,
+            Said::Grounded(_) => Kind::StatementGrounded,
             Said::News(news) => match **news {
                 News::Claimed(_) => Kind::StatementClaimed,
                 News::Derived(_) => Kind::StatementDerived,
@@ -314,6 +329,11 @@ impl Draft {
     /// A statement was claimed again.
     pub fn statement_sourced(thread: &ThreadId, statement: &str, sources: Vec<Source>) -> Self {
         StatementFact { statement, what: Said::Sourced(sources) }.encode(thread)
+    }
+
+    /// A statement is derived from these now.
+    pub fn statement_grounded(thread: &ThreadId, statement: &str, premises: Vec<String>) -> Self {
+        StatementFact { statement, what: Said::Grounded(premises) }.encode(thread)
     }
 
     /// What the trials of a space say of themselves.

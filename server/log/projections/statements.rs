@@ -4,6 +4,7 @@ use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::Said;
+use crate::event::method::Link;
 use crate::event::statement::{Instrument, Judged, Outcome, Source, Status, Triple, Valid, cut, folded};
 use crate::event::trial::News;
 use crate::log::columns::unreadable;
@@ -20,6 +21,8 @@ use crate::words::time::Timestamp;
 
 /// Characters of a name by which it is compared: an index has room for these.
 const KEY_MAX: usize = 200;
+/// Links that are read at a time.
+const LINKS: u32 = 1000;
 
 /// A statement.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +59,8 @@ pub struct StatementRow {
 
 pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: None, migrations: &MIGRATIONS, fold };
 
-static MIGRATIONS: [Migration; 2] = [migration!("0016_statements"), migration!("0017_recall")];
+static MIGRATIONS: [Migration; 3] =
+    [migration!("0016_statements"), migration!("0017_recall"), migration!("0024_ground")];
 
 static TABLE: Table = Table {
     name: "statements",
@@ -77,6 +81,7 @@ static TABLE: Table = Table {
         integer_or_null("due"),
         integer_or_null("tested"),
         text("premises"),
+        integer_or_null("derived"),
         text("sources"),
         integer("claimed"),
         integer("changed"),
@@ -94,28 +99,32 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     };
     let news = match &fact.what {
         Said::Sourced(sources) => return Some(Change::Alter(row(vec![("sources", list(sources))]))),
+        Said::Grounded(premises) => return Some(Change::Alter(row(ground(premises, event.seq).into()))),
         Said::News(news) => &**news,
     };
     Some(match news {
-        News::Claimed(claim) => Change::Put(row(vec![
-            ("number", event.seq.into()),
-            ("thread", (&event.thread).into()),
-            ("claim", claim.text.clone().into()),
-            ("folded", saying(&claim.text).into()),
-            ("subject", "".into()),
-            ("relation", "".into()),
-            ("object", "".into()),
-            ("triple", "".into()),
-            ("valid_from", Cell::Null),
-            ("valid_to", Cell::Null),
-            ("status", Status::Proposed.as_str().into()),
-            ("judged", "".into()),
-            ("due", event.ts.into()),
-            ("tested", Cell::Null),
-            ("premises", if claim.premises.is_empty() { "".into() } else { list(&claim.premises) }),
-            ("sources", list(&[&claim.source])),
-            ("claimed", event.ts.into()),
-        ])),
+        News::Claimed(claim) => {
+            let mut cells: Cells = vec![
+                ("number", event.seq.into()),
+                ("thread", (&event.thread).into()),
+                ("claim", claim.text.clone().into()),
+                ("folded", saying(&claim.text).into()),
+                ("subject", "".into()),
+                ("relation", "".into()),
+                ("object", "".into()),
+                ("triple", "".into()),
+                ("valid_from", Cell::Null),
+                ("valid_to", Cell::Null),
+                ("status", Status::Proposed.as_str().into()),
+                ("judged", "".into()),
+                ("due", event.ts.into()),
+                ("tested", Cell::Null),
+                ("sources", list(&[&claim.source])),
+                ("claimed", event.ts.into()),
+            ];
+            cells.extend(ground(&claim.premises, event.seq));
+            Change::Put(row(cells))
+        }
         News::Derived(derived) => {
             let of = |name: fn(&Triple) -> &String| derived.triple.as_ref().map(|it| key(name(it))).unwrap_or_default();
             let triple = derived.triple.as_ref().and_then(|triple| json(triple).ok()).unwrap_or_default();
@@ -152,6 +161,13 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
 
 fn list<T: serde::Serialize>(of: &[T]) -> Cell {
     json(&of).unwrap_or_default().into()
+}
+
+/// What a statement is derived from, and by which event; null: from nothing.
+fn ground(premises: &[String], said: Seq) -> [(&'static str, Cell); 2] {
+    let is_derived = !premises.is_empty();
+    let list = if is_derived { list(premises) } else { "".into() };
+    [("premises", list), ("derived", is_derived.then_some(said).into())]
 }
 
 fn times(valid: Valid) -> [(&'static str, Cell); 2] {
@@ -203,6 +219,26 @@ pub(in crate::log) fn of_id(space: &Space, id: &str) -> Select {
 pub(in crate::log) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Seq) -> bool {
     let row = seen.row(&(&TABLE, vec![Cell::from(space), Cell::from(id)]));
     row.is_some_and(|row| *row.cell("changed") == Cell::from(changed))
+}
+
+/// What an append has to read to know which statements changed behind an event.
+pub(in crate::log) fn changed_behind(space: &Space, seq: Seq) -> Select {
+    Select::of(&TABLE, space).after("changed", seq)
+}
+
+/// Whether nothing changed behind an event and is held that is derived from others, or is about these.
+pub(in crate::log) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq, about: Option<&Triple>) -> bool {
+    let about = about.map(|it| [Cell::from(key(&it.subject)), Cell::from(key(&it.relation))]);
+    let is_held = |row: &Row| status_of(row).map_or(true, Status::is_held);
+    // Of a row that was altered in this transaction only what is new is known: the rest may be anything.
+    let may_be = |row: &Row, column: &str, is: &dyn Fn(&Cell) -> bool| !row.has(column) || is(row.cell(column));
+    let stands_on_others = |row: &Row| may_be(row, "derived", &|cell| *cell != Cell::Null);
+    let is_about = |row: &Row| {
+        let is = |column: &str, of: &Cell| may_be(row, column, &|cell| cell == of);
+        about.as_ref().is_some_and(|[subject, relation]| is("subject", subject) && is("relation", relation))
+    };
+    let is_news = |row: &Row| *row.cell("changed") > Cell::from(seq) && is_held(row);
+    !seen.rows(&TABLE, space).any(|row| is_news(row) && (stands_on_others(row) || is_about(row)))
 }
 
 /// Which statements are asked for.
@@ -267,15 +303,21 @@ impl dyn Store + '_ {
         self.select(select).await?.iter().map(read).collect()
     }
 
-    /// Statements that are derived from others, in the order in which they were claimed; at most `limit`.
-    pub async fn statements_derived(
-        &self,
-        space: &Space,
-        after: Seq,
-        limit: u32,
-    ) -> Result<Vec<StatementRow>, StoreError> {
-        let select = Select::of(&TABLE, space).after("premises", "").after("number", after);
-        self.select(select.order_by(&["number"]).first(limit)).await?.iter().map(read).collect()
+    /// How the statements of a space are derived from each other: a link for each that is derived from others.
+    pub async fn derivations(&self, space: &Space) -> Result<Vec<Link>, StoreError> {
+        let (mut links, mut after) = (Vec::new(), 0);
+        loop {
+            let select = Select::of(&TABLE, space).after("derived", after).order_by(&["derived"]).first(LINKS);
+            let rows = self.select(select.distinct(&["derived", "id", "premises", "status"])).await?;
+            for row in &rows {
+                after = row.integer("derived")?;
+                let (id, premises) = (row.text("id")?.to_owned(), row.json("premises")?);
+                links.push(Link { id, premises, is_held: status_of(row)?.is_held() });
+            }
+            if rows.len() < LINKS as usize {
+                return Ok(links);
+            }
+        }
     }
 
     /// Statements that are due until then, the first ones first; at most `limit`.

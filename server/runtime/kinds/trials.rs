@@ -15,7 +15,6 @@ use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::set::{Change, Timer};
 use crate::event::fact::statement::Trials as Said;
-use crate::event::request::{Parked, Settled};
 use crate::event::statement::{Claim, Instrument, Judged, Outcome, Status, Triple};
 use crate::event::trial::Rules;
 use crate::log::appended::{Append, Appended};
@@ -45,6 +44,7 @@ mod allowance;
 mod asking;
 mod bench;
 mod code;
+mod ground;
 mod knowledge;
 mod people;
 mod renewing;
@@ -135,51 +135,32 @@ impl Trials {
         Ok(bench::story(&*self.store, space, id).await?)
     }
 
-    /// An operator withdraws a statement, without a trial.
+    /// An operator withdraws a statement, without a trial, and all that stands on it: in as many appends as that takes, the word on the statement in the
+    /// last. Trials go on meanwhile: what they come to hold, is looked at, too.
     pub async fn retract(&self, space: &Space, id: &str, reason: String, by: &str) -> Result<StatementRow, Refused> {
         let unknown = || Refused::NotFound(format!("statement {:?}", id.chars().take(60).collect::<String>()));
-        for _ in 0..TRIES {
+        let mut overtaken = 0;
+        while overtaken < TRIES {
+            let seq = self.store.head(space).await?.seq;
             let row = self.store.statement(space, id).await?.ok_or_else(unknown)?;
             if row.status == Status::Retracted {
                 return Err(Refused::Settled(format!("the statement {id} is retracted already")));
             }
             let judged = word(&row, Outcome::Is(Status::Retracted), reason.clone());
             let judged = Judged { by: Some(by.to_owned()), ..judged };
-            let drafts = settling::consequences(&*self.store, space, &row, &judged).await?;
-            match self.append_in_parts(space, drafts).await {
-                Err(Refused::Store(StoreError::Unmet(_))) => {}
+            let mut parts = settling::parts(settling::consequences(&*self.store, space, &row, &judged).await?);
+            let is_last = parts.len() == 1;
+            let mut part = parts.swap_remove(0);
+            let quiet = Condition::NoneHeldSince { seq, about: row.triple.clone() };
+            part.first_mut().into_iter().for_each(|draft| draft.conditions.push(quiet.clone()));
+            match self.append(space, part).await {
+                Err(Refused::Store(StoreError::Unmet(_))) => overtaken += 1,
                 Err(error) => return Err(error),
-                Ok(()) => {
-                    self.withdraw_questions(space, &row).await?;
-                    return self.store.statement(space, id).await?.ok_or_else(unknown);
-                }
+                Ok(()) if is_last => return self.store.statement(space, id).await?.ok_or_else(unknown),
+                Ok(()) => {}
             }
         }
         Err(Refused::Unprocessable(format!("the statement {id} changes all the time: try again")))
-    }
-
-    /// Appends much, a part at a time; what is cut off between two is found again, for the word on the statement itself is the last.
-    async fn append_in_parts(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), Refused> {
-        for part in drafts.chunks(settling::APPEND_MAX) {
-            self.append(space, part.to_vec()).await?;
-        }
-        Ok(())
-    }
-
-    /// Nobody needs to answer any more what the trial of a statement asked.
-    async fn withdraw_questions(&self, space: &Space, row: &StatementRow) -> Result<(), Refused> {
-        let how = Settled::Withdrawn { reason: "the statement was withdrawn" };
-        for asked in self.store.requests_of(space, &row.thread).await? {
-            let parked = Parked::of(&asked.id, &asked.asked);
-            let Some(parked) = parked.filter(|it| it.trial.as_ref().is_some_and(|it| it.statement == row.id)) else {
-                continue;
-            };
-            match self.append(space, parked.settled(&row.thread, how)).await {
-                Ok(()) | Err(Refused::Store(StoreError::Unmet(_))) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
     }
 
     async fn append(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), Refused> {

@@ -60,6 +60,7 @@ pub(in crate::event::fact) fn examples(thread: &ThreadId) -> Vec<Draft> {
         Draft::statement(thread, id, News::Read(reading)),
         Draft::statement(thread, id, News::Judged(judged)),
         Draft::statement_sourced(thread, id, vec![source]),
+        Draft::statement_grounded(thread, id, vec!["0193b6c1-11aa-7bbb-8000-0123456789ab".into()]),
         Draft::trials(Trials::Due),
         Draft::trials(Trials::Rested(120)),
         Draft::trials(Trials::Spent(Timestamp::from_micros(1_767_225_600_000_000))),

@@ -13,7 +13,7 @@ use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::{self, StatementFact};
-use crate::event::statement::{Instrument, Judged, Outcome, Reading, Status, Triple, Valid};
+use crate::event::statement::{Instrument, Judged, Reading, Status, Triple, Valid};
 use crate::event::trial::{Found, News, Rules, Step, Trial};
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
@@ -63,12 +63,10 @@ impl Bench<'_> {
     }
 
     async fn try_on(&self, on: &mut OnTrial) -> Result<(), Lost> {
-        if on.row.status == Status::Retracted {
-            // Somebody answered what was asked before: what an operator withdrew is not tried.
-            let reason = on.row.judged.as_ref().map(|judged| judged.reason.clone()).unwrap_or_default();
-            let by = on.row.judged.as_ref().and_then(|judged| judged.by.clone());
-            let judged = Judged { by, ..super::word(&on.row, Outcome::Is(Status::Retracted), reason) };
-            return self.say(on, vec![], News::Judged(judged)).await;
+        if let Some(judged) = on.row.judged.clone().filter(|judged| is_left(on.row.status, judged)) {
+            // Somebody answered what was asked before.
+            let again = super::word(&on.row, judged.outcome, judged.reason);
+            return self.say(on, vec![], News::Judged(Judged { by: judged.by, ..again })).await;
         }
         for _ in 0..STEPS_MAX {
             let now = time::now();
@@ -152,6 +150,7 @@ impl Bench<'_> {
         }
         let Said { record, said } = self.asker.derive(&on.row.id, &on.row.text, time::now()).await?;
         on.records.push(record);
+        let _settling = self.settling.lock().await;
         let derivation = match said {
             Ok(derive) => derive.read(),
             Err(silent) => return self.give_up(on, &silent, rules).await.map(|()| false),
@@ -160,7 +159,6 @@ impl Bench<'_> {
             Ok(draftlike) => draftlike,
             Err(why) => return self.refuse(on, why).await.map(|()| false),
         };
-        let _settling = self.settling.lock().await;
         let mut known = Vec::new();
         for triple in draftlike.predictions.iter().filter_map(|(_, triple)| triple.as_ref()) {
             known.extend(self.held_about(triple).await?);
@@ -186,11 +184,6 @@ impl Bench<'_> {
         let found = if silent.broke { Found::Broken } else { Found::Undecided };
         let judged = on.trial.judged(&found, rules, time::now());
         let judged = Judged { reason: format!("nothing was derived from it: {}", silent.why), ..judged };
-        self.say(on, vec![], News::Judged(judged)).await
-    }
-
-    async fn refuse(&self, on: &mut OnTrial, why: String) -> Result<(), Lost> {
-        let judged = super::word(&on.row, Outcome::Refused, why);
         self.say(on, vec![], News::Judged(judged)).await
     }
 
@@ -238,6 +231,11 @@ impl Bench<'_> {
         let held = rows.into_iter().filter(|row| row.status.is_held());
         Ok(held.filter_map(|row| Some((row.triple?, row.valid))).collect())
     }
+}
+
+/// Whether nobody tries a statement: an operator withdrew it, or it has lost its ground and nobody has claimed it again.
+fn is_left(status: Status, judged: &Judged) -> bool {
+    status == Status::Retracted || status == Status::Untested && judged.due.is_none()
 }
 
 /// What the log has of a statement.

@@ -1,30 +1,40 @@
 //! What follows for others from what a trial came to: claims that say the same are joined, what contradicts each other is contested, what was
-//! derived from what is withdrawn has lost its ground.
-
-use std::collections::HashMap;
+//! derived from what is withdrawn has lost its ground (`trials/ground.rs`).
 
 use super::bench::{Bench, OnTrial};
+use super::ground::{ground, naming, standing_on};
 use super::{REACH, TRIES, stands, word};
+use crate::event::condition::RequestState;
 use crate::event::draft::Draft;
-use crate::event::method::{self, Link};
+use crate::event::method;
+use crate::event::request::{Parked, Settled};
 use crate::event::statement::{Judged, Outcome, SOURCES_MAX, Source, Status, Triple, Valid};
 use crate::event::trial::{Found, News, Rules};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::statements::StatementRow;
 use crate::mind::turn_writer::Lost;
-use crate::words::id::{Seq, Space};
+use crate::words::id::{Space, ThreadId};
 use crate::words::time;
 
-/// Most events of one append.
-pub(super) const APPEND_MAX: usize = 500;
+/// Most events of one append, unless those about one statement are more.
+const APPEND_MAX: usize = 500;
+/// Questions that are looked at: a trial asks nothing while more are open.
+const QUESTIONS: u32 = 500;
 
 impl Bench<'_> {
     /// Writes down what a trial came to, with all that follows from it.
-    pub async fn judge(&self, on: &OnTrial, found: &Found, rules: &Rules) -> Result<(), Lost> {
+    pub async fn judge(&self, on: &mut OnTrial, found: &Found, rules: &Rules) -> Result<(), Lost> {
         let mut judged = on.trial.judged(found, rules, time::now());
         let _settling = self.settling.lock().await;
-        let mut others = Vec::new();
+        let (mut first, mut conditions) = (Vec::new(), Vec::new());
+        if matches!(judged.outcome, Outcome::Is(status) if status.is_held()) {
+            let ground = ground(self.store(), &self.fence.space, &on.row).await?;
+            match ground.lost {
+                Some(of) => judged = groundless(judged, &of),
+                None => (first, conditions) = (ground.moved, ground.conditions),
+            }
+        }
         if judged.outcome == Outcome::Is(Status::Surviving)
             && let Some(triple) = on.trial.derived.as_ref().and_then(|derived| derived.triple.as_ref())
         {
@@ -32,21 +42,40 @@ impl Bench<'_> {
             if !against.is_empty() {
                 judged.outcome = Outcome::Is(Status::Contested);
                 judged.others = against.iter().map(|row| row.id.clone()).collect();
-                others = against.iter().map(|row| contested_by(row, &on.row.id)).collect();
+                first.extend(against.iter().map(|row| contested_by(row, &on.row.id)));
             }
         }
-        let drafts = consequences(self.store(), &self.fence.space, &on.row, &judged).await?;
-        self.write(others.into_iter().chain(drafts).collect()).await
+        let mut all = consequences(self.store(), &self.fence.space, &on.row, &judged).await?;
+        if let Some(word) = all.last_mut().and_then(|of| of.last_mut()) {
+            word.conditions.extend(conditions);
+        }
+        let all = first.into_iter().map(|draft| vec![draft]).chain(all);
+        self.settle(on, parts(all.collect())).await
     }
 
     fn store(&self) -> &dyn Store {
         &*self.trials.store
     }
 
-    /// What others lose comes first, so that what was cut off between is done again: the word on the statement itself is the last.
-    async fn write(&self, drafts: Vec<Draft>) -> Result<(), Lost> {
-        for drafts in drafts.chunks(APPEND_MAX) {
-            self.writer.write(drafts.to_vec()).await?;
+    /// Writes what becomes of a statement, and of others by it, behind the records of the calls for it. What others lose comes first, so that what
+    /// was cut off between is done again: the word on the statement itself is the last.
+    pub async fn settle(&self, on: &mut OnTrial, parts: Vec<Vec<Draft>>) -> Result<(), Lost> {
+        for part in parts {
+            self.writer.write(on.records.iter().cloned().chain(part).collect()).await?;
+            on.records.clear();
+        }
+        Ok(())
+    }
+
+    /// A claim comes to nothing: there is no such statement. To be called while nothing else is settled.
+    pub async fn refuse(&self, on: &mut OnTrial, why: String) -> Result<(), Lost> {
+        let judged = word(&on.row, Outcome::Refused, why);
+        for _ in 0..TRIES {
+            let all = consequences(self.store(), &self.fence.space, &on.row, &judged).await?;
+            match self.settle(on, parts(all)).await {
+                Err(Lost::Store(StoreError::Unmet(_))) if self.is_as_before(on).await? => {}
+                settled => return settled,
+            }
         }
         Ok(())
     }
@@ -101,7 +130,8 @@ impl Bench<'_> {
         let sources: Vec<Source> = same.sources.iter().cloned().chain(more).collect();
         let brings = sources.len() > same.sources.len();
         let sourced = brings.then(|| Draft::statement_sourced(&same.thread, &same.id, sources));
-        let mut drafts: Vec<Draft> = sourced.into_iter().chain(self.reopened(same, is_new)).collect();
+        let mut drafts: Vec<Draft> = sourced.into_iter().chain(self.reopened(on, same, is_new).await?).collect();
+        drafts.extend(self.carried_over(on, same).await?);
         let first = drafts.first_mut();
         first.into_iter().for_each(|draft| *draft = draft.clone().only_if(stands(same)));
         let judged = word(&on.row, Outcome::Joined, "another statement says the same".into());
@@ -109,13 +139,50 @@ impl Bench<'_> {
         self.say_once(on, drafts, News::Judged(judged)).await
     }
 
-    /// A statement that is not tried any more is tried again because somebody claims it again.
-    fn reopened(&self, same: &StatementRow, is_new: bool) -> Option<Draft> {
-        let before = same.judged.as_ref()?;
-        let is_left = same.due.is_none();
+    /// What was derived from a claim is derived from the statement that it is part of now; where that does not stand, neither does this.
+    async fn carried_over(&self, on: &OnTrial, same: &StatementRow) -> Result<Vec<Draft>, Lost> {
+        let (store, space) = (self.store(), &self.fence.space);
+        let naming = naming(store, space, &on.row.id).await?;
+        if naming.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut drafts = Vec::new();
+        for row in &naming {
+            let renamed = row.premises.iter().map(|id| if *id == on.row.id { &same.id } else { id });
+            let mut premises: Vec<String> = Vec::new();
+            for id in renamed {
+                if *id != row.id && !premises.contains(id) {
+                    premises.push(id.clone());
+                }
+            }
+            drafts.push(Draft::statement_grounded(&row.thread, &row.id, premises).only_if(stands(row)));
+        }
+        let ground = ground(store, space, same).await?;
+        if same.status.is_withdrawn() || ground.lost.is_some() {
+            let lost = standing_on(store, space, &on.row.id).await?;
+            drafts.extend(fallen(store, space, &same.id, &lost).await?.into_iter().flatten());
+        } else if let Some(first) = drafts.first_mut() {
+            first.conditions.extend(ground.conditions);
+        }
+        Ok(drafts)
+    }
+
+    /// A statement that is not tried any more is tried again because somebody claims it again; one that has lost its ground only on ground that
+    /// stands: its own again, or that of who claims it now.
+    async fn reopened(&self, on: &OnTrial, same: &StatementRow, is_new: bool) -> Result<Vec<Draft>, Lost> {
+        let (store, space) = (self.store(), &self.fence.space);
+        let may_be_tried = !same.status.is_held() && !matches!(same.status, Status::Ended | Status::Retracted);
+        let is_lost = may_be_tried && ground(store, space, same).await?.lost.is_some();
+        let stands_anew = is_lost && ground(store, space, &on.row).await?.lost.is_none();
+        let mut drafts = Vec::new();
+        if stands_anew {
+            drafts.push(Draft::statement_grounded(&same.thread, &same.id, on.row.premises.clone()));
+        }
+        let Some(before) = same.judged.as_ref().filter(|_| same.due.is_none()) else { return Ok(drafts) };
         let again = match same.status {
-            Status::Proposed | Status::Untested => is_left,
-            Status::Falsified => is_left && is_new && before.reopened < self.trials.memory.reopenings,
+            Status::Proposed => true,
+            Status::Untested => !is_lost || stands_anew,
+            Status::Falsified => is_new && before.reopened < self.trials.memory.reopenings,
             Status::Surviving | Status::Contested | Status::Ended | Status::Retracted => false,
         };
         let reopened = before.reopened + u64::from(same.status == Status::Falsified);
@@ -125,7 +192,8 @@ impl Bench<'_> {
             reason: "it was claimed again and is tried again".into(),
             ..word(same, Outcome::Is(same.status), String::new())
         };
-        again.then(|| Draft::statement(&same.thread, &same.id, News::Judged(judged)))
+        drafts.extend(again.then(|| Draft::statement(&same.thread, &same.id, News::Judged(judged))));
+        Ok(drafts)
     }
 }
 
@@ -159,31 +227,88 @@ fn contested_by(row: &StatementRow, id: &str) -> Draft {
     Draft::statement(&row.thread, &row.id, News::Judged(judged)).only_if(stands(row))
 }
 
-/// The word on a statement, behind what others lose or gain by it.
+/// The word on a statement, behind what others lose or gain by it: what is said of one statement is together.
 pub(super) async fn consequences(
     store: &dyn Store,
     space: &Space,
     row: &StatementRow,
     judged: &Judged,
-) -> Result<Vec<Draft>, StoreError> {
-    let mut drafts = Vec::new();
+) -> Result<Vec<Vec<Draft>>, StoreError> {
     let is_now = |status: fn(Status) -> bool| matches!(judged.outcome, Outcome::Is(it) if status(it));
-    if row.status.is_held() && is_now(Status::is_withdrawn) {
-        for lost in derived_from(store, space, &row.id).await? {
-            let reason = format!("it was derived from what is not held any more: {}", row.id);
-            let untested = word(&lost, Outcome::Is(Status::Untested), reason);
-            drafts.push(Draft::statement(&lost.thread, &lost.id, News::Judged(untested)).only_if(stands(&lost)));
-        }
+    let mut all = Vec::new();
+    let mut own = Vec::new();
+    if judged.outcome == Outcome::Refused || is_now(Status::is_withdrawn) {
+        let lost = standing_on(store, space, &row.id).await?;
+        all.extend(fallen(store, space, &row.id, &lost).await?);
+        own.extend(withdrawn(&questions(store, space).await?, &row.id));
     }
     if row.status == Status::Contested && !is_now(Status::is_held) {
-        drafts.extend(uncontested(store, space, row).await?);
+        all.extend(uncontested(store, space, row).await?);
     }
-    drafts.push(Draft::statement(&row.thread, &row.id, News::Judged(judged.clone())).only_if(stands(row)));
-    Ok(drafts)
+    own.push(Draft::statement(&row.thread, &row.id, News::Judged(judged.clone())).only_if(stands(row)));
+    all.push(own);
+    Ok(all)
+}
+
+/// The words on those that stood on a statement and have lost their ground.
+async fn fallen(
+    store: &dyn Store,
+    space: &Space,
+    of: &str,
+    lost: &[StatementRow],
+) -> Result<Vec<Vec<Draft>>, StoreError> {
+    let open = if lost.is_empty() { Vec::new() } else { questions(store, space).await? };
+    let mut all = Vec::new();
+    for row in lost {
+        if row.status == Status::Contested {
+            all.extend(uncontested(store, space, row).await?);
+        }
+        let judged = groundless(word(row, Outcome::Is(Status::Untested), String::new()), of);
+        let draft = Draft::statement(&row.thread, &row.id, News::Judged(judged)).only_if(stands(row));
+        all.push(withdrawn(&open, &row.id).into_iter().chain([draft]).collect());
+    }
+    Ok(all)
+}
+
+fn groundless(judged: Judged, of: &str) -> Judged {
+    Judged {
+        outcome: Outcome::Is(Status::Untested),
+        reason: format!("it was derived from what is not held any more: {of}"),
+        carried: Vec::new(),
+        others: Vec::new(),
+        due: None,
+        ..judged
+    }
+}
+
+/// The questions of trials that are open.
+async fn questions(store: &dyn Store, space: &Space) -> Result<Vec<(ThreadId, Parked)>, StoreError> {
+    let open = store.requests(space, RequestState::Question, 0, QUESTIONS).await?;
+    let of_trials = open.into_iter().filter_map(|row| Some((row.thread, Parked::of(&row.id, &row.asked)?)));
+    Ok(of_trials.filter(|(_, parked)| parked.trial.is_some()).collect())
+}
+
+/// Nobody needs to answer any more what the trial of a statement asked.
+fn withdrawn(open: &[(ThreadId, Parked)], statement: &str) -> Vec<Draft> {
+    let how = Settled::Withdrawn { reason: "the statement was withdrawn" };
+    let is_of = |parked: &Parked| parked.trial.as_ref().is_some_and(|trial| trial.statement == statement);
+    open.iter().filter(|(_, parked)| is_of(parked)).flat_map(|(thread, parked)| parked.settled(thread, how)).collect()
+}
+
+/// As many appends as it takes: what is said of one statement stays together.
+pub(super) fn parts(all: Vec<Vec<Draft>>) -> Vec<Vec<Draft>> {
+    let mut parts: Vec<Vec<Draft>> = Vec::new();
+    for of_one in all {
+        match parts.last_mut() {
+            Some(part) if part.len() + of_one.len() <= APPEND_MAX => part.extend(of_one),
+            _ => parts.push(of_one),
+        }
+    }
+    parts
 }
 
 /// Those that contradicted a statement, and nothing else that is held.
-async fn uncontested(store: &dyn Store, space: &Space, row: &StatementRow) -> Result<Vec<Draft>, StoreError> {
+async fn uncontested(store: &dyn Store, space: &Space, row: &StatementRow) -> Result<Vec<Vec<Draft>>, StoreError> {
     let mut drafts = Vec::new();
     for id in row.judged.iter().flat_map(|judged| &judged.others) {
         let Some(other) = store.statement(space, id).await?.filter(|it| it.status == Status::Contested) else {
@@ -195,31 +320,8 @@ async fn uncontested(store: &dyn Store, space: &Space, row: &StatementRow) -> Re
         if against.is_empty() {
             let reason = "what contradicted it is not held any more".to_owned();
             let judged = word(&other, Outcome::Is(Status::Surviving), reason);
-            drafts.push(Draft::statement(&other.thread, id, News::Judged(judged)).only_if(stands(&other)));
+            drafts.push(vec![Draft::statement(&other.thread, id, News::Judged(judged)).only_if(stands(&other))]);
         }
     }
     Ok(drafts)
-}
-
-/// What is held and derived from a statement, to any depth.
-async fn derived_from(store: &dyn Store, space: &Space, id: &str) -> Result<Vec<StatementRow>, StoreError> {
-    let (mut rows, mut after): (Vec<StatementRow>, Seq) = (Vec::new(), 0);
-    loop {
-        let page = store.statements_derived(space, after, REACH).await?;
-        let full = page.len() == REACH as usize;
-        after = page.last().map_or(after, |row| row.number);
-        rows.extend(page);
-        if !full {
-            break;
-        }
-    }
-    let link = |row: &StatementRow| Link {
-        id: row.id.clone(),
-        number: row.number,
-        premises: row.premises.clone(),
-        is_held: row.status.is_held(),
-    };
-    let lost = method::shaken(id, &rows.iter().map(link).collect::<Vec<_>>());
-    let mut of: HashMap<String, StatementRow> = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
-    Ok(lost.iter().filter_map(|id| of.remove(id)).collect())
 }
