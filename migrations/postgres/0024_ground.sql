@@ -2,3 +2,8 @@
 alter table statements add column derived bigint;
 update statements set derived = number where premises <> '';
 create index statements_derived on statements (space, derived);
+-- Whether a relation has one object at a time: what contradicts a statement is found among those that may.
+alter table statements add column single bigint;
+update statements set single = case when (triple::json ->> 'single')::boolean then 1 else 0 end where triple <> '';
+drop index statements_about;
+create index statements_about on statements (space, subject, relation, status, single);

@@ -123,10 +123,27 @@ fn is_about_the_same(one: &Triple, other: &Triple) -> bool {
 
 /// Whether two statements cannot both hold, by their structure alone.
 pub fn contradict(one: (&Triple, &Valid), other: (&Triple, &Valid)) -> bool {
-    is_about_the_same(one.0, other.0)
-        && (one.0.single || other.0.single)
-        && folded(&one.0.object) != folded(&other.0.object)
-        && one.1.overlaps(other.1)
+    is_about_the_same(one.0, other.0) && Value::of(one.0, *one.1).contradicts(&Value::of(other.0, *other.1))
+}
+
+/// What a statement says of a subject and a relation, ready to be compared with what others say of the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Value {
+    object: String,
+    single: bool,
+    valid: Valid,
+}
+
+impl Value {
+    /// That of a triple at a time.
+    pub fn of(triple: &Triple, valid: Valid) -> Self {
+        Self { object: folded(&triple.object), single: triple.single, valid }
+    }
+
+    /// Whether both cannot hold. They are about the same subject and relation.
+    pub fn contradicts(&self, other: &Self) -> bool {
+        (self.single || other.single) && self.object != other.object && self.valid.overlaps(&other.valid)
+    }
 }
 
 /// Whether a later value ends a statement instead of refuting it: one of the same subject and relation, in the words of the source, that begins

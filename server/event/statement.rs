@@ -18,6 +18,8 @@ pub const SENTENCE_MAX: usize = 1000;
 pub const PREDICTIONS_MAX: usize = 3;
 /// Most sources that a statement names; of more only these are kept.
 pub const SOURCES_MAX: usize = 64;
+/// Most statements that are shown as contradicting one; of more there is a count.
+pub const AGAINST_MAX: usize = 8;
 /// Most statements that one is derived from.
 pub const PREMISES_MAX: usize = 32;
 

@@ -273,9 +273,7 @@ impl Trial {
 
     /// A trial without an outcome leaves a statement what it was.
     fn left_open(&self, base: Judged) -> Judged {
-        let kept = self.judged.as_ref().filter(|_| self.status().is_held()).cloned();
-        let (carried, others) = kept.map(|judged| (judged.carried, judged.others)).unwrap_or_default();
-        Judged { reason: self.undecided(), carried, others, ..base }
+        Judged { reason: self.undecided(), carried: self.carried().to_vec(), ..base }
     }
 
     fn survived(&self, base: Judged, rules: &Rules) -> Judged {

@@ -1,7 +1,7 @@
 //! A recall: brings the view of the space up to date by the rows that changed, finds what is relevant, and looks at the row of each hit, so that what is not
 //! held any more is never found. A question about another time is answered from a view that is made for it and not kept.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
@@ -176,10 +176,11 @@ impl Recall {
             self.catch_up(space, &slot).await?;
             let (of, text, vector) = (slot.clone(), text.clone(), vector.clone());
             let find = move || of.read(|view| view.find_meant(&text, vector.as_ref().as_ref(), limit));
-            let hits = apart(find).await?;
-            let shown = hits.iter().flat_map(|hit| std::iter::once(&hit.held).chain(&hit.against));
+            // Only what is shown is looked at.
+            let found = self.cut(apart(find).await?, question, without.clone());
+            let shown = found.hits.iter().flat_map(|hit| std::iter::once(&hit.held).chain(&hit.against));
             if self.still(space, &slot, looked_at(shown)).await? {
-                return Ok(self.cut(hits, question, without));
+                return Ok(found);
             }
         }
         Err(Error::CutOff)
@@ -225,8 +226,8 @@ impl Recall {
     }
 
     /// Whether all of these are still what the view says. What is gone from its table leaves the view: no later change of its row tells of that.
-    async fn still(&self, space: &Space, slot: &Slot, shown: Vec<(String, Seq)>) -> Result<bool, Error> {
-        let rows = try_join_all(shown.iter().map(|(id, _)| self.store.statement(space, id))).await?;
+    async fn still(&self, space: &Space, slot: &Slot, shown: BTreeMap<String, Seq>) -> Result<bool, Error> {
+        let rows = try_join_all(shown.keys().map(|id| self.store.statement(space, id))).await?;
         let mut is_still = true;
         for ((id, changed), row) in shown.iter().zip(rows) {
             is_still &= row.as_ref().is_some_and(|row| row.changed == *changed);
@@ -301,8 +302,8 @@ impl Recall {
     }
 }
 
-/// What names statements as they were seen.
-fn looked_at<'a>(held: impl Iterator<Item = &'a Held>) -> Vec<(String, Seq)> {
+/// What names statements as they were seen, each once.
+fn looked_at<'a>(held: impl Iterator<Item = &'a Held>) -> BTreeMap<String, Seq> {
     held.map(|held| (held.id.clone(), held.changed)).collect()
 }
 

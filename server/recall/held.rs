@@ -27,8 +27,6 @@ pub struct Held {
     pub valid: Valid,
     /// `surviving` or `contested`.
     pub status: Status,
-    /// What contradicts it.
-    pub contested_by: Vec<String>,
     /// Nothing but reflection tested it.
     pub reflection_only: bool,
 }
@@ -36,9 +34,7 @@ pub struct Held {
 impl Held {
     /// What a view keeps of a row.
     pub fn of(row: StatementRow) -> Self {
-        let judged = row.judged;
-        let reflection_only = judged.as_ref().is_some_and(|judged| judged.carried == [Instrument::Reflection]);
-        let contested_by = judged.filter(|_| row.status == Status::Contested).map(|judged| judged.others);
+        let reflection_only = row.judged.as_ref().is_some_and(|judged| judged.carried == [Instrument::Reflection]);
         Self {
             id: row.id,
             number: row.number,
@@ -47,7 +43,6 @@ impl Held {
             triple: row.triple,
             valid: row.valid,
             status: row.status,
-            contested_by: contested_by.unwrap_or_default(),
             reflection_only,
         }
     }
@@ -66,6 +61,6 @@ impl Held {
     /// Memory that it takes, roughly.
     pub(super) fn bytes(&self) -> usize {
         let names = self.triple.as_ref().map_or(0, |it| it.subject.len() + it.relation.len() + it.object.len());
-        DOC + self.text.len() + names + self.contested_by.len() * 64
+        DOC + self.text.len() + names
     }
 }

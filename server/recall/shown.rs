@@ -22,8 +22,10 @@ pub struct Recalled {
     pub why: Why,
     /// The ids of others that say the same of the same time.
     pub same: Vec<String>,
-    /// What contradicts it and is held, too.
+    /// What contradicts it and is held, too: the first 8.
     pub contested_by: Vec<HeldStatement>,
+    /// How many contradict it.
+    pub contested_by_count: usize,
 }
 
 /// A statement that is held.
@@ -76,13 +78,14 @@ impl From<Held> for HeldStatement {
 
 impl From<Hit> for Recalled {
     fn from(hit: Hit) -> Self {
-        let Hit { held, score, mut scores, words, names, way, same, against } = hit;
+        let Hit { held, score, mut scores, words, names, way, same, against, against_count } = hit;
         scores.words = thousandths(scores.words);
         (scores.vectors, scores.graph) = (scores.vectors.map(thousandths), scores.graph.map(thousandths));
         #[expect(clippy::cast_precision_loss, reason = "at most 1000")]
         let score = score as f64 / 1000.0;
         let why = Why { scores, matched: words, names, path: way };
-        Self { statement: held.into(), score, why, same, contested_by: against.into_iter().map(Into::into).collect() }
+        let contested_by = against.into_iter().map(Into::into).collect();
+        Self { statement: held.into(), score, why, same, contested_by, contested_by_count: against_count }
     }
 }
 
@@ -126,6 +129,9 @@ fn told(hit: &Hit) -> Value {
     if !against.is_empty() {
         let against = against.iter().map(|held| json!({ "statement": held.id, "text": held.text }));
         told["contested_by"] = against.collect();
+        if hit.against_count > hit.against.len() {
+            told["contested_by_count"] = hit.against_count.into();
+        }
     }
     told
 }

@@ -8,8 +8,10 @@ use super::fusion::{Candidate, MEANT, SAID, SAID_OF_UNKNOWN, Scores, keep_first,
 use super::graph::{Doc, Graph, Node, Ways};
 use super::held::Held;
 use super::pagerank::{Seeds, score, spread};
+use super::rivals::Rivals;
 use super::saying::Saying;
 use super::vectors::{Rows, Scale, Vector};
+use crate::event::statement::Status;
 use crate::log::projections::statements::StatementRow;
 use crate::words::id::Seq;
 
@@ -44,8 +46,10 @@ pub struct Hit {
     pub way: Vec<String>,
     /// Others that say the same.
     pub same: Vec<String>,
-    /// What contradicts it, if that is held.
+    /// What contradicts it and is held, too: the first few.
     pub against: Vec<Held>,
+    /// How many there are.
+    pub against_count: usize,
 }
 
 /// See the module.
@@ -58,6 +62,7 @@ pub struct View {
     free: Vec<Doc>,
     words: Index,
     graph: Graph,
+    rivals: Rivals,
     vectors: Rows,
     /// Where a model makes the vectors: the statements whose vector has not come yet.
     missing: Option<BTreeSet<Doc>>,
@@ -84,6 +89,7 @@ impl View {
             free: Vec::new(),
             words: Index::default(),
             graph: Graph::default(),
+            rivals: Rivals::default(),
             vectors: Rows::of(scale),
             missing,
             bytes: 0,
@@ -145,6 +151,7 @@ impl View {
         });
         self.words.put(doc, &held.words());
         self.graph.put(doc, held.number, names);
+        self.rivals.put(doc, &held);
         match &mut self.missing {
             None => self.vectors.put(doc, Vector::built_in(&held.text).as_ref()),
             Some(missing) => {
@@ -163,6 +170,7 @@ impl View {
         let Some(held) = self.held[doc as usize].take() else { return };
         self.words.remove(doc, &held.words());
         self.graph.remove(doc, held.number);
+        self.rivals.remove(&held);
         self.vectors.put(doc, None);
         self.missing.iter_mut().for_each(|missing| _ = missing.remove(&doc));
         self.bytes -= held.bytes();
@@ -181,7 +189,11 @@ impl View {
 
     /// Memory that it takes, roughly.
     pub fn bytes(&self) -> usize {
-        self.bytes + self.len() * self.vectors.bytes_of_one() + self.words.bytes() + self.graph.bytes()
+        self.bytes
+            + self.len() * self.vectors.bytes_of_one()
+            + self.words.bytes()
+            + self.graph.bytes()
+            + self.rivals.bytes()
     }
 
     /// The graph.
@@ -317,7 +329,9 @@ impl View {
         let Candidate { doc, scores, .. } = candidate;
         let ends = self.graph.ends(doc);
         let about = names.iter().filter(|name| ends.contains(name));
-        let against = held.contested_by.iter().filter_map(|id| self.of_id(id)).cloned().collect();
+        let (against, against_count) =
+            if held.status == Status::Contested { self.rivals.of(held) } else { (Vec::new(), 0) };
+        let against = against.into_iter().filter_map(|doc| self.held(doc)).cloned().collect();
         Hit {
             score: candidate.score(),
             scores,
@@ -326,6 +340,7 @@ impl View {
             way: self.way(doc, names, ways),
             same: Vec::new(),
             against,
+            against_count,
             held: held.clone(),
         }
     }

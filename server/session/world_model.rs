@@ -1,12 +1,14 @@
 //! A session reads the world model, claims something for it, and withdraws what is in it.
 
+use std::collections::HashMap;
+
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::{Said, StatementFact};
-use crate::event::method::current;
-use crate::event::statement::{Claim, Claimant, Judged, Outcome, Source, Status, Triple, Valid};
+use crate::event::method::{Value, current};
+use crate::event::statement::{AGAINST_MAX, Claim, Claimant, Judged, Outcome, Source, Status, Triple, Valid, folded};
 use crate::event::trial::News;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::log::words;
@@ -17,6 +19,8 @@ use crate::words::time::Timestamp;
 /// How many statements are looked at at once, and how often, for one page: others stand between those that are asked for.
 const SCAN: u32 = 500;
 const SCANS_MAX: usize = 20;
+/// Statements about the same that are looked at for what contradicts one.
+const RIVALS: u32 = 1000;
 
 /// Which statements are asked for.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +37,24 @@ pub struct Wanted {
     pub at: Option<Timestamp>,
     /// As they were when this event was the last one.
     pub as_of: Option<Seq>,
+}
+
+/// A statement as it is shown.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The statement.
+    pub row: StatementRow,
+    /// The first of those that contradict it and are held, too.
+    pub against: Vec<String>,
+    /// How many there are, counted up to 1000.
+    pub against_count: usize,
+}
+
+impl Shown {
+    /// One that nothing contradicts.
+    pub fn alone(row: StatementRow) -> Self {
+        Self { row, against: Vec::new(), against_count: 0 }
+    }
 }
 
 /// Something to be claimed.
@@ -92,6 +114,44 @@ impl Session {
             _ => None,
         });
         Ok(judged.filter(|judged| matches!(judged.outcome, Outcome::Refused | Outcome::Joined)))
+    }
+
+    /// Statements with what contradicts them, as it was when this event was the last one: it is found by structure, once for all about the same.
+    pub async fn shown(&self, rows: Vec<StatementRow>, as_of: Option<Seq>) -> Result<Vec<Shown>, Error> {
+        let mut known: HashMap<(String, String, bool), Vec<(String, Value)>> = HashMap::new();
+        let mut all = Vec::new();
+        for row in rows {
+            let triple = row.triple.as_ref().filter(|_| row.status == Status::Contested);
+            let Some(triple) = triple else {
+                all.push(Shown::alone(row));
+                continue;
+            };
+            let about = (folded(&triple.subject), folded(&triple.relation), triple.single);
+            if !known.contains_key(&about) {
+                known.insert(about.clone(), self.held_about(triple, as_of).await?);
+            }
+            let own = Value::of(triple, row.valid);
+            let others = known.get(&about).into_iter().flatten();
+            let against = others.filter(|(id, other)| *id != row.id && own.contradicts(other));
+            let first = against.clone().take(AGAINST_MAX).map(|(id, _)| id.clone()).collect();
+            let against_count = against.count();
+            all.push(Shown { row, against: first, against_count });
+        }
+        Ok(all)
+    }
+
+    /// What may contradict a triple and is held, or was then.
+    async fn held_about(&self, triple: &Triple, as_of: Option<Seq>) -> Result<Vec<(String, Value)>, Error> {
+        let (subject, relation) = (Some(triple.subject.clone()), Some(triple.relation.clone()));
+        let (single, status) = ((!triple.single).then_some(true), as_of.is_none().then_some(Status::Contested));
+        let asked = Asked { subject, relation, single, status, limit: RIVALS, ..Asked::default() };
+        let mut held = Vec::new();
+        for row in self.store(Right::Read)?.statements(self.space(), &asked).await? {
+            let Some(row) = self.then(row, as_of).await?.filter(|row| row.status.is_held()) else { continue };
+            let value = row.triple.as_ref().map(|triple| Value::of(triple, row.valid));
+            held.extend(value.map(|value| (row.id, value)));
+        }
+        Ok(held)
     }
 
     /// Statements in the order in which they were claimed, from behind a position; and where the next ones would begin, if there may be any.
@@ -164,15 +224,21 @@ impl Session {
         Ok(rows)
     }
 
-    /// A statement as it was then, if it is wanted.
-    async fn as_wanted(&self, wanted: &Wanted, mut row: StatementRow) -> Result<Option<StatementRow>, Error> {
-        if let Some(as_of) = wanted.as_of.filter(|as_of| row.changed > *as_of) {
+    /// A statement as it was then; none: it had not been claimed.
+    async fn then(&self, mut row: StatementRow, as_of: Option<Seq>) -> Result<Option<StatementRow>, Error> {
+        if let Some(as_of) = as_of.filter(|as_of| row.changed > *as_of) {
             let Some(standing) = self.store(Right::Read)?.standing(self.space(), &row.id, as_of).await? else {
                 return Ok(None);
             };
             // What was said of it later was not known then.
             (row.status, row.valid, row.judged, row.due) = (standing.status, standing.valid, None, None);
         }
+        Ok(Some(row))
+    }
+
+    /// A statement as it was then, if it is wanted.
+    async fn as_wanted(&self, wanted: &Wanted, row: StatementRow) -> Result<Option<StatementRow>, Error> {
+        let Some(row) = self.then(row, wanted.as_of).await? else { return Ok(None) };
         let valid: &Valid = &row.valid;
         let is_wanted = wanted.status.is_none_or(|status| row.status == status)
             && wanted.at.is_none_or(|at| row.status.is_held() && valid.is_at(at) || is_past(&row, at))
@@ -187,6 +253,6 @@ fn is_past(row: &StatementRow, at: Timestamp) -> bool {
 }
 
 fn is_about(row: &StatementRow, wanted: &Wanted) -> bool {
-    let entity = wanted.entity.as_deref().map(crate::event::statement::folded);
-    row.triple.as_ref().is_some_and(|it| Some(crate::event::statement::folded(&it.subject)) == entity)
+    let entity = wanted.entity.as_deref().map(folded);
+    row.triple.as_ref().is_some_and(|it| Some(folded(&it.subject)) == entity)
 }

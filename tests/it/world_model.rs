@@ -8,6 +8,7 @@ use crate::support::*;
 
 mod again;
 mod code;
+mod contested;
 mod crashes;
 mod doors;
 mod ground;

@@ -24,7 +24,7 @@ use crate::event::statement::{
 use crate::event::trial::News;
 use crate::log::projections::statements::StatementRow;
 use crate::session::handle::Session;
-use crate::session::world_model::{NewClaim, Wanted};
+use crate::session::world_model::{NewClaim, Shown, Wanted};
 use crate::words::id::{INTEGER_MAX, Seq};
 use crate::words::time::Timestamp;
 
@@ -87,8 +87,10 @@ pub struct Statement {
     /// When it is tried, or tried again; null: it is not.
     #[schema(value_type = Option<String>)]
     pub due_at: Option<Timestamp>,
-    /// The statements that contradict it, where it is contested.
+    /// The statements that contradict it, where it is contested: the first 8.
     pub contested_by: Vec<String>,
+    /// How many contradict it, counted up to 1000.
+    pub contested_by_count: usize,
     /// The statements that it is derived from.
     pub derived_from: Vec<String>,
     /// Where it comes from: `by`, `seqs` of events, `quote`.
@@ -102,12 +104,11 @@ pub struct Statement {
     pub changed: Seq,
 }
 
-impl From<StatementRow> for Statement {
-    fn from(row: StatementRow) -> Self {
+impl From<Shown> for Statement {
+    fn from(Shown { row, against, against_count }: Shown) -> Self {
         let StatementRow { id, number, thread, text, triple, valid, status, judged, due, tested, .. } = row;
         let tested_by = judged.as_ref().map(|judged| judged.carried.clone()).unwrap_or_default();
         let reflection_only = status.is_held() && tested_by == [Instrument::Reflection];
-        let others = judged.as_ref().filter(|_| status == Status::Contested).map(|judged| judged.others.clone());
         Self {
             id,
             seq: number,
@@ -124,7 +125,8 @@ impl From<StatementRow> for Statement {
             survived: judged.as_ref().map_or(0, |judged| judged.survived),
             tested_at: tested,
             due_at: due,
-            contested_by: others.unwrap_or_default(),
+            contested_by: against,
+            contested_by_count: against_count,
             derived_from: row.premises,
             sources: row.sources.iter().map(|source| json!(source)).collect(),
             claimed_at: row.claimed,
@@ -165,9 +167,9 @@ pub struct Tested {
 }
 
 impl StatementTrial {
-    fn of(row: StatementRow, events: &[Event]) -> Self {
+    fn of(shown: Shown, events: &[Event]) -> Self {
         let mut trial =
-            Self { statement: row.into(), predictions: Vec::new(), rejected: Vec::new(), verdicts: Vec::new() };
+            Self { statement: shown.into(), predictions: Vec::new(), rejected: Vec::new(), verdicts: Vec::new() };
         for event in events {
             let Fact::Statement(fact) = event.fact() else { continue };
             let Said::News(news) = fact.what else { continue };
@@ -299,6 +301,7 @@ pub async fn list(session: Session, mut query: Params) -> Result<axum::Json<Page
     let after = after.and_then(|seq| seq.parse().ok()).unwrap_or(0);
     let (rows, next) = session.statements(&wanted, after, limit as usize).await?;
     let next = next.map(|seq| cursor::write(&bound, &seq.to_string()));
+    let rows = session.shown(rows, wanted.as_of).await?;
     Ok(axum::Json(Page { items: rows.into_iter().map(Statement::from).collect(), next }))
 }
 
@@ -351,7 +354,8 @@ pub async fn one(
         };
         return Err(Problem::new(Slug::NotFound, detail));
     };
-    Ok(axum::Json(StatementTrial::of(row, &events)))
+    let shown = session.shown(vec![row.clone()], None).await?.pop().unwrap_or_else(|| Shown::alone(row));
+    Ok(axum::Json(StatementTrial::of(shown, &events)))
 }
 
 /// Withdraws a statement, without a trial.
@@ -365,7 +369,7 @@ pub async fn retract(
     Json(Retraction { reason }): Json<Retraction>,
 ) -> Result<axum::Json<Statement>, Problem> {
     params.end()?;
-    Ok(axum::Json(session.retract(&id, reason).await?.into()))
+    Ok(axum::Json(Shown::alone(session.retract(&id, reason).await?).into()))
 }
 
 /// What the members may be.

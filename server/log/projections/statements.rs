@@ -74,6 +74,7 @@ static TABLE: Table = Table {
         text("relation"),
         text("object"),
         text("triple"),
+        integer_or_null("single"),
         integer_or_null("valid_from"),
         integer_or_null("valid_to"),
         text("status"),
@@ -113,6 +114,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 ("relation", "".into()),
                 ("object", "".into()),
                 ("triple", "".into()),
+                ("single", Cell::Null),
                 ("valid_from", Cell::Null),
                 ("valid_to", Cell::Null),
                 ("status", Status::Proposed.as_str().into()),
@@ -133,6 +135,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 ("relation", of(|it| &it.relation).into()),
                 ("object", of(|it| &it.object).into()),
                 ("triple", triple.into()),
+                ("single", derived.triple.as_ref().map(|it| i64::from(it.single)).into()),
             ];
             cells.extend(times(derived.valid));
             Change::Alter(row(cells))
@@ -252,6 +255,8 @@ pub struct Asked {
     pub relation: Option<String>,
     /// With this object.
     pub object: Option<String>,
+    /// Of a relation that has one object at a time, or of one that may have many.
+    pub single: Option<bool>,
     /// Claimed behind this position.
     pub after: Seq,
     /// At most so many.
@@ -268,11 +273,14 @@ impl dyn Store + '_ {
     /// Statements in the order in which they were claimed.
     pub async fn statements(&self, space: &Space, asked: &Asked) -> Result<Vec<StatementRow>, StoreError> {
         let mut select = Select::of(&TABLE, space);
-        let Asked { status, subject, relation, object, after, limit } = asked;
+        let Asked { status, subject, relation, object, single, after, limit } = asked;
         for (column, name) in [("subject", subject), ("relation", relation), ("object", object)] {
             if let Some(name) = name {
                 select = select.equal(column, key(name));
             }
+        }
+        if let Some(single) = single {
+            select = select.equal("single", i64::from(*single));
         }
         if let Some(status) = status {
             select = select.equal("status", status.as_str());

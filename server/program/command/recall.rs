@@ -45,6 +45,12 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         for other in hit["contested_by"].as_array().into_iter().flatten() {
             say(format_args!("    but: {}", text(other)))?;
         }
+        let shown = hit["contested_by"].as_array().map_or(0, Vec::len) as u64;
+        if let Some(more) =
+            hit["contested_by_count"].as_u64().and_then(|all| all.checked_sub(shown)).filter(|more| *more > 0)
+        {
+            say(format_args!("    and {more} more"))?;
+        }
     }
     match found["left_out"].as_u64() {
         None | Some(0) => Ok(()),

@@ -15,12 +15,12 @@ use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::set::{Change, Timer};
 use crate::event::fact::statement::Trials as Said;
-use crate::event::statement::{Claim, Instrument, Judged, Outcome, Status, Triple};
+use crate::event::statement::{Claim, Instrument, Judged, Outcome, Status};
 use crate::event::trial::Rules;
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::projections::statements::{Asked, StatementRow};
+use crate::log::projections::statements::StatementRow;
 use crate::log::status::Status as ThreadStatus;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::call::TurnPlace;
@@ -44,6 +44,7 @@ mod allowance;
 mod asking;
 mod bench;
 mod code;
+mod contesting;
 mod ground;
 mod knowledge;
 mod people;
@@ -312,11 +313,4 @@ fn word(row: &StatementRow, outcome: Outcome, reason: String) -> Judged {
         available: before.map(|judged| judged.available.clone()).unwrap_or_default(),
         testable: before.and_then(|judged| judged.testable.clone()),
     }
-}
-
-/// The statements about a subject and a relation.
-async fn about(store: &dyn Store, space: &Space, triple: &Triple) -> Result<Vec<StatementRow>, StoreError> {
-    let (subject, relation) = (Some(triple.subject.clone()), Some(triple.relation.clone()));
-    let asked = Asked { subject, relation, limit: REACH, ..Asked::default() };
-    store.statements(space, &asked).await
 }

@@ -26,7 +26,6 @@ fn held(number: i64, text: String, edge: Option<[String; 3]>) -> Held {
         triple,
         valid: Valid::default(),
         status: Status::Surviving,
-        contested_by: Vec::new(),
         reflection_only: false,
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use proptest::prelude::*;
+use thinkd::event::method::contradict;
 use thinkd::event::statement::{Status, Triple, Valid};
 use thinkd::log::projections::statements::StatementRow;
 use thinkd::recall::held::Held;
@@ -21,7 +22,6 @@ fn statement(number: i64, [subject, relation, object]: [&str; 3]) -> Held {
         triple: Some(Triple { subject, relation, object, single: false }),
         valid: Valid::default(),
         status: Status::Surviving,
-        contested_by: Vec::new(),
         reflection_only: false,
     }
 }
@@ -65,6 +65,34 @@ proptest! {
         prop_assert_eq!((fresh.len(), fresh.bytes()), (worn.len(), worn.bytes()));
         all.iter().for_each(|held| worn.remove(&held.id));
         prop_assert_eq!((worn.len(), worn.bytes()), (0, 0));
+    }
+
+    // What contradicts a hit is what cannot hold beside it, by structure alone; a few are shown, all are counted.
+    #[test]
+    fn what_contradicts_a_hit_is_found_by_structure(
+        all in prop::collection::vec((0..2usize, 0..2usize, 0..6usize, any::<bool>(), prop::option::of(0..9i64), prop::option::of(0..9i64)), 1..30),
+        gone in prop::collection::vec(any::<bool>(), 30),
+    ) {
+        let time = |at: i64| Timestamp::from_micros(at);
+        let mut view = View::default();
+        let mut held = Vec::new();
+        for ((subject, relation, object, single, from, to), number) in all.into_iter().zip(1..) {
+            let mut it = of(number, (subject, relation, object));
+            it.triple.as_mut().unwrap().single = single;
+            (it.status, it.valid) = (Status::Contested, Valid { from: from.map(time), to: to.map(time) });
+            view.put(it.clone());
+            held.push(it);
+        }
+        held.iter().filter(|it| gone[it.number as usize - 1]).for_each(|it| view.remove(&it.id));
+        held.retain(|it| !gone[it.number as usize - 1]);
+        for hit in view.find(&format!("{} {}?", NAMES[0], RELATIONS[0]), 50) {
+            let own = (hit.held.triple.as_ref().unwrap(), &hit.held.valid);
+            let cannot = |it: &&Held| contradict(own, (it.triple.as_ref().unwrap(), &it.valid));
+            let expected: Vec<i64> = held.iter().filter(cannot).map(|it| it.number).collect();
+            prop_assert_eq!(hit.against_count, expected.len());
+            let shown: Vec<i64> = hit.against.iter().map(|it| it.number).collect();
+            prop_assert_eq!(&shown[..], &expected[..expected.len().min(8)]);
+        }
     }
 
     #[test]

@@ -7,7 +7,8 @@ use tokio::sync::Mutex;
 
 use super::asking::{Asker, Said};
 use super::code;
-use super::said::{Silent, no_answer};
+use super::contesting::contradicting;
+use super::said::{Draftlike, Silent, no_answer};
 use super::{TRIES, Trials};
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
@@ -159,10 +160,7 @@ impl Bench<'_> {
             Ok(draftlike) => draftlike,
             Err(why) => return self.refuse(on, why).await.map(|()| false),
         };
-        let mut known = Vec::new();
-        for triple in draftlike.predictions.iter().filter_map(|(_, triple)| triple.as_ref()) {
-            known.extend(self.held_about(triple).await?);
-        }
+        let known = self.known(&draftlike).await?;
         let derived = draftlike.derived(&on.row.text, &known, rules);
         if derived.predictions.is_empty() {
             let why = format!("no prediction that could be tested follows from it. {}", derived.rejected.join("; "));
@@ -225,11 +223,17 @@ impl Bench<'_> {
         })
     }
 
-    /// What is held of a subject and a relation.
-    pub async fn held_about(&self, triple: &Triple) -> Result<Vec<(Triple, Valid)>, StoreError> {
-        let rows = super::about(&*self.trials.store, &self.fence.space, triple).await?;
-        let held = rows.into_iter().filter(|row| row.status.is_held());
-        Ok(held.filter_map(|row| Some((row.triple?, row.valid))).collect())
+    /// What is held and contradicts predictions.
+    async fn known(&self, of: &Draftlike) -> Result<Vec<(Triple, Valid)>, StoreError> {
+        let mut known = Vec::new();
+        for triple in of.predictions.iter().filter_map(|(_, triple)| triple.as_ref()) {
+            for status in [Status::Surviving, Status::Contested] {
+                let edge = (triple, Valid::default());
+                let rows = contradicting(&*self.trials.store, &self.fence.space, edge, status, 1).await?;
+                known.extend(rows.into_iter().filter_map(|row| Some((row.triple?, row.valid))));
+            }
+        }
+        Ok(known)
     }
 }
 

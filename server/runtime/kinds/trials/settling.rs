@@ -2,9 +2,10 @@
 //! derived from what is withdrawn has lost its ground (`trials/ground.rs`).
 
 use super::bench::{Bench, OnTrial};
+use super::contesting::{Contest, contest, uncontested};
 use super::ground::{ground, naming, standing_on};
 use super::{REACH, TRIES, stands, word};
-use crate::event::condition::RequestState;
+use crate::event::condition::{Condition, RequestState};
 use crate::event::draft::Draft;
 use crate::event::method;
 use crate::event::request::{Parked, Settled};
@@ -12,7 +13,7 @@ use crate::event::statement::{Judged, Outcome, SOURCES_MAX, Source, Status, Trip
 use crate::event::trial::{Found, News, Rules};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::projections::statements::StatementRow;
+use crate::log::projections::statements::{Asked, StatementRow};
 use crate::mind::turn_writer::Lost;
 use crate::words::id::{Space, ThreadId};
 use crate::words::time;
@@ -37,13 +38,11 @@ impl Bench<'_> {
         }
         if judged.outcome == Outcome::Is(Status::Surviving)
             && let Some(triple) = on.trial.derived.as_ref().and_then(|derived| derived.triple.as_ref())
+            && let Some(contest) = contest(self.store(), &self.fence.space, &on.row.id, (triple, judged.valid)).await?
         {
-            let against = contradicting(self.store(), &self.fence.space, &on.row.id, triple, judged.valid).await?;
-            if !against.is_empty() {
-                judged.outcome = Outcome::Is(Status::Contested);
-                judged.others = against.iter().map(|row| row.id.clone()).collect();
-                first.extend(against.iter().map(|row| contested_by(row, &on.row.id)));
-            }
+            judged.outcome = Outcome::Is(Status::Contested);
+            first.extend(contest.drafts);
+            conditions.extend(contest.conditions);
         }
         let mut all = consequences(self.store(), &self.fence.space, &on.row, &judged).await?;
         if let Some(word) = all.last_mut().and_then(|of| of.last_mut()) {
@@ -99,7 +98,10 @@ impl Bench<'_> {
         triple: &Triple,
         valid: Valid,
     ) -> Result<Option<StatementRow>, StoreError> {
-        let about = super::about(self.store(), &self.fence.space, triple).await?;
+        let Triple { subject, relation, object, .. } = triple.clone();
+        let (subject, relation, object) = (Some(subject), Some(relation), Some(object));
+        let asked = Asked { subject, relation, object, limit: REACH, ..Asked::default() };
+        let about = self.store().statements(&self.fence.space, &asked).await?;
         let is_same = |it: &StatementRow| {
             it.id != row.id
                 && it.valid == valid
@@ -160,7 +162,9 @@ impl Bench<'_> {
         let ground = ground(store, space, same).await?;
         if same.status.is_withdrawn() || ground.lost.is_some() {
             let lost = standing_on(store, space, &on.row.id).await?;
-            drafts.extend(fallen(store, space, &same.id, &lost).await?.into_iter().flatten());
+            let (all, conditions) = fallen(store, space, &same.id, &lost, None).await?;
+            drafts.extend(all.into_iter().flatten());
+            drafts.first_mut().into_iter().for_each(|first| first.conditions.extend(conditions.clone()));
         } else if let Some(first) = drafts.first_mut() {
             first.conditions.extend(ground.conditions);
         }
@@ -202,31 +206,6 @@ fn brings_something(known: &[Source], source: &Source) -> bool {
     source.quote.is_some() && known.iter().all(|it| it.quote != source.quote)
 }
 
-/// What is held and contradicts a statement, by structure alone.
-async fn contradicting(
-    store: &dyn Store,
-    space: &Space,
-    id: &str,
-    triple: &Triple,
-    valid: Valid,
-) -> Result<Vec<StatementRow>, StoreError> {
-    let mut rows = super::about(store, space, triple).await?;
-    let against = |row: &StatementRow| {
-        let other = row.triple.as_ref().is_some_and(|other| method::contradict((triple, &valid), (other, &row.valid)));
-        row.id != id && row.status.is_held() && other
-    };
-    rows.retain(against);
-    Ok(rows)
-}
-
-fn contested_by(row: &StatementRow, id: &str) -> Draft {
-    let mut others = row.judged.as_ref().map(|judged| judged.others.clone()).unwrap_or_default();
-    others.push(id.to_owned());
-    let reason = "one that contradicts it has survived, too".to_owned();
-    let judged = Judged { others, ..word(row, Outcome::Is(Status::Contested), reason) };
-    Draft::statement(&row.thread, &row.id, News::Judged(judged)).only_if(stands(row))
-}
-
 /// The word on a statement, behind what others lose or gain by it: what is said of one statement is together.
 pub(super) async fn consequences(
     store: &dyn Store,
@@ -235,39 +214,42 @@ pub(super) async fn consequences(
     judged: &Judged,
 ) -> Result<Vec<Vec<Draft>>, StoreError> {
     let is_now = |status: fn(Status) -> bool| matches!(judged.outcome, Outcome::Is(it) if status(it));
-    let mut all = Vec::new();
-    let mut own = Vec::new();
+    let (mut lost, mut own) = (Vec::new(), Vec::new());
     if judged.outcome == Outcome::Refused || is_now(Status::is_withdrawn) {
-        let lost = standing_on(store, space, &row.id).await?;
-        all.extend(fallen(store, space, &row.id, &lost).await?);
+        lost = standing_on(store, space, &row.id).await?;
         own.extend(withdrawn(&questions(store, space).await?, &row.id));
     }
-    if row.status == Status::Contested && !is_now(Status::is_held) {
-        all.extend(uncontested(store, space, row).await?);
-    }
+    let is_leaving = row.status.is_held() && !is_now(Status::is_held);
+    let (mut all, conditions) = fallen(store, space, &row.id, &lost, is_leaving.then_some(row)).await?;
     own.push(Draft::statement(&row.thread, &row.id, News::Judged(judged.clone())).only_if(stands(row)));
     all.push(own);
+    if let Some(first) = all.first_mut().and_then(|of_one| of_one.first_mut()) {
+        first.conditions.extend(conditions);
+    }
     Ok(all)
 }
 
-/// The words on those that stood on a statement and have lost their ground.
+/// The words on those that stood on a statement and have lost their ground, and on what they, and it, contradicted; and what these are stored under.
 async fn fallen(
     store: &dyn Store,
     space: &Space,
     of: &str,
     lost: &[StatementRow],
-) -> Result<Vec<Vec<Draft>>, StoreError> {
+    with: Option<&StatementRow>,
+) -> Result<(Vec<Vec<Draft>>, Vec<Condition>), StoreError> {
+    let leaving: Vec<&StatementRow> = lost.iter().chain(with).collect();
+    if leaving.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let Contest { drafts, conditions } = uncontested(store, space, &leaving).await?;
     let open = if lost.is_empty() { Vec::new() } else { questions(store, space).await? };
-    let mut all = Vec::new();
+    let mut all: Vec<Vec<Draft>> = drafts.into_iter().map(|draft| vec![draft]).collect();
     for row in lost {
-        if row.status == Status::Contested {
-            all.extend(uncontested(store, space, row).await?);
-        }
         let judged = groundless(word(row, Outcome::Is(Status::Untested), String::new()), of);
         let draft = Draft::statement(&row.thread, &row.id, News::Judged(judged)).only_if(stands(row));
         all.push(withdrawn(&open, &row.id).into_iter().chain([draft]).collect());
     }
-    Ok(all)
+    Ok((all, conditions))
 }
 
 fn groundless(judged: Judged, of: &str) -> Judged {
@@ -275,7 +257,6 @@ fn groundless(judged: Judged, of: &str) -> Judged {
         outcome: Outcome::Is(Status::Untested),
         reason: format!("it was derived from what is not held any more: {of}"),
         carried: Vec::new(),
-        others: Vec::new(),
         due: None,
         ..judged
     }
@@ -305,23 +286,4 @@ pub(super) fn parts(all: Vec<Vec<Draft>>) -> Vec<Vec<Draft>> {
         }
     }
     parts
-}
-
-/// Those that contradicted a statement, and nothing else that is held.
-async fn uncontested(store: &dyn Store, space: &Space, row: &StatementRow) -> Result<Vec<Vec<Draft>>, StoreError> {
-    let mut drafts = Vec::new();
-    for id in row.judged.iter().flat_map(|judged| &judged.others) {
-        let Some(other) = store.statement(space, id).await?.filter(|it| it.status == Status::Contested) else {
-            continue;
-        };
-        let Some(triple) = &other.triple else { continue };
-        let mut against = contradicting(store, space, id, triple, other.valid).await?;
-        against.retain(|it| it.id != row.id);
-        if against.is_empty() {
-            let reason = "what contradicted it is not held any more".to_owned();
-            let judged = word(&other, Outcome::Is(Status::Surviving), reason);
-            drafts.push(vec![Draft::statement(&other.thread, id, News::Judged(judged)).only_if(stands(&other))]);
-        }
-    }
-    Ok(drafts)
 }
