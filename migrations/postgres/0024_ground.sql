@@ -7,3 +7,7 @@ alter table statements add column single bigint;
 update statements set single = case when (triple::json ->> 'single')::boolean then 1 else 0 end where triple <> '';
 drop index statements_about;
 create index statements_about on statements (space, subject, relation, status, single);
+-- What carried a statement as of an event: whether nothing but reflection had tested it then.
+alter table standings add column carried text collate "C" not null default '';
+update standings set carried = coalesce(
+    (select payload::json -> 'judged' ->> 'carried' from events where events.space = standings.space and events.seq = standings.seq), '');

@@ -7,3 +7,7 @@ alter table statements add column single integer;
 update statements set single = json_extract(triple, '$.single') where triple <> '';
 drop index statements_about;
 create index statements_about on statements (space, subject, relation, status, single);
+-- What carried a statement as of an event: whether nothing but reflection had tested it then.
+alter table standings add column carried text not null default '';
+update standings set carried = coalesce(
+    (select json_extract(payload, '$.judged.carried') from events where events.space = standings.space and events.seq = standings.seq), '');

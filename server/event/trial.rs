@@ -247,7 +247,9 @@ impl Trial {
                 Judged { outcome: is(Status::Falsified), reason: self.because(*at, Answer::No), ..base }
             }
             Found::Ended(at, later) => {
-                let valid = Valid { to: Some(later.from.unwrap_or(now)), ..base.valid };
+                // What it said itself of its end stands: no later value moves that on.
+                let to = later.from.unwrap_or(now);
+                let valid = Valid { to: Some(base.valid.to.map_or(to, |said| said.min(to))), ..base.valid };
                 let reason = format!("{} (since: {})", self.because(*at, Answer::No), later.object);
                 Judged { outcome: is(Status::Ended), reason, valid, ..base }
             }

@@ -13,7 +13,7 @@ use super::meaning::{self, Meaning, Meant};
 use super::shelf::{Shelf, Slot};
 use super::view::{Hit, View};
 use crate::event::method::current;
-use crate::event::statement::{Status, folded};
+use crate::event::statement::{Instrument, Status, folded};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::standings::Standing;
@@ -314,20 +314,22 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 
 /// A statement as it was then, if it was held, and of that time.
 fn then(mut row: StatementRow, question: &Question, standings: Option<&HashMap<String, Standing>>) -> Option<Held> {
+    let mut carried = None;
     if let Some(standings) = standings {
         let standing = standings.get(&row.id)?;
-        if question.as_of.is_some_and(|as_of| row.changed > as_of) && row.status != standing.status {
-            // What was said of it later was not known then.
-            row.judged = None;
-        }
         (row.status, row.valid) = (standing.status, standing.valid);
+        carried = Some(&standing.carried);
     }
     let is_held = match question.at {
         // What has ended was so.
         Some(at) => (row.status.is_held() || row.status == Status::Ended) && row.valid.is_at(at),
         None => row.status.is_held(),
     };
-    is_held.then(|| Held::of(row))
+    let reflection_only = carried.map(|carried| *carried == [Instrument::Reflection]);
+    is_held.then(|| {
+        let held = Held::of(row);
+        Held { reflection_only: reflection_only.unwrap_or(held.reflection_only), ..held }
+    })
 }
 
 /// Of several values of one subject and a relation that has one at a time, the one that began last.

@@ -8,7 +8,9 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::{Said, StatementFact};
 use crate::event::method::{Value, current};
-use crate::event::statement::{AGAINST_MAX, Claim, Claimant, Judged, Outcome, Source, Status, Triple, Valid, folded};
+use crate::event::statement::{
+    AGAINST_MAX, Claim, Claimant, Instrument, Judged, Outcome, Source, Status, Triple, Valid, folded,
+};
 use crate::event::trial::News;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::log::words;
@@ -48,12 +50,15 @@ pub struct Shown {
     pub against: Vec<String>,
     /// How many there are, counted up to 1000.
     pub against_count: usize,
+    /// The instruments that carried it.
+    pub carried: Vec<Instrument>,
 }
 
 impl Shown {
     /// One that nothing contradicts.
     pub fn alone(row: StatementRow) -> Self {
-        Self { row, against: Vec::new(), against_count: 0 }
+        let carried = row.judged.as_ref().map(|judged| judged.carried.clone()).unwrap_or_default();
+        Self { row, against: Vec::new(), against_count: 0, carried }
     }
 }
 
@@ -121,9 +126,16 @@ impl Session {
         let mut known: HashMap<(String, String, bool), Vec<(String, Value)>> = HashMap::new();
         let mut all = Vec::new();
         for row in rows {
+            let mut shown = Shown::alone(row);
+            let row = &shown.row;
+            if let Some(as_of) = as_of.filter(|as_of| row.changed > *as_of) {
+                let standing = self.store(Right::Read)?.standing(self.space(), &row.id, as_of).await?;
+                shown.carried = standing.map(|standing| standing.carried).unwrap_or_default();
+            }
+            let row = &shown.row;
             let triple = row.triple.as_ref().filter(|_| row.status == Status::Contested);
             let Some(triple) = triple else {
-                all.push(Shown::alone(row));
+                all.push(shown);
                 continue;
             };
             let about = (folded(&triple.subject), folded(&triple.relation), triple.single);
@@ -134,8 +146,9 @@ impl Session {
             let others = known.get(&about).into_iter().flatten();
             let against = others.filter(|(id, other)| *id != row.id && own.contradicts(other));
             let first = against.clone().take(AGAINST_MAX).map(|(id, _)| id.clone()).collect();
-            let against_count = against.count();
-            all.push(Shown { row, against: first, against_count });
+            let count = against.count();
+            (shown.against, shown.against_count) = (first, count);
+            all.push(shown);
         }
         Ok(all)
     }

@@ -105,9 +105,8 @@ pub struct Statement {
 }
 
 impl From<Shown> for Statement {
-    fn from(Shown { row, against, against_count }: Shown) -> Self {
+    fn from(Shown { row, against, against_count, carried: tested_by }: Shown) -> Self {
         let StatementRow { id, number, thread, text, triple, valid, status, judged, due, tested, .. } = row;
-        let tested_by = judged.as_ref().map(|judged| judged.carried.clone()).unwrap_or_default();
         let reflection_only = status.is_held() && tested_by == [Instrument::Reflection];
         Self {
             id,

@@ -4,23 +4,26 @@ use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::Said;
-use crate::event::statement::{Outcome, Status, Valid};
+use crate::event::statement::{Instrument, Outcome, Status, Valid};
 use crate::event::trial::News;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::migrations::Migration;
 use crate::log::select::Select;
+use crate::log::shown::json;
 use crate::log::table::{Cell, Row, Table, integer, integer_or_null, text};
 use crate::words::id::{Seq, Space};
 use crate::words::time::Timestamp;
 
 /// What a statement was from an event on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     /// Its status.
     pub status: Status,
     /// When it was said to hold.
     pub valid: Valid,
+    /// The instruments that carried it.
+    pub carried: Vec<Instrument>,
 }
 
 pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: None, migrations: &MIGRATIONS, fold };
@@ -31,28 +34,29 @@ static MIGRATIONS: [Migration; 0] = [];
 static TABLE: Table = Table {
     name: "standings",
     key: &[text("space"), text("id"), integer("seq")],
-    rest: &[text("status"), integer_or_null("valid_from"), integer_or_null("valid_to")],
+    rest: &[text("status"), integer_or_null("valid_from"), integer_or_null("valid_to"), text("carried")],
     words: None,
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     let Fact::Statement(fact) = fact else { return None };
     let Said::News(news) = &fact.what else { return None };
-    let (status, valid) = match &**news {
-        News::Claimed(_) => (Status::Proposed, Valid::default()),
+    let (status, valid, carried) = match &**news {
+        News::Claimed(_) => (Status::Proposed, Valid::default(), String::new()),
         News::Judged(judged) => match judged.outcome {
-            Outcome::Is(status) => (status, judged.valid),
+            Outcome::Is(status) => (status, judged.valid, json(&judged.carried).unwrap_or_default()),
             Outcome::Refused | Outcome::Joined => return None,
         },
         News::Derived(_) | News::Read(_) => return None,
     };
-    let cells: [(&'static str, Cell); 6] = [
+    let cells: [(&'static str, Cell); 7] = [
         ("space", space.into()),
         ("id", fact.statement.into()),
         ("seq", event.seq.into()),
         ("status", status.as_str().into()),
         ("valid_from", valid.from.map(Timestamp::micros).into()),
         ("valid_to", valid.to.map(Timestamp::micros).into()),
+        ("carried", carried.into()),
     ];
     Some(Change::Put(cells.into()))
 }
@@ -60,7 +64,8 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
 fn read(row: &Row) -> Result<Standing, StoreError> {
     let time = |column: &str| Ok::<_, StoreError>(row.integer_or_null(column)?.map(Timestamp::from_micros));
     let valid = Valid { from: time("valid_from")?, to: time("valid_to")? };
-    Ok(Standing { status: super::statements::status_of(row)?, valid })
+    let carried = if row.text("carried")?.is_empty() { Vec::new() } else { row.json("carried")? };
+    Ok(Standing { status: super::statements::status_of(row)?, valid, carried })
 }
 
 /// Errors: see [`Store`].

@@ -63,6 +63,49 @@ on_both!(d1_42_what_only_reflection_tested_is_tried_again_once_code_is_there, |m
     rebuild_finds_nothing_to_mend(&mut app).await;
 });
 
+on_both!(as_of_an_event_it_is_said_what_had_tested_a_statement_then_and_what_contradicted_it, |medium| {
+    let stub = agreeable().await;
+    let edge = |place: &'static str, code: Option<&str>| {
+        let mut of = derived(Some(["A", "is at", place]), true, &[&format!("A is met at {place}")]);
+        of["predictions"][0]["code"] = json!(code);
+        call("derive", of)
+    };
+    stub.on(deriving_from("A is at B."), edge("B", Some("1 + 1 === 2")));
+    stub.on(deriving_from("A is at C."), edge("C", None));
+    stub.on(deriving_from("A is at D."), edge("D", None));
+    let setup = Setup::new(medium, &stub).env(NOT_THERE_YET.0, NOT_THERE_YET.1);
+    let mut app = setup.start().await;
+    let one = tried(&app, "A is at B.", "surviving").await;
+    let two = tried(&app, "A is at C.", "contested").await;
+    let then = seq(&judged(&app, &two, 0, "contested").await);
+    app.set_env(NOT_THERE_YET.0, true);
+    app.restart().await;
+    within("the trial by code", async {
+        while statement(&app, &one).await["tested_by"] != json!(["code"]) {
+            tokio::time::sleep(ms(10)).await;
+        }
+    })
+    .await;
+    // What contradicts it now is another one.
+    tried(&app, "A is at D.", "contested").await;
+    app.post(&format!("/world-model/{two}/retract"), json!({ "reason": "a slip" })).await.expect(200);
+    let item = async |path: String| {
+        let items = app.get(&path).await.expect(200)["items"].as_array().unwrap().clone();
+        items.into_iter().find(|item| item["id"] == one).unwrap()
+    };
+    for path in ["/recall?q=where+is+A&as_of=", "/world-model?as_of="] {
+        let it = item(format!("{path}{then}")).await;
+        let against = it["contested_by"][0].get("id").unwrap_or(&it["contested_by"][0]).clone();
+        assert_eq!((&it["status"], &it["reflection_only"]), (&json!("contested"), &json!(true)), "{path}: {it}");
+        assert_eq!((against, &it["contested_by_count"]), (json!(two), &json!(1)), "{path}: {it}");
+        assert!(it["label"].as_str().unwrap().ends_with("reflection only"), "{path}: {it}");
+    }
+    // The control: now it is tested, and another one contradicts it.
+    let it = item("/recall?q=where+is+A".into()).await;
+    assert_eq!((&it["reflection_only"], &it["contested_by"][0]["text"]), (&json!(false), &json!("A is at D.")), "{it}");
+    rebuild_finds_nothing_to_mend(&mut app).await;
+});
+
 on_both!(d1_42_what_waits_for_an_experiment_is_tried_again_once_there_is_one, |medium| {
     let stub = agreeable().await;
     stub.on(deriving, testable("it can be worked out", &[("code", "1 + 1 === 2")]));

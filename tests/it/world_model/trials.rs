@@ -189,6 +189,24 @@ on_both!(a_later_value_ends_a_statement_instead_of_refuting_it, |medium| {
     assert!(held(&app, "at=2006-01-01T00:00:00Z").await.is_empty());
 });
 
+on_both!(a_later_value_moves_no_end_on_that_a_statement_says_itself, |medium| {
+    let stub = Stub::start().await;
+    let mut until = derived(Some(["A", "is at", "B"]), true, &["somebody meets A at B"]);
+    (until["valid_from"], until["valid_to"]) = (json!("2001"), json!("2004"));
+    stub.on(deriving, call("derive", until));
+    let later = json!({
+        "answer": "refuted", "reason": "A has been at C since March 2010", "later_object": "C", "later_from": "2010-03",
+    });
+    stub.script(reflecting, [call("reflect", later)]);
+    let app = App::start(medium, &stub).await;
+    let id = tried(&app, "A is at B.", "ended").await;
+    assert_eq!(statement(&app, &id).await["valid_to"], "2004-01-01T00:00:00.000000Z");
+    assert_eq!(held(&app, "at=2003-01-01T00:00:00Z").await, ["A is at B."]);
+    assert!(held(&app, "at=2006-01-01T00:00:00Z").await.is_empty());
+    let found = app.get("/recall?q=where+is+A&at=2006-01-01T00:00:00Z").await.expect(200);
+    assert_eq!(found["items"], json!([]));
+});
+
 on_both!(d1_41_predictions_that_cannot_be_used_are_not_taken_and_without_any_a_claim_is_refused, |medium| {
     let stub = agreeable().await;
     let held_so = "A is at B.";
