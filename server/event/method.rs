@@ -71,10 +71,11 @@ pub fn may_answer(claimed: &[Claimant], user: Option<&str>) -> bool {
     })
 }
 
-/// The predictions that can be used, and why the others cannot. `known`: triples that are held, with their time.
+/// The predictions that can be used, and why the others cannot. `valid`: when they are said to hold; `known`: triples that are held, with their time.
 pub fn usable(
     statement: &str,
     predictions: Vec<(Prediction, Option<Triple>)>,
+    valid: Valid,
     known: &[(Triple, Valid)],
 ) -> (Vec<Prediction>, Vec<String>) {
     let (mut taken, mut rejected): (Vec<Prediction>, Vec<String>) = (Vec::new(), Vec::new());
@@ -83,11 +84,11 @@ pub fn usable(
             rejected.push(format!("the code of \"{}\": its value is the same whatever is so", prediction.text));
         }
         let text = folded(&prediction.text);
+        // Whether its relation has one object at a time, says what is held, not who predicts.
         let contradicts = |triple: &Triple| {
-            known
-                .iter()
-                .find(|(held, valid)| contradict((triple, &Valid::default()), (held, valid)))
-                .map(|(held, _)| held)
+            let predicted = Triple { single: false, ..triple.clone() };
+            let is_against = |(held, of): &&(Triple, Valid)| contradict((&predicted, &valid), (held, of));
+            known.iter().find(is_against).map(|(held, _)| held)
         };
         let why = if text.is_empty() {
             Some("it says nothing".to_owned())

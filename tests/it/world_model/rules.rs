@@ -217,6 +217,26 @@ proptest! {
         prop_assert_eq!(method::shaken("0", &links), &whole[done..]);
     }
 
+    // A prediction is known to be false exactly where something held says otherwise of the same, at a time of the claim, and has one value at a time.
+    #[test]
+    fn predictions_are_held_against_what_is_held_of_their_time(
+        held in prop::collection::vec((0usize..2, 0usize..3, any::<bool>(), prop::option::of(0i64..6), prop::option::of(0i64..6)), 0..5),
+        object in 0usize..3,
+        single in any::<bool>(),
+        from in prop::option::of(0i64..6),
+        to in prop::option::of(0i64..6),
+    ) {
+        let valid = Valid { from: from.map(at), to: to.map(at) };
+        let named = |subject: usize, object: usize, single| Triple { single, ..triple(&format!("s{subject}"), &format!("o{object}")) };
+        let known: Vec<(Triple, Valid)> = held
+            .iter()
+            .map(|(subject, object, single, from, to)| (named(*subject, *object, *single), Valid { from: from.map(at), to: to.map(at) }))
+            .collect();
+        let is_false = known.iter().any(|(it, time)| it.subject == "s0" && it.single && it.object != format!("o{object}") && time.overlaps(&valid));
+        let (taken, rejected) = method::usable("it is so", vec![(predicted(0), Some(named(0, object, single)))], valid, &known);
+        prop_assert_eq!((taken.is_empty(), rejected.len()), (is_false, usize::from(is_false)));
+    }
+
     // Two times overlap exactly where some moment is in both.
     #[test]
     fn times_overlap_where_a_moment_is_in_both(a in prop::option::of(0i64..6), b in prop::option::of(0i64..6), c in prop::option::of(0i64..6), d in prop::option::of(0i64..6)) {

@@ -24,7 +24,7 @@ use crate::log::query::{Order, Query};
 use crate::log::thread_row::ThreadRow;
 use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::words::id::{Seq, Space};
-use crate::words::time;
+use crate::words::time::{self, Timestamp};
 
 /// Events of one statement that are read at a time.
 const PAGE: u32 = 500;
@@ -160,8 +160,9 @@ impl Bench<'_> {
             Ok(draftlike) => draftlike,
             Err(why) => return self.refuse(on, why).await.map(|()| false),
         };
-        let known = self.known(&draftlike).await?;
-        let derived = draftlike.derived(&on.row.text, &known, rules);
+        let now = time::now();
+        let known = self.known(&draftlike, now).await?;
+        let derived = draftlike.derived(&on.row.text, &known, rules, now);
         if derived.predictions.is_empty() {
             let why = format!("no prediction that could be tested follows from it. {}", derived.rejected.join("; "));
             return self.refuse(on, why.trim().to_owned()).await.map(|()| false);
@@ -224,11 +225,12 @@ impl Bench<'_> {
     }
 
     /// What is held and contradicts predictions.
-    async fn known(&self, of: &Draftlike) -> Result<Vec<(Triple, Valid)>, StoreError> {
+    async fn known(&self, of: &Draftlike, now: Timestamp) -> Result<Vec<(Triple, Valid)>, StoreError> {
         let mut known = Vec::new();
         for triple in of.predictions.iter().filter_map(|(_, triple)| triple.as_ref()) {
             for status in [Status::Surviving, Status::Contested] {
-                let edge = (triple, Valid::default());
+                let predicted = Triple { single: false, ..triple.clone() };
+                let edge = (&predicted, of.time(now));
                 let rows = contradicting(&*self.trials.store, &self.fence.space, edge, status, 1).await?;
                 known.extend(rows.into_iter().filter_map(|row| Some((row.triple?, row.valid))));
             }

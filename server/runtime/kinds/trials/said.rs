@@ -9,6 +9,7 @@ use crate::event::statement::{
 };
 use crate::event::{evidence, method, trial};
 use crate::tools::knowledge::Passage;
+use crate::words::time::Timestamp;
 
 /// Most predictions of an answer that are looked at.
 const LOOKED_AT: usize = 12;
@@ -131,14 +132,20 @@ impl Derive {
 }
 
 impl Draftlike {
+    /// The time that predictions are about: that of the claim; of one without any, from now on.
+    pub fn time(&self, now: Timestamp) -> Valid {
+        if self.valid == Valid::default() { Valid { from: Some(now), to: None } } else { self.valid }
+    }
+
     /// What can be used of it, with an instrument for each prediction.
-    pub fn derived(self, statement: &str, known: &[(Triple, Valid)], rules: &trial::Rules) -> Derived {
+    pub fn derived(self, statement: &str, known: &[(Triple, Valid)], rules: &trial::Rules, now: Timestamp) -> Derived {
         // What repeats the claim's own edge says nothing about what is known: a change has to be able to come in.
         let own = self.triple.clone();
         let is_own = |it: &Triple| own.as_ref().is_some_and(|own| method::is_same(own, it));
+        let time = self.time(now);
         let predictions =
             self.predictions.into_iter().map(|(it, triple)| (it, triple.filter(|triple| !is_own(triple))));
-        let (mut predictions, rejected) = method::usable(statement, predictions.collect(), known);
+        let (mut predictions, rejected) = method::usable(statement, predictions.collect(), time, known);
         for prediction in &mut predictions {
             (prediction.instrument, prediction.reason) = method::chosen(prediction, &rules.available, &[], 0);
         }
