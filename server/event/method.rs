@@ -44,9 +44,15 @@ pub fn can(instrument: Instrument, prediction: &Prediction) -> bool {
     }
 }
 
-/// Whether a statement waits for an instrument to come: nothing but reflection carries it, or nothing has decided it, and it is not tried any more.
-pub fn waits_for_an_instrument(status: Status, judged: &Judged, due: Option<Timestamp>) -> bool {
-    let is_open = status == Status::Proposed || status.is_held() && judged.carried == [Instrument::Reflection];
+/// Whether a statement waits for an instrument to come: nothing but reflection carries it or refuted it, or nothing has decided it, and it is not tried
+/// any more. `reopenings`: how often one that was refuted is tried again.
+pub fn waits_for_an_instrument(status: Status, judged: &Judged, due: Option<Timestamp>, reopenings: u64) -> bool {
+    let had_none = |of: &Vec<Instrument>| !of.iter().any(|it| judged.available.contains(it));
+    let is_open = match status {
+        Status::Proposed => true,
+        Status::Falsified => judged.testable.as_ref().is_some_and(had_none) && judged.reopened < reopenings,
+        status => status.is_held() && judged.carried == [Instrument::Reflection],
+    };
     is_open && due.is_none()
 }
 

@@ -152,6 +152,14 @@ impl Trial {
         self.judged.as_ref().filter(|_| self.status().is_held()).map_or(&[], |judged| &judged.carried)
     }
 
+    /// The instruments that had their say: what carried it, and of what was refuted those that there were.
+    fn spoken(&self) -> &[Instrument] {
+        match &self.judged {
+            Some(judged) if self.status() == Status::Falsified => &judged.available,
+            _ => self.carried(),
+        }
+    }
+
     /// What the readings of a prediction come to; none: another reading is needed.
     fn answer(&self, prediction: usize, rules: &Rules) -> Option<Answer> {
         let (need, most) = if rules.two_of_three { (2, 3) } else { (1, 1) };
@@ -185,7 +193,7 @@ impl Trial {
                         None => {
                             let vain = self.judged.as_ref().map_or(0, |judged| judged.tries + judged.breaks);
                             let available = self.available(at, rules);
-                            let (instrument, choice) = chosen(prediction, &available, self.carried(), vain);
+                            let (instrument, choice) = chosen(prediction, &available, self.spoken(), vain);
                             Step::Read { prediction: at, instrument, choice }
                         }
                     };

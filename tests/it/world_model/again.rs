@@ -63,6 +63,76 @@ on_both!(d1_42_what_only_reflection_tested_is_tried_again_once_code_is_there, |m
     rebuild_finds_nothing_to_mend(&mut app).await;
 });
 
+on_both!(what_reflection_refuted_is_tried_again_by_an_instrument_that_was_not_there_and_once, |medium| {
+    let stub = Stub::start().await;
+    stub.on(reflecting, reflects("refuted", "a counterexample"));
+    stub.on(deriving_from("One and one are two."), testable("they are", &[("code", "1 + 1 === 2")]));
+    stub.on(deriving_from("One and one are three."), testable("they are", &[("code", "1 + 1 === 3")]));
+    stub.on(deriving, derives(None, &["something follows"]));
+    let mut app = Setup::new(medium, &stub).env(NOT_THERE_YET.0, NOT_THERE_YET.1).start().await;
+    let right = tried(&app, "One and one are two.", "falsified").await;
+    let wrong = tried(&app, "One and one are three.", "falsified").await;
+    let other = tried(&app, "Nobody knows.", "falsified").await;
+    app.set_env(NOT_THERE_YET.0, true);
+    app.restart().await;
+    judged(&app, &right, 0, "surviving").await;
+    judged(&app, &wrong, 2, "falsified").await;
+    assert_eq!(statement(&app, &right).await["tested_by"], json!(["code"]));
+    // Code has had its say: nothing but another quote brings it back, and what code cannot test has no new instrument.
+    for text in ["One and one are three.", "Nobody knows."] {
+        tried(&app, text, "joined").await;
+    }
+    app.restart().await;
+    tried(&app, "Somebody else.", "falsified").await;
+    let tried =
+        ["claimed", "derived", "read no", "judged falsified", "judged falsified", "read no", "judged falsified"];
+    assert_eq!(steps(&story(&app, &wrong).await), tried);
+    assert_eq!(steps(&story(&app, &other).await), tried[..4]);
+    rebuild_finds_nothing_to_mend(&mut app).await;
+});
+
+on_both!(what_was_refuted_is_tried_again_when_it_is_claimed_and_another_instrument_is_there, |medium| {
+    let stub = Stub::start().await;
+    stub.on(reflecting, reflects("refuted", "a counterexample"));
+    let by = [("code", "1 + 1 === 3"), ("question", "Are they?")];
+    stub.on(deriving, testable("they are", &by));
+    let app = Setup::new(medium, &stub).start().await;
+    let claim_as = async |name: &str| {
+        let body = json!({ "statement": "One and one are three." });
+        let request = app.request("POST", "/world-model").header("authorization", format!("{name}:none"));
+        http::send(request.json(&body)).await.expect(202)["id"].as_str().unwrap().to_owned()
+    };
+    let away = async |is: bool| {
+        let body = json!({ "settings": { "user_away": is } });
+        http::send(app.request("PUT", "/settings").json(&body)).await.expect(200);
+    };
+    away(true).await;
+    let id = claim_as("ann").await;
+    judged(&app, &id, 0, "falsified").await;
+    // Nothing new: it is left.
+    let again = claim_as("ann").await;
+    judged(&app, &again, 0, "joined").await;
+    assert_eq!(statement(&app, &id).await["due_at"], Value::Null);
+    // Now there are people.
+    away(false).await;
+    let again = claim_as("ann").await;
+    judged(&app, &again, 0, "joined").await;
+    // It is they who are asked, not what has had its say.
+    let asked = within("a question", async {
+        loop {
+            if let Some(open) = app.pages("/questions?").await.pop() {
+                return open["question_id"].as_str().unwrap().to_owned();
+            }
+            tokio::time::sleep(ms(5)).await;
+        }
+    })
+    .await;
+    let request = app.request("POST", &format!("/questions/{asked}")).header("authorization", "bob:none");
+    http::send(request.json(&json!({ "text": "yes" }))).await.expect(204);
+    judged(&app, &id, 0, "surviving").await;
+    assert_eq!(statement(&app, &id).await["tested_by"], json!(["user"]));
+});
+
 on_both!(as_of_an_event_it_is_said_what_had_tested_a_statement_then_and_what_contradicted_it, |medium| {
     let stub = agreeable().await;
     let edge = |place: &'static str, code: Option<&str>| {

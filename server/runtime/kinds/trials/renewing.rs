@@ -10,7 +10,7 @@ use super::{REACH, Trials, word};
 use crate::event::draft::Draft;
 use crate::event::fact::statement::Trials as Said;
 use crate::event::method::{new_for, testable, waits_for_an_instrument};
-use crate::event::statement::{Instrument, Judged, Outcome};
+use crate::event::statement::{Instrument, Judged, Outcome, Status};
 use crate::event::trial::News;
 use crate::log::error::StoreError;
 use crate::log::projections::statements::{Asked, StatementRow};
@@ -103,11 +103,22 @@ impl Trials {
         with: &BTreeSet<Instrument>,
     ) -> Result<Option<Instrument>, StoreError> {
         let Some(judged) = &row.judged else { return Ok(None) };
-        let may_be = waits_for_an_instrument(row.status, judged, row.due)
+        let may_be = waits_for_an_instrument(row.status, judged, row.due, self.memory.reopenings)
             && with.iter().any(|it| !judged.available.contains(it));
         if !may_be {
             return Ok(None);
         }
+        self.newly_testable(space, row, judged, with).await
+    }
+
+    /// The first of some instruments that was not there when a statement was tried last, and that can say something of it.
+    async fn newly_testable(
+        &self,
+        space: &Space,
+        row: &StatementRow,
+        judged: &Judged,
+        with: &BTreeSet<Instrument>,
+    ) -> Result<Option<Instrument>, StoreError> {
         let mut with = with.clone();
         if !somebody_may_answer(row) {
             with.remove(&Instrument::User);
@@ -119,6 +130,22 @@ impl Trials {
         let derived = folded(&*self.store, space, &row.id).await?.derived;
         let testable = derived.map(|derived| testable(&derived.predictions)).unwrap_or_default();
         Ok(new_for(judged, &testable, &with))
+    }
+
+    /// Whether there is an instrument now that was not there when a statement was tried last.
+    pub(super) async fn has_new_instrument(&self, space: &Space, row: &StatementRow) -> Result<bool, StoreError> {
+        let Some(judged) = &row.judged else { return Ok(false) };
+        let there = self.instruments_now(space).await?;
+        Ok(self.newly_testable(space, row, judged, &there.with).await?.is_some())
+    }
+
+    /// Whether there is an instrument now that can say something of what is held, and that has not carried it.
+    pub(super) async fn has_another_instrument(&self, space: &Space, row: &StatementRow) -> Result<bool, StoreError> {
+        let Some(judged) = &row.judged else { return Ok(false) };
+        // As if only those had been there that carried it.
+        let judged = Judged { available: judged.carried.clone(), ..judged.clone() };
+        let there = self.instruments_now(space).await?;
+        Ok(self.newly_testable(space, row, &judged, &there.with).await?.is_some())
     }
 
     fn looked(&self, space: &Space) -> Looked {
@@ -147,7 +174,9 @@ impl Bench<'_> {
         let goes_on = !found.is_empty() || upto.is_some();
         for (row, instrument) in found {
             let reason = format!("another instrument can test it now: {}", instrument.as_str());
-            let judged = Judged { due: Some(time::now()), ..word(&row, Outcome::Is(row.status), reason) };
+            let judged = word(&row, Outcome::Is(row.status), reason);
+            let reopened = judged.reopened + u64::from(row.status == Status::Falsified);
+            let judged = Judged { due: Some(time::now()), reopened, ..judged };
             let trial = self.folded(&row.id).await?;
             match self.say(&mut OnTrial { row, trial, records: Vec::new() }, vec![], News::Judged(judged)).await {
                 // Something became of it meanwhile.

@@ -186,7 +186,10 @@ impl Bench<'_> {
         let again = match same.status {
             Status::Proposed => true,
             Status::Untested => !is_lost || stands_anew,
-            Status::Falsified => is_new && before.reopened < self.trials.memory.reopenings,
+            Status::Falsified => {
+                let is_new = is_new || self.trials.has_new_instrument(space, same).await?;
+                is_new && before.reopened < self.trials.memory.reopenings
+            }
             Status::Surviving | Status::Contested | Status::Ended | Status::Retracted => false,
         };
         let reopened = before.reopened + u64::from(same.status == Status::Falsified);
