@@ -282,6 +282,49 @@ on_both!(d1_48_of_many_claims_at_once_no_more_are_asked_than_may_be_and_the_othe
     assert_eq!(stub.count(reflecting), 3, "no reading of reflection is repeated");
 });
 
+on_both!(where_a_new_value_is_refused_people_test_the_old_one_that_something_else_had_tested, |medium| {
+    let stub = Stub::start().await;
+    let edge = |subject: &str, place: &str, by: &[(&str, &str)]| {
+        let mut of = derived(Some([subject, "is at", place]), true, &[&format!("{subject} is met at {place}")]);
+        by.iter().for_each(|(member, what)| of["predictions"][0][*member] = json!(what));
+        call("derive", of)
+    };
+    stub.on(deriving_from("A is at B."), edge("A", "B", &[("code", "1 + 1 === 2"), ("question", "Is A met at B?")]));
+    stub.on(deriving_from("A is at C."), edge("A", "C", &[]));
+    stub.on(deriving_from("A is at D."), edge("A", "D", &[]));
+    stub.on(deriving_from("E is at C."), edge("E", "C", &[]));
+    stub.on(reflecting, reflects("refuted", "nobody has seen it"));
+    let app = Setup::new(medium, &stub).start().await;
+    let old = claim_as(&app, "ann", "A is at B.").await;
+    judged(&app, &old, 0, "surviving").await;
+    assert_eq!(statement(&app, &old).await["tested_by"], json!(["code"]));
+    // The control: what is about something else doubts nothing.
+    tried(&app, "E is at C.", "falsified").await;
+    assert_eq!(steps(&story(&app, &old).await).len(), 4);
+    tried(&app, "A is at C.", "falsified").await;
+    let open = question(&app).await;
+    assert_eq!(open["statement"], json!(old));
+    let reason = statement(&app, &old).await["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("another value of it was refused (C)"), "{reason}");
+    // While it is tested, another refusal changes nothing.
+    tried(&app, "A is at D.", "falsified").await;
+    answer_as(&app, "bob", id_of(&open), "yes").await.expect(204);
+    judged(&app, &old, 2, "surviving").await;
+    let it = statement(&app, &old).await;
+    assert_eq!((&it["tested_by"], &it["survived"]), (&json!(["user"]), &json!(2)), "{it}");
+    let expected = [
+        "claimed",
+        "derived",
+        "read yes",
+        "judged surviving",
+        "judged surviving",
+        "read asked",
+        "read yes",
+        "judged surviving",
+    ];
+    assert_eq!(steps(&story(&app, &old).await), expected);
+});
+
 /// How many of these are tested by that alone.
 async fn held_by(app: &App, ids: &[String], instrument: &str) -> usize {
     let mut count = 0;

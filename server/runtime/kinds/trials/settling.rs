@@ -2,7 +2,7 @@
 //! derived from what is withdrawn has lost its ground (`trials/ground.rs`).
 
 use super::bench::{Bench, OnTrial};
-use super::contesting::{Contest, contest, uncontested};
+use super::contesting::{Contest, contest, contradicting, uncontested};
 use super::ground::{ground, naming, standing_on};
 use super::{REACH, TRIES, stands, word};
 use crate::event::condition::{Condition, RequestState};
@@ -44,6 +44,9 @@ impl Bench<'_> {
             first.extend(contest.drafts);
             conditions.extend(contest.conditions);
         }
+        if judged.outcome == Outcome::Is(Status::Falsified) && on.row.status == Status::Proposed {
+            first.extend(self.doubted(on, judged.valid).await?);
+        }
         let mut all = consequences(self.store(), &self.fence.space, &on.row, &judged).await?;
         if let Some(word) = all.last_mut().and_then(|of| of.last_mut()) {
             word.conditions.extend(conditions);
@@ -54,6 +57,25 @@ impl Bench<'_> {
 
     fn store(&self) -> &dyn Store {
         &*self.trials.store
+    }
+
+    /// A new value was refused: the one that is held is tested once by another instrument, if there is one, as the world may have moved on all the same.
+    async fn doubted(&self, on: &OnTrial, valid: Valid) -> Result<Option<Draft>, Lost> {
+        let (store, space, now) = (self.store(), &self.fence.space, time::now());
+        let Some(triple) = on.trial.derived.as_ref().and_then(|derived| derived.triple.as_ref()) else {
+            return Ok(None);
+        };
+        let mut held = contradicting(store, space, (triple, valid), Status::Surviving, REACH as usize).await?;
+        held.extend(contradicting(store, space, (triple, valid), Status::Contested, REACH as usize).await?);
+        let at = valid.from.unwrap_or(now);
+        let current = method::current(held, |row| (true, row.valid), at).into_iter().next();
+        let Some(row) = current.filter(|row| row.due.is_none()) else { return Ok(None) };
+        if !self.trials.has_another_instrument(space, &row).await? {
+            return Ok(None);
+        }
+        let reason = format!("another value of it was refused ({}): another instrument tests it once", triple.object);
+        let judged = Judged { due: Some(now), ..word(&row, Outcome::Is(row.status), reason) };
+        Ok(Some(Draft::statement(&row.thread, &row.id, News::Judged(judged)).only_if(stands(&row))))
     }
 
     /// Writes what becomes of a statement, and of others by it, behind the records of the calls for it. What others lose comes first, so that what
