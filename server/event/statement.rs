@@ -326,6 +326,7 @@ impl OfTrial {
             Ok((_, None)) => (Answer::None, format!("{who} says neither yes nor no")),
             Err(why) => (Answer::None, why.to_owned()),
         };
+        let later = said.ok().and_then(chosen_by_people).filter(|(answer, _)| *answer == Answer::No);
         Reading {
             prediction: self.prediction,
             instrument: Instrument::User,
@@ -334,7 +335,7 @@ impl OfTrial {
             note: cut(note.trim_end().trim_end_matches(':'), SENTENCE_MAX),
             quote: said.ok().map(|text| cut(text, SENTENCE_MAX)),
             source: Some(question.to_owned()),
-            later: None,
+            later: later.and_then(|(_, why)| Later::said(why)),
             until: None,
             broke: false,
         }
@@ -348,6 +349,21 @@ pub struct Later {
     pub object: String,
     /// Since when, where the source says it.
     pub from: Option<Timestamp>,
+}
+
+impl Later {
+    /// The one that words say: "since 2024 it is X", "it is X since 2024-03". What says no date says none.
+    pub fn said(words: &str) -> Option<Self> {
+        let all: Vec<&str> = words.split_whitespace().collect();
+        let at = all.iter().position(|word| folded(word) == "since")?;
+        let from = date(all.get(at + 1)?.trim_end_matches([',', ';', ':', '.']))?;
+        let named = if at == 0 { &all[2..] } else { &all[..at] };
+        let is_filler =
+            |word: &&&str| matches!(folded(word).trim_matches([',', ':']), "it" | "it's" | "is" | "has" | "been" | "");
+        let object = named.iter().skip_while(is_filler).copied().collect::<Vec<_>>().join(" ");
+        let object = cut(object.trim_end_matches([',', ';', ':', '.', '!']), NAME_MAX);
+        (!object.is_empty()).then_some(Self { object, from: Some(from) })
+    }
 }
 
 /// What became of a statement.

@@ -14,6 +14,16 @@ fn readings(it: &Value) -> Vec<Value> {
     it["predictions"][0]["readings"].as_array().unwrap().clone()
 }
 
+on_both!(code_says_by_its_last_line_what_is_so_since, |medium| {
+    let stub = agreeable().await;
+    let mut of = derived(Some(["A", "is at", "B"]), true, &["A is met at B"]);
+    of["predictions"][0]["code"] = json!("console.log('looked\\nsince 2024 it is C'); [1, 2].includes(3)");
+    stub.on(deriving, call("derive", of));
+    let app = App::start(medium, &stub).await;
+    let id = tried(&app, "A is at B.", "ended").await;
+    assert_eq!(statement(&app, &id).await["valid_to"], "2024-01-01T00:00:00.000000Z");
+});
+
 on_both!(d1_47_code_is_run_and_what_it_comes_to_decides_without_a_model, |medium| {
     let stub = Stub::start().await;
     let prime = "const n = 2 ** 13 - 1; let d = 2; while (n % d && d * d <= n) d++; console.log('least divisor', n % d ? n : d); n % d !== 0";

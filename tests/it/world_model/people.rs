@@ -282,6 +282,19 @@ on_both!(d1_48_of_many_claims_at_once_no_more_are_asked_than_may_be_and_the_othe
     assert_eq!(stub.count(reflecting), 3, "no reading of reflection is repeated");
 });
 
+on_both!(d1_48_people_say_that_something_else_is_so_since_and_that_ends_it, |medium| {
+    let stub = agreeable().await;
+    let mut of = derived(Some(["A", "is at", "B"]), true, &["A is met at B"]);
+    (of["valid_from"], of["predictions"][0]["question"]) = (json!("2001"), json!("Is A met at B?"));
+    stub.on(deriving, call("derive", of));
+    let app = Setup::new(medium, &stub).start().await;
+    let id = claim_as(&app, "ann", "A is at B.").await;
+    answer_as(&app, "bob", id_of(&question(&app).await), "no: since 2024-03 it is C").await.expect(204);
+    judged(&app, &id, 0, "ended").await;
+    assert_eq!(statement(&app, &id).await["valid_to"], "2024-03-01T00:00:00.000000Z");
+    assert_eq!(held(&app, "at=2003-01-01T00:00:00Z").await, ["A is at B."]);
+});
+
 on_both!(where_a_new_value_is_refused_people_test_the_old_one_that_something_else_had_tested, |medium| {
     let stub = Stub::start().await;
     let edge = |subject: &str, place: &str, by: &[(&str, &str)]| {

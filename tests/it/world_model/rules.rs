@@ -274,6 +274,27 @@ fn only_a_later_value_in_the_words_of_the_source_ends_a_statement() {
 }
 
 #[test]
+fn words_say_a_later_value_where_they_say_since_when() {
+    let time = |text: &str| thinkd::event::statement::date(text);
+    let cases = [
+        ("since 2024 it is X", Some(("X", "2024"))),
+        ("Since 2024-03, it has been the new hall.", Some(("the new hall", "2024-03"))),
+        ("it is X Y since 2024-03-01", Some(("X Y", "2024-03-01"))),
+        ("X since 2024", Some(("X", "2024"))),
+        ("since March it is X", None),
+        ("since 2024", None),
+        ("it is since 2024", None),
+        ("since", None),
+        ("it was locked", None),
+        ("", None),
+    ];
+    for (words, said) in cases {
+        let expected = said.map(|(object, from)| Later { object: object.into(), from: time(from) });
+        assert_eq!(Later::said(words), expected, "{words}");
+    }
+}
+
+#[test]
 fn experiments_come_before_reflection_and_after_one_in_vain_the_next() {
     let mut prediction = predicted(0);
     (prediction.search, prediction.code) = (Some("x".into()), Some("true".into()));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::said::{Silent, no_answer};
-use crate::event::statement::{Answer, Instrument, Reading, SENTENCE_MAX, cut};
+use crate::event::statement::{Answer, Instrument, Later, Reading, SENTENCE_MAX, cut};
 use crate::tools::code::runner::Runner;
 use crate::words::id::Space;
 
@@ -31,6 +31,7 @@ pub(super) async fn read(
         Err(silent) => no_answer(prediction, Instrument::Code, choice, &silent),
         Ok((is_so, printed)) => Reading {
             answer: if is_so { Answer::Yes } else { Answer::No },
+            later: printed.lines().rev().find(|line| !line.trim().is_empty() && !is_so).and_then(Later::said),
             note: format!("the value of the code is {is_so}"),
             // Code that prints nothing says its value.
             quote: Some(if printed.is_empty() { is_so.to_string() } else { printed }),
