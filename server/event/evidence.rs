@@ -7,6 +7,37 @@ use super::statement::{Triple, folded};
 const QUOTE_MIN: usize = 4;
 /// Letters of a word that says something; words are one where so many of their first letters are.
 const WORD_MIN: usize = 4;
+/// Characters of a text that is hardly written twice by chance.
+const REPEATED_MIN: usize = 20;
+
+/// Whether what was found is the very source that a claim rests on: words of the claim, of what it quotes or of what it was said in (`said`) name its
+/// address, or it says what they say and nothing else. Such a source tests nothing.
+pub fn is_own_source(address: &str, text: &str, said: &[&str]) -> bool {
+    let own = bare_address(address);
+    let is_named = |said: &&&str| own.is_some() && said.split(is_between).any(|word| bare_address(word) == own);
+    let text = folded(text);
+    let is_long = text.chars().count() >= REPEATED_MIN;
+    said.iter().any(|said| is_named(&said) || is_long && folded(said) == text)
+}
+
+/// What stands between an address and other words.
+fn is_between(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '|' | '`')
+}
+
+/// An address without what says the same in another way: its scheme, `www.`, its fragment, a slash or a full stop at its end.
+fn bare_address(word: &str) -> Option<String> {
+    let (scheme, rest) = word.split_once("://")?;
+    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        return None;
+    }
+    let rest = rest.split('#').next().unwrap_or_default();
+    let rest = rest.trim_end_matches(['.', ',', ';', ':', '!', '?', '/']);
+    let (host, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let host = host.to_lowercase();
+    let host = host.strip_prefix("www.").unwrap_or(&host);
+    (!host.is_empty()).then(|| format!("{host}{path}"))
+}
 
 /// Whether code can come to one value or the other: it calls or compares something, and does not end with a value that stands there.
 pub fn computes(code: &str) -> bool {

@@ -252,6 +252,45 @@ on_both!(d1_46_what_decides_has_some_length_and_names_something_of_the_claim, |m
     tried(&app, "トロムソは北の町だ。", "surviving").await;
 });
 
+on_both!(d1_46_the_source_that_a_claim_names_as_its_own_does_not_test_it, |medium| {
+    let stub = Stub::start().await;
+    stub.on(deriving, searched("the door is open at half past nine", "opening hours"));
+    stub.on(weighing, weighs("supports", Some("The library opens at nine every day.")));
+    let page = "The library opens at nine every day.";
+    let (own, other) = ("https://www.a.example/hours#top", "https://b.example/hours");
+    let library = Library::of(&[(own, page)]).await;
+    let app = setup(medium, &stub, &library, "").env("THINKD_MEMORY__TRIES", 1).start().await;
+    let claim = async |text: &str, quote: &str| {
+        let body = json!({ "statement": text, "quote": quote });
+        app.post("/world-model", body).await.expect(202)["id"].as_str().unwrap().to_owned()
+    };
+    let only = "only what the claim itself rests on";
+    // It names the address, in what it quotes or says; or what was found are its own words.
+    for (at, (text, quote)) in [
+        ("The library opens at nine.", "As http://a.example/hours/ has it."),
+        ("The library opens at nine (https://a.example/hours).", "so it stands there"),
+        ("The library opens at nine, it says.", "the library opens  at nine every day"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = claim(text, quote).await;
+        judged(&app, &id, 0, "proposed").await;
+        let read = last_reading(&app, &id).await;
+        assert!(is_none(&read, only), "{at}: {read}");
+    }
+    assert_eq!((stub.count(weighing), stub.count(reflecting)), (0, 0), "no model is asked");
+    // The control: another source says so, too; and another page of the same server is another one.
+    library.does(Answers::Passages(vec![(own, page.to_owned()), (other, page.to_owned())]));
+    let id = claim("The library opens at nine, says a.", "https://a.example/hours").await;
+    judged(&app, &id, 0, "surviving").await;
+    assert_eq!(last_reading(&app, &id).await["source"], other);
+    assert!(!stub.all(weighing)[0].text().contains("a.example/hours#top"), "it is not shown");
+    let id = claim("The library opens at nine, says its page.", "https://a.example/").await;
+    judged(&app, &id, 0, "surviving").await;
+    assert_eq!(last_reading(&app, &id).await["source"], own);
+});
+
 on_both!(d1_46_a_knowledge_base_that_lies_stalls_redirects_or_floods_is_no_answer_and_says_why, |medium| {
     let stub = agreeable().await;
     stub.on(deriving, searched("it is so", "words"));

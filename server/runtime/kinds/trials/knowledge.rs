@@ -6,7 +6,10 @@ use serde_json::json;
 use super::asking::Said;
 use super::bench::{Bench, OnTrial};
 use super::said::{Claimed, Silent, no_answer};
+use crate::event::evidence::is_own_source;
 use crate::event::statement::{Instrument, Prediction, Reading};
+use crate::log::error::StoreError;
+use crate::log::query::{Query, Show};
 use crate::mind::turn_writer::Lost;
 use crate::tools::knowledge::{Options, Passage, Search, of_tool};
 use crate::tools::tool::{CallSite, SoFar};
@@ -61,6 +64,17 @@ impl Bench<'_> {
             }
             Ok(passages) => passages,
         };
+        let said = self.said(on).await?;
+        let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        let is_own = |it: &Passage| {
+            is_own_source(&it.url, &it.text, &said) || is_own_source(&it.url, "", &[on.row.text.as_str()])
+        };
+        let (found, mut passages) = (passages.len(), passages);
+        passages.retain(|it| !is_own(it));
+        if passages.is_empty() {
+            let why = format!("the knowledge base found only what the claim itself rests on ({found} passages)");
+            return Ok(nothing(choice, &Silent::says(why)));
+        }
         let about = (on.row.text.as_str(), on.trial.valid());
         let Said { record, said } = self.asker.weigh(&on.row.id, about, &of.text, &passages, time::now()).await?;
         let reading = match said {
@@ -73,6 +87,21 @@ impl Bench<'_> {
         };
         on.records.push(record);
         Ok(reading)
+    }
+
+    /// The words that a claim rests on: what it quotes, and what it was said in.
+    async fn said(&self, on: &OnTrial) -> Result<Vec<String>, StoreError> {
+        let mut said = Vec::new();
+        for source in &on.row.sources {
+            said.extend(source.quote.clone());
+            for seq in &source.seqs {
+                let (after, before) = (Some(seq - 1), Some(seq + 1));
+                let query = Query { after, before, show: Show::All, limit: 1, ..Query::default() };
+                let events = self.trials.store.events(&self.fence.space, &query).await?;
+                said.extend(events.first().map(|event| event.text().to_owned()));
+            }
+        }
+        Ok(said)
     }
 
     async fn search(&self, on: &OnTrial, words: &str, prediction: usize) -> Result<Result<Vec<Passage>, Silent>, Lost> {
