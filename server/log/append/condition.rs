@@ -60,7 +60,9 @@ impl Asked {
                 }
                 Condition::Request { id, .. } => asked.rows.push(requests::of_id(space, id)),
                 Condition::StatementAt { id, .. } => asked.rows.push(statements::of_id(space, id)),
-                Condition::NoneHeldSince { seq, .. } => asked.rows.push(statements::changed_behind(space, *seq)),
+                Condition::NoneHeldSince { seq, .. } => {
+                    asked.rows.push(statements::grounds::changed_behind(space, *seq))
+                }
                 Condition::PinAt { tool, .. } => asked.rows.push(pins::of_tool(space, tool)),
                 Condition::SettingsAt(_) => {
                     with_settings.insert(space);
@@ -118,7 +120,7 @@ impl Before {
             Condition::HasSubmodule(name) => submodules::names(seen, space).contains(name.as_str()),
             Condition::PinAt { tool, seq } => pins::last(seen, space, tool) == *seq,
             Condition::StatementAt { id, changed } => statements::is_at(seen, space, id, *changed),
-            Condition::NoneHeldSince { seq, about } => statements::is_quiet(seen, space, *seq, about.as_ref()),
+            Condition::NoneHeldSince { seq, about } => statements::grounds::is_quiet(seen, space, *seq, about.as_ref()),
             Condition::SettingsAt(seq) => settings::last_change(seen, space) == *seq,
         }
     }

@@ -46,6 +46,7 @@ mod bench;
 mod code;
 mod contesting;
 mod ground;
+mod joining;
 mod knowledge;
 mod people;
 mod renewing;

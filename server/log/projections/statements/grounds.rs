@@ -1,0 +1,54 @@
+//! How statements are derived from each other, and whether something came to be held that may stand on one, or contradict it.
+
+use super::{TABLE, key, status_of};
+use crate::event::method::Link;
+use crate::event::statement::{Status, Triple};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::seen::Seen;
+use crate::log::select::Select;
+use crate::log::table::{Cell, Row};
+use crate::words::id::{Seq, Space};
+
+/// Links that are read at a time.
+const LINKS: u32 = 1000;
+
+/// What an append has to read to know which statements changed behind an event.
+pub(in crate::log) fn changed_behind(space: &Space, seq: Seq) -> Select {
+    Select::of(&TABLE, space).after("changed", seq)
+}
+
+/// Whether nothing changed behind an event and is held that is derived from others, or is about these.
+pub(in crate::log) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq, about: Option<&Triple>) -> bool {
+    let about = about.map(|it| [Cell::from(key(&it.subject)), Cell::from(key(&it.relation))]);
+    let is_held = |row: &Row| status_of(row).map_or(true, Status::is_held);
+    // Of a row that was altered in this transaction only what is new is known: the rest may be anything.
+    let may_be = |row: &Row, column: &str, is: &dyn Fn(&Cell) -> bool| !row.has(column) || is(row.cell(column));
+    let stands_on_others = |row: &Row| may_be(row, "derived", &|cell| *cell != Cell::Null);
+    let is_about = |row: &Row| {
+        let is = |column: &str, of: &Cell| may_be(row, column, &|cell| cell == of);
+        about.as_ref().is_some_and(|[subject, relation]| is("subject", subject) && is("relation", relation))
+    };
+    let is_news = |row: &Row| *row.cell("changed") > Cell::from(seq) && is_held(row);
+    !seen.rows(&TABLE, space).any(|row| is_news(row) && (stands_on_others(row) || is_about(row)))
+}
+
+/// Errors: see [`Store`].
+impl dyn Store + '_ {
+    /// How the statements of a space are derived from each other: a link for each that is derived from others.
+    pub async fn derivations(&self, space: &Space) -> Result<Vec<Link>, StoreError> {
+        let (mut links, mut after) = (Vec::new(), 0);
+        loop {
+            let select = Select::of(&TABLE, space).after("derived", after).order_by(&["derived"]).first(LINKS);
+            let rows = self.select(select.distinct(&["derived", "id", "premises", "status"])).await?;
+            for row in &rows {
+                after = row.integer("derived")?;
+                let (id, premises) = (row.text("id")?.to_owned(), row.json("premises")?);
+                links.push(Link { id, premises, is_held: status_of(row)?.is_held() });
+            }
+            if rows.len() < LINKS as usize {
+                return Ok(links);
+            }
+        }
+    }
+}
