@@ -128,6 +128,7 @@ pub mod recall {
     pub mod held;
     pub mod meaning;
     mod pagerank;
+    mod past;
     mod rivals;
     mod saying;
     mod shelf;

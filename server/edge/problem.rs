@@ -301,7 +301,7 @@ fn from_runtime(refused: &Refused) -> Problem {
         Refused::Busy(_) | Refused::RunUnderWay(_) => Slug::Busy,
         Refused::QueueFull(_) => Slug::QueueFull,
         Refused::SettingsChanged { .. } => Slug::SettingsChanged,
-        Refused::TooManyRuns { .. } => Slug::TooManyRequests,
+        Refused::TooManyRuns { .. } | Refused::Crowded(_) => Slug::TooManyRequests,
         Refused::Settled(_) => Slug::AlreadySettled,
         Refused::ToolChanged(_) => Slug::ToolChanged,
         Refused::InvalidArguments(_) => Slug::InvalidArguments,

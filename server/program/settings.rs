@@ -21,8 +21,8 @@ use crate::model::endpoint;
 use crate::model::prompt::Prompts;
 use crate::pipelines::registry::{self, Pipelines};
 pub use crate::program::settings::tools::Tools;
-use crate::recall::vectors::BUILT_IN;
 use crate::recall::{finder, meaning};
+use crate::recall::vectors::BUILT_IN;
 use crate::runtime::{memory, options, schedule};
 use crate::tasks::supervisor::Supervisor;
 use crate::thread::history;
@@ -289,6 +289,7 @@ impl Settings {
             ("memory.calls_per_hour", self.memory.calls_per_hour),
             ("memory.question_ms", self.memory.question_ms),
             ("memory.recall_bytes", self.memory.recall_bytes as u64),
+            ("memory.recall_idle_ms", self.memory.recall_idle_ms),
             ("memory.recall_tokens", self.memory.recall_tokens.into()),
             ("pipelines.nodes", self.pipelines.nodes),
             ("pipelines.time_ms", self.pipelines.time_ms),
@@ -403,7 +404,8 @@ impl Settings {
             wait: ms(memory.vectors_wait_ms),
             exact: memory.exact_vectors,
         };
-        finder::Options { bytes: memory.recall_bytes, tokens: memory.recall_tokens, vectors }
+        let idle = ms(memory.recall_idle_ms);
+        finder::Options { bytes: memory.recall_bytes, idle, tokens: memory.recall_tokens, vectors }
     }
 
     /// Who makes vectors of statements, for people.

@@ -1,8 +1,9 @@
 //! A recall: brings the view of the space up to date by the rows that changed, finds what is relevant, and looks at the row of each hit, so that what is not
 //! held any more is never found. A question about another time is answered from a view that is made for it and not kept.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 
@@ -12,12 +13,8 @@ use super::held::Held;
 use super::meaning::{self, Meaning, Meant};
 use super::shelf::{Shelf, Slot};
 use super::view::{Hit, View};
-use crate::event::method::current;
-use crate::event::statement::{Instrument, Status, folded};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::projections::standings::Standing;
-use crate::log::projections::statements::{Asked, StatementRow};
 use crate::model::embedding::Embedder;
 use crate::tasks::share::Places;
 use crate::words::id::{Seq, Space};
@@ -34,9 +31,13 @@ pub const DEPTH_MAX: u32 = 4;
 /// See `DEPTH_MAX`.
 pub const EDGES_MAX: u32 = 500;
 /// Rows that are read at once.
-const PAGE: u32 = 2000;
+pub(super) const PAGE: u32 = 2000;
 /// Most statements of a view that is made for one question.
-const PAST_MAX: usize = 100_000;
+pub(super) const PAST_MAX: usize = 100_000;
+/// Questions about another time that are answered at once, of all spaces: what each looks at is in memory meanwhile.
+const PAST_AT_ONCE: u32 = 2;
+/// How long such a question waits for its turn.
+pub(super) const PAST_WAIT: Duration = Duration::from_secs(5);
 /// So often is a recall begun again that something changed under.
 const TRIES: usize = 3;
 
@@ -45,6 +46,8 @@ const TRIES: usize = 3;
 pub struct Options {
     /// Most bytes of the statements of all spaces that are kept in memory.
     pub bytes: usize,
+    /// What nobody recalls in for so long goes from memory.
+    pub idle: Duration,
     /// Most tokens of all hits, where the question does not say.
     pub tokens: u32,
     /// How a model makes vectors, where there is one.
@@ -53,7 +56,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { bytes: 512 << 20, tokens: 1500, vectors: meaning::Options::default() }
+        Self { bytes: 512 << 20, idle: Duration::from_secs(300), tokens: 1500, vectors: meaning::Options::default() }
     }
 }
 
@@ -110,7 +113,7 @@ pub struct Seen {
 pub enum Error {
     /// The space has more than fits.
     #[error(
-        "the statements of this space take more memory than there is for recall ({most} bytes, memory.recall_bytes)"
+        "the statements of this space take more memory than its share of what there is for recall ({most} bytes of all spaces, memory.recall_bytes)"
     )]
     TooLarge {
         /// What there is.
@@ -119,6 +122,12 @@ pub enum Error {
     /// There is too much to look at for a question about another time.
     #[error("a question about another time looks at {PAST_MAX} statements at most, and this space has more")]
     TooMuchPast,
+    /// Too many look at another time already.
+    #[error(
+        "questions about another time are answered {PAST_AT_ONCE} at a time, and this one waited {} s for its turn: ask again",
+        PAST_WAIT.as_secs()
+    )]
+    Busy,
     /// The work was cut off.
     #[error("the recall was cut off")]
     CutOff,
@@ -129,12 +138,14 @@ pub enum Error {
 
 /// See the module.
 pub struct Recall {
-    store: Arc<dyn Store>,
-    shelf: Shelf,
-    places: Places,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) shelf: Shelf,
+    pub(super) places: Places,
+    /// Places for questions about another time.
+    pub(super) pasts: Places,
     options: Options,
     /// The model that makes vectors; none: they are the built-in ones.
-    meaning: Option<Arc<Meaning>>,
+    pub(super) meaning: Option<Arc<Meaning>>,
 }
 
 impl Recall {
@@ -142,29 +153,25 @@ impl Recall {
     pub fn new(store: Arc<dyn Store>, options: Options, share: f64) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         let places = Places::new("recalls", u32::try_from(cores).unwrap_or(2), share);
-        Self { store, shelf: Shelf::new(options.bytes, View::default), places, options, meaning: None }
+        let pasts = Places::new("past_recalls", PAST_AT_ONCE, share);
+        let shelf = Shelf::new(options.bytes, options.idle, View::default);
+        Self { store, shelf, places, pasts, options, meaning: None }
     }
 
     /// The same, with vectors that a model makes.
     pub fn with_model(mut self, embedder: Arc<dyn Embedder>) -> Self {
-        self.shelf = Shelf::new(self.options.bytes, View::by_model);
+        self.shelf = Shelf::new(self.options.bytes, self.options.idle, View::by_model);
         self.meaning = Some(Meaning::new(self.store.clone(), embedder, self.options.vectors.clone()));
         self
     }
 
     /// What is held and relevant to a question.
     pub async fn recall(&self, space: &Space, question: &Question) -> Result<Found, Error> {
+        if question.at.is_some() || question.as_of.is_some() {
+            return self.recall_past(space, question).await;
+        }
         let _place = self.places.take(space).await;
         let (text, limit) = (question.text.clone(), question.limit);
-        if question.at.is_some() || question.as_of.is_some() {
-            let mut view = self.past(space, question).await?;
-            let Meant { vector, without } = match &self.meaning {
-                Some(meaning) => meaning.of_past(&mut view, &text).await,
-                None => Meant::built_in(&text),
-            };
-            let hits = apart(move || view.find_meant(&text, vector.as_ref(), limit)).await?;
-            return Ok(self.cut(hits, question, without));
-        }
         let slot = self.shelf.of(space);
         self.catch_up(space, &slot).await?;
         let Meant { vector, without } = match &self.meaning {
@@ -202,9 +209,9 @@ impl Recall {
     }
 
     /// Brings a view up to date by the rows that changed since.
-    async fn catch_up(&self, space: &Space, slot: &Arc<Slot>) -> Result<(), Error> {
+    pub(super) async fn catch_up(&self, space: &Space, slot: &Arc<Slot>) -> Result<(), Error> {
         let _turn = slot.turn.lock().await;
-        if slot.is_refused() {
+        if self.shelf.is_refused(space, slot) {
             return Err(Error::TooLarge { most: self.shelf.most() });
         }
         loop {
@@ -212,6 +219,9 @@ impl Recall {
             let rows = self.store.statements_changed(space, after, PAGE).await?;
             let (full, is_news) = (rows.len() == PAGE as usize, !rows.is_empty());
             if is_news {
+                if after == 0 {
+                    metrics::counter!("thinkd_recall_loads_total").increment(1);
+                }
                 let of = slot.clone();
                 let take = move || of.write(|view| rows.into_iter().for_each(|row| view.take(row)));
                 apart(take).await?;
@@ -239,7 +249,7 @@ impl Recall {
     }
 
     /// As many hits as there is room for.
-    fn cut(&self, hits: Vec<Hit>, question: &Question, without_vectors: Option<String>) -> Found {
+    pub(super) fn cut(&self, hits: Vec<Hit>, question: &Question, without_vectors: Option<String>) -> Found {
         let room = question.tokens.unwrap_or(self.options.tokens) as usize;
         let (mut used, all) = (0, hits.len());
         // What has no room leaves it to those behind it.
@@ -252,54 +262,6 @@ impl Recall {
         let hits: Vec<Hit> = hits.into_iter().filter(|hit| fits(hit)).collect();
         Found { left_out: all - hits.len(), hits, without_vectors }
     }
-
-    /// What was held then, or of that time.
-    async fn past(&self, space: &Space, question: &Question) -> Result<View, Error> {
-        let standings = match question.as_of {
-            Some(as_of) => Some(self.standings(space, as_of).await?),
-            None => None,
-        };
-        let (mut held, mut after) = (Vec::new(), 0);
-        loop {
-            let asked = Asked { after, limit: PAGE, ..Asked::default() };
-            let rows = self.store.statements(space, &asked).await?;
-            let (full, last) = (rows.len() == PAGE as usize, rows.last().map(|row| row.number));
-            held.extend(rows.into_iter().filter_map(|row| then(row, question, standings.as_ref())));
-            after = last.unwrap_or(after);
-            if held.len() > PAST_MAX {
-                return Err(Error::TooMuchPast);
-            }
-            if !full {
-                break;
-            }
-        }
-        let (at, is_by_model) = (question.at, self.meaning.is_some());
-        apart(move || {
-            let mut view = if is_by_model { View::by_model() } else { View::default() };
-            newest(held, at).into_iter().for_each(|held| view.put(held));
-            view
-        })
-        .await
-    }
-
-    /// What each statement was as of an event.
-    async fn standings(&self, space: &Space, as_of: Seq) -> Result<HashMap<String, Standing>, Error> {
-        let (mut standings, mut after) = (HashMap::new(), 0);
-        loop {
-            let page = self.store.standings(space, (after, as_of), PAGE).await?;
-            let full = page.len() == PAGE as usize;
-            for (seq, id, standing) in page {
-                after = seq;
-                standings.insert(id, standing);
-            }
-            if standings.len() > PAST_MAX {
-                return Err(Error::TooMuchPast);
-            }
-            if !full {
-                return Ok(standings);
-            }
-        }
-    }
 }
 
 /// What names statements as they were seen, each once.
@@ -308,46 +270,8 @@ fn looked_at<'a>(held: impl Iterator<Item = &'a Held>) -> BTreeMap<String, Seq> 
 }
 
 /// Work for a processor, beside what waits for others.
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+pub(super) async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.map_err(|_| Error::CutOff)
-}
-
-/// A statement as it was then, if it was held, and of that time.
-fn then(mut row: StatementRow, question: &Question, standings: Option<&HashMap<String, Standing>>) -> Option<Held> {
-    let mut carried = None;
-    if let Some(standings) = standings {
-        let standing = standings.get(&row.id)?;
-        (row.status, row.valid) = (standing.status, standing.valid);
-        carried = Some(&standing.carried);
-    }
-    let is_held = match question.at {
-        // What has ended was so.
-        Some(at) => (row.status.is_held() || row.status == Status::Ended) && row.valid.is_at(at),
-        None => row.status.is_held(),
-    };
-    let reflection_only = carried.map(|carried| *carried == [Instrument::Reflection]);
-    is_held.then(|| {
-        let held = Held::of(row);
-        Held { reflection_only: reflection_only.unwrap_or(held.reflection_only), ..held }
-    })
-}
-
-/// Of several values of one subject and a relation that has one at a time, the one that began last.
-fn newest(held: Vec<Held>, at: Option<Timestamp>) -> Vec<Held> {
-    let Some(at) = at else { return held };
-    let mut values: HashMap<(String, String), Vec<Held>> = HashMap::new();
-    let mut all = Vec::new();
-    for held in held {
-        match &held.triple {
-            Some(triple) if triple.single => {
-                let key = (folded(&triple.subject), folded(&triple.relation));
-                values.entry(key).or_default().push(held);
-            }
-            _ => all.push(held),
-        }
-    }
-    all.extend(values.into_values().flat_map(|values| current(values, |held| (true, held.valid), at)));
-    all
 }
 
 /// What a view has around a name, or between two; none: it has no such name.

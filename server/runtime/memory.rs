@@ -32,6 +32,8 @@ pub struct Options {
     pub calls_per_hour: u64,
     /// Most bytes of statements that are kept in memory for recall, of all spaces together.
     pub recall_bytes: usize,
+    /// What nobody recalls in for so long goes from memory, and is read again when somebody does.
+    pub recall_idle_ms: u64,
     /// Most tokens, estimated, of what one recall returns, where it does not say.
     pub recall_tokens: u32,
     /// What a model for vectors (`models.embedding`) is sent before a question: `"query: "` for e5.
@@ -62,6 +64,7 @@ impl Default for Options {
             calls_per_hour: 1000,
             knowledge: knowledge::Options::default(),
             recall_bytes: 512 << 20,
+            recall_idle_ms: 300_000,
             recall_tokens: 1500,
             question_prefix: String::new(),
             statement_prefix: String::new(),

@@ -37,6 +37,9 @@ pub enum Refused {
         /// Most of all.
         all: u32,
     },
+    /// Too many of something at a time: another time it can be done.
+    #[error("{0}")]
+    Crowded(String),
     /// A limit on how many there may be.
     #[error("there may be at most {limit} {what}")]
     TooMany {

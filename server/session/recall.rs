@@ -21,6 +21,7 @@ impl From<finder::Error> for Error {
     fn from(error: finder::Error) -> Self {
         Self::Refused(match error {
             finder::Error::Store(error) => Refused::Store(error),
+            finder::Error::Busy => Refused::Crowded(error.to_string()),
             other => Refused::Unprocessable(other.to_string()),
         })
     }

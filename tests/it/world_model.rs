@@ -19,6 +19,7 @@ mod people;
 mod quality;
 mod recall;
 mod rules;
+mod shelf;
 mod trials;
 mod views;
 mod worlds;

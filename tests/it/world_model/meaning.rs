@@ -197,3 +197,28 @@ on_both!(d1_05_a_recall_without_its_model_answers_by_words_and_says_why, |medium
     let why = why.as_str().unwrap();
     assert!(why.contains("meanings makes vectors of 32 numbers now, and those that are stored have 64"), "{why}");
 });
+
+on_both!(questions_about_another_time_are_answered_a_few_at_a_time_and_those_about_now_do_not_wait, |medium| {
+    let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+    let app = setup(medium, &stub, &embedder).env("THINKD_MEMORY__VECTORS_WAIT_MS", 20_000).start().await;
+    tried(&app, PHYSICIAN, "surviving").await;
+    assert_eq!(found(&app, ASKED).await.0, [PHYSICIAN]);
+    embedder.does(Does::Stall("stuck"));
+    let stuck = ["one", "two"]
+        .map(|which| tokio::spawn(app.request("GET", &format!("/recall?q=stuck+{which}&as_of=1000000")).send()));
+    within("the questions that are stuck", async {
+        while embedder.came("query: stuck one") + embedder.came("query: stuck two") < 2 {
+            tokio::time::sleep(ms(10)).await;
+        }
+    })
+    .await;
+    let past = format!("{ASKED}&as_of=1000000");
+    let (late, now) = tokio::join!(app.get(&past), found(&app, ASKED));
+    assert_eq!(now, (vec![PHYSICIAN.to_owned()], Value::Null));
+    let problem = late.expect_problem(429, "too-many-requests");
+    assert!(problem["detail"].as_str().unwrap().contains("about another time"), "{problem}");
+    assert!(stuck.iter().all(|one| !one.is_finished()), "those before are under way still");
+    stuck.iter().for_each(tokio::task::JoinHandle::abort);
+    // Whoever has gone leaves the place.
+    assert_eq!(found(&app, &past).await.0, [PHYSICIAN]);
+});
