@@ -37,6 +37,7 @@ pub mod words {
 pub mod event {
     pub mod catalogue;
     pub mod condition;
+    pub mod doubt;
     pub mod draft;
     pub mod envelope;
     pub mod evidence;
@@ -120,6 +121,8 @@ pub mod model {
 }
 /// Recall: what is held and relevant to a question.
 pub mod recall {
+    pub mod alike;
+    pub mod audit;
     mod bm25;
     mod calibration;
     pub mod finder;
@@ -133,6 +136,7 @@ pub mod recall {
     mod saying;
     mod shelf;
     pub mod shown;
+    pub mod uses;
     pub mod vectors;
     pub mod view;
 }
@@ -204,6 +208,7 @@ pub mod runtime {
 }
 /// Sessions: what a principal may do in its space.
 pub mod session {
+    pub mod audit;
     pub mod follow;
     pub mod handle;
     mod log;

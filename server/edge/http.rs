@@ -19,6 +19,7 @@ use super::problem::{Problem, Slug, Wrongs};
 use crate::session::handle::Session;
 
 pub mod approvals;
+pub mod audit;
 pub mod blobs;
 pub mod bounds;
 pub mod cursor;
@@ -57,7 +58,7 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 16] = [
+const RESOURCES: [Resource; 17] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
@@ -68,6 +69,7 @@ const RESOURCES: [Resource; 16] = [
     state::RESOURCE,
     world_model::RESOURCE,
     recall::RESOURCE,
+    audit::RESOURCE,
     pipelines::RESOURCE,
     blobs::RESOURCE,
     server::RESOURCE,

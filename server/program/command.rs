@@ -25,6 +25,7 @@ mod inbox;
 mod key;
 mod keyboard;
 mod markdown;
+mod memory;
 mod paint;
 mod recall;
 mod replica;
@@ -59,6 +60,11 @@ enum Command {
     Inbox(inbox::Options),
     /// Find what a running server holds to be so
     Recall(recall::Options),
+    /// Look after what a running server holds to be so
+    Memory {
+        #[command(subcommand)]
+        command: memory::Command,
+    },
     /// Try the configuration, the database, the feed, the models and the clock, and say what to change
     Doctor(doctor::Options),
     /// Ask the configured server whether it is ready (for containers)
@@ -143,6 +149,7 @@ fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Resu
         Command::Events(options) => wait_for(events::run(&options, &settings)),
         Command::Inbox(options) => wait_for(inbox::run(&options, &settings)),
         Command::Recall(options) => wait_for(recall::run(&options, &settings)),
+        Command::Memory { command } => wait_for(memory::run(&command, &settings)),
         Command::Healthcheck => wait_for(client::healthcheck(&settings)),
         Command::Rebuild { check } => wait_for(store::rebuild(&settings, check)),
         Command::Backup { file } => wait_for(store::backup(&settings, &file)),

@@ -12,6 +12,7 @@ use super::graph::Doc;
 use super::held::Held;
 use super::meaning::{self, Meaning, Meant};
 use super::shelf::{Shelf, Slot};
+use super::uses::Uses;
 use super::view::{Hit, View};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
@@ -144,6 +145,7 @@ pub struct Recall {
     /// Places for questions about another time.
     pub(super) pasts: Places,
     options: Options,
+    pub(super) uses: Uses,
     /// The model that makes vectors; none: they are the built-in ones.
     pub(super) meaning: Option<Arc<Meaning>>,
 }
@@ -155,7 +157,7 @@ impl Recall {
         let places = Places::new("recalls", u32::try_from(cores).unwrap_or(2), share);
         let pasts = Places::new("past_recalls", PAST_AT_ONCE, share);
         let shelf = Shelf::new(options.bytes, options.idle, View::default);
-        Self { store, shelf, places, pasts, options, meaning: None }
+        Self { store, shelf, places, pasts, options, uses: Uses::default(), meaning: None }
     }
 
     /// The same, with vectors that a model makes.

@@ -61,13 +61,13 @@ impl Meant {
 }
 
 /// Why there are no vectors, in words that are shown.
-type Why = String;
+pub type Why = String;
 
 /// See the module.
 pub struct Meaning {
     store: Arc<dyn Store>,
     embedder: Arc<dyn Embedder>,
-    options: Options,
+    pub(super) options: Options,
     scale: OnceCell<Scale>,
     // Plain mutexes: held for a look-up, never across an await.
     questions: Mutex<Questions>,
@@ -124,12 +124,12 @@ impl Meaning {
         }
     }
 
-    fn late(&self) -> Why {
+    pub(super) fn late(&self) -> Why {
         let wait = self.options.wait.as_millis();
         format!("the vectors did not come within {wait} ms (memory.vectors_wait_ms)")
     }
 
-    fn partly(&self, slot: &Slot, why: &str) -> Why {
+    pub(super) fn partly(&self, slot: &Slot, why: &str) -> Why {
         format!("{} statements have no vector: {why}", slot.read(View::missing))
     }
 
@@ -153,7 +153,7 @@ impl Meaning {
     }
 
     /// Waits until all statements have a vector, or none will come for a while.
-    async fn filled(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<(), Why> {
+    pub(super) async fn filled(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<(), Why> {
         loop {
             let more = slot.filled.notified();
             tokio::pin!(more);

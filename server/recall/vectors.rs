@@ -36,6 +36,11 @@ impl Scale {
         Self { dimensions, unrelated, related, weight: MODEL }
     }
 
+    /// From so near on two statements may say the same: half way from what answers a question to the very same text. Of letters alone a fixed part.
+    pub fn alike(&self) -> f32 {
+        if *self == Self::LETTERS { 0.8 } else { f32::midpoint(self.related, 1.0) }
+    }
+
     /// A cosine as a score, 0 to 1.
     fn score(&self, cosine: f32) -> f32 {
         ((cosine - self.unrelated) / (self.related - self.unrelated)).clamp(0.0, 1.0)
@@ -164,6 +169,21 @@ impl Rows {
             #[expect(clippy::cast_precision_loss, reason = "far below 2^24 for what is compared")]
             let cosine = dot(row, &vector.parts) as f32 * scale * vector.scale;
             (doc, self.scale.score(cosine))
+        })
+    }
+
+    /// The cosine of each vector with that of a text; nothing, where that has none.
+    pub fn like(&self, doc: u32) -> impl Iterator<Item = (u32, f32)> {
+        let size = self.scale.dimensions.max(1);
+        let at = doc as usize;
+        let own = self.scales.get(at).filter(|scale| **scale > 0.0);
+        let one = own.map(|scale| (&self.parts[at * size..(at + 1) * size], *scale));
+        let rows = self.parts.chunks_exact(size).zip(&self.scales).zip(0..);
+        rows.filter_map(move |((row, scale), other)| {
+            let (parts, own) = one.filter(|_| *scale > 0.0)?;
+            #[expect(clippy::cast_precision_loss, reason = "far below 2^24 for what is compared")]
+            let product = dot(row, parts) as f32;
+            Some((other, product * scale * own))
         })
     }
 

@@ -206,6 +206,16 @@ impl View {
         self.held.get(doc as usize)?.as_ref()
     }
 
+    /// The vectors, by the numbers of the statements.
+    pub fn vectors(&self) -> &Rows {
+        &self.vectors
+    }
+
+    /// The number of a statement.
+    pub fn doc_of(&self, id: &str) -> Option<Doc> {
+        self.by_id.get(id).copied()
+    }
+
     /// A statement by its id.
     pub fn of_id(&self, id: &str) -> Option<&Held> {
         self.held(*self.by_id.get(id)?)

@@ -281,6 +281,7 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
             .with(json!({ "reason": "in jest" }))
             .spends("world-model"),
         act("GET /world-model/graph", Read, "/world-model/graph?entity=nobody".into()).only(Whose::Absent),
+        act("GET /world-model/audit", Read, "/world-model/audit".into()).only(Whose::Own),
         act("GET /recall", Read, "/recall?q=anything".into()).only(Whose::Own),
         act("GET /state", Read, "/state".into()).only(Whose::Own),
         act("GET /state/{key}", Read, "/state/nobody".into()).only(Whose::Absent),

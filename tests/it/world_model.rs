@@ -7,6 +7,7 @@ use crate::support::app::ran;
 use crate::support::*;
 
 mod again;
+mod audit;
 mod code;
 mod contested;
 mod crashes;

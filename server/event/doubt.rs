@@ -1,0 +1,93 @@
+//! What may be wrong with a statement, as far as its own row says: the rule of the audit. Pure.
+
+use serde::Serialize;
+
+use super::statement::{Instrument, Judged, Status};
+use crate::words::time::Timestamp;
+
+/// A doubt about a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Doubt {
+    /// Another one that is held says the same of the same time, by its edge or its text.
+    Duplicate,
+    /// Others look alike: perhaps they say the same. Nothing merges them.
+    Near,
+    /// None of the recalls that were looked at returned it.
+    NeverRecalled,
+    /// One instrument alone carried it, and that is not reflection.
+    OneInstrument,
+    /// Nothing but reflection has tested it.
+    ReflectionOnly,
+    /// It was not tested for long.
+    Overdue,
+    /// One that contradicts it survived, too.
+    Contested,
+    /// It is claimed, and its trial has not come to its end.
+    Waiting,
+    /// Its trials had no outcome, and it is not tried any more.
+    Undecided,
+    /// What it was derived from was withdrawn.
+    Untested,
+}
+
+impl Doubt {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Duplicate,
+        Self::Near,
+        Self::NeverRecalled,
+        Self::OneInstrument,
+        Self::ReflectionOnly,
+        Self::Overdue,
+        Self::Contested,
+        Self::Waiting,
+        Self::Undecided,
+        Self::Untested,
+    ];
+
+    /// Its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Duplicate => "duplicate",
+            Self::Near => "near",
+            Self::NeverRecalled => "never-recalled",
+            Self::OneInstrument => "one-instrument",
+            Self::ReflectionOnly => "reflection-only",
+            Self::Overdue => "overdue",
+            Self::Contested => "contested",
+            Self::Waiting => "waiting",
+            Self::Undecided => "undecided",
+            Self::Untested => "untested",
+        }
+    }
+
+    /// The doubt of a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|doubt| doubt.as_str() == word)
+    }
+}
+
+/// What a row says against a statement. `old`: what was tested before this time is overdue.
+pub fn doubts(
+    (status, judged): (Status, Option<&Judged>),
+    (due, tested): (Option<Timestamp>, Option<Timestamp>),
+    old: Timestamp,
+) -> Vec<Doubt> {
+    match status {
+        Status::Proposed if due.is_some() => vec![Doubt::Waiting],
+        Status::Proposed => vec![Doubt::Undecided],
+        Status::Untested => vec![Doubt::Untested],
+        Status::Falsified | Status::Ended | Status::Retracted => Vec::new(),
+        Status::Surviving | Status::Contested => {
+            let by = match judged.map(|judged| judged.carried.as_slice()) {
+                Some([Instrument::Reflection]) => Some(Doubt::ReflectionOnly),
+                Some([_]) => Some(Doubt::OneInstrument),
+                _ => None,
+            };
+            let overdue = tested.is_none_or(|tested| tested < old).then_some(Doubt::Overdue);
+            let contested = (status == Status::Contested).then_some(Doubt::Contested);
+            by.into_iter().chain(overdue).chain(contested).collect()
+        }
+    }
+}

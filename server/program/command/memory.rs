@@ -1,0 +1,201 @@
+//! `thinkd memory audit`: what is wrong or doubtful in the memory of a space, from a running server.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::client::{Server, Target};
+use super::paint::{self, BOLD, FAINT, painted};
+use crate::event::doubt::Doubt;
+use crate::program::output::say;
+use crate::program::settings::Settings;
+use crate::program::telemetry::escaped;
+
+/// What can be done about a memory.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Look for what is wrong or doubtful in what a running server holds to be so; nothing is changed
+    Audit(Options),
+}
+
+/// What is looked for.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    #[command(flatten)]
+    target: Target,
+    /// Only this doubt: duplicate, near, never-recalled, one-instrument, reflection-only, overdue, contested, waiting, undecided, untested
+    #[arg(long, value_parser = doubt)]
+    doubt: Option<Doubt>,
+    /// After so many days without a test a statement is overdue
+    #[arg(long, value_name = "DAYS", default_value_t = 90)]
+    overdue_days: u32,
+    /// Show so many statements of each doubt; all are counted
+    #[arg(long, default_value_t = 10)]
+    limit: usize,
+    /// Look at so many statements
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    most: u64,
+    /// As one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn doubt(word: &str) -> Result<Doubt, String> {
+    Doubt::parse(word).ok_or_else(|| format!("a doubt is one of {}", Doubt::ALL.map(Doubt::as_str).join(", ")))
+}
+
+/// Statements that a page looks at.
+const PAGE: u64 = 100;
+
+#[derive(Deserialize)]
+struct Page {
+    items: Vec<Value>,
+    looked_at: BTreeMap<String, u64>,
+    recalls: u64,
+    without_vectors: Option<String>,
+    next: Option<String>,
+}
+
+/// What all pages say together.
+#[derive(Default)]
+struct Audit {
+    statements: BTreeMap<String, u64>,
+    found: BTreeMap<String, Found>,
+    recalls: u64,
+    without_vectors: Option<String>,
+    is_whole: bool,
+}
+
+/// Of one doubt: how many, and the first of them.
+#[derive(Default)]
+struct Found {
+    count: u64,
+    items: Vec<Value>,
+}
+
+/// Audits, and says what was found.
+pub async fn run(Command::Audit(options): &Command, settings: &Settings) -> anyhow::Result<()> {
+    let audit = Audit::of(&options.target.server(settings), options).await?;
+    if options.json {
+        return Ok(say(audit.to_json())?);
+    }
+    audit.say(paint::is_wanted())
+}
+
+impl Audit {
+    async fn of(server: &Server, options: &Options) -> anyhow::Result<Self> {
+        let (client, mut audit, mut next) = (reqwest::Client::new(), Self::default(), None::<String>);
+        loop {
+            let left = options.most.saturating_sub(audit.total());
+            if left == 0 {
+                return Ok(audit);
+            }
+            let mut query =
+                vec![("limit", left.min(PAGE).to_string()), ("overdue_days", options.overdue_days.to_string())];
+            query.extend(options.doubt.map(|doubt| ("doubt", doubt.as_str().to_owned())));
+            query.extend(next.map(|cursor| ("cursor", cursor)));
+            let page: Page = server.ask(&client, "/world-model/audit", &query).await?;
+            next = page.next.clone();
+            audit.add(page, options.limit);
+            if next.is_none() {
+                audit.is_whole = true;
+                return Ok(audit);
+            }
+        }
+    }
+
+    fn add(&mut self, page: Page, limit: usize) {
+        for (status, count) in page.looked_at {
+            *self.statements.entry(status).or_default() += count;
+        }
+        (self.recalls, self.without_vectors) = (page.recalls, page.without_vectors.or(self.without_vectors.take()));
+        for item in page.items {
+            for doubt in item["doubts"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                let found = self.found.entry(doubt.to_owned()).or_default();
+                found.count += 1;
+                if found.items.len() < limit {
+                    found.items.push(item.clone());
+                }
+            }
+        }
+    }
+
+    fn total(&self) -> u64 {
+        self.statements.values().sum()
+    }
+
+    /// How many trials refuted, of all that had an outcome.
+    fn falsified(&self) -> (u64, u64) {
+        let of = |status: &str| self.statements.get(status).copied().unwrap_or(0);
+        let tried = ["surviving", "contested", "untested", "falsified", "ended"].map(of).iter().sum();
+        (of("falsified"), tried)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a share of fewer statements than that")]
+    fn to_json(&self) -> Value {
+        let (falsified, tried) = self.falsified();
+        let found =
+            |(doubt, found): (&String, &Found)| (doubt.clone(), json!({ "count": found.count, "items": found.items }));
+        json!({
+            "statements": self.statements,
+            "falsified_share": (tried > 0).then(|| falsified as f64 / tried as f64),
+            "doubts": self.found.iter().map(found).collect::<serde_json::Map<_, _>>(),
+            "recalls": self.recalls,
+            "without_vectors": self.without_vectors,
+            "complete": self.is_whole,
+        })
+    }
+
+    fn say(&self, colours: bool) -> anyhow::Result<()> {
+        let bold = |text: &str| painted(colours, &[BOLD], text);
+        let each: Vec<String> = self.statements.iter().map(|(status, count)| format!("{count} {status}")).collect();
+        say(format_args!("{} statements: {}", self.total(), escaped(&each.join(", "))))?;
+        let (falsified, tried) = self.falsified();
+        say(format_args!("{falsified} of {tried} that had an outcome were refuted"))?;
+        say(format_args!("{} recalls by minds were looked at", self.recalls))?;
+        if let Some(why) = &self.without_vectors {
+            say(format_args!("not all that look alike were found: {}", escaped(why)))?;
+        }
+        for (doubt, found) in &self.found {
+            say(format_args!("\n{}", bold(&format!("{doubt}: {}", found.count))))?;
+            for item in &found.items {
+                say(format_args!("  {}  {}", text(item), painted(colours, &[FAINT], &word(item, "id"))))?;
+                others(doubt, item).iter().try_for_each(|other| say(format_args!("      {other}")))?;
+            }
+            let more = found.count - found.items.len() as u64;
+            if more > 0 {
+                say(format_args!("  {more} more: --limit"))?;
+            }
+        }
+        if self.found.is_empty() {
+            say("nothing is doubtful")?;
+        }
+        if !self.is_whole {
+            say(format_args!("\nthere are more statements than {}: --most", self.total()))?;
+        }
+        Ok(())
+    }
+}
+
+/// What it says the same as, looks like, or is contradicted by.
+fn others(doubt: &str, item: &Value) -> Vec<String> {
+    let ids = |member: &str| item[member].as_array().into_iter().flatten().filter_map(Value::as_str).map(escaped);
+    match Doubt::parse(doubt) {
+        Some(Doubt::Duplicate) => ids("same").map(|id| format!("says the same: {id}")).collect(),
+        Some(Doubt::Contested) => ids("contested_by").map(|id| format!("contradicted by {id}")).collect(),
+        Some(Doubt::Near) => {
+            let near = item["near"].as_array().into_iter().flatten();
+            near.map(|it| format!("{} like  {}  {}", it["likeness"], text(it), word(it, "id"))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn text(of: &Value) -> String {
+    word(of, "text")
+}
+
+fn word(of: &Value, member: &str) -> String {
+    escaped(of[member].as_str().unwrap_or_default())
+}

@@ -1,0 +1,132 @@
+//! A session audits the memory of its space: what is wrong with it, or doubtful, a page of statements at a time.
+
+use std::collections::BTreeMap;
+
+use super::handle::{Error, Session};
+use super::right::Right;
+use super::world_model::Shown;
+use crate::event::doubt::{Doubt, doubts};
+use crate::event::statement::folded;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::projections::statements::{Asked, StatementRow};
+use crate::recall::alike::Alike;
+use crate::recall::audit::Likenesses;
+use crate::recall::finder;
+use crate::words::id::{Seq, Space};
+use crate::words::time::Timestamp;
+
+/// Others that say the same, or look alike, that are named of one statement.
+const OTHERS_MAX: usize = 5;
+
+/// A statement, and what is doubtful about it.
+#[derive(Debug, Clone)]
+pub struct Doubtful {
+    /// The statement.
+    pub shown: Shown,
+    /// The doubts.
+    pub doubts: Vec<Doubt>,
+    /// Others that are held and say the same.
+    pub same: Vec<String>,
+    /// Others that are held and look alike.
+    pub near: Vec<Alike>,
+    /// How many of the recalls that were looked at returned it.
+    pub recalled: u32,
+}
+
+/// A part of an audit.
+#[derive(Debug, Clone, Default)]
+pub struct Audited {
+    /// What is doubtful.
+    pub doubtful: Vec<Doubtful>,
+    /// How many statements were looked at, by their status.
+    pub looked_at: BTreeMap<&'static str, u64>,
+    /// How many recalls were looked at.
+    pub recalls: usize,
+    /// Why vectors said nothing, or not of all statements.
+    pub without_vectors: Option<String>,
+    /// Behind which statement the next part begins.
+    pub next: Option<Seq>,
+}
+
+impl Session {
+    /// Looks at so many statements behind a position. What was not tested since `old` is overdue; `only`: nothing else is looked for.
+    pub async fn audit(
+        &self,
+        only: Option<Doubt>,
+        old: Timestamp,
+        (after, limit): (Seq, u32),
+    ) -> Result<Audited, Error> {
+        let (store, space, recall) = (self.store(Right::Read)?, self.space(), self.runtime(Right::Read)?.recall());
+        let rows = store.statements(space, &Asked { after, limit, ..Asked::default() }).await?;
+        let next = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.number);
+        let wants = |doubt: Doubt| only.is_none_or(|only| only == doubt);
+        let held = rows.iter().filter(|row| row.status.is_held()).map(|row| row.id.clone()).collect();
+        let Likenesses { of: mut near, without_vectors } = match wants(Doubt::Near) {
+            true => likenesses(recall.likenesses(space, held, OTHERS_MAX).await)?,
+            false => Likenesses::default(),
+        };
+        let uses = recall.uses(space).await?;
+        let mut audited = Audited { recalls: uses.recalls(), without_vectors, next, ..Audited::default() };
+        let (mut doubtful, mut found) = (Vec::new(), Vec::new());
+        for row in rows {
+            *audited.looked_at.entry(row.status.as_str()).or_default() += 1;
+            let (recalled, near) = (uses.of(&row.id), near.remove(&row.id).unwrap_or_default());
+            let mut same = Vec::new();
+            if row.status.is_held() && wants(Doubt::Duplicate) {
+                same = same_as(&**store, space, &row).await?;
+            }
+            let own = doubts((row.status, row.judged.as_ref()), (row.due, row.tested), old);
+            let more = [
+                (Doubt::Duplicate, !same.is_empty()),
+                (Doubt::Near, !near.is_empty()),
+                (Doubt::NeverRecalled, row.status.is_held() && recalled == 0),
+            ];
+            let more = more.into_iter().filter(|(_, is_so)| *is_so).map(|(doubt, _)| doubt);
+            let doubts: Vec<Doubt> = more.chain(own).filter(|doubt| wants(*doubt)).collect();
+            if !doubts.is_empty() {
+                doubtful.push(row);
+                found.push((doubts, same, near, recalled));
+            }
+        }
+        let shown = self.shown(doubtful, None).await?.into_iter().zip(found);
+        audited.doubtful = shown
+            .map(|(shown, (doubts, same, near, recalled))| Doubtful { shown, doubts, same, near, recalled })
+            .collect();
+        Ok(audited)
+    }
+}
+
+/// Where nothing can be recalled the rest is told all the same.
+fn likenesses(found: Result<Likenesses, finder::Error>) -> Result<Likenesses, Error> {
+    match found {
+        Err(finder::Error::Store(error)) => Err(error.into()),
+        Err(error) => Ok(Likenesses { without_vectors: Some(error.to_string()), ..Likenesses::default() }),
+        Ok(found) => Ok(found),
+    }
+}
+
+/// Others that are held and say the same of the same time: by their edges, and where one has none, by their texts.
+async fn same_as(store: &dyn Store, space: &Space, row: &StatementRow) -> Result<Vec<String>, StoreError> {
+    // A few more than are named: those that are not held are among them.
+    let limit = 4 * OTHERS_MAX as u32;
+    let mut others = store.statements_saying(space, &row.text, limit).await?;
+    if let Some(it) = &row.triple {
+        let [subject, relation, object] = [&it.subject, &it.relation, &it.object].map(|name| Some(name.clone()));
+        others.extend(store.statements(space, &Asked { subject, relation, object, limit, ..Asked::default() }).await?);
+    }
+    let edge = |row: &StatementRow| {
+        row.triple.as_ref().map(|it| [&it.subject, &it.relation, &it.object].map(|name| folded(name)))
+    };
+    let own = edge(row);
+    let is_same = |other: &StatementRow| match (&own, edge(other)) {
+        (Some(own), Some(other)) => *own == other,
+        _ => folded(&row.text) == folded(&other.text),
+    };
+    others.retain(|it| it.id != row.id && it.status.is_held() && it.valid == row.valid && is_same(it));
+    let mut ids: Vec<String> = others.into_iter().map(|it| it.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.truncate(OTHERS_MAX);
+    Ok(ids)
+}
