@@ -110,6 +110,7 @@ fn drafts(said: &Said) -> Vec<Draft> {
         tried: true,
         available: Vec::new(),
         testable: None,
+        retest: 0,
     };
     let [claimed, _] = Draft::claimed(&thread, statement, claim);
     let news = [News::Derived(derived), News::Judged(judged)];

@@ -581,12 +581,12 @@ export type StatementRead = Of<["statement", "read", `statement:${string}`, "yes
 }>;
 
 /** What became of a statement, by a trial or without one. One that was refused, or joined to another, is gone. */
-export type StatementJudged = Of<["statement", "judged", `statement:${string}`, "proposed" | "surviving" | "contested" | "untested" | "falsified" | "ended" | "retracted" | "refused" | "joined"], {
+export type StatementJudged = Of<["statement", "judged", `statement:${string}`, "proposed" | "surviving" | "contested" | "untested" | "falsified" | "ended" | "retracted" | "refused" | "joined", ...("retest")[]], {
   /** the same for people and models */
   text: string;
   /** the statement: the id of the event that claimed it */
   statement: string;
-  /** outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by, tried, available, testable */
+  /** outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by, tried, available, testable, retest: calls at most */
   judged: Record<string, unknown>;
 }>;
 

@@ -49,6 +49,7 @@ pub mod event {
     pub mod raw;
     pub mod request;
     pub mod rest;
+    pub mod retest;
     pub mod schedule;
     pub mod spec;
     pub mod statement;

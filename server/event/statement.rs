@@ -424,6 +424,9 @@ pub struct Judged {
     /// The instruments beside reflection that can say something of its predictions; null: nobody has written that down.
     #[serde(default)]
     pub testable: Option<Vec<Instrument>>,
+    /// It is tested again for its age and use, by so many calls at most; 0: this is no word of that.
+    #[serde(default)]
+    pub retest: u64,
 }
 
 /// A name or a statement as it is compared: folded, one space between words, no full stop at the end.

@@ -44,6 +44,8 @@ pub struct Trial {
     pub readings: Vec<Reading>,
     /// What the last word on it was.
     pub judged: Option<Judged>,
+    /// It is tested again for its age and use.
+    pub is_retest: bool,
 }
 
 /// Something that was said of a statement.
@@ -126,7 +128,9 @@ impl Trial {
                     Answer::None => judged.breaks > 0 && !it.broke,
                     Answer::Asked => false,
                 };
-                let kept = |it: &Reading| is_aside || goes_on && says(it);
+                // What is tested again is read anew.
+                self.is_retest = judged.retest > 0 || is_aside && self.is_retest;
+                let kept = |it: &Reading| judged.retest == 0 && (is_aside || goes_on && says(it));
                 self.readings.retain(kept);
                 self.judged = Some(judged);
             }
@@ -247,6 +251,7 @@ impl Trial {
             tried: true,
             available: self.had(rules),
             testable: self.derived.as_ref().map(|derived| testable(&derived.predictions)),
+            retest: 0,
         };
         let is = |status| Outcome::Is(status);
         match found {
@@ -263,13 +268,14 @@ impl Trial {
             }
             Found::Undecided => {
                 let tries = before.map_or(0, |judged| judged.tries) + 1;
-                let due = (tries < rules.tries).then(|| after(now, rules.pause(tries)));
+                let due = (tries < rules.tries && !self.is_retest).then(|| after(now, rules.pause(tries)));
                 self.left_open(Judged { tries, due, ..base })
             }
             Found::Broken => {
                 let (tries, breaks) = before.map_or((0, 0), |judged| (judged.tries, judged.breaks));
                 let pause = rules.pause(breaks + 1).min(rules.retry_micros.max(BROKEN_MAX));
-                self.left_open(Judged { tries, breaks: breaks + 1, due: Some(after(now, pause)), ..base })
+                let due = (!self.is_retest).then(|| after(now, pause));
+                self.left_open(Judged { tries, breaks: breaks + 1, due, ..base })
             }
         }
     }

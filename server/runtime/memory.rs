@@ -30,6 +30,11 @@ pub struct Options {
     pub waiting: u32,
     /// Most calls that trials of one space make to models in an hour; what is left waits.
     pub calls_per_hour: u64,
+    /// Most calls in a day by which what is held is tested again while nothing else is due, in one space: the most used and the longest untested
+    /// first, each by an instrument that has not carried it; 0: nothing is.
+    pub retest_calls_per_day: u64,
+    /// What was tested is not tested again for its age before so long.
+    pub retest_after_ms: u64,
     /// Most bytes of statements that are kept in memory for recall, of all spaces together.
     pub recall_bytes: usize,
     /// What nobody recalls in for so long goes from memory, and is read again when somebody does.
@@ -63,6 +68,8 @@ impl Default for Options {
             waiting: 1000,
             calls_per_hour: 1000,
             knowledge: knowledge::Options::default(),
+            retest_calls_per_day: 0,
+            retest_after_ms: 30 * 24 * 60 * 60 * 1000,
             recall_bytes: 512 << 20,
             recall_idle_ms: 300_000,
             recall_tokens: 1500,

@@ -25,6 +25,9 @@ pub const TAG: &str = "statement";
 /// The first tag of what the trials of a space say of themselves.
 pub const TRIALS: &str = "trials";
 
+/// The tag of a word that has what is held tested again for its age and use.
+pub const RETEST: &str = "retest";
+
 /// Something that was said of a statement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementFact<'a> {
@@ -104,6 +107,7 @@ pub(super) const JUDGED: Spec = Spec {
         "judged",
         TAGGED,
         "proposed|surviving|contested|untested|falsified|ended|retracted|refused|joined",
+        "retest?",
     ],
     members: &[
         TEXT,
@@ -111,7 +115,7 @@ pub(super) const JUDGED: Spec = Spec {
         (
             "judged",
             "object",
-            "outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by, tried, available, testable",
+            "outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by, tried, available, testable, retest: calls at most",
         ),
     ],
     open: false,
@@ -214,7 +218,8 @@ impl<'a> StatementFact<'a> {
                 let word = judged.outcome.as_str();
                 let text = format!("{word}: {}", judged.reason);
                 let source = if judged.by.is_some() { From::User } else { From::Internal };
-                draft(source, "judged", &text, "judged", value(&judged)).tagged([word])
+                let retest = (judged.retest > 0).then_some(RETEST);
+                draft(source, "judged", &text, "judged", value(&judged)).tagged([word]).tagged(retest)
             }
         }
     }

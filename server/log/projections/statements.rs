@@ -59,8 +59,8 @@ pub struct StatementRow {
 
 pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: None, migrations: &MIGRATIONS, fold };
 
-static MIGRATIONS: [Migration; 3] =
-    [migration!("0016_statements"), migration!("0017_recall"), migration!("0024_ground")];
+static MIGRATIONS: [Migration; 4] =
+    [migration!("0016_statements"), migration!("0017_recall"), migration!("0022_retests"), migration!("0024_ground")];
 
 static TABLE: Table = Table {
     name: "statements",
@@ -300,6 +300,18 @@ impl dyn Store + '_ {
     ) -> Result<Vec<StatementRow>, StoreError> {
         let select = Select::of(&TABLE, space).at_most("due", until).order_by(&["due", "number"]).first(limit);
         self.select(select).await?.iter().map(read).collect()
+    }
+
+    /// Statements of a status that were tested, at this time or later, the ones whose test was first before the others; at most `limit`.
+    pub async fn statements_by_age(
+        &self,
+        space: &Space,
+        status: Status,
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<StatementRow>, StoreError> {
+        let select = Select::of(&TABLE, space).equal("status", status.as_str()).at_least("tested", since);
+        self.select(select.order_by(&["tested", "number"]).first(limit)).await?.iter().map(read).collect()
     }
 
     /// How many statements are to be tried, now or later, counted up to `limit`.

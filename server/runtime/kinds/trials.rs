@@ -26,6 +26,7 @@ use crate::log::thread_row::ThreadRow;
 use crate::mind::call::TurnPlace;
 use crate::mind::turn::driver::Mind;
 use crate::mind::turn_writer::TurnWriter;
+use crate::recall::finder::Recall;
 use crate::runtime::ground::{Ground, Waker};
 use crate::runtime::memory;
 use crate::runtime::refused::Refused;
@@ -50,6 +51,7 @@ mod joining;
 mod knowledge;
 mod people;
 mod renewing;
+mod retesting;
 mod said;
 mod settling;
 
@@ -74,6 +76,8 @@ pub struct Trials {
     allowance: Allowance,
     // A plain mutex: held for a look, never across an await.
     looked: StdMutex<HashMap<Space, renewing::Looked>>,
+    resting: StdMutex<HashMap<Space, retesting::Resting>>,
+    recall: Arc<Recall>,
 }
 
 #[async_trait]
@@ -103,7 +107,7 @@ impl Work for Trials {
 impl Trials {
     /// The trials of this server.
     pub fn new(ground: &Ground) -> Self {
-        let Ground { store, mind, options, quotas, code, waker, .. } = ground.clone();
+        let Ground { store, mind, options, quotas, code, waker, recall, .. } = ground.clone();
         let allowance = Allowance::new(options.memory.calls_per_hour);
         let knowledge = Base::of(&options.memory.knowledge);
         Self {
@@ -116,6 +120,8 @@ impl Trials {
             knowledge,
             allowance,
             looked: StdMutex::default(),
+            resting: StdMutex::default(),
+            recall,
         }
     }
 
@@ -240,6 +246,11 @@ impl Trials {
                     Ok(false) => {}
                     Err(lost) => return looked(Err(lost)),
                 }
+                match bench.retest().await {
+                    Ok(true) => continue,
+                    Ok(false) => {}
+                    Err(lost) => return looked(Err(lost)),
+                }
             }
             if under_way.is_empty() {
                 return looked(
@@ -274,7 +285,8 @@ impl Trials {
         } else if overtaken {
             Some(soon)
         } else {
-            self.store.next_statement_due(space, now).await?
+            let retest = self.next_retest(space).filter(|next| *next > now);
+            self.store.next_statement_due(space, now).await?.into_iter().chain(retest).min()
         };
         let note = "statements are to be tried again".to_owned();
         let timer = next.map(|due| Draft::set(thread, RETRY, Change::Timer(Some(Timer { due, note }))));
@@ -313,5 +325,6 @@ fn word(row: &StatementRow, outcome: Outcome, reason: String) -> Judged {
         tried: false,
         available: before.map(|judged| judged.available.clone()).unwrap_or_default(),
         testable: before.and_then(|judged| judged.testable.clone()),
+        retest: 0,
     }
 }

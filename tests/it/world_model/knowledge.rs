@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod retests;
+
 /// What a search answers.
 #[derive(Clone)]
 enum Answers {

@@ -53,6 +53,7 @@ pub(in crate::event::fact) fn examples(thread: &ThreadId) -> Vec<Draft> {
         tried: true,
         available: vec![Instrument::Knowledge],
         testable: Some(vec![Instrument::Knowledge]),
+        retest: 0,
     };
     vec![
         Draft::statement(thread, id, News::Claimed(claim)),

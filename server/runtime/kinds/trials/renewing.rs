@@ -42,6 +42,10 @@ impl Trials {
     pub async fn look_for_new_instruments(self: Arc<Self>) {
         let looked = async {
             for space in self.store.spaces_with_statements().await? {
+                if self.has_something_to_retest(&space).await? {
+                    self.append(&space, vec![Draft::trials(Said::Due)]).await?;
+                    continue;
+                }
                 let there = self.instruments_now(&space).await?;
                 let mut next = Some(0);
                 while let Some(after) = next {

@@ -1,0 +1,41 @@
+//! Which of what is held is tested again while nothing else is due: the rule. Pure; who looks for it is `runtime/kinds/trials/retesting.rs`.
+
+use std::collections::BTreeSet;
+
+use super::statement::{Instrument, Judged, Status};
+use crate::words::time::Timestamp;
+
+/// The experiment by which what is held can be tested again: one that is there, can say something of it, and has not carried it, for what an instrument
+/// has carried the same one does not refute. People are not asked of the server's own accord. `testable`: those that can say something of it.
+pub fn by_another(judged: &Judged, testable: &[Instrument], there: &BTreeSet<Instrument>) -> Option<Instrument> {
+    let is_another = |it: &Instrument| {
+        !matches!(it, Instrument::User | Instrument::Reflection)
+            && testable.contains(it)
+            && !judged.carried.contains(it)
+    };
+    there.iter().copied().find(is_another)
+}
+
+/// Whether what is held may be tested again at all: nothing else is to be done about it.
+pub fn is_at_rest(status: Status, due: Option<Timestamp>) -> bool {
+    status.is_held() && due.is_none()
+}
+
+/// How much a statement wants to be tested again: the time since its last test, once more for each recall that returned it.
+pub fn urgency(recalled: u32, tested: Timestamp, now: Timestamp) -> u128 {
+    let age = u128::try_from(now.micros().saturating_sub(tested.micros())).unwrap_or(0);
+    age * (u128::from(recalled) + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn use_and_age_make_it_urgent() {
+        let at = Timestamp::from_micros;
+        assert!(urgency(0, at(0), at(100)) > urgency(0, at(50), at(100)), "the older one");
+        assert!(urgency(3, at(50), at(100)) > urgency(0, at(0), at(100)), "the used one");
+        assert_eq!(urgency(3, at(200), at(100)), 0, "a clock that went back");
+    }
+}
