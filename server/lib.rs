@@ -131,8 +131,10 @@ pub mod recall {
     pub mod graph;
     pub mod held;
     pub mod meaning;
+    mod measuring;
     mod pagerank;
     mod past;
+    pub mod reembed;
     mod rivals;
     mod saying;
     mod shelf;

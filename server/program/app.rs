@@ -86,7 +86,7 @@ async fn run(
     tokio::spawn(supervisor.watch("the upkeep of metrics", telemetry::keep_metrics_small(metrics.clone())));
     let listener = listen(settings.listen).await?;
     let database = shown_url(settings.database.expose_secret());
-    let about = About { database, model: model.name(), pipelines: pipelines.names(), vectors: settings.vectors() };
+    let about = About { database, model: model.name(), pipelines: pipelines.names() };
     let options = settings.runtime(pipelines, &supervisor);
     let supplies = Supplies {
         store: store.clone(),

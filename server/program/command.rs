@@ -28,6 +28,7 @@ mod markdown;
 mod memory;
 mod paint;
 mod recall;
+mod reembed;
 mod replica;
 mod rows;
 mod safe;
@@ -75,6 +76,8 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Make the vectors of all that is held anew, after a change of the model for them
+    Reembed,
     /// Copy the log into a new file; a server may go on meanwhile
     Backup {
         /// The file to make
@@ -152,6 +155,7 @@ fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Resu
         Command::Memory { command } => wait_for(memory::run(&command, &settings)),
         Command::Healthcheck => wait_for(client::healthcheck(&settings)),
         Command::Rebuild { check } => wait_for(store::rebuild(&settings, check)),
+        Command::Reembed => wait_for(reembed::run(&settings)),
         Command::Backup { file } => wait_for(store::backup(&settings, &file)),
         Command::Restore { file } => wait_for(store::restore(&settings, &file)),
         Command::Openapi => Ok(print(&openapi::document())?),

@@ -14,15 +14,13 @@ pub struct About {
     pub model: String,
     /// Which pipelines can be run.
     pub pipelines: String,
-    /// Who makes vectors.
-    pub vectors: String,
 }
 
 impl About {
     /// By name.
     pub fn lines(self) -> Vec<(&'static str, String)> {
-        let Self { database, model, pipelines, vectors } = self;
-        vec![("database", database), ("model", model), ("pipelines", pipelines), ("vectors", vectors)]
+        let Self { database, model, pipelines } = self;
+        vec![("database", database), ("model", model), ("pipelines", pipelines)]
     }
 }
 

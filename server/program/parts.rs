@@ -8,7 +8,7 @@ use secrecy::ExposeSecret as _;
 use super::settings::{self, Invalid, Settings};
 use crate::log::kernel::Store;
 use crate::log::store;
-use crate::model::embedding::Embeddings;
+use crate::model::embedding::{Embedder, Embeddings};
 use crate::model::endpoint;
 use crate::model::metered::metered;
 use crate::model::models::Models;
@@ -44,13 +44,16 @@ pub fn model(models: &settings::Models) -> Result<Arc<dyn Model>, Invalid> {
 /// What recalls: with the configured model for vectors, or the built-in one.
 pub fn recall(settings: &Settings, store: Arc<dyn Store>) -> Result<Recall, Invalid> {
     let recall = Recall::new(store, settings.recall(), settings.edge().space_share());
-    match &settings.models.embedding {
-        Some(options) => {
-            let embeddings = Embeddings::new(options.clone()).map_err(|failure| Invalid::new(failure.to_string()))?;
-            Ok(recall.with_model(Arc::new(embeddings)))
-        }
-        None => Ok(recall),
-    }
+    Ok(match embeddings(settings)? {
+        Some(embeddings) => recall.with_model(embeddings),
+        None => recall,
+    })
+}
+
+/// The configured model for vectors, if there is one.
+pub fn embeddings(settings: &Settings) -> Result<Option<Arc<dyn Embedder>>, Invalid> {
+    let of = |options: &endpoint::Options| Embeddings::new(options.clone()).map(|it| Arc::new(it) as Arc<dyn Embedder>);
+    settings.models.embedding.as_ref().map(of).transpose().map_err(|failure| Invalid::new(failure.to_string()))
 }
 
 /// A model behind an endpoint.

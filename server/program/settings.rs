@@ -22,7 +22,6 @@ use crate::model::prompt::Prompts;
 use crate::pipelines::registry::{self, Pipelines};
 pub use crate::program::settings::tools::Tools;
 use crate::recall::{finder, meaning};
-use crate::recall::vectors::BUILT_IN;
 use crate::runtime::{memory, options, schedule};
 use crate::tasks::supervisor::Supervisor;
 use crate::thread::history;
@@ -406,11 +405,6 @@ impl Settings {
         };
         let idle = ms(memory.recall_idle_ms);
         finder::Options { bytes: memory.recall_bytes, idle, tokens: memory.recall_tokens, vectors }
-    }
-
-    /// Who makes vectors of statements, for people.
-    pub fn vectors(&self) -> String {
-        self.models.embedding.as_ref().map_or_else(|| BUILT_IN.to_owned(), |options| options.model.clone())
     }
 
     /// What the store is to know.

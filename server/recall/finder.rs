@@ -13,6 +13,7 @@ use super::held::Held;
 use super::meaning::{self, Meaning, Meant};
 use super::shelf::{Shelf, Slot};
 use super::uses::Uses;
+use super::vectors::BUILT_IN;
 use super::view::{Hit, View};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
@@ -165,6 +166,11 @@ impl Recall {
         self.shelf = Shelf::new(self.options.bytes, self.options.idle, View::by_model);
         self.meaning = Some(Meaning::new(self.store.clone(), embedder, self.options.vectors.clone()));
         self
+    }
+
+    /// Which vectors are in force, for people.
+    pub fn vectors(&self) -> String {
+        self.meaning.as_ref().map_or_else(|| BUILT_IN.to_owned(), |meaning| meaning.in_force())
     }
 
     /// What is held and relevant to a question.

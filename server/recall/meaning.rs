@@ -6,10 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
-use tokio::sync::OnceCell;
 use tokio::time::{timeout, timeout_at};
 
-use super::calibration::{self, PAIRS};
 use super::shelf::Slot;
 use super::vectors::{Scale, Vector};
 use super::view::View;
@@ -65,13 +63,15 @@ pub type Why = String;
 
 /// See the module.
 pub struct Meaning {
-    store: Arc<dyn Store>,
-    embedder: Arc<dyn Embedder>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) embedder: Arc<dyn Embedder>,
     pub(super) options: Options,
-    scale: OnceCell<Scale>,
+    /// Held by whoever measures the model.
+    pub(super) measuring: tokio::sync::Mutex<()>,
     // Plain mutexes: held for a look-up, never across an await.
+    pub(super) scale: Mutex<Option<Scale>>,
     questions: Mutex<Questions>,
-    trouble: Mutex<Trouble>,
+    pub(super) trouble: Mutex<Trouble>,
 }
 
 /// The questions that were asked last, and their vectors.
@@ -83,22 +83,31 @@ struct Questions {
 
 /// What the model failed with last, how often in a row, and until when it is left alone.
 #[derive(Default)]
-struct Trouble {
+pub(super) struct Trouble {
     failures: u32,
-    last: Option<(Why, Instant)>,
+    pub(super) last: Option<(Why, Instant)>,
 }
 
 impl Meaning {
     /// Vectors by this model, kept in this store.
     pub fn new(store: Arc<dyn Store>, embedder: Arc<dyn Embedder>, options: Options) -> Arc<Self> {
-        let (scale, questions, trouble) = (OnceCell::new(), Mutex::default(), Mutex::default());
-        Arc::new(Self { store, embedder, options, scale, questions, trouble })
+        Arc::new(Self {
+            store,
+            embedder,
+            options,
+            measuring: tokio::sync::Mutex::default(),
+            scale: Mutex::default(),
+            questions: Mutex::default(),
+            trouble: Mutex::default(),
+        })
     }
 
     /// The vector of a question, once those of the statements are there as well; without, as far as they did not come in time.
     pub async fn of(self: &Arc<Self>, slot: &Arc<Slot>, text: &str) -> Meant {
         let until = tokio::time::Instant::now() + self.options.wait;
         let (vector, filled) = tokio::join!(timeout_at(until, self.asked(text)), timeout_at(until, self.filled(slot)));
+        // The model was measured anew meanwhile.
+        let filled = if self.is_stale(slot) { timeout_at(until, self.filled(slot)).await } else { filled };
         match (vector.unwrap_or_else(|_| Err(self.late())), filled) {
             (Err(why), _) => Meant { vector: None, without: Some(why) },
             (Ok(vector), Ok(Ok(()))) => Meant { vector: Some(vector), without: None },
@@ -144,8 +153,13 @@ impl Meaning {
             let sent = vec![format!("{}{text}", this.options.question_prefix)];
             let made = async { Ok((this.scale().await?, this.embedded(&sent).await?.pop().flatten())) };
             let (scale, vector) = made.await.map_err(|why| this.failed(why))?;
-            let fits = vector.filter(|vector| vector.dimensions() == scale.dimensions);
-            let vector = fits.ok_or_else(|| format!("{} has no vector for this question", this.embedder.model()))?;
+            let vector = vector.ok_or_else(|| format!("{} has no vector for this question", this.embedder.model()))?;
+            if vector.dimensions() != scale.dimensions {
+                // It is another model than it was: what it made is of no use, and it is measured anew.
+                *lock(&this.scale) = None;
+                *lock(&this.questions) = Questions::default();
+                return Err(this.failed(this.other_dimensions(vector.dimensions(), scale.dimensions)));
+            }
             lock(&this.questions).keep(text, &vector);
             Ok(vector)
         });
@@ -158,11 +172,12 @@ impl Meaning {
             let more = slot.filled.notified();
             tokio::pin!(more);
             more.as_mut().enable();
-            if slot.read(View::missing) == 0 {
+            let is_stale = self.is_stale(slot);
+            if slot.read(View::missing) == 0 && !is_stale {
                 return Ok(());
             }
             self.is_quiet()?;
-            if slot.read(View::len) - slot.read(View::missing) >= self.options.exact {
+            if !is_stale && slot.read(View::len) - slot.read(View::missing) >= self.options.exact {
                 return Err(format!("there are more statements than memory.exact_vectors ({})", self.options.exact));
             }
             // Where somebody fills it already, that one tells.
@@ -217,48 +232,23 @@ impl Meaning {
         Ok(())
     }
 
-    fn as_statement(&self, text: &str) -> String {
+    pub(super) fn as_statement(&self, text: &str) -> String {
         format!("{}{text}", self.options.statement_prefix)
     }
 
-    /// What the numbers of the model mean, measured once. Vectors of the same model with other dimensions are in the way.
-    async fn scale(&self) -> Result<Scale, Why> {
-        let measured = self.scale.get_or_try_init(async || {
-            let question = |(question, _): &(&str, &str)| format!("{}{question}", self.options.question_prefix);
-            let questions: Vec<String> = PAIRS.iter().map(question).collect();
-            let first = self.embedded(&questions[..1]).await?.pop().flatten();
-            let dimensions = first.ok_or("the model for vectors has none for a plain question")?.dimensions();
-            let unmeasured = Scale::of_model(dimensions, 0.0, 1.0);
-            let maker = self.maker(&unmeasured);
-            if let Some(other) = self.store.other_dimensions(&maker).await.map_err(|error| error.to_string())? {
-                return Err(format!(
-                    "{} makes vectors of {dimensions} numbers now, and those that are stored have {other}: give the model another name",
-                    maker.model
-                ));
-            }
-            let statements: Vec<String> = PAIRS.iter().map(|(_, text)| self.as_statement(text)).collect();
-            let vectors = self.vectors(&unmeasured, &[questions, statements].concat()).await?;
-            let vectors: Vec<Vector> = vectors.into_iter().flatten().collect();
-            let measured = (vectors.len() == 2 * PAIRS.len()).then(|| vectors.split_at(PAIRS.len()));
-            let scale = measured.and_then(|(questions, statements)| calibration::scale(questions, statements));
-            scale.ok_or_else(|| format!("{} does not tell texts apart: is it a model for embeddings?", maker.model))
-        });
-        measured.await.copied()
-    }
-
-    fn maker(&self, scale: &Scale) -> Maker {
+    pub(super) fn maker(&self, scale: &Scale) -> Maker {
         let dimensions = u32::try_from(scale.dimensions).unwrap_or(u32::MAX);
         Maker { model: self.embedder.model().to_owned(), dimensions }
     }
 
     /// Those that are stored, by their hashes: at most a page.
-    async fn stored(&self, scale: &Scale, hashes: &[Hash]) -> Result<HashMap<Hash, Vector>, Why> {
+    pub(super) async fn stored(&self, scale: &Scale, hashes: &[Hash]) -> Result<HashMap<Hash, Vector>, Why> {
         let stored = self.store.vectors(&self.maker(scale), hashes).await.map_err(|error| error.to_string())?;
         Ok(stored.into_iter().filter_map(|(hash, bytes)| Some((hash, Vector::from_bytes(&bytes)?))).collect())
     }
 
     /// The vectors of some texts, in their order: those that are stored, and the others made and stored. None where the model has none for a text.
-    async fn vectors(&self, scale: &Scale, texts: &[String]) -> Result<Vec<Option<Vector>>, Why> {
+    pub(super) async fn vectors(&self, scale: &Scale, texts: &[String]) -> Result<Vec<Option<Vector>>, Why> {
         let hashes: Vec<Hash> = texts.iter().map(|text| hash(text)).collect();
         let mut known = self.stored(scale, &hashes).await?;
         let unknown: Vec<(&Hash, &String)> =
@@ -277,7 +267,7 @@ impl Meaning {
     }
 
     /// Asks the model. Where it refuses some texts, each is tried by itself: one that it cannot take has no vector.
-    async fn embedded(&self, texts: &[String]) -> Result<Vec<Option<Vector>>, Why> {
+    pub(super) async fn embedded(&self, texts: &[String]) -> Result<Vec<Option<Vector>>, Why> {
         let made = match self.embedder.embed(texts).await {
             Ok(vectors) => vectors.iter().map(|values| Vector::of(values)).collect(),
             Err(failure) if is_of_texts(&failure) => {
@@ -336,11 +326,11 @@ fn is_of_texts(failure: &Failure) -> bool {
     [400, 413, 422].iter().any(|status| failure.detail["status"] == *status)
 }
 
-fn hash(text: &str) -> Hash {
+pub(super) fn hash(text: &str) -> Hash {
     Sha256::digest(text).into()
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic while such a short lock was held left nothing half done.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

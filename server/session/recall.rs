@@ -11,6 +11,11 @@ impl Session {
         Ok(self.runtime(Right::Read)?.recall().recall(self.space(), question).await?)
     }
 
+    /// Which vectors are in force, for people.
+    pub fn vectors(&self) -> Result<String, Error> {
+        Ok(self.runtime(Right::Oversee)?.recall().vectors())
+    }
+
     /// What is around a name in the graph, or between two; none: nothing that is held names it.
     pub async fn look(&self, look: &Look) -> Result<Option<Seen>, Error> {
         Ok(self.runtime(Right::Read)?.recall().look(self.space(), look).await?)

@@ -169,7 +169,7 @@ pub struct Metadata {
     /// How much, how many, how long.
     #[schema(value_type = Object)]
     pub limits: Limits,
-    /// Database, models, pipelines and what makes vectors, one line each. For a key with `role = "admin"`.
+    /// Database, models, pipelines and which vectors are in force, one line each. For a key with `role = "admin"`.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub about: BTreeMap<&'static str, String>,
@@ -180,6 +180,11 @@ pub struct Metadata {
     responses((status = 200, body = Metadata)))]
 pub async fn metadata(State(edge): State<Arc<Edge>>, session: Session) -> Result<axum::Json<Metadata>, Problem> {
     let head = session.head().await?;
+    let mut about = BTreeMap::new();
+    if session.may(Right::Oversee) {
+        about.extend(edge.about.iter().cloned());
+        about.insert("vectors", session.vectors()?);
+    }
     Ok(axum::Json(Metadata {
         name: "thinkd",
         version: env!("CARGO_PKG_VERSION"),
@@ -188,6 +193,6 @@ pub async fn metadata(State(edge): State<Arc<Edge>>, session: Session) -> Result
         epoch: head.epoch,
         head: head.seq,
         limits: edge.limits.clone(),
-        about: edge.about.iter().filter(|_| session.may(Right::Oversee)).cloned().collect(),
+        about,
     }))
 }

@@ -47,6 +47,8 @@ enum Does {
     Embed(usize),
     /// Refuses everything.
     Fail,
+    /// Refuses a call with a text that has this word, whatever it asks for.
+    FailAt(&'static str),
     /// Does not answer what has this word.
     Stall(&'static str),
     /// Refuses a call with a text that has this word.
@@ -83,11 +85,12 @@ impl Embedder {
         let size = match does {
             Does::Embed(size) => size,
             Does::Fail => return (StatusCode::NOT_FOUND, "there is no such model here").into_response(),
+            Does::FailAt(word) if says(word) => return StatusCode::NOT_FOUND.into_response(),
             Does::Refuse(word) if says(word) => {
                 return (StatusCode::BAD_REQUEST, "that text is too long").into_response();
             }
             Does::Stall(word) if says(word) => std::future::pending().await,
-            Does::Stall(_) | Does::Refuse(_) => 64,
+            Does::Stall(_) | Does::Refuse(_) | Does::FailAt(_) => 64,
         };
         let one = |(index, text): (usize, &String)| json!({ "index": index, "embedding": vector(text, size) });
         Json(json!({ "data": texts.iter().enumerate().map(one).collect::<Vec<_>>() })).into_response()
@@ -134,7 +137,7 @@ on_both!(d1_05_what_means_the_same_in_other_words_is_found_by_the_vectors_of_a_m
     tried(&app, PHYSICIAN, "surviving").await;
     tried(&app, SALT, "surviving").await;
     assert_eq!(found(&app, ASKED).await, (vec![PHYSICIAN.to_owned()], Value::Null));
-    assert_eq!(app.get("/metadata").await.expect(200)["vectors"], "meanings");
+    assert_eq!(app.get("/metadata").await.expect(200)["vectors"], "meanings, 64 numbers");
     // Nothing relevant is nothing: neither by meaning nor for a name that nobody knows.
     assert_eq!(found(&app, "/recall?q=which+chess+opening+is+oldest").await.0, Vec::<String>::new());
     assert_eq!(found(&app, "/recall?q=is+Olga+Bremnes+the+doctor").await.0, Vec::<String>::new());
@@ -221,4 +224,104 @@ on_both!(questions_about_another_time_are_answered_a_few_at_a_time_and_those_abo
     stuck.iter().for_each(tokio::task::JoinHandle::abort);
     // Whoever has gone leaves the place.
     assert_eq!(found(&app, &past).await.0, [PHYSICIAN]);
+});
+
+/// `thinkd reembed`, as configured beside the server: its exit code, and what it says.
+async fn reembed(app: &App, embedder: &Embedder) -> (Option<i32>, String) {
+    let env = [
+        ("DATABASE_URL", app.database()),
+        ("THINKD_MODEL_EMBEDDING", "meanings"),
+        ("THINKD_MODELS__EMBEDDING__BASE_URL", &embedder.0.url),
+    ];
+    ran(&app.folder(), &env, &["reembed"]).await
+}
+
+on_both!(after_a_change_of_the_model_reembed_makes_the_vectors_and_the_refusal_is_gone, |medium| {
+    let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+    let mut app = setup(medium, &stub, &embedder).start().await;
+    for text in [PHYSICIAN, SALT] {
+        tried(&app, text, "surviving").await;
+    }
+    assert_eq!(found(&app, ASKED).await.0, [PHYSICIAN]);
+    // Under the same name another model answers: while the server runs, and after a start.
+    embedder.does(Does::Embed(32));
+    let both = "meanings makes vectors of 32 numbers now, and those that are stored have 64: `thinkd reembed`";
+    for _ in 0..2 {
+        let (texts, why) = found(&app, "/recall?q=may+a+doctor+help").await;
+        assert!(texts.is_empty() && why.as_str().unwrap().contains(both), "{texts:?} {why}");
+        assert!(app.get("/metadata").await.expect(200)["vectors"].as_str().unwrap().contains(both));
+        app.restart().await;
+    }
+    if !app.is_postgres() {
+        let (code, said) = reembed(&app, &embedder).await;
+        assert!(
+            code == Some(1) && said.contains("a server has the database") && said.contains("stop the server"),
+            "{said}"
+        );
+        assert!(app.stop().await.success());
+    }
+    let (code, said) = reembed(&app, &embedder).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("default: 2 statements, 2 vectors made, 0 without one"), "{said}");
+    assert!(said.contains("all vectors are those of meanings, of 32 numbers"), "{said}");
+    let (code, said) = reembed(&app, &embedder).await;
+    assert!(code == Some(0) && said.contains("2 statements, 0 vectors made"), "{said}");
+    if !app.is_postgres() {
+        app.start_again().await;
+    }
+    // On Postgres it is the server that ran all the while.
+    within("vectors", async {
+        while found(&app, "/recall?q=may+a+doctor+help").await != (vec![PHYSICIAN.to_owned()], Value::Null) {
+            tokio::time::sleep(ms(50)).await;
+        }
+    })
+    .await;
+    assert_eq!(app.get("/metadata").await.expect(200)["vectors"], "meanings, 32 numbers");
+    assert_eq!(embedder.came(&format!("passage: {PHYSICIAN}")), 2, "once of each dimension");
+    // The old ones are gone: now those of before are in the way.
+    embedder.does(Does::Embed(64));
+    app.restart().await;
+    let why = found(&app, ASKED).await.1;
+    assert!(why.as_str().unwrap().contains("vectors of 64 numbers now, and those that are stored have 32"), "{why}");
+});
+
+on_both!(a_server_goes_on_with_the_new_vectors_of_a_model_that_changed_while_it_ran, |medium| {
+    let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+    let app = setup(medium, &stub, &embedder).start().await;
+    if !app.is_postgres() {
+        return;
+    }
+    tried(&app, PHYSICIAN, "surviving").await;
+    assert_eq!(found(&app, ASKED).await.0, [PHYSICIAN]);
+    embedder.does(Does::Embed(32));
+    let (code, said) = reembed(&app, &embedder).await;
+    assert_eq!(code, Some(0), "{said}");
+    // Its view has the old vectors still, and one of them is known for this question.
+    within("new vectors", async {
+        while found(&app, "/recall?q=may+a+doctor+help").await != (vec![PHYSICIAN.to_owned()], Value::Null) {
+            tokio::time::sleep(ms(50)).await;
+        }
+    })
+    .await;
+    assert_eq!(found(&app, ASKED).await, (vec![PHYSICIAN.to_owned()], Value::Null));
+});
+
+on_both!(a_reembed_that_was_cut_off_goes_on_where_it_was, |medium| {
+    let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+    let mut app = setup(medium, &stub, &embedder).start().await;
+    assert!(app.stop().await.success());
+    let texts: Vec<String> = (100..200).map(|at| format!("The statement number {at} is planted.")).collect();
+    audit::planted(app.database(), &texts).await;
+    embedder.does(Does::FailAt("number 199"));
+    let (code, said) = reembed(&app, &embedder).await;
+    assert!(code == Some(1) && said.contains("what was made is kept: run it again"), "{said}");
+    embedder.does(Does::Refuse("number 150"));
+    let (code, said) = reembed(&app, &embedder).await;
+    assert!(code == Some(0) && said.contains("default: 100 statements, 36 vectors made"), "{said}");
+    assert!(said.contains("0 without one"), "it was made before: {said}");
+    let came: usize = texts[..64].iter().map(|text| embedder.came(&format!("passage: {text}"))).sum();
+    assert_eq!(came, 64, "what was made is not made again");
+    // Without a model there is nothing to make.
+    let (code, said) = ran(&app.folder(), &[("DATABASE_URL", app.database())], &["reembed"]).await;
+    assert!(code == Some(1) && said.contains("models.embedding"), "{said}");
 });
