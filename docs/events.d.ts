@@ -215,7 +215,7 @@ export type Action = Of<["decision" | `submodule:${string}`, "action", `tool:${s
 }>;
 
 /** What a tool call came back with. */
-export type Result = Of<["result", `tool:${string}`, ...(`submodule:${string}`)[]], {
+export type Result = Of<["result", `tool:${string}`, ...(`submodule:${string}` | `recalled:${string}`)[]], {
   /** the same for people and models */
   text: string;
   /** the turn */
@@ -548,6 +548,14 @@ export type UserAnswer = Of<["answer", ...("away" | "expired" | "withdrawn" | "o
   statement?: string;
   /** its prediction, from 0 */
   prediction?: number;
+}>;
+
+/** A turn recalled what is held and relevant to its batch. Of modality state, and seen by readers alone, where that is nothing. */
+export type Recalled = Of<["recall", ...(`recalled:${string}`)[]], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
 }>;
 
 /** Somebody claims something: it is to be tried before it is held to be so. */
@@ -1125,6 +1133,7 @@ export type ThinkdEvent =
   | ApprovalStarted
   | UserQuestion
   | UserAnswer
+  | Recalled
   | StatementClaimed
   | StatementDerived
   | StatementRead

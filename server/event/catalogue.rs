@@ -16,8 +16,8 @@ const HEAD: &str = "\
 <!-- Generated: `thinkd facts > docs/events.md`. Not to be edited. -->
 
 What thinkd writes into its log, kind by kind. Every event has the same envelope: `event_id`, `ts`, `source`, `modality`, `payload`, `meta.tags`,
-`thread`, `seq`. What kind it is stands in its tags, in the order given here; a `?` marks what may be missing. An event of no kind in this list was
-written by a newer server: show its `payload.text`, and take it for nothing else.
+`thread`, `seq`. What kind it is stands in its tags, in the order given here; a `?` marks what may be missing, a `*` what may be
+there any number of times. An event of no kind in this list was written by a newer server: show its `payload.text`, and take it for nothing else.
 
 *Seen by*: `everybody` is readers, decisions and submodules; `decision` is readers and the decision, no submodule; `readers` is clients, but no model;
 `debug` is who asks for the tag `debug`. *Wakes*: it starts a turn of its thread. The examples leave out `event_id`, `ts` and `seq`.
@@ -145,9 +145,11 @@ pub fn typescript() -> String {
 
 /// The tags as a tuple: those that may be missing, and what follows them, are any of the rest.
 fn tags(patterns: &[&str]) -> String {
-    let fixed = patterns.iter().take_while(|pattern| !optional(pattern).1);
+    let varies = |pattern: &str| pattern.ends_with(['?', '*']);
+    let fixed = patterns.iter().take_while(|pattern| !varies(pattern));
     let mut parts: Vec<String> = fixed.map(|pattern| union(pattern)).collect();
-    let rest: Vec<String> = patterns[parts.len()..].iter().map(|pattern| union(optional(pattern).0)).collect();
+    let rest: Vec<String> =
+        patterns[parts.len()..].iter().map(|pattern| union(pattern.trim_end_matches(['?', '*']))).collect();
     if !rest.is_empty() {
         parts.push(format!("...({})[]", rest.join(" | ")));
     }

@@ -16,6 +16,7 @@ use failed::{ClientFailed, Failed};
 use family::Family;
 use input::{Input, Trigger};
 use question::{Answer, Question};
+use recalled::Recalled;
 use remark::{Decided, Remark};
 use run::{NodeFact, RunFact};
 use schedule::Unrun;
@@ -30,6 +31,7 @@ pub mod failed;
 mod family;
 pub mod input;
 pub mod question;
+pub mod recalled;
 pub mod remark;
 pub mod run;
 pub mod schedule;
@@ -92,6 +94,8 @@ pub enum Fact<'a> {
     Answer(Answer<'a>),
     /// A schedule came to no run.
     Unrun(Unrun<'a>),
+    /// A turn has recalled what is held.
+    Recalled(Recalled<'a>),
     /// Something was said of a statement.
     Statement(StatementFact<'a>),
     /// What the trials of a space say of themselves.
@@ -163,6 +167,7 @@ kinds! {
     ApprovalStarted => approval::STARTED,
     UserQuestion => question::QUESTION,
     UserAnswer => question::ANSWER,
+    Recalled => recalled::RECALLED,
     StatementClaimed => statement::CLAIMED,
     StatementDerived => statement::DERIVED,
     StatementRead => statement::READ,
@@ -207,6 +212,7 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
         tag::QUESTION if tag(1) == Some("user") => Question::decode(raw).map(Fact::Question),
         tag::ANSWER => Answer::decode(raw).map(Fact::Answer),
         schedule::TAG => Unrun::decode(raw).map(Fact::Unrun),
+        recalled::TAG => Recalled::decode(raw).map(Fact::Recalled),
         statement::TAG => StatementFact::decode(raw).map(Fact::Statement),
         statement::TRIALS => Trials::decode(raw).map(Fact::Trials),
         _ if tag(1) == Some(tag::ACTION) => Action::decode(raw).map(Fact::Action),
@@ -244,6 +250,7 @@ impl<'a> Fact<'a> {
             Self::Question(fact) => fact.encode(thread),
             Self::Answer(fact) => fact.encode(thread),
             Self::Unrun(fact) => fact.encode(thread),
+            Self::Recalled(fact) => fact.encode(thread),
             Self::Statement(fact) => fact.encode(thread),
             Self::Trials(fact) => fact.encode(thread),
             Self::Unknown(raw) => {
@@ -280,6 +287,7 @@ impl<'a> Fact<'a> {
             Self::Question(fact) => fact,
             Self::Answer(fact) => fact,
             Self::Unrun(fact) => fact,
+            Self::Recalled(fact) => fact,
             Self::Statement(fact) => fact,
             Self::Trials(fact) => fact,
             Self::Unknown(raw) => raw,
@@ -305,6 +313,7 @@ pub fn examples() -> Vec<Draft> {
         approval::examples(&thread),
         question::examples(&thread),
         schedule::examples(&thread, &set::firing(&name)),
+        recalled::examples(&thread),
         statement::examples(&thread),
     ];
     families.into_iter().flatten().collect()

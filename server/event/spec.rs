@@ -12,7 +12,8 @@ pub struct Spec {
     pub name: &'static str,
     /// What it says, in a sentence.
     pub about: &'static str,
-    /// Its tags, in order: a word, words with `|` between them, `<what>` for anything, `?` at the end where it may be missing.
+    /// Its tags, in order: a word, words with `|` between them, `<what>` for anything, `?` at the end where it may be missing, `*` where it
+    /// may be there any number of times.
     pub tags: &'static [&'static str],
     /// The members of its payload.
     pub members: &'static [Member],
@@ -66,6 +67,10 @@ pub(super) fn optional(name: &str) -> (&str, bool) {
 /// Whether the tags are these, in their order.
 fn fits_tags(patterns: &[&str], tags: &[String]) -> bool {
     let Some((pattern, rest)) = patterns.split_first() else { return tags.is_empty() };
+    if let Some(pattern) = pattern.strip_suffix('*') {
+        let many = tags.iter().take_while(|tag| fits_tag(pattern, tag)).count();
+        return fits_tags(rest, &tags[many..]);
+    }
     let (pattern, may_miss) = optional(pattern);
     let is_it = tags.first().is_some_and(|tag| pattern.split('|').any(|word| fits_tag(word, tag)));
     (is_it && fits_tags(rest, &tags[1..])) || (may_miss && fits_tags(rest, tags))

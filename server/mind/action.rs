@@ -100,13 +100,13 @@ impl Asked {
         let ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
         let call = Call { turn: site.turn, by: &site.by, tool: &self.tool, call_id: &self.call_id };
         match outcome {
-            Ok(Output { mut drafts, value, failure, intent, sent }) => {
+            Ok(Output { mut drafts, value, failure, intent, sent, recalled }) => {
                 if commit == Commit::Immediate {
                     drafts.extend(intent.iter().flat_map(|intent| intent.carried_out(&site.thread)));
                 }
                 let result = match (value, failure) {
                     (_, Some(failure)) => Some(Draft::result_failed(&site.thread, &call, &failure, ms)),
-                    (Some(value), None) => Some(Draft::result(&site.thread, &call, value, ms)),
+                    (Some(value), None) => Some(Draft::result(&site.thread, &call, value, ms).returning(&recalled)),
                     (None, None) => None,
                 };
                 let intent = intent.map(|intent| intent.to_value());

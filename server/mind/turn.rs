@@ -27,6 +27,7 @@ mod ends;
 pub mod granted;
 pub mod options;
 mod phase;
+pub mod recalling;
 mod round;
 pub mod step;
 pub mod stop;
@@ -46,6 +47,8 @@ pub struct Turn {
     process: bool,
     limits: Limits,
     submodules: Vec<Name>,
+    /// It is to recall what is held before anybody thinks, and has not yet.
+    recalls: bool,
     /// Calls that people let run, and that have no result yet.
     granted: Vec<Granted>,
     /// How far the submodules are that were asked.
@@ -112,6 +115,7 @@ impl Turn {
             process: false,
             limits: Limits::new(options, budget),
             submodules,
+            recalls: false,
             granted: Vec::new(),
             progress: BTreeMap::new(),
             rounds: Vec::new(),
@@ -144,6 +148,12 @@ impl Turn {
     #[must_use]
     pub fn granting(self, granted: Vec<Granted>) -> Self {
         Self { granted, ..self }
+    }
+
+    /// The same, which recalls what is held before anybody thinks, or does not.
+    #[must_use]
+    pub fn recalling(self, recalls: bool) -> Self {
+        Self { recalls, ..self }
     }
 
     /// The turn that an event began, if it began one.
@@ -255,6 +265,7 @@ impl Turn {
         match fact {
             Fact::TurnEnded(ended) => self.halt(Halt::Over(ended.outcome)),
             Fact::TurnCancel(_) => self.halt(Halt::Cancelled),
+            Fact::Recalled(_) => self.recalls = false,
             Fact::Call(record) => self.called(record),
             Fact::Failure(failed) => self.failed(failed),
             _ => {}

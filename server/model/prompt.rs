@@ -190,6 +190,7 @@ prompts! {
         step_contacts("step_contacts.md", ["batch", "contacts", "state"]): "Ends the view of a sub-step about contacts.",
         step_wait("step_wait.md", ["batch", "state"]): "Ends the view of a sub-step about waiting.",
         watch_reminder("watch_reminder.md", ["id", "kind", "note"]): "Reminds of a watch that was raised.",
+        recalled("recalled.md", []): "Heads what a turn recalled before anybody thought.",
         language("language.md", ["own"]): "Teaches the thinking language.",
         doctor("doctor.md", []): "What `thinkd doctor` says to a model.",
         summary_part("summary_part.md", []): "What the pipeline `summary` asks of each part.",

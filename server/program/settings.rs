@@ -290,6 +290,7 @@ impl Settings {
             ("memory.recall_bytes", self.memory.recall_bytes as u64),
             ("memory.recall_idle_ms", self.memory.recall_idle_ms),
             ("memory.recall_tokens", self.memory.recall_tokens.into()),
+            ("memory.recall_in_turns_ms", self.memory.recall_in_turns_ms),
             ("pipelines.nodes", self.pipelines.nodes),
             ("pipelines.time_ms", self.pipelines.time_ms),
         ];

@@ -151,6 +151,19 @@ pub struct Recall {
     pub(super) meaning: Option<Arc<Meaning>>,
 }
 
+impl Found {
+    /// All statements that it shows, each once, as they were seen.
+    pub fn seen(&self) -> Vec<(String, Seq)> {
+        let shown = self.hits.iter().flat_map(|hit| std::iter::once(&hit.held).chain(&hit.against));
+        looked_at(shown).into_iter().collect()
+    }
+
+    /// The ids of these.
+    pub fn statements(&self) -> Vec<String> {
+        self.seen().into_iter().map(|(id, _)| id).collect()
+    }
+}
+
 impl Recall {
     /// Recalls from a store. Of the places for it a space has at most `share`.
     pub fn new(store: Arc<dyn Store>, options: Options, share: f64) -> Self {

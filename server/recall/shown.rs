@@ -7,7 +7,7 @@ use super::finder::Found;
 use super::fusion::Scores;
 use super::held::Held;
 use super::view::Hit;
-use crate::event::statement::{Status, Triple};
+use crate::event::statement::{Status, Triple, spaced};
 use crate::words::time::Timestamp;
 
 /// A statement that is held and relevant. Nothing is ever proven: it is a hypothesis that no test has refuted so far.
@@ -106,6 +106,21 @@ impl Found {
         }
         json!({ "recalled": self.hits.iter().map(told).collect::<Vec<_>>(), "note": note })
     }
+}
+
+/// A hit as a turn shows it, in a line of its own.
+pub fn line(hit: &Hit) -> String {
+    let Hit { held, against, .. } = hit;
+    let mut line = format!("- {}", spaced(&held.text));
+    let times = [("from", held.valid.from), ("until", held.valid.to)];
+    let time = |(word, time): (&str, Option<Timestamp>)| time.map(|time| format!("{word} {time}"));
+    let reflection = held.reflection_only.then(|| "reflection only".to_owned());
+    let contested = against.iter().map(|held| format!("contested by: {}", spaced(&held.text)));
+    let marks: Vec<String> = times.into_iter().filter_map(time).chain(reflection).chain(contested).collect();
+    if !marks.is_empty() {
+        line.push_str(&format!(" ({})", marks.join("; ")));
+    }
+    line
 }
 
 fn told(hit: &Hit) -> Value {

@@ -68,6 +68,7 @@ impl Ground {
             client: Arc::new(ModelClient::new(store.clone(), model, prompts.clone(), history)),
             options: options.turn.clone(),
             budget: budget.clone(),
+            recalling: options.memory.recalling(recall.clone()),
             on_stored: waker.on_stored(),
             processors: Processors::new(threads, options.space_share),
             tally: Arc::default(),

@@ -1,7 +1,12 @@
 //! `[memory]`: how statements are tried, and recalled.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
+use crate::mind::turn::recalling::Recalling;
+use crate::recall::finder::Recall;
 use crate::tools::knowledge;
 
 /// How statements are tried, and recalled: `[memory]` in thinkd.toml.
@@ -41,6 +46,10 @@ pub struct Options {
     pub recall_idle_ms: u64,
     /// Most tokens, estimated, of what one recall returns, where it does not say.
     pub recall_tokens: u32,
+    /// Most tokens, estimated, of what every turn recalls before anybody thinks; 0: turns recall nothing by themselves.
+    pub recall_in_turns: u32,
+    /// How long that may take; then the turn goes on without.
+    pub recall_in_turns_ms: u64,
     /// What a model for vectors (`models.embedding`) is sent before a question: `"query: "` for e5.
     pub question_prefix: String,
     /// What it is sent before a statement: `"passage: "` for e5.
@@ -73,10 +82,19 @@ impl Default for Options {
             recall_bytes: 512 << 20,
             recall_idle_ms: 300_000,
             recall_tokens: 1500,
+            recall_in_turns: 0,
+            recall_in_turns_ms: 2000,
             question_prefix: String::new(),
             statement_prefix: String::new(),
             vectors_wait_ms: 2000,
             exact_vectors: 500_000,
         }
+    }
+}
+
+impl Options {
+    /// How turns recall by this.
+    pub fn recalling(&self, finder: Arc<Recall>) -> Recalling {
+        Recalling { finder, tokens: self.recall_in_turns, limit: Duration::from_millis(self.recall_in_turns_ms) }
     }
 }

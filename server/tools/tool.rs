@@ -79,6 +79,8 @@ pub struct Output {
     pub intent: Option<Intent>,
     /// Messages to other threads that this makes.
     pub sent: u64,
+    /// The statements that it returned, of a recall.
+    pub recalled: Vec<String>,
 }
 
 impl Output {

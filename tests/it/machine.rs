@@ -10,6 +10,7 @@ use thinkd::event::envelope::{Event, Source, TurnOutcome};
 use thinkd::event::fact::Fact;
 use thinkd::event::fact::approval::Started;
 use thinkd::event::fact::calls::Call;
+use thinkd::event::fact::recalled::Recalled;
 use thinkd::log::appended::Append;
 use thinkd::log::memory::Disk;
 use thinkd::log::options::Options;
@@ -56,6 +57,8 @@ fn say() -> impl Strategy<Value = Vec<Say>> {
 struct Play {
     thread: ThreadId,
     turn: Turn,
+    /// Whether it recalls before anybody thinks.
+    recalls: bool,
     /// The calls that its batch lets run.
     granted: Vec<Granted>,
     appends: Vec<Vec<Event>>,
@@ -70,12 +73,13 @@ struct Play {
 fn place(phase: &Phase) -> (u64, u8) {
     match phase {
         Phase::Granted { .. } => (0, 0),
-        Phase::Listening { .. } => (0, 1),
-        Phase::Deciding { round, .. } => (*round, 2),
-        Phase::Acting { round, .. } => (*round, 3),
-        Phase::Answering { round, .. } => (*round, 4),
-        Phase::Closing { .. } => (u64::MAX, 5),
-        Phase::Over(_) => (u64::MAX, 6),
+        Phase::Recalling => (0, 1),
+        Phase::Listening { .. } => (0, 2),
+        Phase::Deciding { round, .. } => (*round, 3),
+        Phase::Acting { round, .. } => (*round, 4),
+        Phase::Answering { round, .. } => (*round, 5),
+        Phase::Closing { .. } => (u64::MAX, 6),
+        Phase::Over(_) => (u64::MAX, 7),
     }
 }
 
@@ -86,12 +90,16 @@ fn step_back(phases: &[Phase]) -> Option<&[Phase]> {
 
 impl Play {
     fn new(voices: usize, grants: usize, options: &TurnOptions, budget: &Budget) -> Self {
+        Self::of(false, voices, grants, options, budget)
+    }
+
+    fn of(recalls: bool, voices: usize, grants: usize, options: &TurnOptions, budget: &Budget) -> Self {
         let names: Vec<Name> = (0..voices).map(|n| Name::parse(&format!("v{n}")).unwrap()).collect();
         let thread = ThreadId::default();
         let granted: Vec<Granted> = (0..grants).map(granted).collect();
-        let turn = Turn::new(1, vec![1], names.clone(), options, budget).granting(granted.clone());
+        let turn = Turn::new(1, vec![1], names.clone(), options, budget).granting(granted.clone()).recalling(recalls);
         let (appends, drafts, phases) = (Vec::new(), Vec::new(), Vec::new());
-        let mut play = Self { thread: thread.clone(), turn, granted, appends, drafts, phases, seq: 1 };
+        let mut play = Self { thread: thread.clone(), turn, recalls, granted, appends, drafts, phases, seq: 1 };
         play.append(vec![Draft::turn_started(&thread, 1, &[1], &names)]);
         play
     }
@@ -127,6 +135,10 @@ impl Play {
                     self.append(vec![Fact::ApprovalStarted(started).encode(&self.thread)]);
                     let call = Call { turn: 1, by: &Who::Decision, tool, call_id };
                     self.append(vec![Draft::result(&self.thread, &call, json!("paid"), 0).of_approval(approval)]);
+                }
+                Next::Recall => {
+                    let recalled = Recalled { turn: 1, text: "held", statements: vec!["s"] };
+                    self.append(vec![Fact::Recalled(recalled).encode(&self.thread)]);
                 }
                 Next::Listen(names) => {
                     names.iter().enumerate().for_each(|(n, name)| self.voice(name, silent.contains(&n)))
@@ -233,7 +245,7 @@ impl Play {
     fn resumed(&self, kept: usize, options: &TurnOptions, budget: &Budget) -> Turn {
         let mut events = self.appends[..kept].iter().flatten();
         let turn = Turn::begun_by(events.next().unwrap(), options, budget).unwrap();
-        let mut turn = turn.granting(self.left(kept));
+        let mut turn = turn.granting(self.left(kept)).recalling(self.recalls);
         events.for_each(|event| turn.apply(event));
         turn
     }
@@ -259,13 +271,14 @@ proptest! {
 
     #[test]
     fn t4_49_whatever_is_answered_the_turn_ends(
+        recalls: bool,
         voices in 0..4usize,
         grants in 0..3usize,
         answers in prop::collection::vec(say(), 1..8),
         silent in prop::collection::btree_set(0..4usize, 0..3),
     ) {
         let (options, budget) = limits();
-        let mut play = Play::new(voices, grants, &options, &budget);
+        let mut play = Play::of(recalls, voices, grants, &options, &budget);
         let steps = play.run_to_the_end(&answers, &silent);
         prop_assert!(steps.is_some(), "still going after 1,000 steps");
         let records = |module: &str| play.appends.iter().flatten().filter(|e| e.tag_value("call:") == Some(module)).count();
@@ -276,13 +289,14 @@ proptest! {
 
     #[test]
     fn a_turn_that_is_read_from_a_store_goes_on_where_it_was_cut(
+        recalls: bool,
         voices in 0..4usize,
         grants in 0..3usize,
         answers in prop::collection::vec(say(), 1..8),
         silent in prop::collection::btree_set(0..4usize, 0..3),
     ) {
         let (options, budget) = limits();
-        let mut play = Play::new(voices, grants, &options, &budget);
+        let mut play = Play::of(recalls, voices, grants, &options, &budget);
         play.run_to_the_end(&answers, &silent);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let stored = runtime.block_on(next_by_store(&play, &options, &budget));
@@ -292,13 +306,14 @@ proptest! {
 
     #[test]
     fn d4_54_after_a_crash_at_any_append_nothing_recorded_is_asked_again(
+        recalls: bool,
         voices in 0..4usize,
         grants in 0..3usize,
         answers in prop::collection::vec(say(), 1..8),
         silent in prop::collection::btree_set(0..4usize, 0..3),
     ) {
         let (options, budget) = limits();
-        let mut play = Play::new(voices, grants, &options, &budget);
+        let mut play = Play::of(recalls, voices, grants, &options, &budget);
         play.run_to_the_end(&answers, &silent);
         for kept in 1..=play.appends.len() {
             let turn = play.resumed(kept, &options, &budget);
@@ -310,6 +325,7 @@ proptest! {
                     prop_assert!(!events.iter().any(|e| e.has("result")), "it runs again: {granted:?}");
                     prop_assert_eq!(granted.started, events.iter().any(|e| e.has("started")), "{:?}", granted);
                 },
+                Next::Recall => prop_assert!(!events.iter().any(|e| e.has("recall")), "it recalls again"),
                 Next::Listen(names) => for name in names {
                     let who = format!("submodule:{name}");
                     let heard = events.iter().any(|e| e.tag_value("call:") == Some(&who) || (e.has("failure") && e.has(&who)));
@@ -352,7 +368,7 @@ async fn next_by_store(play: &Play, options: &TurnOptions, budget: &Budget) -> V
                 Query { after: Some(1), show: Show::All, order: Order::Ascending, limit: 500, ..Query::default() };
             let mut events = store.events(&space, &query).await.unwrap().into_iter();
             let turn = Turn::begun_by(&events.next().unwrap(), options, budget).unwrap();
-            let mut turn = turn.granting(play.left(stored));
+            let mut turn = turn.granting(play.left(stored)).recalling(play.recalls);
             events.for_each(|event| turn.apply(&event));
             next.push(turn.next());
             let row = store.thread(&space, &play.thread).await.unwrap().unwrap();
@@ -368,6 +384,7 @@ proptest! {
 
     #[test]
     fn a_turn_moves_forward_along_the_table_of_phases_and_ends_as_it_closed(
+        recalls: bool,
         voices in 0..4usize,
         grants in 0..3usize,
         answers in prop::collection::vec(say(), 1..8),
@@ -375,7 +392,7 @@ proptest! {
         cancelled in 0..40usize,
     ) {
         let (options, budget) = limits();
-        let mut play = Play::new(voices, grants, &options, &budget);
+        let mut play = Play::of(recalls, voices, grants, &options, &budget);
         play.run_to_the_end(&answers, &silent);
         prop_assert_eq!(step_back(&play.phases), None);
         let [.., Phase::Closing { outcome, .. }, Phase::Over(over)] = &play.phases[..] else {

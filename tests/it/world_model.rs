@@ -22,6 +22,7 @@ mod recall;
 mod rules;
 mod shelf;
 mod trials;
+mod turns;
 mod views;
 mod worlds;
 

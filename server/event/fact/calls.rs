@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::Kind;
 use super::failed::Problem;
 use super::family::{Byline, Family, Piece, Role};
+use super::recalled;
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Payload, Source, Visibility, tag};
 use crate::event::intent::Intent;
@@ -78,6 +79,8 @@ pub struct Outcome<'a> {
     pub sent: u64,
     /// The approval without which it would not have run.
     pub approval: Option<&'a str>,
+    /// The statements that it returned, of a recall.
+    pub recalled: Vec<&'a str>,
 }
 
 /// What a tool call came to.
@@ -145,7 +148,7 @@ pub(super) const ACTION: Spec = Spec {
 pub(super) const RESULT: Spec = Spec {
     name: "result",
     about: "What a tool call came back with.",
-    tags: &["result", "tool:<name>", "submodule:<name>?"],
+    tags: &["result", "tool:<name>", "submodule:<name>?", "recalled:<statement>*"],
     members: &[
         TEXT,
         TURN,
@@ -315,11 +318,12 @@ impl<'a> Outcome<'a> {
             intent: raw.get("intent"),
             sent: raw.count("sent").unwrap_or(0),
             approval: raw.text("approval_id"),
+            recalled: recalled::statements(raw),
         })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { submodule, turn, tool, call_id, duration_ms, came, intent, sent, approval } = self;
+        let Self { submodule, turn, tool, call_id, duration_ms, came, intent, sent, approval, recalled } = self;
         let payload = json!({ "turn": turn, "tool": tool, "call_id": call_id, "duration_ms": duration_ms });
         let tags = tags([tag::RESULT, &format!("tool:{tool}")]);
         let draft = Draft::new(thread, Source::Tool, Modality::Text, tags, payload)
@@ -343,6 +347,7 @@ impl<'a> Outcome<'a> {
             .payload_some("intent", intent.cloned())
             .payload_some("sent", (sent > 0).then_some(sent))
             .payload_some("approval_id", approval)
+            .tagged(recalled::tags_of(recalled))
     }
 }
 
@@ -558,7 +563,18 @@ impl<'a> Call<'a> {
             _ => None,
         };
         let Self { turn, tool, call_id, .. } = *self;
-        Outcome { submodule, turn, tool, call_id, duration_ms, came, intent: None, sent: 0, approval: None }
+        Outcome {
+            submodule,
+            turn,
+            tool,
+            call_id,
+            duration_ms,
+            came,
+            intent: None,
+            sent: 0,
+            approval: None,
+            recalled: Vec::new(),
+        }
     }
 }
 
@@ -603,6 +619,7 @@ impl Draft {
 pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) -> Vec<Draft> {
     let call = Call { turn: 7, by: &Who::Decision, tool: "send", call_id: "c7.0.0" };
     let own = Call { turn: 7, by: submodule, tool: "state_search", call_id: "critic-7.0.0" };
+    let found = Call { turn: 7, by: &Who::Decision, tool: "recall", call_id: "c7.0.2" };
     let arguments = json!({ "to": "bob", "text": "hi" });
     let record = json!({
         "purpose": "decide", "round": 0, "outcome": "answered", "model": "offline", "last": true, "root": 41,
@@ -626,6 +643,8 @@ pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) ->
         written.encode(thread),
         Draft::result(thread, &call, json!({ "sent": ["main.bob"] }), 3),
         Draft::result(thread, &own, json!([]), 1),
+        Draft::result(thread, &found, json!({ "recalled": [] }), 1)
+            .returning(&["0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b".to_owned()]),
         intending.encode(thread),
         Draft::result_failed(thread, &call, failure, 3),
         Draft::result_failed(thread, &call, failure, 3).of_approval("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b"),

@@ -8,6 +8,7 @@ use tokio_util::task::TaskTracker;
 use super::closing::Closing;
 use super::ends::{Below, ending};
 use super::options::TurnOptions;
+use super::recalling::Recalling;
 use super::stop::{Stop, Why};
 use super::{Next, Turn};
 use crate::event::draft::Draft;
@@ -48,6 +49,8 @@ pub struct Mind {
     pub options: TurnOptions,
     /// What may be used up.
     pub budget: Arc<Budget>,
+    /// What turns recall, and whether they do.
+    pub recalling: Recalling,
     /// The processors, which spaces share.
     pub processors: Processors,
     /// What became of the submodules that were asked.
@@ -101,6 +104,7 @@ impl Driver {
             }
             let ended = match next {
                 Next::Run(granted) => self.run_granted(&granted).await?,
+                Next::Recall => self.recall().await?,
                 Next::Listen(names) => self.listen(names).await?,
                 Next::Answer(name, question) => self.answer(&name, question).await?,
                 Next::Act(pending) => self.act_again(pending).await?,

@@ -18,6 +18,7 @@ use crate::words::id::{Name, Seq};
 /// | phase | the log has | next |
 /// | --- | --- | --- |
 /// | `Granted` | no answer of the decision; calls that people let run, without result | `Run`: run the first |
+/// | `Recalling` | no answer of the decision; nothing that says what was recalled, where the turn is to recall | `Recall`: recall what is held |
 /// | `Listening` | no answer of the decision; submodules that have neither answered nor failed | `Listen`: ask them |
 /// | `Deciding` | all that this round of the decision builds on | `Decide`: ask the decision |
 /// | `Acting` | the round's answer, with calls without result | `Act`: run these calls |
@@ -31,6 +32,8 @@ pub enum Phase {
         /// The calls, in the order of their verdicts.
         calls: Vec<Granted>,
     },
+    /// What is held is to be recalled before anybody thinks.
+    Recalling,
     /// The decision waits for submodules.
     Listening {
         /// Those who are awaited.
@@ -75,6 +78,8 @@ pub enum Phase {
 pub enum Next {
     /// Run this call, which a person let run.
     Run(Granted),
+    /// Recall what is held and relevant to the batch.
+    Recall,
     /// Ask these submodules, all at once.
     Listen(Vec<Name>),
     /// Have this submodule answer the question at this seq.
@@ -100,6 +105,7 @@ impl From<Phase> for Next {
     fn from(phase: Phase) -> Self {
         match phase {
             Phase::Granted { mut calls } => Self::Run(calls.remove(0)),
+            Phase::Recalling => Self::Recall,
             Phase::Listening { silent } => Self::Listen(silent),
             Phase::Deciding { round, repair } => Self::Decide { round, repair },
             Phase::Acting { calls, .. } => Self::Act(calls),
@@ -118,6 +124,7 @@ impl fmt::Display for Phase {
             Self::Granted { calls } => {
                 write!(f, "running what was granted: {}", list(calls.iter().map(|call| call.grant.tool.as_str())))
             }
+            Self::Recalling => f.write_str("recalling"),
             Self::Listening { silent } => write!(f, "listening for {}", list(silent.iter().map(Name::as_str))),
             Self::Deciding { round, repair: false } => write!(f, "deciding, round {round}"),
             Self::Deciding { round, repair: true } => write!(f, "deciding, round {round}: a repair"),
@@ -159,6 +166,9 @@ impl Turn {
     fn before_rounds(&self) -> Phase {
         if !self.granted.is_empty() {
             return Phase::Granted { calls: self.granted.clone() };
+        }
+        if self.recalls {
+            return Phase::Recalling;
         }
         let is_silent = |name: &&Name| self.progress.get(*name).is_none_or(|progress| !progress.is_done);
         let silent: Vec<Name> = self.submodules.iter().filter(is_silent).cloned().collect();

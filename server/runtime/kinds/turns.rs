@@ -24,6 +24,7 @@ use crate::mind::submodule::Heard;
 use crate::mind::turn::Turn;
 use crate::mind::turn::driver::{Driver, Mind};
 use crate::mind::turn::granted::Granted;
+use crate::mind::turn::recalling::asks;
 use crate::mind::turn::stop::Why;
 use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::runtime::ground::Ground;
@@ -170,8 +171,9 @@ impl Turns {
                 let purse = self.quotas.open(&space, &thread, root, is_new);
                 let granted = batch.events.iter().filter_map(Granted::by).collect();
                 let granted = self.not_run(&space, row, granted).await?;
+                let recalls = self.mind.recalling.is_on() && batch.events.iter().any(asks);
                 let turn = Turn::new(number, seqs, names, options, budget).for_thread(&settings);
-                let mut turn = turn.granting(granted);
+                let mut turn = turn.granting(granted).recalling(recalls);
                 batch.cancel.iter().for_each(|event| turn.apply(event));
                 (turn, Some(opening), batch.events, purse)
             }

@@ -51,7 +51,7 @@ impl Typed for Recall {
         }
         let question = Question { text, limit, ..Question::default() };
         match self.recall.recall(&site.space, &question).await {
-            Ok(found) => Ok(Output::value(found.told())),
+            Ok(found) => Ok(Output { recalled: found.statements(), ..Output::value(found.told()) }),
             Err(error @ Error::Store(_)) => Err(Failure::new(FailureKind::Store, error.to_string()).retryable()),
             Err(error) => Err(invalid(error.to_string(), "recall")),
         }

@@ -90,7 +90,8 @@ impl Typed for Send {
             Failure::new(FailureKind::Tool, text).with(json!({ "sent": sent, "failed": texts.len() }))
         });
         let intent = (!to.is_empty()).then_some(Intent::Send { to, text: input.text });
-        Ok(Output { drafts: errors, value: Some(json!({ "sent": sent })), failure, intent, sent: others })
+        let value = Some(json!({ "sent": sent }));
+        Ok(Output { drafts: errors, value, failure, intent, sent: others, ..Output::default() })
     }
 }
 

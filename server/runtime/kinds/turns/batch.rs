@@ -73,7 +73,8 @@ impl Turns {
                 Some(turn) => turn.apply(&event),
                 None => {
                     let begun = Turn::begun_by(&event, &self.options.turn, &self.options.budget);
-                    turn = begun.filter(|turn| turn.number() == number).map(|turn| turn.for_thread(settings));
+                    let begun = begun.filter(|turn| turn.number() == number).map(|turn| turn.for_thread(settings));
+                    turn = begun.map(|turn| turn.recalling(self.mind.recalling.is_on()));
                 }
             }
             true

@@ -1,0 +1,106 @@
+//! The fact of a turn that recalled what is held and relevant before anybody thought, so that every model of the turn is shown the same.
+
+use serde_json::json;
+
+use super::Kind;
+use super::family::{Byline, Family, Piece, Role};
+use crate::event::draft::{Draft, tags};
+use crate::event::envelope::{Modality, Source, Visibility};
+use crate::event::raw::Raw;
+use crate::event::spec::{Spec, TEXT, TURN};
+use crate::words::id::ThreadId;
+
+/// The first tag.
+pub const TAG: &str = "recall";
+/// The tag of a statement that a recall returned begins so, in its turn's event and in the result of the tool.
+pub const OF: &str = "recalled:";
+
+/// A turn has recalled what is held and relevant to its batch: it does so once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recalled<'a> {
+    /// The turn.
+    pub turn: u64,
+    /// What was found, or why nothing was.
+    pub text: &'a str,
+    /// The ids of the statements; empty: nothing relevant is held, and no model is shown it.
+    pub statements: Vec<&'a str>,
+}
+
+pub(super) const RECALLED: Spec = Spec {
+    name: "recalled",
+    about: "A turn recalled what is held and relevant to its batch. Of modality state, and seen by readers alone, where that is nothing.",
+    tags: &["recall", "recalled:<statement>*"],
+    members: &[TEXT, TURN],
+    open: false,
+};
+
+/// The statements that tags say were returned.
+pub(super) fn statements(raw: Raw<'_>) -> Vec<&str> {
+    raw.tags.iter().filter_map(|tag| tag.strip_prefix(OF)).collect()
+}
+
+/// The tags that say which statements were returned.
+pub(super) fn tags_of<'a>(statements: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = String> {
+    statements.into_iter().map(|statement| format!("{OF}{statement}"))
+}
+
+impl<'a> Recalled<'a> {
+    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
+        Some(Self { turn: raw.turn()?, text: raw.said("text"), statements: statements(raw) })
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let Self { turn, text, statements } = self;
+        let modality = if statements.is_empty() { Modality::State } else { Modality::Text };
+        let payload = json!({ "text": text, "turn": turn });
+        Draft::new(thread, Source::Internal, modality, tags([TAG]), payload).tagged(tags_of(statements))
+    }
+}
+
+impl<'a> Family<'a> for Recalled<'a> {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Recalled)
+    }
+
+    fn visibility(&self) -> Visibility {
+        if self.statements.is_empty() { Visibility::State } else { Visibility::Heard }
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Turn
+    }
+
+    fn changes_thread(&self) -> bool {
+        false
+    }
+
+    fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
+        vec![Piece::Word("recalled")]
+    }
+
+    fn label(&self) -> Option<String> {
+        Some("recall".into())
+    }
+}
+
+/// One of each, for the documents and the tests.
+pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
+    let statements = vec!["0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b"];
+    let text = "Held so far, and no news:\n- The library opens at nine.";
+    vec![
+        Recalled { turn: 7, text, statements }.encode(thread),
+        Recalled { turn: 7, text: "nothing that is held is relevant", statements: Vec::new() }.encode(thread),
+    ]
+}
+
+impl Draft {
+    /// The same result, of a call that returned these statements.
+    #[must_use]
+    pub fn returning(self, statements: &[String]) -> Self {
+        self.tagged(tags_of(statements.iter().map(String::as_str)))
+    }
+}
