@@ -558,6 +558,14 @@ export type Recalled = Of<["recall", ...(`recalled:${string}`)[]], {
   turn: number;
 }>;
 
+/** A statement that came from events of this thread, or that they returned, is not held any more, or is held again. Once for each thread and fall. */
+export type Correction = Of<["correction", `corrected:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** statement, says, status, since: the event that says so, of: the events of this thread */
+  correction: Record<string, unknown>;
+}>;
+
 /** Somebody claims something: it is to be tried before it is held to be so. */
 export type StatementClaimed = Of<["statement", "claimed", `statement:${string}`], {
   /** the same for people and models */
@@ -630,6 +638,8 @@ export type TrialsRested = Of<["trials", "rested"], {
   text: string;
   /** up to this event */
   handled: number;
+  /** up to this event threads are told what became of statements */
+  told?: number;
 }>;
 
 /** The trials of the space have made as many calls to models in an hour as they may (`memory.calls_per_hour`): what is left waits. At most once an hour. */
@@ -1134,6 +1144,7 @@ export type ThinkdEvent =
   | UserQuestion
   | UserAnswer
   | Recalled
+  | Correction
   | StatementClaimed
   | StatementDerived
   | StatementRead

@@ -37,6 +37,7 @@ pub mod words {
 pub mod event {
     pub mod catalogue;
     pub mod condition;
+    pub mod correction;
     pub mod doubt;
     pub mod draft;
     pub mod envelope;

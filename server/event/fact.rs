@@ -12,6 +12,7 @@ use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Name, ThreadId};
 use approval::{Pending, Started, Verdict};
 use calls::{Action, Outcome, Record, Reply};
+use corrected::Corrected;
 use failed::{ClientFailed, Failed};
 use family::Family;
 use input::{Input, Trigger};
@@ -27,6 +28,7 @@ use told::{Message, Told};
 mod answers;
 pub mod approval;
 pub mod calls;
+pub mod corrected;
 pub mod failed;
 mod family;
 pub mod input;
@@ -96,6 +98,8 @@ pub enum Fact<'a> {
     Unrun(Unrun<'a>),
     /// A turn has recalled what is held.
     Recalled(Recalled<'a>),
+    /// A thread is told what became of a statement.
+    Corrected(Corrected),
     /// Something was said of a statement.
     Statement(StatementFact<'a>),
     /// What the trials of a space say of themselves.
@@ -168,6 +172,7 @@ kinds! {
     UserQuestion => question::QUESTION,
     UserAnswer => question::ANSWER,
     Recalled => recalled::RECALLED,
+    Correction => corrected::CORRECTED,
     StatementClaimed => statement::CLAIMED,
     StatementDerived => statement::DERIVED,
     StatementRead => statement::READ,
@@ -213,6 +218,7 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
         tag::ANSWER => Answer::decode(raw).map(Fact::Answer),
         schedule::TAG => Unrun::decode(raw).map(Fact::Unrun),
         recalled::TAG => Recalled::decode(raw).map(Fact::Recalled),
+        corrected::TAG => Corrected::decode(raw).map(Fact::Corrected),
         statement::TAG => StatementFact::decode(raw).map(Fact::Statement),
         statement::TRIALS => Trials::decode(raw).map(Fact::Trials),
         _ if tag(1) == Some(tag::ACTION) => Action::decode(raw).map(Fact::Action),
@@ -251,6 +257,7 @@ impl<'a> Fact<'a> {
             Self::Answer(fact) => fact.encode(thread),
             Self::Unrun(fact) => fact.encode(thread),
             Self::Recalled(fact) => fact.encode(thread),
+            Self::Corrected(fact) => fact.encode(thread),
             Self::Statement(fact) => fact.encode(thread),
             Self::Trials(fact) => fact.encode(thread),
             Self::Unknown(raw) => {
@@ -288,6 +295,7 @@ impl<'a> Fact<'a> {
             Self::Answer(fact) => fact,
             Self::Unrun(fact) => fact,
             Self::Recalled(fact) => fact,
+            Self::Corrected(fact) => fact,
             Self::Statement(fact) => fact,
             Self::Trials(fact) => fact,
             Self::Unknown(raw) => raw,
@@ -314,6 +322,7 @@ pub fn examples() -> Vec<Draft> {
         question::examples(&thread),
         schedule::examples(&thread, &set::firing(&name)),
         recalled::examples(&thread),
+        corrected::examples(&thread),
         statement::examples(&thread),
     ];
     families.into_iter().flatten().collect()

@@ -146,6 +146,8 @@ impl ThreadRow {
             open,
             question,
             archived,
+            correction,
+            told,
             adopted,
             root,
         } = &change.state;
@@ -174,6 +176,10 @@ impl ThreadRow {
             let (visible, heard) = (self.visible.saturating_sub(*keep), self.heard.saturating_sub(*keep));
             state.cleared = Some(Cleared { visible, heard });
         }
+        if let Some(correction) = correction {
+            correction.take_into(&mut state.corrections);
+        }
+        state.told = told.or(state.told);
         let opened = open.iter().flatten();
         opened.for_each(|name| {
             if !state.open.contains(name) {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::event::correction::Correction;
 use crate::event::gather::{Gather, GatherPart};
 use crate::event::process::{Waiting, Waking, Watch};
 use crate::words::id::{Seq, ThreadId};
@@ -56,6 +57,12 @@ pub struct ThreadState {
     /// The event from outside that its last turn goes back to, or else that it was made for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<Seq>,
+    /// Statements that came from its events, or that these returned, and that are not held any more; the newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub corrections: Vec<Correction>,
+    /// Of the trials of a space: up to there threads are told what became of statements.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told: Option<Seq>,
     /// Its parent has ended, and it has another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adopted: Option<Adopted>,
@@ -133,6 +140,10 @@ pub struct ThreadStateChange {
     pub question: Option<(String, bool)>,
     /// It was put aside, or taken back.
     pub archived: Option<bool>,
+    /// It is told what became of a statement.
+    pub correction: Option<Correction>,
+    /// The trials have told threads up to there.
+    pub told: Option<Seq>,
     /// It has another parent.
     pub adopted: Option<Adopted>,
     /// What it does goes back to this event from now on.

@@ -188,6 +188,9 @@ impl ModelClient {
         if !view.left_out.is_empty() {
             shown["left_out"] = json!(view.left_out);
         }
+        if !view.corrections.is_empty() {
+            shown["corrections"] = json!(view.corrections);
+        }
         if let Some(gap) = view.gap {
             shown["gap"] = json!(gap);
         }

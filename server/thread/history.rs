@@ -15,10 +15,12 @@ use crate::model::prompt::Prompts;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
 
+pub use corrections::corrections;
 pub use size::{Fit, begin, fit, least};
 use writing::line;
 pub use writing::{beside, one_line};
 
+mod corrections;
 mod size;
 mod writing;
 

@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::event::envelope::{Event, TurnOutcome, Visibility};
 use crate::event::fact::Fact;
 use crate::event::fact::calls::{CallOutcome, Record};
+use crate::event::fact::corrected::Corrected;
 use crate::event::fact::run::{RunFact, RunNews};
 use crate::event::fact::set::{self, Set};
 use crate::event::fact::statement::Trials;
@@ -58,7 +59,8 @@ fn change(event: &Event, fact: &Fact<'_>, thread: &mut ThreadChange) {
         Fact::Set(set) => self::set(set, thread),
         // Trials have no mailbox: what is due wakes them, and rest moves them on.
         Fact::Trials(Trials::Due) => thread.woken = Some(event.seq),
-        Fact::Trials(Trials::Rested(handled)) => thread.handled = Some(*handled),
+        Fact::Trials(Trials::Rested { handled, told }) => (thread.handled, thread.state.told) = (Some(*handled), *told),
+        Fact::Corrected(Corrected(correction)) => thread.state.correction = Some(correction.clone()),
         _ => {}
     }
 }

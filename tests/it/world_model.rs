@@ -10,6 +10,7 @@ mod again;
 mod audit;
 mod code;
 mod contested;
+mod corrections;
 mod crashes;
 mod doors;
 mod ground;

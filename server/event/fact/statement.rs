@@ -55,8 +55,13 @@ pub enum Trials {
     Spent(Timestamp),
     /// There is something to do.
     Due,
-    /// All that was due up to there is done, or waits.
-    Rested(Seq),
+    /// All that was due is done, or waits.
+    Rested {
+        /// Up to there.
+        handled: Seq,
+        /// Up to there threads are told what became of statements; none: by a server that told nobody.
+        told: Option<Seq>,
+    },
 }
 
 const ID: Member = ("statement", "string", "the statement: the id of the event that claimed it");
@@ -145,7 +150,11 @@ pub(super) const RESTED: Spec = Spec {
     name: "trials-rested",
     about: "The trials of the space have done what was due, or wait for people or for a time.",
     tags: &["trials", "rested"],
-    members: &[TEXT, ("handled", "number", "up to this event")],
+    members: &[
+        TEXT,
+        ("handled", "number", "up to this event"),
+        ("told?", "number", "up to this event threads are told what became of statements"),
+    ],
     open: false,
 };
 
@@ -230,7 +239,7 @@ impl Trials {
         match raw.tags.get(1)?.as_str() {
             "due" => Some(Self::Due),
             "spent" => Some(Self::Spent(Timestamp::parse(raw.text("until")?)?)),
-            "rested" => Some(Self::Rested(raw.seq("handled")?)),
+            "rested" => Some(Self::Rested { handled: raw.seq("handled")?, told: raw.seq("told") }),
             _ => None,
         }
     }
@@ -248,7 +257,10 @@ impl Trials {
                 );
                 draft("spent", &text).payload("until", until.to_string())
             }
-            Self::Rested(handled) => draft("rested", "what was due is done, or waits").payload("handled", handled),
+            Self::Rested { handled, told } => {
+                let draft = draft("rested", "what was due is done, or waits").payload("handled", handled);
+                draft.payload_some("told", told)
+            }
         }
     }
 }
@@ -293,7 +305,7 @@ impl<'a> Family<'a> for Trials {
         Some(match self {
             Self::Due => Kind::TrialsDue,
             Self::Spent(_) => Kind::TrialsSpent,
-            Self::Rested(_) => Kind::TrialsRested,
+            Self::Rested { .. } => Kind::TrialsRested,
         })
     }
 

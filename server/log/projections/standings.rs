@@ -76,6 +76,12 @@ impl dyn Store + '_ {
         self.select(select).await?.last().map(read).transpose()
     }
 
+    /// What a statement was before an event, the oldest first.
+    pub async fn stood(&self, space: &Space, id: &str, before: Seq) -> Result<Vec<Status>, StoreError> {
+        let select = Select::of(&TABLE, space).equal("id", id).at_most("seq", before - 1).order_by(&["seq"]);
+        self.select(select).await?.iter().map(super::statements::status_of).collect()
+    }
+
     /// What was said of statements behind a position and up to an event, by the ids of the statements, in order; at most `limit`.
     pub async fn standings(
         &self,

@@ -14,6 +14,8 @@ use crate::words::time;
 
 /// How many events are read at a time to fill a view.
 const PAGE: u32 = 500;
+/// What is said of entries that are not held any more takes at most this part of a view, beside it.
+const CORRECTIONS_PART: usize = 8;
 
 /// What of the log a call is to see.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +59,8 @@ pub struct PromptView {
     pub left_out: Vec<Seq>,
     /// What stands between these two had no room: what the turn is about is before it, the newest is after it.
     pub gap: Option<(Seq, Seq)>,
+    /// What is said after the transcript of entries that are not held any more; empty: nothing.
+    pub corrections: String,
     /// The view as written.
     pub blocks: Vec<Block>,
 }
@@ -73,6 +77,7 @@ impl PromptView {
             entries: Vec::new(),
             left_out: Vec::new(),
             gap: None,
+            corrections: String::new(),
             blocks: Vec::new(),
         }
     }
@@ -151,8 +156,11 @@ impl ModelClient {
             |seq: &Seq| (begin..end).contains(seq) && gap.is_none_or(|(from, to)| *seq < from || *seq > to);
         hidden.retain(lies_between);
         let omitted = Omitted { count: window.omitted, gap: gap.map(|(_, end)| end) };
-        let blocks = history::joined(&entries, omitted, self.options.media, &self.prompts);
-        Ok(PromptView { scope, bytes, lengths, row, window, entries, left_out: hidden, gap, blocks })
+        let mut blocks = history::joined(&entries, omitted, self.options.media, &self.prompts);
+        let most = bytes / CORRECTIONS_PART;
+        let corrections = history::corrections(&row.state.corrections, &entries, most, &self.prompts);
+        blocks.push(Block::Text(corrections.clone()));
+        Ok(PromptView { scope, bytes, lengths, row, window, entries, left_out: hidden, gap, corrections, blocks })
     }
 
     /// What a view can be made of: the newest that fill `bytes`, what the turn is about, and what came between.

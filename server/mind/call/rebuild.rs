@@ -9,7 +9,7 @@ use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
 use crate::model::prompt::Template;
 use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
-use crate::thread::history::{Lengths, Omitted};
+use crate::thread::history::{Block, Lengths, Omitted};
 use crate::thread::quota::Purse;
 use crate::words::failure::{By, Who};
 use crate::words::id::{Name, Seq, Space, ThreadId};
@@ -36,7 +36,10 @@ impl ModelClient {
         let events = self.recorded_events(space, record, &view).await?;
         let question = self.recorded_question(space, record, &view).await?;
         let omitted = Omitted { count: number("omitted"), gap: gap(&view).map(|(_, end)| end) };
-        let blocks = self.write(&events, omitted, size("media"), lengths);
+        let mut blocks = self.write(&events, omitted, size("media"), lengths);
+        // What was said then, whatever became of it since.
+        let corrections = view.get("corrections").and_then(Value::as_str).unwrap_or_default();
+        blocks.push(Block::Text(corrections.to_owned()));
         let prepared = self.model.prepare(&self.request(&place, blocks, &question, size("media"), lengths).await?);
         let exact =
             call.get("request_sha256").and_then(Value::as_str) == Some(&sha256(prepared.body.as_str().as_bytes()));

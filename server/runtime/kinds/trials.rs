@@ -34,7 +34,7 @@ use crate::runtime::work::{Claim as Leased, Looked, Work, looked};
 use crate::tasks::share::Place;
 use crate::thread::quota::Quotas;
 use crate::tools::code::runner::Runner;
-use crate::words::id::{self, Space, ThreadId};
+use crate::words::id::{self, Seq, Space, ThreadId};
 use crate::words::time::{self, Timestamp};
 use allowance::Allowance;
 use asking::Asker;
@@ -54,6 +54,7 @@ mod renewing;
 mod retesting;
 mod said;
 mod settling;
+mod telling;
 
 /// Most statements that are looked at for one question of the rules.
 const REACH: u32 = 1000;
@@ -161,6 +162,8 @@ impl Trials {
             let mut part = parts.swap_remove(0);
             let quiet = Condition::NoneHeldSince { seq, about: row.triple.clone() };
             part.first_mut().into_iter().for_each(|draft| draft.conditions.push(quiet.clone()));
+            // Threads are to be told of it.
+            part.push(Draft::trials(Said::Due));
             match self.append(space, part).await {
                 Err(Refused::Store(StoreError::Unmet(_))) => overtaken += 1,
                 Err(error) => return Err(error),
@@ -202,7 +205,7 @@ impl Trials {
     /// Tries what is due until nothing is, then rests until something is claimed, answered or due again.
     async fn try_all(&self, Leased { row, fence, stop, .. }: Leased) -> Result<Looked, StoreError> {
         let space = fence.space.clone();
-        let thread = row.thread.clone();
+        let (thread, mut told) = (row.thread.clone(), row.state.told.unwrap_or(row.handled));
         let purse = self.quotas.open(&space, &thread, None, false);
         let bench = Bench {
             trials: self,
@@ -226,6 +229,10 @@ impl Trials {
         loop {
             // Read before the rows: what is claimed behind it wakes the thread again.
             let woken = bench::woken(self.store.thread(&space, &thread).await?.as_ref());
+            told = match bench.tell(told).await {
+                Ok(told) => told,
+                Err(lost) => return looked(Err(lost)),
+            };
             let limit = u32::try_from(at_once + begun.len()).unwrap_or(u32::MAX).min(REACH);
             let due = self.store.statements_due(&space, time::now(), limit).await?;
             // What was begun and is due no more has come to its end.
@@ -254,7 +261,11 @@ impl Trials {
             }
             if under_way.is_empty() {
                 return looked(
-                    bench.writer.close(self.rest(&space, &thread, woken).await?).await.map(|_| ThreadStatus::Idle),
+                    bench
+                        .writer
+                        .close(self.rest(&space, &thread, woken, told).await?)
+                        .await
+                        .map(|_| ThreadStatus::Idle),
                 );
             }
             tokio::select! {
@@ -274,7 +285,7 @@ impl Trials {
     }
 
     /// What is said when nothing is due: up to where all is done, and when something is due again.
-    async fn rest(&self, space: &Space, thread: &ThreadId, woken: i64) -> Result<Vec<Draft>, StoreError> {
+    async fn rest(&self, space: &Space, thread: &ThreadId, woken: Seq, told: Seq) -> Result<Vec<Draft>, StoreError> {
         let now = time::now();
         let soon = Timestamp::from_micros(now.micros().saturating_add(self.rules().retry_micros.max(1_000_000)));
         // What is due and was overtaken again and again waits, too.
@@ -296,7 +307,11 @@ impl Trials {
             }
             _ => None,
         };
-        Ok(timer.into_iter().chain(spent).chain([Draft::trials(Said::Rested(woken))]).collect())
+        Ok(timer
+            .into_iter()
+            .chain(spent)
+            .chain([Draft::trials(Said::Rested { handled: woken, told: Some(told) })])
+            .collect())
     }
 }
 

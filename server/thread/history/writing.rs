@@ -121,7 +121,7 @@ fn name(text: &str) -> Cow<'_, str> {
     if is_plain { Cow::Borrowed(text) } else { Cow::Owned(quoted(text)) }
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     one_line(&Value::from(text).to_string()).into_owned()
 }
 

@@ -63,7 +63,7 @@ pub(in crate::event::fact) fn examples(thread: &ThreadId) -> Vec<Draft> {
         Draft::statement_sourced(thread, id, vec![source]),
         Draft::statement_grounded(thread, id, vec!["0193b6c1-11aa-7bbb-8000-0123456789ab".into()]),
         Draft::trials(Trials::Due),
-        Draft::trials(Trials::Rested(120)),
+        Draft::trials(Trials::Rested { handled: 120, told: Some(118) }),
         Draft::trials(Trials::Spent(Timestamp::from_micros(1_767_225_600_000_000))),
     ]
 }

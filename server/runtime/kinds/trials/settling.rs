@@ -19,7 +19,7 @@ use crate::words::id::{Space, ThreadId};
 use crate::words::time;
 
 /// Most events of one append, unless those about one statement are more.
-const APPEND_MAX: usize = 500;
+pub(super) const APPEND_MAX: usize = 500;
 /// Questions that are looked at: a trial asks nothing while more are open.
 const QUESTIONS: u32 = 500;
 

@@ -1,0 +1,46 @@
+//! A correction says in a thread that a statement is not held any more which came from some of its events, or which these returned.
+
+use serde::{Deserialize, Serialize};
+
+use super::statement::Status;
+use crate::words::id::Seq;
+
+/// Most corrections that a thread keeps, the newest.
+pub const CORRECTIONS_MAX: usize = 32;
+/// Most events of a thread that one correction names, the newest.
+pub const EVENTS_MAX: usize = 16;
+/// Most characters of the statement that it repeats.
+pub const TEXT_MAX: usize = 120;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Correction {
+    /// The statement: its id.
+    pub statement: String,
+    /// Its beginning, so that a reader knows what of these events is meant.
+    pub says: String,
+    /// What it is since; held: what was said of it before does not count any more.
+    pub status: Status,
+    /// The event that says so.
+    pub since: Seq,
+    /// The events of the thread from which it came, or that returned it, in order.
+    pub of: Vec<Seq>,
+}
+
+impl Status {
+    /// Whether it is known not to be so, or has lost its ground.
+    pub const fn has_fallen(self) -> bool {
+        self.is_withdrawn() || matches!(self, Self::Ended)
+    }
+}
+
+impl Correction {
+    /// Takes it into those of its thread: the last word on a statement counts.
+    pub fn take_into(&self, all: &mut Vec<Self>) {
+        all.retain(|it| it.statement != self.statement);
+        if self.status.has_fallen() {
+            all.push(self.clone());
+            all.drain(..all.len().saturating_sub(CORRECTIONS_MAX));
+        }
+    }
+}

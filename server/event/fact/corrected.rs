@@ -1,0 +1,102 @@
+//! The fact of a thread that is told that a statement is not held any more, or is held again. It is of modality `state`: it wakes nobody, and views
+//! say it in a line after the transcript (`thread/history/corrections.rs`).
+
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use super::Kind;
+use super::family::{Family, Role};
+use crate::event::correction::Correction;
+use crate::event::draft::{Draft, tags};
+use crate::event::envelope::{Modality, Source, Visibility};
+use crate::event::raw::Raw;
+use crate::event::spec::{Spec, TEXT};
+use crate::event::statement::Status;
+use crate::words::id::{self, ThreadId};
+
+/// The first tag.
+pub const TAG: &str = "correction";
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Corrected(pub Correction);
+
+pub(super) const CORRECTED: Spec = Spec {
+    name: "correction",
+    about: "A statement that came from events of this thread, or that they returned, is not held any more, or is held again. Once for each thread and \
+            fall.",
+    tags: &["correction", "corrected:<statement>"],
+    members: &[
+        TEXT,
+        (
+            "correction",
+            "object",
+            "statement, says, status, since: the event that says so, of: the events of this thread",
+        ),
+    ],
+    open: false,
+};
+
+impl Corrected {
+    pub(super) fn decode(raw: Raw<'_>) -> Option<Self> {
+        Correction::deserialize(raw.get("correction")?).ok().map(Self)
+    }
+
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let Self(correction) = self;
+        let Correction { statement, says, status, since, .. } = &correction;
+        let how = if status.has_fallen() { "no longer held" } else { "held again" };
+        let text = format!("{how} since #{since} ({}): {}", status.as_str(), Value::from(says.as_str()));
+        let tags = tags([TAG, &format!("corrected:{statement}")]);
+        let payload = json!({ "text": text, "correction": correction });
+        Draft::new(thread, Source::Internal, Modality::State, tags, payload)
+    }
+}
+
+impl<'a> Family<'a> for Corrected {
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Correction)
+    }
+
+    fn visibility(&self) -> Visibility {
+        Visibility::State
+    }
+
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::Aside
+    }
+
+    fn changes_thread(&self) -> bool {
+        true
+    }
+
+    fn label(&self) -> Option<String> {
+        Some("world model".into())
+    }
+}
+
+impl Draft {
+    /// Tells a thread what became of a statement; stored once, by its id.
+    pub fn corrected(thread: &ThreadId, correction: Correction) -> Self {
+        let Correction { statement, since, .. } = &correction;
+        let id = id::about(&format!("{statement} since {since} told in {thread}"));
+        Corrected(correction).encode(thread).with_id(id)
+    }
+}
+
+/// One of each, for the documents and the tests.
+pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
+    let fallen = Correction {
+        statement: "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b".into(),
+        says: "The library opens at nine.".into(),
+        status: Status::Ended,
+        since: 97,
+        of: vec![42, 61],
+    };
+    let again = Correction { status: Status::Surviving, since: 120, ..fallen.clone() };
+    [fallen, again].map(|correction| Corrected(correction).encode(thread)).into()
+}

@@ -1,0 +1,39 @@
+//! The corrections of a view: after the transcript a line for each of its entries from which a statement came, or that returned one, that is not
+//! held any more. They move, so they stand behind what is a prefix of the next view.
+
+use std::sync::Arc;
+
+use super::Entry;
+use super::writing::quoted;
+use crate::event::correction::Correction;
+use crate::model::prompt::Prompts;
+use crate::words::id::Seq;
+
+/// Most lines.
+const LINES_MAX: usize = 16;
+
+/// The lines, the newest first, as far as `bytes` go, and how many are left out; nothing where nothing is to be said.
+pub fn corrections(all: &[Correction], entries: &[Arc<Entry>], bytes: usize, prompts: &Prompts) -> String {
+    let is_shown = |seq: &&Seq| entries.binary_search_by_key(*seq, |entry| entry.seq).is_ok();
+    let of =
+        |it: &Correction| it.of.iter().rev().filter(is_shown).map(|seq| line(it, *seq, prompts)).collect::<Vec<_>>();
+    let lines: Vec<String> = all.iter().rev().flat_map(of).collect();
+    let mut text = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        if at == LINES_MAX || text.len() + line.len() > bytes {
+            let count = (lines.len() - at).to_string();
+            text.push_str(&prompts.view_corrections_omitted.fill(&[("count", &count)]));
+            text.push('\n');
+            break;
+        }
+        text.push_str(line);
+    }
+    text
+}
+
+fn line(correction: &Correction, seq: Seq, prompts: &Prompts) -> String {
+    let Correction { says, status, since, .. } = correction;
+    let (seq, since, says) = (seq.to_string(), since.to_string(), quoted(says));
+    let values = [("seq", &*seq), ("since", &*since), ("status", status.as_str()), ("statement", &*says)];
+    prompts.view_correction.fill(&values) + "\n"
+}
