@@ -37,6 +37,7 @@ use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Space, ThreadId};
 
 mod asking;
+mod recall;
 
 /// What all turns share.
 #[derive(Clone)]

@@ -1,0 +1,133 @@
+//! What a turn recalls before anybody thinks: the text of its batch is the question. What was found is an event, which all models of the turn are
+//! shown, so that a turn that is taken up again does not recall again. Whatever goes wrong is said in the log, and the turn goes on.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::Driver;
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::envelope::TurnOutcome;
+use crate::event::fact::Fact;
+use crate::event::fact::recalled::Recalled;
+use crate::log::error::StoreError;
+use crate::log::query::{Order, Query, Show};
+use crate::mind::turn::recalling::{Recalling, asks};
+use crate::mind::turn_writer::Lost;
+use crate::recall::finder::{Error, Found, QUESTION_MAX, Question};
+use crate::recall::fusion::tokens;
+use crate::recall::shown::line;
+use crate::words::failure::{Failure, FailureKind, Who};
+
+/// Most statements that a turn recalls.
+const HITS: usize = 8;
+/// Most events of a batch that are part of the question, the newest.
+const EVENTS: u32 = 32;
+/// So often is a recall begun again because something became of what it found before that was stored.
+const TRIES: usize = 3;
+
+impl Driver {
+    /// What is held and relevant to the batch, before anybody thinks.
+    pub(super) async fn recall(&mut self) -> Result<Option<TurnOutcome>, Lost> {
+        let text = self.question().await.map_err(Lost::Store)?;
+        for left in (0..TRIES).rev() {
+            let drafts = if text.is_empty() {
+                vec![self.nothing("nothing was said that could be held")]
+            } else {
+                let Recalling { finder, tokens, limit } = self.mind.recalling.clone();
+                let question =
+                    Question { text: text.clone(), limit: HITS, tokens: Some(tokens), ..Question::default() };
+                let found = tokio::select! {
+                    found = timeout(limit, finder.recall(&self.place.space, &question)) => found,
+                    () = self.stop.token().cancelled() => return Ok(None),
+                };
+                match found {
+                    Ok(Ok(found)) => vec![self.recalled(found, tokens as usize)],
+                    Ok(Err(error)) => self.not_recalled(&self.failed(&error)),
+                    Err(_) => self.not_recalled(&late(limit)),
+                }
+            };
+            match self.write(drafts).await {
+                // Something became of what was found: what is shown is held.
+                Err(Lost::Store(StoreError::Unmet(_))) if left > 0 => {}
+                Err(Lost::Store(StoreError::Unmet(_))) => break,
+                written => return written.map(|_| None),
+            }
+        }
+        let text = "what was found changed again and again: the turn goes on without";
+        let failure = Failure::new(FailureKind::Store, text).retryable();
+        self.write(self.not_recalled(&failure)).await.map(|_| None)
+    }
+
+    /// The newest texts of the batch, as far as a question goes.
+    async fn question(&self) -> Result<String, StoreError> {
+        let batch = self.turn.batch();
+        let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(String::new()) };
+        let query = Query {
+            thread: Some(self.place.thread.clone()),
+            show: Show::Visible,
+            after: Some(first - 1),
+            before: Some(last + 1),
+            order: Order::Descending,
+            limit: EVENTS,
+            ..Query::default()
+        };
+        let events = self.mind.client.store().events(&self.place.space, &query).await?;
+        let (mut texts, mut room) = (Vec::new(), QUESTION_MAX);
+        for event in events.iter().filter(|event| batch.contains(&event.seq) && asks(event)) {
+            let text: String = event.text().trim().chars().take(room).collect();
+            room = room.saturating_sub(text.chars().count() + 1);
+            texts.push(text);
+        }
+        texts.reverse();
+        Ok(texts.join("\n").trim().to_owned())
+    }
+
+    /// What was found, as far as it has room. It is stored only while all of it is held.
+    fn recalled(&self, mut found: Found, most: usize) -> Draft {
+        let head = self.mind.client.prompts().recalled.source().as_str().trim().to_owned();
+        let mut used = tokens(&head);
+        found.hits.retain(|hit| {
+            // With the end of its line.
+            let takes = tokens(&line(hit)) + 1;
+            let fits = used + takes <= most;
+            used += if fits { takes } else { 0 };
+            fits
+        });
+        let statements = found.statements();
+        if statements.is_empty() {
+            return self
+                .nothing("nothing that is held is relevant, or nothing of it has room (memory.recall_in_turns)");
+        }
+        let text = std::iter::once(head).chain(found.hits.iter().map(line)).collect::<Vec<_>>().join("\n");
+        let statements = statements.iter().map(String::as_str).collect();
+        let recalled = Recalled { turn: self.turn.number(), text: &text, statements };
+        let draft = Fact::Recalled(recalled).encode(&self.place.thread);
+        found
+            .seen()
+            .into_iter()
+            .fold(draft, |draft, (id, changed)| draft.only_if(Condition::StatementAt { id, changed }))
+    }
+
+    fn nothing(&self, text: &str) -> Draft {
+        let recalled = Recalled { turn: self.turn.number(), text, statements: Vec::new() };
+        Fact::Recalled(recalled).encode(&self.place.thread)
+    }
+
+    fn not_recalled(&self, failure: &Failure) -> Vec<Draft> {
+        vec![self.failure(&Who::Core, failure), self.nothing("nothing could be recalled")]
+    }
+
+    fn failed(&self, error: &Error) -> Failure {
+        let kind = if matches!(error, Error::Store(_)) { FailureKind::Store } else { FailureKind::Tool };
+        Failure::new(kind, format!("the turn goes on without what is held: {error}"))
+    }
+}
+
+fn late(limit: Duration) -> Failure {
+    let ms = limit.as_millis();
+    let text =
+        format!("the turn goes on without what is held: a recall took longer than {ms} ms (memory.recall_in_turns_ms)");
+    Failure::new(FailureKind::Timeout, text).retryable()
+}
