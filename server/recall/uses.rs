@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::calls::Came;
+use crate::event::fact::recalled;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::query::{Order, Query, Show};
@@ -84,7 +85,7 @@ impl Uses {
         // From the newest backwards: of a long log the rest is not looked at.
         for _ in 0..PAGES_MAX {
             let query = Query {
-                tags: vec!["tool:recall".into()],
+                tags: vec!["tool:recall".into(), recalled::TAG.into()],
                 after: Some(before.upto),
                 before: until,
                 show: Show::All,
@@ -123,9 +124,13 @@ impl Uses {
     }
 }
 
-/// The statements that a result of a recall returned; none: it is no such result.
+/// The statements that a recall returned, by the tool or of a turn; none: it is no recall that came to something.
 fn recalled(event: &Event) -> Option<Vec<String>> {
-    let Fact::Result(outcome) = event.fact() else { return None };
+    let outcome = match event.fact() {
+        Fact::Result(outcome) => outcome,
+        Fact::Recalled(recalled) => return Some(recalled.statements.into_iter().map(str::to_owned).collect()),
+        _ => return None,
+    };
     let Came::Output(output) = outcome.came else { return None };
     let hits = output.get("recalled")?.as_array()?;
     Some(hits.iter().filter_map(|hit| Some(hit.get("statement")?.as_str()?.to_owned())).collect())
