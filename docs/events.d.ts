@@ -283,7 +283,7 @@ export type Message = Of<["message", `from:${string}`], {
 }>;
 
 /** Something went wrong in the thread; the turn may go on. */
-export type Failure = Of<["failure", string, "decision" | `submodule:${string}` | `tool:${string}` | `pipeline:${string}` | "core", ...("unreadable" | "follow-up" | "late")[]], {
+export type Failure = Of<["failure", string, "decision" | `submodule:${string}` | `tool:${string}` | `pipeline:${string}` | "summary" | "core", ...("unreadable" | "follow-up" | "late")[]], {
   /** the same for people and models */
   text: string;
   /** timeout, model, tool, interpreter, budget, outcome_unknown, node, store, internal or client */
@@ -648,6 +648,48 @@ export type TrialsSpent = Of<["trials", "spent"], {
   text: string;
   /** when there is a call again (RFC 3339) */
   until: string;
+}>;
+
+/** A summary stands for older events in the requests of the decision; the events stay (`history.summaries`). */
+export type Summary = Of<["summary"], {
+  /** the same for people and models */
+  text: string;
+  /** the first event that it stands for */
+  from: number;
+  /** the last event that it stands for */
+  to: number;
+  /** so many characters of the first event's entry are another summary's */
+  skip?: number;
+  /** it goes up to this character of the last event's entry; absent: to its end */
+  upto?: number;
+  /** how many events that a decision may see stand before the first in the thread */
+  position: number;
+  /** how many events it is about */
+  events: number;
+  /** 0: made from events; otherwise from summaries of the level below */
+  level: number;
+  /** the summaries that it was made from, and takes the place of */
+  joins?: number[];
+  /** the record of the call that made it */
+  call: string;
+}>;
+
+/** Events have left the view of a conversation's decision, or are about to: they are to be summed up. */
+export type SummariesDue = Of<["summaries", "due"], {
+  /** the same for people and models */
+  text: string;
+  /** the thread */
+  of: string;
+  /** so many of its first events that a decision may see */
+  target: number;
+}>;
+
+/** The summaries of the space that were due are made, or were given up. */
+export type SummariesRested = Of<["summaries", "rested"], {
+  /** the same for people and models */
+  text: string;
+  /** up to this event */
+  handled: number;
 }>;
 
 /** A subthread was created. */
@@ -1154,6 +1196,9 @@ export type ThinkdEvent =
   | TrialsDue
   | TrialsRested
   | TrialsSpent
+  | Summary
+  | SummariesDue
+  | SummariesRested
   | ThreadSpawned
   | ThreadEnded
   | ThreadStuck

@@ -54,6 +54,7 @@ pub mod event {
     pub mod schedule;
     pub mod spec;
     pub mod statement;
+    pub mod summary;
     pub mod trial;
 }
 /// Fair shares of the machine; supervision of background tasks.

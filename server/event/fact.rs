@@ -23,6 +23,7 @@ use run::{NodeFact, RunFact};
 use schedule::Unrun;
 use set::Set;
 use statement::{StatementFact, Trials};
+use summary::{Summaries, Summary};
 use told::{Message, Told};
 
 mod answers;
@@ -39,6 +40,7 @@ pub mod run;
 pub mod schedule;
 pub mod set;
 pub mod statement;
+pub mod summary;
 pub mod told;
 pub mod turn;
 mod unknown;
@@ -104,6 +106,10 @@ pub enum Fact<'a> {
     Statement(StatementFact<'a>),
     /// What the trials of a space say of themselves.
     Trials(Trials),
+    /// Some of a thread's events were summed up.
+    Summary(Summary<'a>),
+    /// What the summaries of a space say of themselves.
+    Summaries(Summaries),
     /// Nothing that this build knows.
     Unknown(Raw<'a>),
 }
@@ -182,6 +188,9 @@ kinds! {
     TrialsDue => statement::DUE,
     TrialsRested => statement::RESTED,
     TrialsSpent => statement::SPENT,
+    Summary => summary::SUMMARY,
+    SummariesDue => summary::DUE,
+    SummariesRested => summary::RESTED,
 }
 
 impl<'a> From<Raw<'a>> for Fact<'a> {
@@ -221,6 +230,8 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
         corrected::TAG => Corrected::decode(raw).map(Fact::Corrected),
         statement::TAG => StatementFact::decode(raw).map(Fact::Statement),
         statement::TRIALS => Trials::decode(raw).map(Fact::Trials),
+        summary::TAG => Summary::decode(raw).map(Fact::Summary),
+        summary::SUMMARIES => Summaries::decode(raw).map(Fact::Summaries),
         _ if tag(1) == Some(tag::ACTION) => Action::decode(raw).map(Fact::Action),
         tag::DECISION => Decided::decode(raw).map(Fact::Decided),
         by if by.starts_with("submodule:") => Remark::decode(raw).map(Fact::Remark),
@@ -260,6 +271,8 @@ impl<'a> Fact<'a> {
             Self::Corrected(fact) => fact.encode(thread),
             Self::Statement(fact) => fact.encode(thread),
             Self::Trials(fact) => fact.encode(thread),
+            Self::Summary(fact) => fact.encode(thread),
+            Self::Summaries(fact) => fact.encode(thread),
             Self::Unknown(raw) => {
                 let Raw { source, modality, tags, payload, .. } = raw;
                 Draft::new(thread, source, modality, tags.to_vec(), payload.clone().into())
@@ -298,6 +311,8 @@ impl<'a> Fact<'a> {
             Self::Corrected(fact) => fact,
             Self::Statement(fact) => fact,
             Self::Trials(fact) => fact,
+            Self::Summary(fact) => fact,
+            Self::Summaries(fact) => fact,
             Self::Unknown(raw) => raw,
         }
     }
@@ -324,6 +339,7 @@ pub fn examples() -> Vec<Draft> {
         recalled::examples(&thread),
         corrected::examples(&thread),
         statement::examples(&thread),
+        summary::examples(&thread),
     ];
     families.into_iter().flatten().collect()
 }

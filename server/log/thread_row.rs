@@ -8,6 +8,7 @@ use super::change::ThreadChange;
 use super::status::Status;
 use super::thread_state::{Cleared, Member, ThreadState, ThreadStateChange};
 use crate::event::process::Waking;
+use crate::event::summary;
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -150,6 +151,7 @@ impl ThreadRow {
             told,
             adopted,
             root,
+            summary,
         } = &change.state;
         state.root = root.or(state.root);
         if change.from_outside {
@@ -175,6 +177,10 @@ impl ThreadRow {
         if let Some(keep) = keep {
             let (visible, heard) = (self.visible.saturating_sub(*keep), self.heard.saturating_sub(*keep));
             state.cleared = Some(Cleared { visible, heard });
+            summary::clear(&mut state.summaries, visible);
+        }
+        if let Some(made) = summary {
+            summary::take(&mut state.summaries, made, state.cleared.unwrap_or_default().visible);
         }
         if let Some(correction) = correction {
             correction.take_into(&mut state.corrections);

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::event::correction::Correction;
 use crate::event::gather::{Gather, GatherPart};
 use crate::event::process::{Waiting, Waking, Watch};
+use crate::event::summary::{Held, Made};
 use crate::words::id::{Seq, ThreadId};
 
 /// See the module.
@@ -66,6 +67,9 @@ pub struct ThreadState {
     /// Its parent has ended, and it has another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adopted: Option<Adopted>,
+    /// The summaries that stand for events that its decision is not shown any more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub summaries: Vec<Held>,
 }
 
 /// Who is a thread's parent since its own has ended.
@@ -148,6 +152,8 @@ pub struct ThreadStateChange {
     pub adopted: Option<Adopted>,
     /// What it does goes back to this event from now on.
     pub root: Option<Seq>,
+    /// Some of its events were summed up.
+    pub summary: Option<Made>,
 }
 
 impl ThreadState {

@@ -26,11 +26,13 @@ use recent::Recent;
 
 pub use prompt_view::{PromptView, Scope};
 pub use record::Ready;
+pub use summing::{Summing, ToSumUp};
 
 mod prompt_view;
 mod rebuild;
 mod recent;
 mod record;
+mod summing;
 
 /// Prompts whose blobs are known to be stored; more than so many and the set starts anew.
 const KNOWN_MAX: usize = 4096;
@@ -109,12 +111,14 @@ pub struct ModelClient {
     // A plain mutex: held for a set look-up, never across an await.
     known: Mutex<HashSet<(Space, String)>>,
     recent: Recent,
+    summed: summing::Kept,
 }
 
 impl ModelClient {
     /// A client on this store and model.
     pub fn new(store: Arc<dyn Store>, model: Arc<dyn Model>, prompts: Arc<Prompts>, options: history::Options) -> Self {
-        Self { store, model, prompts, options, known: Mutex::default(), recent: Recent::default() }
+        let (known, recent, summed) = Default::default();
+        Self { store, model, prompts, options, known, recent, summed }
     }
 
     /// The prompts it asks with.
@@ -194,6 +198,7 @@ impl ModelClient {
         if let Some(gap) = view.gap {
             shown["gap"] = json!(gap);
         }
+        view.note_summaries(&mut shown);
         let record = Map::from_iter([
             ("purpose".to_owned(), Value::from(question.purpose)),
             ("round".to_owned(), Value::from(question.round)),

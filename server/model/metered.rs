@@ -78,6 +78,7 @@ fn module_kind(module: &Who) -> &'static str {
         Who::Tool(_) => "tool",
         Who::Pipeline(_) => "pipeline",
         Who::Trial => "trial",
+        Who::Summary => "summary",
         Who::Core => "core",
     }
 }

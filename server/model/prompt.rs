@@ -201,6 +201,8 @@ prompts! {
         trial_passages("trial_passages.md", ["now", "passages", "prediction", "statement", "time"]): "Ends what it asks about that.",
         trial_reflect("trial_reflect.md", []): "What it says to who looks for a counterexample.",
         trial_prediction("trial_prediction.md", ["now", "prediction", "statement", "time"]): "Ends what it asks about a prediction.",
+        summary_chars("summary_chars.md", ["chars"]): "Ends what is asked of who sums up what leaves a view.",
+        view_summed("view_summed.md", []): "Heads the summaries that stand for older entries.",
         view_omitted("view_omitted.md", ["count"]): "Stands for what was left out.",
         view_gap("view_gap.md", ["count"]): "Stands for what was left out between.",
         view_correction("view_correction.md", ["seq", "since", "statement", "status"]): "Says that what an entry said is not held any more.",

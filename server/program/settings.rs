@@ -169,7 +169,7 @@ pub struct Models {
     /// The model for vectors, by which recall finds what means the same in other words; absent: built-in vectors that know letters alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<endpoint::Options>,
-    /// Models of single modules: `decision`, `submodule:<name>`, `pipeline:<name>`; absent: the model of the tier.
+    /// Models of single modules: `decision`, `trial`, `summary`, `submodule:<name>`, `pipeline:<name>`; absent: the model of the tier.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub modules: BTreeMap<String, endpoint::Options>,
 }
@@ -469,7 +469,7 @@ impl Models {
     fn check(&self) -> Result<(), Invalid> {
         if let Some(name) = self.modules.keys().find(|name| !is_module(name)) {
             return invalid(format!(
-                "[models.modules.{name:?}]: a module is decision, trial, submodule:<name> or pipeline:<name>"
+                "[models.modules.{name:?}]: a module is decision, trial, summary, submodule:<name> or pipeline:<name>"
             ));
         }
         let has_model = self.low.is_some() || self.high.is_some() || !self.modules.is_empty();
@@ -485,5 +485,5 @@ impl Models {
 
 fn is_module(name: &str) -> bool {
     let named = name.strip_prefix("submodule:").or_else(|| name.strip_prefix("pipeline:"));
-    matches!(name, "decision" | "trial") || named.is_some_and(|name| Name::parse(name).is_ok())
+    matches!(name, "decision" | "trial" | "summary") || named.is_some_and(|name| Name::parse(name).is_ok())
 }

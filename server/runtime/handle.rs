@@ -25,6 +25,7 @@ use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::fact::Fact;
 use crate::event::fact::set::{Change, Set};
 use crate::event::fact::statement::Trials;
+use crate::event::fact::summary::Summaries;
 use crate::log::kernel::Store;
 use crate::log::status::Status;
 use crate::mind::turn::stop::Why;
@@ -180,12 +181,13 @@ impl Wakes for Inner {
             // The work that runs here; another server follows the threads that it works on.
             running.stop(&key(), Why::Cancel);
             running.show_end(&key(), status);
-        } else if event.wakes() || event.part().is_some() || matches!(event.fact(), Fact::Trials(Trials::Due)) {
+        } else if event.wakes() || event.part().is_some() || is_due(&event.fact()) {
             self.wake(key(), None);
         } else if sets_a_time(&event.fact()) {
             self.timers.set.notify_one();
         }
         self.settle_requests(space, event);
+        self.lease_loop.sees(space, event);
         if let Some((due, _)) = event.rest_of_end() {
             let (ends, (space, thread)) = (self.ends.clone(), key());
             self.ground.mind.beside.spawn(async move {
@@ -214,6 +216,11 @@ impl Inner {
             }
         });
     }
+}
+
+/// Whether a fact says that a thread without a mailbox has work.
+fn is_due(fact: &Fact<'_>) -> bool {
+    matches!(fact, Fact::Trials(Trials::Due) | Fact::Summaries(Summaries::Due { .. }))
 }
 
 /// Whether a fact brings a time with it at which something is due.

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use super::ground::Ground;
 use super::work::Work;
 use runs::Runs;
+use summaries::Summaries;
 use trials::Trials;
 use turns::Turns;
 
 pub mod runs;
+pub mod summaries;
 pub mod trials;
 pub mod turns;
 
@@ -18,6 +20,8 @@ pub mod turns;
 pub struct Kinds {
     /// Runs of pipelines.
     pub runs: Arc<Runs>,
+    /// Summaries of what leaves views.
+    pub summaries: Arc<Summaries>,
     /// Trials of statements.
     pub trials: Arc<Trials>,
     /// Turns of conversations and processes.
@@ -29,6 +33,7 @@ impl Kinds {
     pub fn new(ground: &Ground) -> Self {
         Self {
             runs: Arc::new(Runs::new(ground)),
+            summaries: Arc::new(Summaries::new(ground)),
             trials: Arc::new(Trials::new(ground)),
             turns: Arc::new(Turns::new(ground)),
         }
@@ -36,6 +41,6 @@ impl Kinds {
 
     /// All kinds, in the order in which they are asked whose a thread is.
     pub fn all(&self) -> Vec<Arc<dyn Work>> {
-        vec![self.trials.clone(), self.runs.clone(), self.turns.clone()]
+        vec![self.trials.clone(), self.summaries.clone(), self.runs.clone(), self.turns.clone()]
     }
 }

@@ -18,6 +18,7 @@ use super::running::{Running, ThreadKey, has_work};
 use super::waits::Waits;
 use super::work::{Attempts, Claim, Looked, TRIES, Work};
 use crate::event::draft::Draft;
+use crate::event::envelope::Event;
 use crate::log::appended::Append;
 use crate::log::error::StoreError;
 use crate::log::feed::Hint;
@@ -28,7 +29,7 @@ use crate::mind::turn::stop::{Stop, Why};
 use crate::tasks::share::{Place, Processors};
 use crate::tasks::supervisor;
 use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::ThreadId;
+use crate::words::id::{Space, ThreadId};
 
 /// How long a runner rests when the store failed: at first, and at most.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -121,6 +122,11 @@ impl LeaseLoop {
         } else if running.enter(&key, place) {
             tasks.spawn(processors.of(&key.0.clone(), self.clone().look_after(key)));
         }
+    }
+
+    /// Tells every kind of work of a stored event.
+    pub fn sees(&self, space: &Space, event: &Event) {
+        self.0.kinds.iter().for_each(|kind| kind.sees(space, event));
     }
 
     /// The kind of work that a thread is for.

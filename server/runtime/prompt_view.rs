@@ -22,8 +22,11 @@ pub(super) async fn prompt_view(
 ) -> Result<Value, Refused> {
     let none = || Refused::NotFound(format!("model call behind event {event_id}"));
     let event = store.event(space, event_id).await?.ok_or_else(none)?;
-    let record =
-        if matches!(event.fact(), Fact::Call(_)) { Some(event) } else { record_behind(store, space, &event).await? };
+    let record = match event.fact() {
+        Fact::Call(_) => Some(event),
+        Fact::Summary(summary) => store.event(space, summary.call).await?,
+        _ => record_behind(store, space, &event).await?,
+    };
     Ok(client.rebuild(space, &record.ok_or_else(none)?).await?)
 }
 

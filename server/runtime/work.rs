@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::refused::Refused;
+use crate::event::envelope::Event;
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
 use crate::log::projections::submodules::SubmoduleRow;
@@ -46,6 +47,10 @@ pub trait Work: Send + Sync + 'static {
     fn is_whole_thread(&self) -> bool {
         false
     }
+
+    /// Is told of every event that this server stored and that may lead to more: in the order of its appends, while they wait, so it only
+    /// looks. What is missed after a crash must be found otherwise.
+    fn sees(&self, _space: &Space, _event: &Event) {}
 
     /// Works on a thread, to the end of its turn or until stopped.
     async fn work(&self, claim: Claim) -> Result<Looked, StoreError>;

@@ -17,11 +17,13 @@ use crate::words::time::Timestamp;
 
 pub use corrections::corrections;
 pub use size::{Fit, begin, fit, least};
+pub use summed::{Slice, Summary, fitting, piece, summed};
 use writing::line;
 pub use writing::{beside, one_line};
 
 mod corrections;
 mod size;
+mod summed;
 mod writing;
 
 /// The version of the writing below; kept with every call, so that a rebuilt view can say that it cannot be exact.
@@ -49,6 +51,9 @@ pub struct Options {
     pub media: usize,
     /// Length in characters above which prompts shorten tool arguments and results.
     pub event_chars: usize,
+    /// Whether a model sums up what leaves the prompts of a conversation's decision, in the background; the summaries stand before what is
+    /// left there, and take at most a quarter of `bytes` more. One call for each `block` of events, and one for each eight of these.
+    pub summaries: bool,
 }
 
 impl Options {
@@ -85,6 +90,7 @@ impl Default for Options {
             window_s: None,
             media: 4,
             event_chars: 4000,
+            summaries: false,
         }
     }
 }

@@ -10,9 +10,11 @@ use crate::event::fact::corrected::Corrected;
 use crate::event::fact::run::{RunFact, RunNews};
 use crate::event::fact::set::{self, Set};
 use crate::event::fact::statement::Trials;
+use crate::event::fact::summary::Summaries;
 use crate::event::fact::told::{News, Told};
 use crate::event::fact::turn;
 use crate::event::process::Waiting;
+use crate::event::summary::{Held, Made};
 use crate::log::change::{Spent, ThreadChange};
 use crate::log::status::Status;
 use crate::log::thread_state::{Adopted, Waits};
@@ -61,6 +63,12 @@ fn change(event: &Event, fact: &Fact<'_>, thread: &mut ThreadChange) {
         Fact::Trials(Trials::Due) => thread.woken = Some(event.seq),
         Fact::Trials(Trials::Rested { handled, told }) => (thread.handled, thread.state.told) = (Some(*handled), *told),
         Fact::Corrected(Corrected(correction)) => thread.state.correction = Some(correction.clone()),
+        Fact::Summaries(Summaries::Rested(handled)) => thread.handled = Some(*handled),
+        Fact::Summaries(Summaries::Due { .. }) => thread.woken = Some(event.seq),
+        Fact::Summary(summary) => {
+            let held = Held { seq: event.seq, covers: summary.covers.clone() };
+            thread.state.summary = Some(Made { held, joins: summary.joins.clone() });
+        }
         _ => {}
     }
 }

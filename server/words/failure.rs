@@ -66,12 +66,14 @@ pub enum Who {
     Pipeline(Name),
     /// The trial of a statement.
     Trial,
+    /// What sums up the past of a conversation.
+    Summary,
     /// The core itself.
     Core,
 }
 
 impl fmt::Display for Who {
-    /// `decision`, `submodule:<name>`, `tool:<name>`, `pipeline:<name>`, `trial`, `core`: the tag, and the `module` of call records.
+    /// `decision`, `submodule:<name>`, `tool:<name>`, `pipeline:<name>`, `trial`, `summary`, `core`: the tag, and the `module` of call records.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.by().fmt(f)
     }
@@ -90,6 +92,8 @@ pub enum By<'a> {
     Pipeline(&'a str),
     /// The trial of a statement.
     Trial,
+    /// What sums up the past of a conversation.
+    Summary,
     /// The core itself.
     Core,
 }
@@ -101,6 +105,7 @@ impl<'a> By<'a> {
             None if text == "decision" => Some(Self::Decision),
             None if text == "core" => Some(Self::Core),
             None if text == "trial" => Some(Self::Trial),
+            None if text == "summary" => Some(Self::Summary),
             Some(("submodule", name)) => Some(Self::Submodule(name)),
             Some(("tool", name)) => Some(Self::Tool(name)),
             Some(("pipeline", name)) => Some(Self::Pipeline(name)),
@@ -112,7 +117,7 @@ impl<'a> By<'a> {
     pub const fn submodule(self) -> Option<&'a str> {
         match self {
             Self::Submodule(name) => Some(name),
-            Self::Decision | Self::Tool(_) | Self::Pipeline(_) | Self::Trial | Self::Core => None,
+            Self::Decision | Self::Tool(_) | Self::Pipeline(_) | Self::Trial | Self::Summary | Self::Core => None,
         }
     }
 }
@@ -125,6 +130,7 @@ impl fmt::Display for By<'_> {
             Self::Tool(name) => write!(f, "tool:{name}"),
             Self::Pipeline(name) => write!(f, "pipeline:{name}"),
             Self::Trial => f.write_str("trial"),
+            Self::Summary => f.write_str("summary"),
             Self::Core => f.write_str("core"),
         }
     }
@@ -139,6 +145,7 @@ impl Who {
             Self::Tool(name) => By::Tool(name),
             Self::Pipeline(name) => By::Pipeline(name.as_str()),
             Self::Trial => By::Trial,
+            Self::Summary => By::Summary,
             Self::Core => By::Core,
         }
     }

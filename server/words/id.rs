@@ -142,12 +142,22 @@ impl ThreadId {
         self.0.strip_prefix(RUNS) == Some(".trials")
     }
 
+    /// The thread under whose lease the summaries of a space are made.
+    pub fn of_summaries() -> Self {
+        Self(format!("{RUNS}.summaries"))
+    }
+
+    /// Whether it is that.
+    pub fn is_of_summaries(&self) -> bool {
+        self.0.strip_prefix(RUNS) == Some(".summaries")
+    }
+
     /// Whether it is `main`, where messages go that name no thread.
     pub fn is_main(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it is reserved for work that is no conversation: runs of pipelines, and trials.
+    /// Whether it is reserved for work that is no conversation: runs of pipelines, trials, summaries.
     pub fn is_of_runs(&self) -> bool {
         self.0.strip_prefix(RUNS).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }

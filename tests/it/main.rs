@@ -69,6 +69,7 @@ mod store;
 mod store_faults;
 mod strict_views;
 mod substeps;
+mod summaries;
 mod support;
 mod tenants;
 mod tools;

@@ -67,7 +67,7 @@ pub(super) const FAILURE: Spec = Spec {
     tags: &[
         "failure",
         "<kind>",
-        "decision|submodule:<name>|tool:<name>|pipeline:<name>|core",
+        "decision|submodule:<name>|tool:<name>|pipeline:<name>|summary|core",
         "unreadable?",
         "follow-up?",
         "late?",
@@ -219,7 +219,7 @@ impl<'a> Family<'a> for Failed<'a> {
         match self.who {
             By::Submodule(name) | By::Tool(name) => Some(name.to_owned()),
             By::Decision => Some("decision".to_owned()),
-            By::Pipeline(_) | By::Trial | By::Core => None,
+            By::Pipeline(_) | By::Trial | By::Summary | By::Core => None,
         }
     }
 }

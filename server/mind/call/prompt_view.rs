@@ -7,7 +7,7 @@ use crate::event::envelope::Event;
 use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
 use crate::log::thread_row::ThreadRow;
-use crate::thread::history::{self, Block, Entry, Lengths, Omitted, VIEW_MAX, Window};
+use crate::thread::history::{self, Block, Entry, Lengths, Omitted, Slice, Summary, VIEW_MAX, Window};
 use crate::thread::settings::Settings;
 use crate::words::id::{Seq, Space};
 use crate::words::time;
@@ -61,6 +61,10 @@ pub struct PromptView {
     pub gap: Option<(Seq, Seq)>,
     /// What is said after the transcript of entries that are not held any more; empty: nothing.
     pub corrections: String,
+    /// What stands for events before its entries.
+    pub summaries: Vec<Arc<Summary>>,
+    /// What of its first and last entry it shows.
+    pub slice: Slice,
     /// The view as written.
     pub blocks: Vec<Block>,
 }
@@ -78,6 +82,8 @@ impl PromptView {
             left_out: Vec::new(),
             gap: None,
             corrections: String::new(),
+            summaries: Vec::new(),
+            slice: Slice::default(),
             blocks: Vec::new(),
         }
     }
@@ -156,11 +162,26 @@ impl ModelClient {
             |seq: &Seq| (begin..end).contains(seq) && gap.is_none_or(|(from, to)| *seq < from || *seq > to);
         hidden.retain(lies_between);
         let omitted = Omitted { count: window.omitted, gap: gap.map(|(_, end)| end) };
-        let mut blocks = history::joined(&entries, omitted, self.options.media, &self.prompts);
+        let summaries = self.summaries(place, &row, scope.show, (entries.first(), bytes)).await?;
+        let mut blocks = history::summed(&summaries, &entries, omitted, self.options.media, &self.prompts);
         let most = bytes / CORRECTIONS_PART;
         let corrections = history::corrections(&row.state.corrections, &entries, most, &self.prompts);
         blocks.push(Block::Text(corrections.clone()));
-        Ok(PromptView { scope, bytes, lengths, row, window, entries, left_out: hidden, gap, corrections, blocks })
+        let (left_out, slice) = (hidden, Slice::default());
+        Ok(PromptView {
+            scope,
+            bytes,
+            lengths,
+            row,
+            window,
+            entries,
+            left_out,
+            gap,
+            corrections,
+            summaries,
+            slice,
+            blocks,
+        })
     }
 
     /// What a view can be made of: the newest that fill `bytes`, what the turn is about, and what came between.

@@ -1,7 +1,10 @@
 //! The rebuilding of a recorded call: from its record, the log and the kept texts to the same request.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
+use super::summing::noted;
 use super::{ModelClient, Question, TurnPlace};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -9,7 +12,7 @@ use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
 use crate::model::prompt::Template;
 use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
-use crate::thread::history::{Block, Lengths, Omitted};
+use crate::thread::history::{self, Block, Entry, Lengths, Omitted};
 use crate::thread::quota::Purse;
 use crate::words::failure::{By, Who};
 use crate::words::id::{Name, Seq, Space, ThreadId};
@@ -36,7 +39,11 @@ impl ModelClient {
         let events = self.recorded_events(space, record, &view).await?;
         let question = self.recorded_question(space, record, &view).await?;
         let omitted = Omitted { count: number("omitted"), gap: gap(&view).map(|(_, end)| end) };
-        let mut blocks = self.write(&events, omitted, size("media"), lengths);
+        let (seqs, slice) = noted(&view);
+        let summaries = self.written_summaries(space, &record.thread, &seqs).await?;
+        let entries = events.iter().map(|event| Arc::new(Entry::of(event, lengths, &self.prompts)));
+        let entries = slice.of(&Vec::from_iter(entries));
+        let mut blocks = history::summed(&summaries, &entries, omitted, size("media"), &self.prompts);
         // What was said then, whatever became of it since.
         let corrections = view.get("corrections").and_then(Value::as_str).unwrap_or_default();
         blocks.push(Block::Text(corrections.to_owned()));
@@ -141,6 +148,7 @@ fn who(record: &Event) -> Who {
         Some(By::Submodule(name)) => Name::parse(name).map(Who::Submodule).ok(),
         Some(By::Pipeline(name)) => Name::parse(name).map(Who::Pipeline).ok(),
         Some(By::Trial) => Some(Who::Trial),
+        Some(By::Summary) => Some(Who::Summary),
         Some(By::Decision | By::Tool(_) | By::Core) | None => None,
     };
     who.unwrap_or(Who::Decision)

@@ -88,6 +88,11 @@ fn write_shortened(text: &str, next: &str, most: Most, mark: impl Fn(usize, usiz
     }
 }
 
+/// A text in lines of an entry, whole.
+pub(super) fn write_indented(text: &str, to: &mut String) {
+    write_lines(text, INDENT, Most { chars: usize::MAX, bytes: usize::MAX }, to);
+}
+
 /// A text in one line: breaks and what hides are written so that they can be seen.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| breaks(c) || hides(c)) {

@@ -1,0 +1,132 @@
+//! What summaries stand for: ranges of a thread's visible events, in order, none twice and none left out between them. The row of a thread holds
+//! those that stand, and the next step is read from it. Pure.
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::id::Seq;
+
+/// So many summaries of a level stand beside each other; with one more the oldest so many are joined into one of the next level.
+pub const GROUP: usize = 8;
+/// Most summaries that stand for a thread, whatever could not be joined; the oldest goes.
+const HELD_MAX: usize = 128;
+/// How far back the first summary of a thread goes, in visible events: of an older log no more is read again.
+const REACH: u64 = 2000;
+
+/// What a summary stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Covers {
+    /// The first event.
+    pub from: Seq,
+    /// The last event.
+    pub to: Seq,
+    /// How many characters of the first event's entry are another summary's.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skip: u64,
+    /// How many characters of the last event's entry it goes to; absent: to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upto: Option<u64>,
+    /// How many visible events of the thread stand before the first.
+    pub position: u64,
+    /// How many events it is about, the first and the last included.
+    pub events: u64,
+    /// 0: made from events; otherwise from summaries of the level below.
+    pub level: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A place between two characters of what a view could show of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// So many visible events stand wholly before it.
+    pub position: u64,
+    /// And so many characters of the next one.
+    pub skip: u64,
+}
+
+impl Covers {
+    /// Where it begins.
+    pub const fn begins(&self) -> Place {
+        Place { position: self.position, skip: self.skip }
+    }
+
+    /// Where it ends.
+    pub fn ends(&self) -> Place {
+        let position = self.position + self.events;
+        self.upto.map_or(Place { position, skip: 0 }, |skip| Place { position: position.saturating_sub(1), skip })
+    }
+
+    /// What summaries in a row stand for together; none: there are none.
+    pub fn joined(row: &[Held]) -> Option<Self> {
+        let (first, last) = (&row.first()?.covers, &row.last()?.covers);
+        let Self { from, skip, position, .. } = *first;
+        let events = last.position + last.events - position;
+        let level = row.iter().map(|held| held.covers.level).max()? + 1;
+        Some(Self { from, to: last.to, skip, upto: last.upto, position, events, level })
+    }
+}
+
+/// A summary that stands for what it covers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// The event that is the summary.
+    pub seq: Seq,
+    /// What it stands for.
+    #[serde(flatten)]
+    pub covers: Covers,
+}
+
+/// A summary that was made, and those that it takes the place of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// It.
+    pub held: Held,
+    /// The seqs of the summaries that it joins; none: it was made from events.
+    pub joins: Vec<Seq>,
+}
+
+/// Takes in a summary: one that goes on where the last one ends, or that joins some in a row. What was overtaken meanwhile (somebody cleared
+/// the view) stands for nothing.
+pub fn take(all: &mut Vec<Held>, made: &Made, cleared: u64) {
+    let Made { held, joins } = made;
+    if held.covers.position < cleared {
+        return;
+    }
+    if joins.is_empty() {
+        if all.last().is_none_or(|last| last.covers.ends() == held.covers.begins()) {
+            all.push(held.clone());
+        }
+    } else if let Some(at) = all.iter().position(|it| it.seq == joins[0]) {
+        let row = all.get(at..at + joins.len()).unwrap_or_default();
+        if row.iter().map(|it| it.seq).eq(joins.iter().copied()) {
+            all.splice(at..at + joins.len(), [held.clone()]);
+        }
+    }
+    all.drain(..all.len().saturating_sub(HELD_MAX));
+}
+
+/// Forgets the summaries of what is not shown any more: so many of the first events, and whatever lies across that line.
+pub fn clear(all: &mut Vec<Held>, cleared: u64) {
+    all.retain(|held| held.covers.position >= cleared);
+}
+
+/// Where reading goes on for the next summary, if all before `target` is to be summed up; none: it is.
+pub fn goes_on(all: &[Held], cleared: u64, target: u64) -> Option<Place> {
+    let first = || Place { position: cleared.max(target.saturating_sub(REACH)), skip: 0 };
+    let place = all.last().map_or_else(first, |last| last.covers.ends());
+    (place.position < target).then_some(place)
+}
+
+/// The summaries that are to be joined next: the oldest of the lowest level that has too many.
+pub fn to_join(all: &[Held]) -> Option<&[Held]> {
+    let levels = all.iter().map(|held| held.covers.level);
+    (0..=levels.max()?).find_map(|level| {
+        // Older ones have higher levels: those of one level stand beside each other.
+        let first = all.iter().position(|held| held.covers.level == level)?;
+        let count = all[first..].iter().take_while(|held| held.covers.level == level).count();
+        (count > GROUP).then(|| &all[first..first + GROUP])
+    })
+}

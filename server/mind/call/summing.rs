@@ -1,0 +1,305 @@
+//! The summaries of a view: which stand in it, and what is asked of a model to make the next one. What is to be summed up is read in disjoint
+//! pieces; whoever asks (`runtime/kinds/summaries.rs`) stores what came of it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::try_join_all;
+use serde_json::{Value, json};
+
+use super::{ModelClient, PromptView, Question, Scope, TurnPlace};
+use crate::event::summary::{self, Covers, Held, Place};
+use crate::log::error::StoreError;
+use crate::log::query::{Order, Query, Show};
+use crate::log::thread_row::ThreadRow;
+use crate::model::provider::{Tier, ToolChoice, ToolSpecs};
+use crate::thread::history::{self, Entry, Lengths, Omitted, Slice, Summary, Window};
+use crate::thread::settings::Settings;
+use crate::words::failure::Who;
+use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::text::Text;
+use crate::words::time;
+
+/// Fewest events that a summary is made for, unless they are long.
+const EVENTS_MIN: u64 = 16;
+/// Most events in a piece.
+const EVENTS_MAX: u64 = 500;
+/// A piece takes at most this part of a view, and so do all summaries together.
+const PART: usize = 4;
+/// Most characters of a summary, and the part of a view that it takes at most.
+const CHARS_MAX: usize = 4000;
+const CHARS_PART: usize = 8;
+/// How many events are read at a time for a piece.
+const PAGE: u32 = 50;
+/// Nothing is shortened: no event is so long.
+const WHOLE: Lengths = Lengths { event_chars: 1 << 30, entry_bytes: 1 << 30 };
+/// Summaries that are kept as views show them; with more they are read again.
+const KEPT_MAX: usize = 1024;
+
+/// Summaries that were shown last. A plain mutex: held for look-ups, never across an await.
+#[derive(Default)]
+pub(super) struct Kept(Mutex<HashMap<(Space, Seq), Arc<Summary>>>);
+
+/// What a model is asked for the next summary of a thread.
+pub struct Summing {
+    /// What it is shown.
+    pub view: PromptView,
+    /// What it is asked.
+    pub question: Question,
+    /// What the summary will stand for.
+    pub covers: Covers,
+    /// The summaries that it will take the place of.
+    pub joins: Vec<Seq>,
+    /// How many characters it may have.
+    pub chars: usize,
+}
+
+/// What is to be summed up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToSumUp {
+    /// From there.
+    pub from: Place,
+    /// So many of the first events of the thread that a decision may see.
+    pub target: u64,
+}
+
+impl ModelClient {
+    /// Whether what leaves views is summed up.
+    pub fn sums_up(&self) -> bool {
+        self.options.summaries
+    }
+
+    /// The summaries that stand in a view before its first entry, the oldest first.
+    pub(super) async fn summaries(
+        &self,
+        place: &TurnPlace,
+        row: &ThreadRow,
+        show: Show,
+        (first, bytes): (Option<&Arc<Entry>>, usize),
+    ) -> Result<Vec<Arc<Summary>>, StoreError> {
+        // Submodules stay independent: what they said is in the summaries, so these are no part of what they see.
+        if !self.options.summaries || show != Show::Visible || Settings::of(&row.settings).is_process() {
+            return Ok(Vec::new());
+        }
+        let is_before = |held: &&Held| first.is_none_or(|first| held.covers.to < first.seq);
+        let held: Vec<&Held> = row.state.summaries.iter().filter(is_before).collect();
+        let seqs: Vec<Seq> = held.iter().map(|held| held.seq).collect();
+        Ok(history::fitting(self.written_summaries(&place.space, &place.thread, &seqs).await?, bytes / PART))
+    }
+
+    /// Summaries as views show them, without those that this build cannot read.
+    pub(super) async fn written_summaries(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        seqs: &[Seq],
+    ) -> Result<Vec<Arc<Summary>>, StoreError> {
+        let written = try_join_all(seqs.iter().map(|seq| self.written_summary(space, thread, *seq))).await?;
+        Ok(written.into_iter().flatten().collect())
+    }
+
+    async fn written_summary(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        seq: Seq,
+    ) -> Result<Option<Arc<Summary>>, StoreError> {
+        let key = (space.clone(), seq);
+        if let Some(kept) = self.summed.lock().get(&key) {
+            return Ok(Some(kept.clone()));
+        }
+        let (thread, after, before) = (Some(thread.clone()), Some(seq - 1), Some(seq + 1));
+        let query = Query { thread, after, before, limit: 1, ..Query::default() };
+        let event = self.store.events(space, &query).await?.into_iter().next();
+        let Some(written) = event.and_then(|event| Summary::of(&event)).map(Arc::new) else { return Ok(None) };
+        let mut kept = self.summed.lock();
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(key, written.clone());
+        Ok(Some(written))
+    }
+
+    /// What is to be summed up of a conversation by now: what has left the view of its decision, and the block that leaves next, so that its
+    /// summary is there when it does. `None`: nothing, or too little.
+    pub async fn to_sum_up(&self, place: &TurnPlace, row: &ThreadRow) -> Result<Option<ToSumUp>, StoreError> {
+        if !self.options.summaries || Settings::of(&row.settings).is_process() || row.status.is_final() {
+            return Ok(None);
+        }
+        let target = self.leaves(place).await?;
+        let Some(from) = summary::goes_on(&row.state.summaries, cleared(row), target) else { return Ok(None) };
+        let due = ToSumUp { from, target };
+        if target - from.position >= self.options.block.max(EVENTS_MIN) {
+            return Ok(Some(due));
+        }
+        // Few events, but they may be long.
+        let entries = self.to_read(place, row, due).await?;
+        let size = entries.iter().map(|entry| entry.written()).sum::<usize>();
+        Ok((size > self.options.bytes / PART).then_some(due))
+    }
+
+    /// How many of the first visible events of a thread are not in the view of its decision, or leave it next.
+    async fn leaves(&self, place: &TurnPlace) -> Result<u64, StoreError> {
+        let scope = Scope { show: Show::Visible, until: None, about: None };
+        let view = self.view(place, scope).await?;
+        let size = view.entries.iter().map(|entry| entry.written()).sum::<usize>();
+        let by_count = Window::over(&view.row, false, Show::Visible, &self.options, time::now()).omitted;
+        // Where bytes or times decide, nobody knows where the view begins next.
+        let block = self.options.block;
+        let is_known = view.window.omitted == by_count && self.options.window_s.is_none();
+        if !is_known || size > self.options.bytes / 2 || block < EVENTS_MIN {
+            return Ok(view.window.omitted);
+        }
+        Ok(view.window.omitted.max((view.row.visible / block * block).min(by_count + block)))
+    }
+
+    /// What a model is to be asked next, so that all before `target` is summed up; `None`: it is, and nothing is to be joined.
+    pub async fn summing(
+        &self,
+        place: &TurnPlace,
+        row: &ThreadRow,
+        target: u64,
+    ) -> Result<Option<Summing>, StoreError> {
+        let chars = CHARS_MAX.min(self.options.bytes / CHARS_PART);
+        if let Some(from) = summary::goes_on(&row.state.summaries, cleared(row), target) {
+            let entries = self.to_read(place, row, ToSumUp { from, target }).await?;
+            return Ok(self.of_piece(row, from, &entries, chars));
+        }
+        let Some(row_of) = summary::to_join(&row.state.summaries) else { return Ok(None) };
+        let Some(covers) = Covers::joined(row_of) else { return Ok(None) };
+        let joins: Vec<Seq> = row_of.iter().map(|held| held.seq).collect();
+        let summaries = self.written_summaries(&place.space, &place.thread, &joins).await?;
+        if summaries.len() < joins.len() {
+            return Ok(None);
+        }
+        let blocks = history::summed(&summaries, &[], Omitted::default(), self.options.media, &self.prompts);
+        let view = PromptView { lengths: WHOLE, blocks, summaries, ..PromptView::of_nothing(row.clone()) };
+        Ok(Some(Summing { view, question: self.asks("join", chars), covers, joins, chars }))
+    }
+
+    fn of_piece(&self, row: &ThreadRow, from: Place, entries: &[Arc<Entry>], chars: usize) -> Option<Summing> {
+        // It ends where a view may begin, so that it is never half in one.
+        let grain = EVENTS_MIN.next_multiple_of(self.options.block.max(1));
+        let events = (grain - from.position % grain).min(EVENTS_MAX);
+        let most = usize::try_from(events).unwrap_or(usize::MAX);
+        let (count, upto) = history::piece(entries, from.skip, self.options.bytes / PART, most);
+        let entries = &entries[..count];
+        let slice = Slice { skip: from.skip, upto };
+        let covers = Covers {
+            from: entries.first()?.seq,
+            to: entries.last()?.seq,
+            skip: from.skip,
+            upto,
+            position: from.position,
+            events: count as u64,
+            level: 0,
+        };
+        let blocks = history::summed(&[], &slice.of(entries), Omitted::default(), self.options.media, &self.prompts);
+        let nothing = PromptView::of_nothing(row.clone());
+        let view = PromptView { lengths: WHOLE, entries: entries.to_vec(), blocks, slice, ..nothing };
+        Some(Summing { view, question: self.asks("sum-up", chars), covers, joins: Vec::new(), chars })
+    }
+
+    fn asks(&self, purpose: &'static str, chars: usize) -> Question {
+        let prompts = &self.prompts;
+        let system = if purpose == "join" { &prompts.summary_join } else { &prompts.summary_part };
+        Question {
+            who: Who::Summary,
+            purpose,
+            round: 0,
+            system: Text::new(system.source().as_str()),
+            tail: prompts.summary_chars.clone(),
+            values: vec![("chars".to_owned(), chars.to_string())],
+            prompt: None,
+            own: Vec::new(),
+            tools: ToolSpecs::new(Vec::new()),
+            choice: ToolChoice::Auto,
+            tier: Tier::Low,
+        }
+    }
+
+    /// The visible events of a thread from a place on, whole, as many as a piece can hold and one more; all before the target.
+    async fn to_read(
+        &self,
+        place: &TurnPlace,
+        row: &ThreadRow,
+        ToSumUp { from, target }: ToSumUp,
+    ) -> Result<Vec<Arc<Entry>>, StoreError> {
+        let mut after = match row.state.summaries.last().map(|held| &held.covers) {
+            Some(last) if last.upto.is_some() => last.to - 1,
+            Some(last) => last.to,
+            None => self.before(place, row, from.position).await?,
+        };
+        let (mut entries, mut sum) = (Vec::<Arc<Entry>>::new(), 0);
+        let mut left = (target - from.position).min(EVENTS_MAX);
+        // What was read of the first one already takes no room.
+        while left > 0 && sum <= self.options.bytes / PART {
+            let limit = u32::try_from(left).unwrap_or(PAGE).min(PAGE);
+            let query = Query {
+                thread: Some(place.thread.clone()),
+                show: Show::Visible,
+                after: Some(after),
+                order: Order::Ascending,
+                limit,
+                ..Query::default()
+            };
+            let page = self.store.events(&place.space, &query).await?;
+            left = if page.len() < limit as usize { 0 } else { left - u64::from(limit) };
+            after = page.last().map_or(after, |event| event.seq);
+            entries.extend(page.iter().map(|event| Arc::new(Entry::of(event, WHOLE, &self.prompts))));
+            let skipped = entries.first().map_or(0, |first| if from.skip > 0 { first.written() } else { 0 });
+            sum = entries.iter().map(|entry| entry.written()).sum::<usize>() - skipped;
+        }
+        Ok(entries)
+    }
+
+    /// The seq before the visible event at a position.
+    async fn before(&self, place: &TurnPlace, row: &ThreadRow, position: u64) -> Result<Seq, StoreError> {
+        let (mut left, mut before) = (row.visible.saturating_sub(position), row.head + 1);
+        while left > 0 && position > 0 {
+            let limit = u32::try_from(left).unwrap_or(PAGE).min(PAGE);
+            let query = Query {
+                thread: Some(place.thread.clone()),
+                show: Show::Visible,
+                before: Some(before),
+                limit,
+                ..Query::default()
+            };
+            let page = self.store.events(&place.space, &query).await?;
+            left = if page.len() < limit as usize { 0 } else { left - u64::from(limit) };
+            before = page.last().map_or(before, |event| event.seq);
+        }
+        Ok(if position > 0 { before - 1 } else { 0 })
+    }
+}
+
+/// So many of the first visible events are not shown any more.
+fn cleared(row: &ThreadRow) -> u64 {
+    row.state.cleared.unwrap_or_default().visible
+}
+
+impl PromptView {
+    /// Notes in the record of a call what its view has of summaries.
+    pub(super) fn note_summaries(&self, shown: &mut Value) {
+        if !self.summaries.is_empty() {
+            shown["summaries"] = self.summaries.iter().map(|summary| summary.seq).collect();
+        }
+        if !self.slice.is_whole() {
+            shown["slice"] = json!([self.slice.skip, self.slice.upto]);
+        }
+    }
+}
+
+/// The same, of a record.
+pub(super) fn noted(view: &Value) -> (Vec<Seq>, Slice) {
+    let seqs = view.get("summaries").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64);
+    let chars = |index: usize| view.get("slice")?.get(index)?.as_u64();
+    (seqs.collect(), Slice { skip: chars(0).unwrap_or(0), upto: chars(1) })
+}
+
+impl Kept {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Space, Seq), Arc<Summary>>> {
+        // A panic while this short lock was held left nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

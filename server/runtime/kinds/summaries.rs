@@ -1,0 +1,257 @@
+//! Summaries as a kind of work: what leaves the view of a conversation's decision is summed up beside it, under a lease of the space's own, so that
+//! no reply waits for it. The thread of the summaries has no mailbox: what is due wakes it. Each call leaves its record in the conversation,
+//! with the summary that came of it; what fails is given up until more has left the view.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::event::draft::Draft;
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::summary::{Summaries as Said, Summary};
+use crate::log::appended::{Append, Appended};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::query::{Order, Query};
+use crate::log::status::Status;
+use crate::log::thread_row::ThreadRow;
+use crate::mind::call::{Ended, Summing, TurnPlace, Until};
+use crate::mind::turn::driver::Mind;
+use crate::mind::turn::stop::Stop;
+use crate::mind::turn_writer::{Lost, TurnWriter};
+use crate::model::provider::Answer;
+use crate::runtime::ground::{Ground, Waker};
+use crate::runtime::refused::Refused;
+use crate::runtime::work::{Claim, Looked, Work, looked};
+use crate::tasks::share::Place;
+use crate::thread::quota::Quotas;
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id::{self, Seq, Space, ThreadId};
+
+/// Conversations of a space that are summed up at a time.
+const AT_ONCE: usize = 4;
+/// Most summaries of one conversation that are made in one go; what is left is due with its next turn.
+const STEPS_MAX: usize = 24;
+/// So often is a model asked for a summary.
+const TRIES: u32 = 3;
+/// How long after a failed call the next one is made; four times as long after each.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Events of the thread of the summaries that are read at a time.
+const PAGE: u32 = 500;
+/// Conversations of which it is known what was asked for last; with more, an append finds it out.
+const ASKED_MAX: usize = 4096;
+
+/// See the module; cheap to clone.
+#[derive(Clone)]
+pub struct Summaries(Arc<Parts>);
+
+struct Parts {
+    store: Arc<dyn Store>,
+    mind: Mind,
+    quotas: Arc<Quotas>,
+    waker: Waker,
+    // A plain mutex: held for a look, never across an await.
+    asked: Mutex<HashMap<(Space, ThreadId), Uuid>>,
+}
+
+#[async_trait]
+impl Work for Summaries {
+    fn owns(&self, thread: &ThreadId) -> bool {
+        thread.is_of_summaries()
+    }
+
+    async fn place(&self, _: &Space, _: &ThreadId) -> Option<Place> {
+        None
+    }
+
+    /// It ends by itself: its calls have limits. The turn of a conversation is cancelled without it.
+    async fn cancel(&self, _: &Space, _: &ThreadRow, _: Option<&str>) -> Result<bool, Refused> {
+        Ok(false)
+    }
+
+    fn is_whole_thread(&self) -> bool {
+        true
+    }
+
+    /// After each turn of a conversation it is looked whether its view is about to lose something.
+    fn sees(&self, space: &Space, event: &Event) {
+        let ends_turn = matches!(event.fact(), Fact::TurnEnded(_)) && !event.thread.is_of_runs();
+        if !ends_turn || !self.0.mind.client.sums_up() {
+            return;
+        }
+        let (this, space, thread) = (self.clone(), space.clone(), event.thread.clone());
+        self.0.mind.beside.spawn(async move {
+            if let Err(error) = this.ask(&space, &thread).await {
+                tracing::warn!(%space, %thread, %error, "it was not looked whether there is something to sum up; it is after the next turn");
+            }
+        });
+    }
+
+    async fn work(&self, claim: Claim) -> Result<Looked, StoreError> {
+        let Claim { row, fence, stop, .. } = claim;
+        let space = fence.space.clone();
+        let writer = TurnWriter::new(self.0.store.clone(), fence, None);
+        let due = self.due(&space, &row).await?;
+        let one = |(thread, target): (ThreadId, u64)| {
+            let (space, writer, stop) = (&space, &writer, &stop);
+            async move { self.sum_up(space, &thread, target, writer, stop).await }
+        };
+        let all = stream::iter(due).map(one).buffered(AT_ONCE).try_collect::<()>().await;
+        if let Err(lost) = all {
+            return looked(Err(lost));
+        }
+        let rested = Draft::summaries(Said::Rested(row.woken));
+        looked(writer.close(vec![rested]).await.map(|_| Status::Idle))
+    }
+}
+
+impl Summaries {
+    /// The summaries of this server.
+    pub fn new(ground: &Ground) -> Self {
+        let Ground { store, mind, quotas, waker, .. } = ground.clone();
+        Self(Arc::new(Parts { store, mind, quotas, waker, asked: Mutex::default() }))
+    }
+
+    fn place(&self, space: &Space, thread: &ThreadId) -> TurnPlace {
+        let purse = self.0.quotas.open(space, thread, None, false);
+        TurnPlace { space: space.clone(), thread: thread.clone(), turn: 0, purse }
+    }
+
+    /// Asks for what is to be summed up of a conversation, once for the same.
+    async fn ask(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
+        let Parts { store, mind, waker, asked, .. } = &*self.0;
+        let Some(row) = store.thread_lately(space, thread).await? else { return Ok(()) };
+        let Some(due) = mind.client.to_sum_up(&self.place(space, thread), &row).await? else { return Ok(()) };
+        let id = id::about(&format!("summaries of {thread} from {:?} to {}", due.from, due.target));
+        let key = (space.clone(), thread.clone());
+        {
+            // A panic while this short lock was held left nothing half done.
+            let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+            if asked.len() >= ASKED_MAX {
+                asked.clear();
+            }
+            if asked.insert(key, id) == Some(id) {
+                return Ok(());
+            }
+        }
+        let draft = Draft::summaries(Said::Due { thread: thread.clone(), target: due.target }).with_id(id);
+        if let Appended::Stored(placed) = store.append(Append::free(space, vec![draft])).await? {
+            let on_stored = waker.on_stored();
+            placed.iter().for_each(|placed| on_stored(space, &placed.shown.event));
+        }
+        Ok(())
+    }
+
+    /// What is due: by conversation, how many of its first events.
+    async fn due(&self, space: &Space, row: &ThreadRow) -> Result<BTreeMap<ThreadId, u64>, StoreError> {
+        let (mut due, mut after): (BTreeMap<_, u64>, Seq) = (BTreeMap::new(), row.handled);
+        loop {
+            let query = Query {
+                thread: Some(row.thread.clone()),
+                after: Some(after),
+                before: Some(row.woken + 1),
+                order: Order::Ascending,
+                limit: PAGE,
+                ..Query::default()
+            };
+            let page = self.0.store.events(space, &query).await?;
+            for event in &page {
+                if let Fact::Summaries(Said::Due { thread, target }) = event.fact() {
+                    let most = due.entry(thread).or_default();
+                    *most = target.max(*most);
+                }
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE as usize => after = last.seq,
+                _ => return Ok(due),
+            }
+        }
+    }
+
+    /// Sums up the first events of a conversation, piece by piece, and joins what has become too many.
+    async fn sum_up(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        target: u64,
+        writer: &TurnWriter,
+        stop: &Stop,
+    ) -> Result<(), Lost> {
+        let place = self.place(space, thread);
+        for _ in 0..STEPS_MAX {
+            let row = self.0.store.thread(space, thread).await?;
+            let Some(row) = row.filter(|row| !row.status.is_final()) else { return Ok(()) };
+            let Some(summing) = self.0.mind.client.summing(&place, &row, target).await? else { return Ok(()) };
+            if !self.make(&place, &summing, writer, stop).await? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes one summary. False: it was given up, which is said.
+    async fn make(&self, place: &TurnPlace, summing: &Summing, writer: &TurnWriter, stop: &Stop) -> Result<bool, Lost> {
+        let Parts { mind, .. } = &*self.0;
+        let mut pause = PAUSE;
+        for attempt in 1..=TRIES {
+            let ready = mind.client.prepare(place, &summing.view, &summing.question).await?;
+            let until = Until::ms(mind.options.decision_timeout_ms);
+            let ended = mind.client.ask(&ready, until, stop.token(), |_| {}).await;
+            let id = id::fresh();
+            let record = ready.record(place, &ended, json!({})).with_id(id);
+            let failure = match &ended {
+                Ended::Stopped => return Err(Lost::Stale),
+                Ended::Failed(failure) => failure.clone(),
+                Ended::Answered(answer) => match said(answer, summing.chars) {
+                    Ok(text) => {
+                        let (covers, joins) = (summing.covers.clone(), summing.joins.clone());
+                        let summary = Summary { text, covers, joins, call: id };
+                        writer.write(vec![record, Draft::summary(&place.thread, summary)]).await?;
+                        return Ok(true);
+                    }
+                    Err(failure) => failure,
+                },
+            };
+            if attempt == TRIES || !failure.retryable {
+                writer.write(vec![record, given_up(place, summing, failure)]).await?;
+                return Ok(false);
+            }
+            writer.write(vec![record]).await?;
+            tokio::select! {
+                _ = stop.stopped() => return Err(Lost::Stale),
+                () = tokio::time::sleep(pause) => pause *= 4,
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The summary that an answer is, if it is one.
+fn said(answer: &Answer, chars: usize) -> Result<&str, Failure> {
+    let text = answer.text.trim();
+    let count = text.chars().count();
+    let wrong = |what: String| Err(Failure::new(FailureKind::Model, what).retryable());
+    match count {
+        0 => wrong("the model answered nothing where a summary was asked for".into()),
+        _ if count > chars => wrong(format!("a summary has at most {chars} characters; this one has {count}")),
+        _ => Ok(text),
+    }
+}
+
+/// Says that a summary was given up: the view says what is left out, as it does without summaries.
+fn given_up(place: &TurnPlace, summing: &Summing, failure: Failure) -> Draft {
+    let (thread, covers) = (&place.thread, &summing.covers);
+    let text = format!(
+        "events #{} to #{} of {thread} were not summed up; it is tried again when more has left the view of its decision: {}",
+        covers.from, covers.to, failure.text
+    );
+    let detail = json!({ "thread": thread, "from": covers.from, "to": covers.to, "cause": failure.detail });
+    let failure = Failure { text, ..failure }.with(detail);
+    Draft::failure(&ThreadId::of_summaries(), None, &Who::Summary, &failure)
+}

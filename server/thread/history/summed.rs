@@ -1,0 +1,143 @@
+//! The summaries of a view, which stand for events that it does not show; and the pieces that are read to make them: each is so large at most,
+//! and they are disjoint, down to the characters of a long entry.
+
+use std::sync::Arc;
+
+use super::writing::write_indented;
+use super::{Block, Entry, Omitted, joined};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::summary::{Covers, Place};
+use crate::model::prompt::Prompts;
+use crate::words::id::Seq;
+
+/// What of its entries a view shows: of the first not so many characters, of the last only up to there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Slice {
+    /// Characters of the first entry that are left out.
+    pub skip: u64,
+    /// Where the last entry is cut off; none: it is whole.
+    pub upto: Option<u64>,
+}
+
+impl Slice {
+    /// Whether it leaves something out.
+    pub fn is_whole(self) -> bool {
+        self == Self::default()
+    }
+
+    /// The entries as a view shows them.
+    pub fn of(self, entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
+        let mut entries = entries.to_vec();
+        // The end first: it counts from the beginning of its entry.
+        if let (Some(upto), Some(last)) = (self.upto, entries.last_mut()) {
+            let line = format!("{}…", &last.line[..at(&last.line, upto)]);
+            *last = Arc::new(Entry { line, ..Entry::clone(last) });
+        }
+        if let Some(first) = entries.first_mut().filter(|_| self.skip > 0) {
+            let line = format!("#{} (continued): …{}", first.seq, &first.line[at(&first.line, self.skip)..]);
+            *first = Arc::new(Entry { line, ..Entry::clone(first) });
+        }
+        entries
+    }
+}
+
+/// The byte at which a character begins.
+fn at(text: &str, char: u64) -> usize {
+    let char = usize::try_from(char).unwrap_or(usize::MAX);
+    text.char_indices().nth(char).map_or(text.len(), |(at, _)| at)
+}
+
+/// The next piece of these entries, of which `skip` characters were read already: how many of them it holds, at most `events` and of `bytes`,
+/// and where it cuts off the last one. What is longer by itself is read in several.
+pub fn piece(entries: &[Arc<Entry>], skip: u64, bytes: usize, events: usize) -> (usize, Option<u64>) {
+    let Some(first) = entries.first() else { return (0, None) };
+    let rest = &first.line[at(&first.line, skip)..];
+    if rest.len() > bytes {
+        let fits = (0..=bytes).rev().find(|end| rest.is_char_boundary(*end)).unwrap_or(0);
+        // A piece is never empty, whatever a character takes.
+        let chars = rest[..fits].chars().count().max(1) as u64;
+        return (1, Some(skip + chars));
+    }
+    let mut sum = rest.len() + 1;
+    let more = entries[1..].iter().take_while(|entry| {
+        sum += entry.written();
+        sum <= bytes
+    });
+    ((1 + more.count()).min(events.max(1)), None)
+}
+
+/// A summary as views show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Its position.
+    pub seq: Seq,
+    /// What it stands for.
+    pub covers: Covers,
+    line: String,
+}
+
+impl Summary {
+    /// Writes a summary; none: the event is none.
+    pub fn of(event: &Event) -> Option<Self> {
+        let Fact::Summary(summary) = event.fact() else { return None };
+        let Covers { from, to, skip, upto, .. } = summary.covers;
+        let begin = if skip > 0 { format!(" from character {}", skip + 1) } else { String::new() };
+        let end = upto.map(|upto| format!(" up to character {upto}")).unwrap_or_default();
+        let mut line = format!("#{from}{begin} to #{to}{end} [summary]: ");
+        write_indented(summary.text, &mut line);
+        line.push('\n');
+        Some(Self { seq: event.seq, covers: summary.covers, line })
+    }
+
+    /// How many bytes of a view it takes.
+    pub fn written(&self) -> usize {
+        self.line.len()
+    }
+}
+
+/// The newest of these summaries that take at most `bytes`: they go without a gap up to the last one.
+pub fn fitting(summaries: Vec<Arc<Summary>>, bytes: usize) -> Vec<Arc<Summary>> {
+    let mut sum = 0;
+    let fits = summaries.iter().rev().take_while(|summary| {
+        sum += summary.written();
+        sum <= bytes
+    });
+    let fits = fits.count();
+    summaries[summaries.len() - fits..].to_vec()
+}
+
+/// A transcript after the summaries of what stands before it. What neither has is said where it is missing.
+pub fn summed(
+    summaries: &[Arc<Summary>],
+    entries: &[Arc<Entry>],
+    omitted: Omitted,
+    media: usize,
+    prompts: &Prompts,
+) -> Vec<Block> {
+    if summaries.is_empty() {
+        return joined(entries, omitted, media, prompts);
+    }
+    let mut text = format!("{}\n", prompts.view_summed.source().as_str());
+    let mut left = omitted.count;
+    // So many of the first events are summed up whole, or said to be left out.
+    let mut told = 0;
+    let mut next = Place { position: 0, skip: 0 };
+    for summary in summaries {
+        let (begins, ends) = (summary.covers.begins(), summary.covers.ends());
+        // An event of which the beginning is missing is missing.
+        let whole = if begins == next { told } else { begins.position + u64::from(begins.skip > 0) };
+        let gap = whole.saturating_sub(told).min(left);
+        if gap > 0 {
+            text.push_str(&prompts.view_omitted.fill(&[("count", &gap.to_string())]));
+            text.push('\n');
+        }
+        text.push_str(&summary.line);
+        let upto = whole.max(ends.position);
+        left = left.saturating_sub(upto.saturating_sub(told));
+        (told, next) = (upto.max(told), ends);
+    }
+    let mut blocks = vec![Block::Text(text)];
+    blocks.extend(joined(entries, Omitted { count: left, ..omitted }, media, prompts));
+    blocks
+}
