@@ -268,13 +268,13 @@ impl Trial {
             }
             Found::Undecided => {
                 let tries = before.map_or(0, |judged| judged.tries) + 1;
-                let due = (tries < rules.tries && !self.is_retest).then(|| after(now, rules.pause(tries)));
+                let due = (tries < rules.tries && !self.is_retest).then(|| now.after(rules.pause(tries)));
                 self.left_open(Judged { tries, due, ..base })
             }
             Found::Broken => {
                 let (tries, breaks) = before.map_or((0, 0), |judged| (judged.tries, judged.breaks));
                 let pause = rules.pause(breaks + 1).min(rules.retry_micros.max(BROKEN_MAX));
-                let due = (!self.is_retest).then(|| after(now, pause));
+                let due = (!self.is_retest).then(|| now.after(pause));
                 self.left_open(Judged { tries, breaks: breaks + 1, due, ..base })
             }
         }
@@ -322,8 +322,4 @@ impl Trial {
             None => "some predictions have no answer".into(),
         }
     }
-}
-
-fn after(now: Timestamp, micros: i64) -> Timestamp {
-    Timestamp::from_micros(now.micros().saturating_add(micros))
 }

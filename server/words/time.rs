@@ -22,6 +22,11 @@ impl Timestamp {
         self.0
     }
 
+    /// The moment so many microseconds later, or the last one there is.
+    pub const fn after(self, micros: i64) -> Self {
+        Self(self.0.saturating_add(micros))
+    }
+
     /// Whole seconds since 1970.
     pub const fn seconds(self) -> i64 {
         self.0.div_euclid(1_000_000)

@@ -35,7 +35,7 @@ use crate::tasks::share::Place;
 use crate::thread::quota::Quotas;
 use crate::tools::code::runner::Runner;
 use crate::words::id::{self, Seq, Space, ThreadId};
-use crate::words::time::{self, Timestamp};
+use crate::words::time;
 use allowance::Allowance;
 use asking::Asker;
 use bench::Bench;
@@ -287,7 +287,7 @@ impl Trials {
     /// What is said when nothing is due: up to where all is done, and when something is due again.
     async fn rest(&self, space: &Space, thread: &ThreadId, woken: Seq, told: Seq) -> Result<Vec<Draft>, StoreError> {
         let now = time::now();
-        let soon = Timestamp::from_micros(now.micros().saturating_add(self.rules().retry_micros.max(1_000_000)));
+        let soon = now.after(self.rules().retry_micros.max(1_000_000));
         // What is due and was overtaken again and again waits, too.
         let overtaken = !self.store.statements_due(space, now, 1).await?.is_empty();
         let free = self.allowance.free_at(space, now);

@@ -95,7 +95,7 @@ impl Allowance {
         let counted = spaces.entry(space.clone()).or_default();
         counted.age(now);
         let first = counted.logged.front().into_iter().chain(counted.own.front()).min().copied();
-        let free = first.map(|first| Timestamp::from_micros(first.micros().saturating_add(HOUR)));
+        let free = first.map(|first| first.after(HOUR));
         free.filter(|_| counted.count() >= self.most)
     }
 

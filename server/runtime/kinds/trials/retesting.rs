@@ -101,7 +101,7 @@ impl Trials {
             left = left.saturating_sub(judged.retest);
             first = Some(event.ts);
         }
-        Ok(Budget { left, more: first.map(|first| after(first, DAY)) })
+        Ok(Budget { left, more: first.map(|first| first.after(DAY)) })
     }
 
     /// What is ripe for another test.
@@ -114,7 +114,7 @@ impl Trials {
         for status in [Status::Surviving, Status::Contested] {
             self.add_oldest(space, (status, old), (&there, &uses), &mut found).await?;
         }
-        found.next = found.next.map(|tested| after(tested, interval));
+        found.next = found.next.map(|tested| tested.after(interval));
         for id in uses.most(RIPE_MAX) {
             if found.ripe.iter().any(|it| it.row.id == id) {
                 continue;
@@ -217,8 +217,8 @@ impl Bench<'_> {
             }
         }
         if begun == 0 {
-            let next = if is_dear { Some(more.unwrap_or_else(|| after(now, DAY))) } else { found.next };
-            let pause = after(now, PAUSE);
+            let next = if is_dear { Some(more.unwrap_or_else(|| now.after(DAY))) } else { found.next };
+            let pause = now.after(PAUSE);
             trials
                 .resting()
                 .insert(space.clone(), Resting { not_before: next.map_or(pause, |next| next.min(pause)), next });
@@ -238,8 +238,4 @@ impl Ripe {
         );
         Judged { testable: self.judged.testable.clone(), ..word(&self.row, Outcome::Is(self.row.status), reason) }
     }
-}
-
-fn after(at: Timestamp, micros: i64) -> Timestamp {
-    Timestamp::from_micros(at.micros().saturating_add(micros))
 }
