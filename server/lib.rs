@@ -132,6 +132,7 @@ pub mod recall {
     pub mod fusion;
     pub mod graph;
     pub mod held;
+    pub mod hit;
     pub mod meaning;
     mod measuring;
     mod pagerank;

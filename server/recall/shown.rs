@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::finder::Found;
 use super::fusion::Scores;
 use super::held::Held;
-use super::view::Hit;
+use super::hit::Hit;
 use crate::event::statement::{Status, Triple, spaced};
 use crate::words::time::Timestamp;
 

@@ -7,6 +7,7 @@ use super::bm25::{Asked, Index};
 use super::fusion::{Candidate, MEANT, SAID, SAID_OF_UNKNOWN, Scores, keep_first, ranked};
 use super::graph::{Doc, Graph, Node, Ways};
 use super::held::Held;
+use super::hit::Hit;
 use super::pagerank::{Seeds, score, spread};
 use super::rivals::Rivals;
 use super::saying::Saying;
@@ -28,29 +29,6 @@ const WAY_MAX: usize = 3;
 
 /// What the legs say of each statement by its number; none: it is no candidate. An array, since a common word makes candidates of most statements.
 type ByDoc = Vec<Option<Scores>>;
-
-/// A statement that a question found, and why.
-#[derive(Debug, Clone)]
-pub struct Hit {
-    /// The statement.
-    pub held: Held,
-    /// What all legs say, in thousandths.
-    pub score: i64,
-    /// What each leg says.
-    pub scores: Scores,
-    /// The words of the question that it has.
-    pub words: Vec<String>,
-    /// The names in the question that it is about.
-    pub names: Vec<String>,
-    /// The statements by which one comes to it from a name in the question, this one last; empty: there is no such way.
-    pub way: Vec<String>,
-    /// Others that say the same.
-    pub same: Vec<String>,
-    /// What contradicts it and is held, too: the first few.
-    pub against: Vec<Held>,
-    /// How many there are.
-    pub against_count: usize,
-}
 
 /// See the module.
 #[derive(Debug)]
