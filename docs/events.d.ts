@@ -692,6 +692,34 @@ export type SummariesRested = Of<["summaries", "rested"], {
   handled: number;
 }>;
 
+/** Names are one: by an operator, or because a statement that says so has survived. What was said keeps the names that it was said with. */
+export type EntityMerged = Of<["entity", "merged", ...(`statement:${string}`)[]], {
+  /** the same for people and models */
+  text: string;
+  /** the names, as they were said */
+  names: string[];
+  /** why */
+  reason: string;
+  /** who did it; null: a rule */
+  by: string | null;
+  /** the statement that says so; when it falls, the merge is undone */
+  statement: string | null;
+}>;
+
+/** A merge does not stand any more: its names are one only where another one says so. */
+export type EntityUnmerged = Of<["entity", "unmerged"], {
+  /** the same for people and models */
+  text: string;
+  /** the event that made it */
+  merge: string;
+  /** the names, as they were said */
+  names: string[];
+  /** why */
+  reason: string;
+  /** who did it; null: a rule */
+  by: string | null;
+}>;
+
 /** A subthread was created. */
 export type ThreadSpawned = Of<["thread", "thread-spawned"], {
   /** the same for people and models */
@@ -1199,6 +1227,8 @@ export type ThinkdEvent =
   | Summary
   | SummariesDue
   | SummariesRested
+  | EntityMerged
+  | EntityUnmerged
   | ThreadSpawned
   | ThreadEnded
   | ThreadStuck

@@ -40,6 +40,7 @@ pub mod event {
     pub mod correction;
     pub mod doubt;
     pub mod draft;
+    pub mod entity;
     pub mod envelope;
     pub mod evidence;
     pub mod fact;
@@ -215,6 +216,7 @@ pub mod runtime {
 /// Sessions: what a principal may do in its space.
 pub mod session {
     pub mod audit;
+    pub mod entities;
     pub mod follow;
     pub mod handle;
     mod log;

@@ -23,6 +23,7 @@ pub mod audit;
 pub mod blobs;
 pub mod bounds;
 pub mod cursor;
+pub mod entities;
 pub mod events;
 pub mod lingering_close;
 pub mod messages;
@@ -58,7 +59,7 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 17] = [
+const RESOURCES: [Resource; 18] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
@@ -68,6 +69,7 @@ const RESOURCES: [Resource; 17] = [
     schedules::RESOURCE,
     state::RESOURCE,
     world_model::RESOURCE,
+    entities::RESOURCE,
     recall::RESOURCE,
     audit::RESOURCE,
     pipelines::RESOURCE,

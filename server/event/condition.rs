@@ -1,9 +1,9 @@
 //! A condition is what a draft requires of the log when it is stored. The append checks it in its transaction, where nobody can overtake the
 //! check.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
-use super::statement::Triple;
 use crate::words::id::{Name, Seq};
 use crate::words::time::Timestamp;
 
@@ -68,13 +68,15 @@ pub enum Condition {
         /// The event.
         changed: Seq,
     },
-    /// No statement changed behind this event and is held that is derived from others, or that has the subject and the relation of this one.
+    /// No statement changed behind this event and is held that is derived from others, or that is about these.
     NoneHeldSince {
         /// The event.
         seq: Seq,
-        /// What it is about, if it is an edge.
-        about: Option<Triple>,
+        /// The normal forms of a subject's names, and a relation, if it is an edge.
+        about: Option<(BTreeSet<String>, String)>,
     },
+    /// No names were merged or un-merged behind this event.
+    NoneMergedSince(Seq),
     /// The space has a submodule of this name, and with this prompt.
     PromptIs {
         /// Its name.
@@ -145,6 +147,7 @@ impl fmt::Display for Condition {
             Self::PinAt { tool, .. } => write!(f, "somebody has settled what models are told of {tool} meanwhile"),
             Self::StatementAt { id, .. } => write!(f, "something has become of the statement {id} meanwhile"),
             Self::NoneHeldSince { seq, .. } => write!(f, "other statements are held since event {seq}"),
+            Self::NoneMergedSince(seq) => write!(f, "names were merged or un-merged since event {seq}"),
             Self::SettingsAt(seq) => write!(f, "event {seq} is not the last change of a setting any more"),
         }
     }

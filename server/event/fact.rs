@@ -13,6 +13,7 @@ use crate::words::id::{Name, ThreadId};
 use approval::{Pending, Started, Verdict};
 use calls::{Action, Outcome, Record, Reply};
 use corrected::Corrected;
+use entity::EntityFact;
 use failed::{ClientFailed, Failed};
 use family::Family;
 use input::{Input, Trigger};
@@ -30,6 +31,7 @@ mod answers;
 pub mod approval;
 pub mod calls;
 pub mod corrected;
+pub mod entity;
 pub mod failed;
 mod family;
 pub mod input;
@@ -110,6 +112,8 @@ pub enum Fact<'a> {
     Summary(Summary<'a>),
     /// What the summaries of a space say of themselves.
     Summaries(Summaries),
+    /// Names are one, or are not any more.
+    Entity(EntityFact),
     /// Nothing that this build knows.
     Unknown(Raw<'a>),
 }
@@ -191,6 +195,8 @@ kinds! {
     Summary => summary::SUMMARY,
     SummariesDue => summary::DUE,
     SummariesRested => summary::RESTED,
+    EntityMerged => entity::MERGED,
+    EntityUnmerged => entity::UNMERGED,
 }
 
 impl<'a> From<Raw<'a>> for Fact<'a> {
@@ -232,6 +238,7 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
         statement::TRIALS => Trials::decode(raw).map(Fact::Trials),
         summary::TAG => Summary::decode(raw).map(Fact::Summary),
         summary::SUMMARIES => Summaries::decode(raw).map(Fact::Summaries),
+        entity::TAG => EntityFact::decode(raw).map(Fact::Entity),
         _ if tag(1) == Some(tag::ACTION) => Action::decode(raw).map(Fact::Action),
         tag::DECISION => Decided::decode(raw).map(Fact::Decided),
         by if by.starts_with("submodule:") => Remark::decode(raw).map(Fact::Remark),
@@ -273,6 +280,7 @@ impl<'a> Fact<'a> {
             Self::Trials(fact) => fact.encode(thread),
             Self::Summary(fact) => fact.encode(thread),
             Self::Summaries(fact) => fact.encode(thread),
+            Self::Entity(fact) => fact.encode(thread),
             Self::Unknown(raw) => {
                 let Raw { source, modality, tags, payload, .. } = raw;
                 Draft::new(thread, source, modality, tags.to_vec(), payload.clone().into())
@@ -313,6 +321,7 @@ impl<'a> Fact<'a> {
             Self::Trials(fact) => fact,
             Self::Summary(fact) => fact,
             Self::Summaries(fact) => fact,
+            Self::Entity(fact) => fact,
             Self::Unknown(raw) => raw,
         }
     }
@@ -340,6 +349,7 @@ pub fn examples() -> Vec<Draft> {
         corrected::examples(&thread),
         statement::examples(&thread),
         summary::examples(&thread),
+        entity::examples(&thread),
     ];
     families.into_iter().flatten().collect()
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::entity::{Names, normal};
 use super::evidence::computes;
 use super::statement::{
     Claimant, Instrument, Judged, Later, PREDICTIONS_MAX, Prediction, Status, Triple, Valid, folded,
@@ -77,7 +78,8 @@ pub fn may_answer(claimed: &[Claimant], user: Option<&str>) -> bool {
     })
 }
 
-/// The predictions that can be used, and why the others cannot. `valid`: when they are said to hold; `known`: triples that are held, with their time.
+/// The predictions that can be used, and why the others cannot. `valid`: when they are said to hold; `known`: triples that are held, with their time. A merge of
+/// names refuses none: it may be undone, and what was refused stays so.
 pub fn usable(
     statement: &str,
     predictions: Vec<(Prediction, Option<Triple>)>,
@@ -92,8 +94,8 @@ pub fn usable(
         let text = folded(&prediction.text);
         // Whether its relation has one object at a time, says what is held, not who predicts.
         let contradicts = |triple: &Triple| {
-            let predicted = Triple { single: false, ..triple.clone() };
-            let is_against = |(held, of): &&(Triple, Valid)| contradict((&predicted, &valid), (held, of));
+            let (predicted, names) = (Triple { single: false, ..triple.clone() }, Names::default());
+            let is_against = |(held, of): &&(Triple, Valid)| contradict((&predicted, &valid), (held, of), &names);
             known.iter().find(is_against).map(|(held, _)| held)
         };
         let why = if text.is_empty() {
@@ -119,18 +121,20 @@ pub fn usable(
     (taken, rejected)
 }
 
-/// Whether two triples say the same of the same.
+/// Whether two triples say the same of the same, by the names that they were said with: what is joined stays so when names are one no more.
 pub fn is_same(one: &Triple, other: &Triple) -> bool {
-    is_about_the_same(one, other) && folded(&one.object) == folded(&other.object)
+    let names = Names::default();
+    is_about_the_same(one, other, &names) && names.is_one(&one.object, &other.object)
 }
 
-fn is_about_the_same(one: &Triple, other: &Triple) -> bool {
-    folded(&one.subject) == folded(&other.subject) && folded(&one.relation) == folded(&other.relation)
+fn is_about_the_same(one: &Triple, other: &Triple, names: &Names) -> bool {
+    folded(&one.relation) == folded(&other.relation) && names.is_one(&one.subject, &other.subject)
 }
 
-/// Whether two statements cannot both hold, by their structure alone.
-pub fn contradict(one: (&Triple, &Valid), other: (&Triple, &Valid)) -> bool {
-    is_about_the_same(one.0, other.0) && Value::of(one.0, *one.1).contradicts(&Value::of(other.0, *other.1))
+/// Whether two statements cannot both hold, by their structure alone. `names`: which are one.
+pub fn contradict(one: (&Triple, &Valid), other: (&Triple, &Valid), names: &Names) -> bool {
+    let is_against = || Value::of(one.0, *one.1).contradicts(&Value::of(other.0, *other.1), names);
+    is_about_the_same(one.0, other.0, names) && is_against()
 }
 
 /// What a statement says of a subject and a relation, ready to be compared with what others say of the same.
@@ -144,12 +148,14 @@ pub struct Value {
 impl Value {
     /// That of a triple at a time.
     pub fn of(triple: &Triple, valid: Valid) -> Self {
-        Self { object: folded(&triple.object), single: triple.single, valid }
+        Self { object: normal(&triple.object), single: triple.single, valid }
     }
 
-    /// Whether both cannot hold. They are about the same subject and relation.
-    pub fn contradicts(&self, other: &Self) -> bool {
-        (self.single || other.single) && self.object != other.object && self.valid.overlaps(&other.valid)
+    /// Whether both cannot hold. They are about the same subject and relation. `names`: which are one.
+    pub fn contradicts(&self, other: &Self, names: &Names) -> bool {
+        (self.single || other.single)
+            && self.valid.overlaps(&other.valid)
+            && names.entity(&self.object) != names.entity(&other.object)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::words::id::Space;
 
 pub mod contacts;
 pub mod entries;
+pub mod merges;
 pub mod pins;
 pub mod requests;
 pub mod schedules;
@@ -21,9 +22,10 @@ pub mod submodules;
 pub mod timers;
 
 /// Every one of them.
-pub static ALL: [&Projection; 10] = [
+pub static ALL: [&Projection; 11] = [
     &contacts::PROJECTION,
     &entries::PROJECTION,
+    &merges::PROJECTION,
     &pins::PROJECTION,
     &requests::PROJECTION,
     &schedules::PROJECTION,

@@ -109,6 +109,7 @@ async fn run(
     let kinds = Kinds::new(&ground);
     let runtime = Runtime::start(ground, kinds.all());
     tokio::spawn(kinds.trials.clone().look_for_new_instruments());
+    tokio::spawn(kinds.trials.clone().contest_by_all_merges());
     // Whoever should read it may be gone: that is no reason not to serve.
     let _ = greet(settings, listener.local_addr()?, &about);
     let checking = tokio::spawn(supervisor.watch("looking through the log for damage", keep_checking(store.clone())));

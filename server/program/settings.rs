@@ -287,6 +287,8 @@ impl Settings {
             ("memory.waiting", self.memory.waiting.into()),
             ("memory.calls_per_hour", self.memory.calls_per_hour),
             ("memory.question_ms", self.memory.question_ms),
+            ("memory.merges", self.memory.merges.into()),
+            ("memory.entity_names", self.memory.entity_names.into()),
             ("memory.recall_bytes", self.memory.recall_bytes as u64),
             ("memory.recall_idle_ms", self.memory.recall_idle_ms),
             ("memory.recall_tokens", self.memory.recall_tokens.into()),

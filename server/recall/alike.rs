@@ -18,12 +18,12 @@ pub struct Alike {
 pub fn alike(view: &View, id: &str, most: usize) -> Vec<Alike> {
     let Some(doc) = view.doc_of(id) else { return Vec::new() };
     let Some(one) = view.held(doc) else { return Vec::new() };
-    let (rows, saying) = (view.vectors(), Saying::of(one.triple.as_ref(), &one.text, one.valid));
+    let (rows, saying) = (view.vectors(), Saying::of(one.triple.as_ref(), &one.text, one.valid, view.names()));
     let near = rows.like(doc).filter(|(other, likeness)| *other != doc && *likeness >= rows.scale().alike());
     let mut found: Vec<Alike> = near
         .filter_map(|(other, likeness)| Some(Alike { held: view.held(other)?.clone(), likeness }))
         .filter(|it| !says_other(one, &it.held))
-        .filter(|it| !saying.is_same(&Saying::of(it.held.triple.as_ref(), &it.held.text, it.held.valid)))
+        .filter(|it| !saying.is_same(&Saying::of(it.held.triple.as_ref(), &it.held.text, it.held.valid, view.names())))
         .collect();
     found.sort_by(|a, b| b.likeness.total_cmp(&a.likeness).then_with(|| a.held.number.cmp(&b.held.number)));
     found.truncate(most);

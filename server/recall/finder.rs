@@ -236,6 +236,7 @@ impl Recall {
         if self.shelf.is_refused(space, slot) {
             return Err(Error::TooLarge { most: self.shelf.most() });
         }
+        self.catch_up_with_names(space, slot).await?;
         loop {
             let after = slot.read(|view| view.changed);
             let rows = self.store.statements_changed(space, after, PAGE).await?;
@@ -250,6 +251,22 @@ impl Recall {
             }
             if !self.shelf.holds(space, slot, slot.read(View::bytes)) {
                 return Err(Error::TooLarge { most: self.shelf.most() });
+            }
+            if !full {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The same for the merges of names.
+    async fn catch_up_with_names(&self, space: &Space, slot: &Arc<Slot>) -> Result<(), Error> {
+        loop {
+            let after = slot.read(|view| view.merged);
+            let rows = self.store.merges_changed(space, after, PAGE).await?;
+            let full = rows.len() == PAGE as usize;
+            if !rows.is_empty() {
+                let of = slot.clone();
+                apart(move || of.write(|view| view.take_merges(rows))).await?;
             }
             if !full {
                 return Ok(());

@@ -3,6 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use crate::event::entity::normal;
 use crate::log::words::atoms;
 use crate::words::id::Seq;
 
@@ -29,6 +30,8 @@ pub struct Graph {
     names: HashMap<Box<str>, Node>,
     edges: Vec<Vec<Edge>>,
     keys: Vec<Box<str>>,
+    /// From other names of an entity, as they are compared, to the one by which it stands here.
+    aliases: HashMap<Box<str>, Box<str>>,
     /// By the number of the statement.
     ends: Vec<Box<[Node]>>,
     free: Vec<Node>,
@@ -102,7 +105,19 @@ impl Graph {
 
     /// The node of a name.
     pub fn named(&self, name: &str) -> Option<Node> {
-        self.names.get(key(name)?.as_str()).copied()
+        [key(name), key(&normal(name))].into_iter().flatten().find_map(|key| self.of_key(&key))
+    }
+
+    /// A name that statements have is itself, whatever else is called so: only what stands nowhere else is another name.
+    fn of_key(&self, key: &str) -> Option<Node> {
+        let node = self.names.get(key).or_else(|| self.names.get(self.aliases.get(key)?));
+        node.copied()
+    }
+
+    /// From now on these are other names of what stands here under the second of each pair.
+    pub fn set_aliases(&mut self, aliases: impl Iterator<Item = (String, String)>) {
+        let both = aliases.filter_map(|(alias, name)| Some((key(&alias)?.into(), key(&name)?.into())));
+        self.aliases = both.filter(|(alias, name)| alias != name).collect();
     }
 
     /// The names that stand in a question, as they are compared; of names within each other the longest.
@@ -112,10 +127,8 @@ impl Graph {
         let (mut found, mut at) = (Vec::new(), 0);
         while at < words.len() {
             let longest = NAME_WORDS.min(words.len() - at);
-            let name = (1..=longest).rev().find_map(|count| {
-                let node = self.names.get(words[at..at + count].join(" ").as_str())?;
-                Some((*node, count))
-            });
+            let name =
+                (1..=longest).rev().find_map(|count| Some((self.of_key(&words[at..at + count].join(" "))?, count)));
             at += name.map_or(1, |(_, count)| count);
             found.extend(name.map(|(node, _)| node).filter(|node| !found.contains(node)));
         }

@@ -9,6 +9,7 @@ use super::held::Held;
 use super::meaning::Meant;
 use super::shelf::Room;
 use super::view::View;
+use crate::event::entity::Names;
 use crate::event::method::current;
 use crate::event::statement::{Instrument, Status, folded};
 use crate::log::projections::standings::Standing;
@@ -65,7 +66,9 @@ impl Recall {
         }
         drop(standings);
         let mut view = if self.meaning.is_some() { View::by_model() } else { View::default() };
-        let mut left = newest(held, question.at);
+        let names = self.store.names(space, question.as_of).await?;
+        let mut left = newest(held, question.at, &names);
+        view.set_names(names);
         // A part at a time: it is counted while it grows.
         while !left.is_empty() {
             let rest = left.split_off(left.len().min(PAGE as usize));
@@ -122,14 +125,14 @@ fn then(mut row: StatementRow, question: &Question, standings: Option<&HashMap<S
 }
 
 /// Of several values of one subject and a relation that has one at a time, the one that began last.
-fn newest(held: Vec<Held>, at: Option<Timestamp>) -> Vec<Held> {
+fn newest(held: Vec<Held>, at: Option<Timestamp>, names: &Names) -> Vec<Held> {
     let Some(at) = at else { return held };
     let mut values: HashMap<(String, String), Vec<Held>> = HashMap::new();
     let mut all = Vec::new();
     for held in held {
         match &held.triple {
             Some(triple) if triple.single => {
-                let key = (folded(&triple.subject), folded(&triple.relation));
+                let key = (names.resolve(&triple.subject), folded(&triple.relation));
                 values.entry(key).or_default().push(held);
             }
             _ => all.push(held),

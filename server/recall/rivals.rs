@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::graph::Doc;
 use super::held::Held;
+use crate::event::entity::{Names, normal};
 use crate::event::method::Value;
 use crate::event::statement::{AGAINST_MAX, folded};
 use crate::words::id::Seq;
@@ -11,7 +12,7 @@ use crate::words::id::Seq;
 /// Bytes of one, roughly.
 const BYTES: usize = 200;
 
-/// A subject and a relation.
+/// A subject, by the name that it was said with, and a relation.
 type About = (String, String);
 
 /// See the module.
@@ -22,7 +23,7 @@ pub struct Rivals {
 }
 
 fn about(held: &Held) -> Option<About> {
-    held.triple.as_ref().map(|triple| (folded(&triple.subject), folded(&triple.relation)))
+    held.triple.as_ref().map(|triple| (normal(&triple.subject), folded(&triple.relation)))
 }
 
 impl Rivals {
@@ -45,15 +46,16 @@ impl Rivals {
         }
     }
 
-    /// What contradicts a statement: the first few that were claimed, and how many there are.
-    pub fn of(&self, held: &Held) -> (Vec<Doc>, usize) {
-        let all = about(held).and_then(|about| self.all.get(&about));
-        let Some((all, (_, own))) = all.and_then(|all| Some((all, all.get(&held.number)?))) else {
-            return (Vec::new(), 0);
-        };
-        let against = all.values().filter(|(_, other)| own.contradicts(other));
-        let first = against.clone().take(AGAINST_MAX).map(|(doc, _)| *doc).collect();
-        (first, against.count())
+    /// What contradicts a statement by any name of its subject: the first few that were claimed, and how many there are.
+    pub fn of(&self, held: &Held, names: &Names) -> (Vec<Doc>, usize) {
+        let (Some((subject, relation)), Some(triple)) = (about(held), &held.triple) else { return (Vec::new(), 0) };
+        let own = Value::of(triple, held.valid);
+        let forms = names.forms_of(&subject).into_iter();
+        let all = forms.filter_map(|form| self.all.get(&(form, relation.clone()))).flatten();
+        let mut against: Vec<(Seq, Doc)> =
+            all.filter(|(_, (_, other))| own.contradicts(other, names)).map(|(seq, (doc, _))| (*seq, *doc)).collect();
+        against.sort_unstable();
+        (against.iter().take(AGAINST_MAX).map(|(_, doc)| *doc).collect(), against.len())
     }
 
     /// Memory that they take, roughly.

@@ -1,5 +1,6 @@
 //! Whether two statements say the same, so that only the better one is a hit. Pure.
 
+use crate::event::entity::Names;
 use crate::event::statement::{Triple, Valid, folded};
 
 /// What a statement says, as it is compared: its time, its edge if it is one, its text.
@@ -10,8 +11,8 @@ pub(super) struct Saying {
 }
 
 impl Saying {
-    pub fn of(triple: Option<&Triple>, text: &str, valid: Valid) -> Self {
-        let edge = triple.map(|it| [&it.subject, &it.relation, &it.object].map(|name| folded(name)));
+    pub fn of(triple: Option<&Triple>, text: &str, valid: Valid, names: &Names) -> Self {
+        let edge = triple.map(|it| [names.resolve(&it.subject), folded(&it.relation), names.resolve(&it.object)]);
         Self { valid, edge, text: folded(text) }
     }
 

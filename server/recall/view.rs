@@ -1,20 +1,22 @@
 //! The held statements of a space in memory: their words and their graph, and what a question finds among them. Pure: it is told which rows changed
 //! (`recall/finder.rs`), and holds a statement exactly while its row says that it is held.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::bm25::{Asked, Index};
 use super::fusion::{Candidate, MEANT, SAID, SAID_OF_UNKNOWN, Scores, keep_first, ranked};
-use super::graph::{Doc, Graph, Node, Ways};
+use super::graph::{Doc, Graph, Node};
 use super::held::Held;
 use super::hit::Hit;
 use super::pagerank::{Seeds, score, spread};
 use super::rivals::Rivals;
-use super::saying::Saying;
 use super::vectors::{Rows, Scale, Vector};
-use crate::event::statement::Status;
+use crate::event::entity::Names;
 use crate::log::projections::statements::StatementRow;
 use crate::words::id::Seq;
+
+mod hits;
+mod names;
 
 /// Hits of the other legs from which the walk over the graph begins.
 const SEEDS: usize = 2;
@@ -24,8 +26,6 @@ const SEED_LEAST: f32 = 0.2;
 const NEAREST: usize = 100;
 /// Most statements that are ordered: the best by score.
 const RANKED_MAX: usize = 500;
-/// Most names along the way to a hit.
-const WAY_MAX: usize = 3;
 
 /// What the legs say of each statement by its number; none: it is no candidate. An array, since a common word makes candidates of most statements.
 type ByDoc = Vec<Option<Scores>>;
@@ -35,6 +35,11 @@ type ByDoc = Vec<Option<Scores>>;
 pub struct View {
     /// The last change that it knows.
     pub changed: Seq,
+    /// The last change of merges that it knows.
+    pub merged: Seq,
+    /// The merges that stand, by their place in the log.
+    merges: BTreeMap<Seq, Vec<String>>,
+    names: Names,
     held: Vec<Option<Held>>,
     by_id: HashMap<String, Doc>,
     free: Vec<Doc>,
@@ -62,6 +67,9 @@ impl View {
     fn of(scale: Scale, missing: Option<BTreeSet<Doc>>) -> Self {
         Self {
             changed: 0,
+            merged: 0,
+            merges: BTreeMap::new(),
+            names: Names::default(),
             held: Vec::new(),
             by_id: HashMap::new(),
             free: Vec::new(),
@@ -115,9 +123,8 @@ impl View {
 
     /// Takes in a statement, whatever its row says.
     pub fn put(&mut self, held: Held) {
-        let triple = held.triple.clone();
-        let names = triple.iter().flat_map(|triple| [triple.subject.as_str(), triple.object.as_str()]);
-        self.put_named(held, &names.collect::<Vec<_>>());
+        let ends = self.ends(&held);
+        self.put_named(held, &ends.iter().map(String::as_str).collect::<Vec<_>>());
     }
 
     /// The same, where it connects these names.
@@ -172,6 +179,7 @@ impl View {
             + self.words.bytes()
             + self.graph.bytes()
             + self.rivals.bytes()
+            + 2 * self.names.bytes()
     }
 
     /// The graph.
@@ -293,54 +301,5 @@ impl View {
             other.total_cmp(one).then_with(|| number(*a).cmp(&number(*b)))
         });
         scored
-    }
-
-    /// Candidates as hits, without those that say the same as a better one.
-    fn hits(&self, candidates: Vec<Candidate>, limit: usize, asked: &Asked, names: &[Node]) -> Vec<Hit> {
-        let mut hits: Vec<(Saying, Hit)> = Vec::new();
-        let mut ways = self.graph.ways(names, WAY_MAX);
-        for candidate in candidates {
-            let Some(held) = self.held(candidate.doc) else { continue };
-            let saying = Saying::of(held.triple.as_ref(), &held.text, held.valid);
-            if let Some((_, hit)) = hits.iter_mut().find(|(other, _)| other.is_same(&saying)) {
-                hit.same.push(held.id.clone());
-            } else if hits.len() < limit {
-                hits.push((saying, self.hit(candidate, held, asked, (names, &mut ways))));
-            } else {
-                break;
-            }
-        }
-        hits.into_iter().map(|(_, hit)| hit).collect()
-    }
-
-    fn hit(&self, candidate: Candidate, held: &Held, asked: &Asked, (names, ways): (&[Node], &mut Ways)) -> Hit {
-        let Candidate { doc, scores, .. } = candidate;
-        let ends = self.graph.ends(doc);
-        let about = names.iter().filter(|name| ends.contains(name));
-        let (against, against_count) =
-            if held.status == Status::Contested { self.rivals.of(held) } else { (Vec::new(), 0) };
-        let against = against.into_iter().filter_map(|doc| self.held(doc)).cloned().collect();
-        Hit {
-            score: candidate.score(),
-            scores,
-            words: self.words.matched(doc, asked),
-            names: about.map(|name| self.graph.key_of(*name).to_owned()).collect(),
-            way: self.way(doc, names, ways),
-            same: Vec::new(),
-            against,
-            against_count,
-            held: held.clone(),
-        }
-    }
-
-    /// The statements by which one comes to a statement from the names in a question.
-    fn way(&self, doc: Doc, names: &[Node], ways: &mut Ways) -> Vec<String> {
-        let ends = self.graph.ends(doc);
-        if names.is_empty() || ends.is_empty() {
-            return Vec::new();
-        }
-        let Some(way) = ways.to(ends).0 else { return Vec::new() };
-        let way = way.into_iter().filter(|step| *step != doc).chain([doc]);
-        way.filter_map(|step| Some(self.held(step)?.id.clone())).collect()
     }
 }

@@ -40,6 +40,10 @@ pub struct Options {
     pub retest_calls_per_day: u64,
     /// What was tested is not tested again for its age before so long.
     pub retest_after_ms: u64,
+    /// Most merges of names that stand in one space; more are refused.
+    pub merges: u32,
+    /// Most names of one entity; what would give it more is refused.
+    pub entity_names: u32,
     /// Most bytes of statements that are kept in memory for recall, of all spaces together.
     pub recall_bytes: usize,
     /// What nobody recalls in for so long goes from memory, and is read again when somebody does.
@@ -79,6 +83,8 @@ impl Default for Options {
             knowledge: knowledge::Options::default(),
             retest_calls_per_day: 0,
             retest_after_ms: 30 * 24 * 60 * 60 * 1000,
+            merges: 5000,
+            entity_names: 32,
             recall_bytes: 512 << 20,
             recall_idle_ms: 300_000,
             recall_tokens: 1500,

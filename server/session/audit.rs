@@ -6,6 +6,8 @@ use super::handle::{Error, Session};
 use super::right::Right;
 use super::world_model::Shown;
 use crate::event::doubt::{Doubt, doubts};
+use crate::event::entity::normal;
+use crate::event::method;
 use crate::event::statement::folded;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
@@ -112,15 +114,12 @@ async fn same_as(store: &dyn Store, space: &Space, row: &StatementRow) -> Result
     let limit = 4 * OTHERS_MAX as u32;
     let mut others = store.statements_saying(space, &row.text, limit).await?;
     if let Some(it) = &row.triple {
-        let [subject, relation, object] = [&it.subject, &it.relation, &it.object].map(|name| Some(name.clone()));
+        let (subject, relation, object) =
+            (Some(normal(&it.subject)), Some(it.relation.clone()), Some(normal(&it.object)));
         others.extend(store.statements(space, &Asked { subject, relation, object, limit, ..Asked::default() }).await?);
     }
-    let edge = |row: &StatementRow| {
-        row.triple.as_ref().map(|it| [&it.subject, &it.relation, &it.object].map(|name| folded(name)))
-    };
-    let own = edge(row);
-    let is_same = |other: &StatementRow| match (&own, edge(other)) {
-        (Some(own), Some(other)) => *own == other,
+    let is_same = |other: &StatementRow| match (&row.triple, &other.triple) {
+        (Some(own), Some(other)) => method::is_same(own, other),
         _ => folded(&row.text) == folded(&other.text),
     };
     others.retain(|it| it.id != row.id && it.status.is_held() && it.valid == row.valid && is_same(it));

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::handle::{Error, Session};
 use super::right::Right;
+use crate::event::entity::{Names, normal};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::{Said, StatementFact};
@@ -124,6 +125,10 @@ impl Session {
     /// Statements with what contradicts them, as it was when this event was the last one: it is found by structure, once for all about the same.
     pub async fn shown(&self, rows: Vec<StatementRow>, as_of: Option<Seq>) -> Result<Vec<Shown>, Error> {
         let mut known: HashMap<(String, String, bool), Vec<(String, Value)>> = HashMap::new();
+        let names = match rows.iter().any(|row| row.status == Status::Contested) {
+            true => self.store(Right::Read)?.names(self.space(), as_of).await?,
+            false => Names::default(),
+        };
         let mut all = Vec::new();
         for row in rows {
             let mut shown = Shown::alone(row);
@@ -138,13 +143,13 @@ impl Session {
                 all.push(shown);
                 continue;
             };
-            let about = (folded(&triple.subject), folded(&triple.relation), triple.single);
+            let about = (names.resolve(&triple.subject), folded(&triple.relation), triple.single);
             if !known.contains_key(&about) {
-                known.insert(about.clone(), self.held_about(triple, as_of).await?);
+                known.insert(about.clone(), self.held_about(triple, as_of, &names).await?);
             }
             let own = Value::of(triple, row.valid);
             let others = known.get(&about).into_iter().flatten();
-            let against = others.filter(|(id, other)| *id != row.id && own.contradicts(other));
+            let against = others.filter(|(id, other)| *id != row.id && own.contradicts(other, &names));
             let first = against.clone().take(AGAINST_MAX).map(|(id, _)| id.clone()).collect();
             let count = against.count();
             (shown.against, shown.against_count) = (first, count);
@@ -154,12 +159,22 @@ impl Session {
     }
 
     /// What may contradict a triple and is held, or was then.
-    async fn held_about(&self, triple: &Triple, as_of: Option<Seq>) -> Result<Vec<(String, Value)>, Error> {
-        let (subject, relation) = (Some(triple.subject.clone()), Some(triple.relation.clone()));
+    async fn held_about(
+        &self,
+        triple: &Triple,
+        as_of: Option<Seq>,
+        names: &Names,
+    ) -> Result<Vec<(String, Value)>, Error> {
+        let (store, relation) = (self.store(Right::Read)?, Some(triple.relation.clone()));
         let (single, status) = ((!triple.single).then_some(true), as_of.is_none().then_some(Status::Contested));
-        let asked = Asked { subject, relation, single, status, limit: RIVALS, ..Asked::default() };
-        let mut held = Vec::new();
-        for row in self.store(Right::Read)?.statements(self.space(), &asked).await? {
+        let asked = Asked { relation, single, status, limit: RIVALS, ..Asked::default() };
+        let (mut rows, mut held) = (Vec::new(), Vec::new());
+        for form in names.forms(&triple.subject) {
+            rows.extend(store.statements(self.space(), &Asked { subject: Some(form), ..asked.clone() }).await?);
+        }
+        rows.sort_by_key(|row| row.number);
+        rows.truncate(RIVALS as usize);
+        for row in rows {
             let Some(row) = self.then(row, as_of).await?.filter(|row| row.status.is_held()) else { continue };
             let value = row.triple.as_ref().map(|triple| Value::of(triple, row.valid));
             held.extend(value.map(|value| (row.id, value)));
@@ -174,12 +189,16 @@ impl Session {
         after: Seq,
         limit: usize,
     ) -> Result<(Vec<StatementRow>, Option<Seq>), Error> {
+        let names = match wanted.entity {
+            Some(_) => self.store(Right::Read)?.names(self.space(), wanted.as_of).await?,
+            None => Names::default(),
+        };
         if let (Some(at), Some(_), Some(_)) = (wanted.at, &wanted.entity, &wanted.relation) {
-            return Ok((self.values(wanted, at).await?, None));
+            return Ok((self.values(wanted, at, &names).await?, None));
         }
         let (mut found, mut after) = (Vec::new(), after);
         for _ in 0..SCANS_MAX {
-            let rows = self.scanned(wanted, after).await?;
+            let rows = self.scanned(wanted, after, &names).await?;
             let full = rows.len() >= SCAN as usize;
             for row in rows {
                 after = row.number;
@@ -196,10 +215,10 @@ impl Session {
     }
 
     /// The values that something has of a relation at a time: of a single-valued relation the newest.
-    async fn values(&self, wanted: &Wanted, at: Timestamp) -> Result<Vec<StatementRow>, Error> {
+    async fn values(&self, wanted: &Wanted, at: Timestamp, names: &Names) -> Result<Vec<StatementRow>, Error> {
         let (mut found, mut after) = (Vec::new(), 0);
         for _ in 0..SCANS_MAX {
-            let rows = self.scanned(wanted, after).await?;
+            let rows = self.scanned(wanted, after, names).await?;
             let full = rows.len() >= SCAN as usize;
             for row in rows {
                 after = row.number;
@@ -211,7 +230,7 @@ impl Session {
         }
         let is_single = |row: &StatementRow| row.triple.as_ref().is_some_and(|triple: &Triple| triple.single);
         // What it is the object of is another question.
-        let (mut subjects, objects): (Vec<_>, Vec<_>) = found.into_iter().partition(|row| is_about(row, wanted));
+        let (mut subjects, objects): (Vec<_>, Vec<_>) = found.into_iter().partition(|row| is_about(row, wanted, names));
         subjects = current(subjects, |row| (is_single(row), row.valid), at);
         subjects.extend(objects);
         subjects.sort_by_key(|row| row.number);
@@ -219,20 +238,23 @@ impl Session {
     }
 
     /// Statements that may be wanted, as they are now.
-    async fn scanned(&self, wanted: &Wanted, after: Seq) -> Result<Vec<StatementRow>, Error> {
+    async fn scanned(&self, wanted: &Wanted, after: Seq, names: &Names) -> Result<Vec<StatementRow>, Error> {
         let store = self.store(Right::Read)?;
         // What was of another status then may be of this one now, and the other way round.
         let status = wanted.status.filter(|_| wanted.as_of.is_none());
         let relation = wanted.relation.clone();
         let asked = Asked { status, relation, after, limit: SCAN, ..Asked::default() };
         let Some(entity) = &wanted.entity else { return Ok(store.statements(self.space(), &asked).await?) };
-        let subject = Asked { subject: Some(entity.clone()), ..asked.clone() };
-        let object = Asked { object: Some(entity.clone()), ..asked };
-        let mut rows = store.statements(self.space(), &subject).await?;
-        rows.extend(store.statements(self.space(), &object).await?);
+        let mut rows = Vec::new();
+        for form in names.asked(entity) {
+            let subject = Asked { subject: Some(form.clone()), ..asked.clone() };
+            let object = Asked { object: Some(form), ..asked.clone() };
+            rows.extend(store.statements(self.space(), &subject).await?);
+            rows.extend(store.statements(self.space(), &object).await?);
+        }
         rows.sort_by_key(|row| row.number);
         rows.dedup_by(|one, other| one.id == other.id);
-        // Of two lists that are cut only what both reach is whole.
+        // Of lists that are cut only what all reach is whole.
         rows.truncate(SCAN as usize);
         Ok(rows)
     }
@@ -265,7 +287,7 @@ fn is_past(row: &StatementRow, at: Timestamp) -> bool {
     row.status == Status::Ended && row.valid.is_at(at)
 }
 
-fn is_about(row: &StatementRow, wanted: &Wanted) -> bool {
-    let entity = wanted.entity.as_deref().map(folded);
-    row.triple.as_ref().is_some_and(|it| Some(folded(&it.subject)) == entity)
+fn is_about(row: &StatementRow, wanted: &Wanted, names: &Names) -> bool {
+    let forms = wanted.entity.as_deref().map(|entity| names.asked(entity)).unwrap_or_default();
+    row.triple.as_ref().is_some_and(|it| forms.contains(&normal(&it.subject)))
 }

@@ -282,6 +282,13 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
             .spends("world-model"),
         act("GET /world-model/graph", Read, "/world-model/graph?entity=nobody".into()).only(Whose::Absent),
         act("GET /world-model/audit", Read, "/world-model/audit".into()).only(Whose::Own),
+        act("GET /world-model/entities", Read, "/world-model/entities".into()).only(Whose::Own),
+        act("POST /world-model/entities/merge", Shape, "/world-model/entities/merge".into())
+            .with(json!({ "names": [fresh, format!("{fresh} too")], "reason": "one" }))
+            .only(Whose::Own),
+        act("POST /world-model/entities/unmerge", Shape, "/world-model/entities/unmerge".into())
+            .with(json!({ "name": fresh, "reason": "two" }))
+            .only(Whose::Own),
         act("GET /recall", Read, "/recall?q=anything".into()).only(Whose::Own),
         act("GET /state", Read, "/state".into()).only(Whose::Own),
         act("GET /state/{key}", Read, "/state/nobody".into()).only(Whose::Absent),

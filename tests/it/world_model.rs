@@ -7,12 +7,14 @@ use crate::support::app::ran;
 use crate::support::*;
 
 mod again;
+mod aliases;
 mod audit;
 mod code;
 mod contested;
 mod corrections;
 mod crashes;
 mod doors;
+mod entities;
 mod ground;
 mod kept;
 mod knowledge;

@@ -233,7 +233,8 @@ impl Body for NewStatement {
     }
 }
 
-fn too_long(pointer: &str, text: &str, most: usize, wrongs: &mut Wrongs) {
+/// Says of a text that it is too long, where it is.
+pub(super) fn too_long(pointer: &str, text: &str, most: usize, wrongs: &mut Wrongs) {
     let count = text.chars().count();
     if count > most {
         wrongs.add(Slug::TextTooLarge, pointer, format!("at most {most} characters; here are {count}"));
@@ -274,7 +275,7 @@ impl Body for Retraction {
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),
         ("status" = Option<String>, Query, description = "only of this status: `proposed`, `surviving`, `contested`, `untested`, `falsified`, `ended` or `retracted`"),
-        ("entity" = Option<String>, Query, description = "only with this subject or object"),
+        ("entity" = Option<String>, Query, description = "only with this subject or object, by any of its names"),
         ("relation" = Option<String>, Query, description = "only of this relation"),
         ("text" = Option<String>, Query, description = "only with all of these words"),
         ("at" = Option<String>, Query, description = "only what is held to have been so at this time"),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::log::projections::{pins, requests, schedules, settings, statements, submodules, timers};
+use crate::log::projections::{merges, pins, requests, schedules, settings, statements, submodules, timers};
 use crate::log::rows::Rows;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
@@ -63,6 +63,7 @@ impl Asked {
                 Condition::NoneHeldSince { seq, .. } => {
                     asked.rows.push(statements::grounds::changed_behind(space, *seq))
                 }
+                Condition::NoneMergedSince(seq) => asked.rows.push(merges::changed_behind(space, *seq)),
                 Condition::PinAt { tool, .. } => asked.rows.push(pins::of_tool(space, tool)),
                 Condition::SettingsAt(_) => {
                     with_settings.insert(space);
@@ -121,6 +122,7 @@ impl Before {
             Condition::PinAt { tool, seq } => pins::last(seen, space, tool) == *seq,
             Condition::StatementAt { id, changed } => statements::is_at(seen, space, id, *changed),
             Condition::NoneHeldSince { seq, about } => statements::grounds::is_quiet(seen, space, *seq, about.as_ref()),
+            Condition::NoneMergedSince(seq) => merges::is_quiet(seen, space, *seq),
             Condition::SettingsAt(seq) => settings::last_change(seen, space) == *seq,
         }
     }

@@ -1,6 +1,7 @@
 //! Statements of the world model, as they stand now. There is no other way into this table than the events of trials.
 
 use super::{Change, Projection};
+use crate::event::entity::normal;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::Said;
@@ -128,12 +129,12 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             Change::Put(row(cells))
         }
         News::Derived(derived) => {
-            let of = |name: fn(&Triple) -> &String| derived.triple.as_ref().map(|it| key(name(it))).unwrap_or_default();
+            let of = |key: fn(&Triple) -> String| derived.triple.as_ref().map(key).unwrap_or_default();
             let triple = derived.triple.as_ref().and_then(|triple| json(triple).ok()).unwrap_or_default();
             let mut cells: Cells = vec![
-                ("subject", of(|it| &it.subject).into()),
-                ("relation", of(|it| &it.relation).into()),
-                ("object", of(|it| &it.object).into()),
+                ("subject", of(|it| key(&normal(&it.subject))).into()),
+                ("relation", of(|it| key(&folded(&it.relation))).into()),
+                ("object", of(|it| key(&normal(&it.object))).into()),
                 ("triple", triple.into()),
                 ("single", derived.triple.as_ref().map(|it| i64::from(it.single)).into()),
             ];
@@ -177,9 +178,9 @@ fn times(valid: Valid) -> [(&'static str, Cell); 2] {
     [("valid_from", valid.from.map(Timestamp::micros).into()), ("valid_to", valid.to.map(Timestamp::micros).into())]
 }
 
-/// A name as it is compared in the table.
-fn key(name: &str) -> String {
-    cut(&folded(name), KEY_MAX)
+/// A name as it is compared in the table, by its normal form.
+fn key(form: &str) -> String {
+    cut(form, KEY_MAX)
 }
 
 /// A statement as it is compared in the table.
@@ -229,11 +230,11 @@ pub(in crate::log) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Se
 pub struct Asked {
     /// Of this status.
     pub status: Option<Status>,
-    /// About this subject.
+    /// About this subject, in the normal form of a name (`event/entity.rs`).
     pub subject: Option<String>,
     /// Of this relation.
     pub relation: Option<String>,
-    /// With this object.
+    /// With this object, in the normal form of a name.
     pub object: Option<String>,
     /// Of a relation that has one object at a time, or of one that may have many.
     pub single: Option<bool>,
@@ -254,7 +255,8 @@ impl dyn Store + '_ {
     pub async fn statements(&self, space: &Space, asked: &Asked) -> Result<Vec<StatementRow>, StoreError> {
         let mut select = Select::of(&TABLE, space);
         let Asked { status, subject, relation, object, single, after, limit } = asked;
-        for (column, name) in [("subject", subject), ("relation", relation), ("object", object)] {
+        let relation = relation.as_deref().map(folded);
+        for (column, name) in [("subject", subject), ("relation", &relation), ("object", object)] {
             if let Some(name) = name {
                 select = select.equal(column, key(name));
             }

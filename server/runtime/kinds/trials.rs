@@ -46,9 +46,11 @@ mod asking;
 mod bench;
 mod code;
 mod contesting;
+mod entities;
 mod ground;
 mod joining;
 mod knowledge;
+mod merging;
 mod people;
 mod renewing;
 mod retesting;
@@ -159,22 +161,27 @@ impl Trials {
             let judged = Judged { by: Some(by.to_owned()), ..judged };
             let mut parts = settling::parts(settling::consequences(&*self.store, space, &row, &judged).await?);
             let is_last = parts.len() == 1;
-            let mut part = parts.swap_remove(0);
-            let quiet = Condition::NoneHeldSince { seq, about: row.triple.clone() };
+            let (mut part, forms) = self.with_merges(space, parts.swap_remove(0)).await?;
+            let names = self.store.names(space, None).await?;
+            let quiet = Condition::NoneHeldSince { seq, about: contesting::about(&names, &row) };
             part.first_mut().into_iter().for_each(|draft| draft.conditions.push(quiet.clone()));
             // Threads are to be told of it.
             part.push(Draft::trials(Said::Due));
             match self.append(space, part).await {
-                Err(Refused::Store(StoreError::Unmet(_))) => overtaken += 1,
-                Err(error) => return Err(error),
-                Ok(()) if is_last => return self.store.statement(space, id).await?.ok_or_else(unknown),
-                Ok(()) => {}
+                Err(StoreError::Unmet(_)) => overtaken += 1,
+                Err(error) => return Err(error.into()),
+                Ok(()) => {
+                    self.contest_anew(space, &forms).await?;
+                    if is_last {
+                        return self.store.statement(space, id).await?.ok_or_else(unknown);
+                    }
+                }
             }
         }
         Err(Refused::Unprocessable(format!("the statement {id} changes all the time: try again")))
     }
 
-    async fn append(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), Refused> {
+    async fn append(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), StoreError> {
         let placed = match self.store.append(Append::free(space, drafts)).await? {
             Appended::Stored(placed) => placed,
             Appended::Stale => Vec::new(),

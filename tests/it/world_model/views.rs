@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use proptest::prelude::*;
+use thinkd::event::entity::Names;
 use thinkd::event::method::contradict;
 use thinkd::event::statement::{Status, Triple, Valid};
 use thinkd::log::projections::statements::StatementRow;
@@ -87,12 +88,50 @@ proptest! {
         held.retain(|it| !gone[it.number as usize - 1]);
         for hit in view.find(&format!("{} {}?", NAMES[0], RELATIONS[0]), 50) {
             let own = (hit.held.triple.as_ref().unwrap(), &hit.held.valid);
-            let cannot = |it: &&Held| contradict(own, (it.triple.as_ref().unwrap(), &it.valid));
+            let cannot = |it: &&Held| contradict(own, (it.triple.as_ref().unwrap(), &it.valid), &Names::default());
             let expected: Vec<i64> = held.iter().filter(cannot).map(|it| it.number).collect();
             prop_assert_eq!(hit.against_count, expected.len());
             let shown: Vec<i64> = hit.against.iter().map(|it| it.number).collect();
             prop_assert_eq!(&shown[..], &expected[..expected.len().min(8)]);
         }
+    }
+
+    #[test]
+    fn names_that_were_one_for_a_while_leave_no_trace(
+        edges in prop::collection::vec((0..8usize, 0..4usize, 0..8usize), 1..40),
+        merges in prop::collection::vec((0..8usize, 0..8usize, any::<bool>()), 0..12),
+        asked in (0..8usize, 0..4usize),
+    ) {
+        let all: Vec<Held> = edges.iter().zip(1..).map(|(edge, number)| of(number, *edge)).collect();
+        let question = format!("{} {}?", NAMES[asked.0], RELATIONS[asked.1]);
+        let (mut worn, mut plain) = (View::default(), View::default());
+        let mut standing: Vec<Vec<String>> = Vec::new();
+        let names = |standing: &[Vec<String>]| Names::of(standing.iter().map(Vec::as_slice));
+        // Merged and un-merged between the statements; some come twice, some go.
+        for (at, held) in all.iter().enumerate() {
+            worn.put(held.clone());
+            plain.put(held.clone());
+            if let Some((one, other, stays)) = merges.get(at) {
+                standing.push(vec![NAMES[*one].to_owned(), NAMES[*other].to_owned()]);
+                worn.set_names(names(&standing));
+                if !stays {
+                    standing.remove(0);
+                    worn.set_names(names(&standing));
+                }
+            }
+            if at % 5 == 4 {
+                worn.remove(&all[at - 2].id);
+                plain.remove(&all[at - 2].id);
+            }
+        }
+        let mut fresh = View::default();
+        fresh.set_names(names(&standing));
+        all.iter().filter(|held| plain.of_id(&held.id).is_some()).for_each(|held| fresh.put(held.clone()));
+        prop_assert_eq!(found(&fresh, &question), found(&worn, &question));
+        prop_assert_eq!(fresh.bytes(), worn.bytes());
+        worn.set_names(Names::default());
+        prop_assert_eq!(found(&plain, &question), found(&worn, &question));
+        prop_assert_eq!(plain.bytes(), worn.bytes());
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! How statements are derived from each other, and whether something came to be held that may stand on one, or contradict it.
 
+use std::collections::BTreeSet;
+
 use super::{TABLE, key, status_of};
 use crate::event::method::Link;
-use crate::event::statement::{Status, Triple};
+use crate::event::statement::{Status, folded};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::seen::Seen;
@@ -13,21 +15,28 @@ use crate::words::id::{Seq, Space};
 /// Links that are read at a time.
 const LINKS: u32 = 1000;
 
+/// The normal forms of a subject's names, and a relation.
+type About<'a> = Option<&'a (BTreeSet<String>, String)>;
+
 /// What an append has to read to know which statements changed behind an event.
 pub(in crate::log) fn changed_behind(space: &Space, seq: Seq) -> Select {
     Select::of(&TABLE, space).after("changed", seq)
 }
 
 /// Whether nothing changed behind an event and is held that is derived from others, or is about these.
-pub(in crate::log) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq, about: Option<&Triple>) -> bool {
-    let about = about.map(|it| [Cell::from(key(&it.subject)), Cell::from(key(&it.relation))]);
+pub(in crate::log) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq, about: About<'_>) -> bool {
+    let about = about.map(|(forms, relation)| {
+        let subjects: Vec<Cell> = forms.iter().map(|form| key(form).into()).collect();
+        (subjects, Cell::from(key(&folded(relation))))
+    });
     let is_held = |row: &Row| status_of(row).map_or(true, Status::is_held);
     // Of a row that was altered in this transaction only what is new is known: the rest may be anything.
     let may_be = |row: &Row, column: &str, is: &dyn Fn(&Cell) -> bool| !row.has(column) || is(row.cell(column));
     let stands_on_others = |row: &Row| may_be(row, "derived", &|cell| *cell != Cell::Null);
     let is_about = |row: &Row| {
-        let is = |column: &str, of: &Cell| may_be(row, column, &|cell| cell == of);
-        about.as_ref().is_some_and(|[subject, relation]| is("subject", subject) && is("relation", relation))
+        about.as_ref().is_some_and(|(subjects, relation)| {
+            may_be(row, "subject", &|cell| subjects.contains(cell)) && may_be(row, "relation", &|cell| cell == relation)
+        })
     };
     let is_news = |row: &Row| *row.cell("changed") > Cell::from(seq) && is_held(row);
     !seen.rows(&TABLE, space).any(|row| is_news(row) && (stands_on_others(row) || is_about(row)))

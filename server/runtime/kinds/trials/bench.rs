@@ -11,6 +11,7 @@ use super::contesting::contradicting;
 use super::said::{Draftlike, Silent, no_answer};
 use super::{TRIES, Trials};
 use crate::event::draft::Draft;
+use crate::event::entity::Names;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::{self, StatementFact};
@@ -225,14 +226,15 @@ impl Bench<'_> {
         })
     }
 
-    /// What is held and contradicts predictions.
+    /// What is held and contradicts predictions, by the names that they are said with.
     async fn known(&self, of: &Draftlike, now: Timestamp) -> Result<Vec<(Triple, Valid)>, StoreError> {
         let mut known = Vec::new();
         for triple in of.predictions.iter().filter_map(|(_, triple)| triple.as_ref()) {
             for status in [Status::Surviving, Status::Contested] {
                 let predicted = Triple { single: false, ..triple.clone() };
                 let edge = (&predicted, of.time(now));
-                let rows = contradicting(&*self.trials.store, &self.fence.space, edge, status, 1).await?;
+                let rows =
+                    contradicting(&*self.trials.store, &self.fence.space, &Names::default(), edge, status, 1).await?;
                 known.extend(rows.into_iter().filter_map(|row| Some((row.triple?, row.valid))));
             }
         }

@@ -6,6 +6,7 @@ use super::ground::{ground, naming, standing_on};
 use super::settling::fallen;
 use super::{REACH, TRIES, stands, word};
 use crate::event::draft::Draft;
+use crate::event::entity::normal;
 use crate::event::method;
 use crate::event::statement::{Judged, Outcome, SOURCES_MAX, Source, Status, Triple, Valid};
 use crate::event::trial::News;
@@ -27,15 +28,15 @@ impl Bench<'_> {
         }
     }
 
-    /// The statement that says the same of the same time.
+    /// The statement that says the same of the same time, by the same names.
     pub async fn same_as(
         &self,
         row: &StatementRow,
         triple: &Triple,
         valid: Valid,
     ) -> Result<Option<StatementRow>, StoreError> {
-        let Triple { subject, relation, object, .. } = triple.clone();
-        let (subject, relation, object) = (Some(subject), Some(relation), Some(object));
+        let (subject, object) = (Some(normal(&triple.subject)), Some(normal(&triple.object)));
+        let relation = Some(triple.relation.clone());
         let asked = Asked { subject, relation, object, limit: REACH, ..Asked::default() };
         let about = self.store().statements(&self.fence.space, &asked).await?;
         let is_same = |it: &StatementRow| {
@@ -74,7 +75,10 @@ impl Bench<'_> {
         first.into_iter().for_each(|draft| *draft = draft.clone().only_if(stands(same)));
         let judged = word(&on.row, Outcome::Joined, "another statement says the same".into());
         let judged = Judged { others: vec![same.id.clone()], ..judged };
-        self.say_once(on, drafts, News::Judged(judged)).await
+        // What loses its ground by this may have merged names.
+        let (drafts, forms) = self.trials.with_merges(&self.fence.space, drafts).await?;
+        self.say_once(on, drafts, News::Judged(judged)).await?;
+        Ok(self.trials.contest_anew(&self.fence.space, &forms).await?)
     }
 
     /// What was derived from a claim is derived from the statement that it is part of now; where that does not stand, neither does this.

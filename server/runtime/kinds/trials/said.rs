@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::event::entity::is_identity;
 use crate::event::statement::{
     Answer, Derived, Instrument, Later, NAME_MAX, Prediction, Reading, SENTENCE_MAX, Triple, Valid, cut, date, spaced,
 };
@@ -105,7 +106,7 @@ impl Derive {
             let why = some(self.why, SENTENCE_MAX).unwrap_or_else(|| "it says nothing that could be so or not".into());
             return Err(format!("it is no claim: {why}"));
         }
-        let single = self.single_valued;
+        let single = self.single_valued && !self.relation.as_deref().is_some_and(is_identity);
         let when = |text: Option<String>| text.as_deref().and_then(date);
         let (from, to) = (when(self.valid_from), when(self.valid_to));
         // A time that ends before it begins says nothing.

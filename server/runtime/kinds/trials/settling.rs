@@ -38,9 +38,10 @@ impl Bench<'_> {
         }
         if judged.outcome == Outcome::Is(Status::Surviving)
             && let Some(triple) = on.trial.derived.as_ref().and_then(|derived| derived.triple.as_ref())
-            && let Some(contest) = contest(self.store(), &self.fence.space, &on.row.id, (triple, judged.valid)).await?
         {
-            judged.outcome = Outcome::Is(Status::Contested);
+            let edge = (triple, judged.valid);
+            let (status, contest) = contest(self.store(), &self.fence.space, &on.row.id, edge).await?;
+            judged.outcome = Outcome::Is(status);
             first.extend(contest.drafts);
             conditions.extend(contest.conditions);
         }
@@ -65,8 +66,10 @@ impl Bench<'_> {
         let Some(triple) = on.trial.derived.as_ref().and_then(|derived| derived.triple.as_ref()) else {
             return Ok(None);
         };
-        let mut held = contradicting(store, space, (triple, valid), Status::Surviving, REACH as usize).await?;
-        held.extend(contradicting(store, space, (triple, valid), Status::Contested, REACH as usize).await?);
+        let (names, edge, mut held) = (store.names(space, None).await?, (triple, valid), Vec::new());
+        for status in [Status::Surviving, Status::Contested] {
+            held.extend(contradicting(store, space, &names, edge, status, REACH as usize).await?);
+        }
         let at = valid.from.unwrap_or(now);
         let current = method::current(held, |row| (true, row.valid), at).into_iter().next();
         let Some(row) = current.filter(|row| row.due.is_none()) else { return Ok(None) };
@@ -81,9 +84,12 @@ impl Bench<'_> {
     /// Writes what becomes of a statement, and of others by it, behind the records of the calls for it. What others lose comes first, so that what
     /// was cut off between is done again: the word on the statement itself is the last.
     pub async fn settle(&self, on: &mut OnTrial, parts: Vec<Vec<Draft>>) -> Result<(), Lost> {
+        let (trials, space) = (self.trials, &self.fence.space);
         for part in parts {
+            let (part, forms) = trials.with_merges(space, part).await?;
             self.writer.write(on.records.iter().cloned().chain(part).collect()).await?;
             on.records.clear();
+            trials.contest_anew(space, &forms).await?;
         }
         Ok(())
     }
