@@ -1,4 +1,5 @@
 //! Hints (pieces of a reply, status) stand among the events where they were made: never before what was stored before them.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
 

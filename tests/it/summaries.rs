@@ -1,5 +1,6 @@
 //! What leaves the view of a conversation's decision is summed up in the background (D4.59): summaries stand for the events, which stay. The model
 //! of these tests sums up by naming the positions that it was shown, so that a request tells what stands in it for what.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
 //! Python, in programs that are built with the feature `python`: `cargo test --features python -- code::python`.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 

@@ -1,4 +1,5 @@
 //! Rounds over all spaces: however much one of them has to be done, another's turn comes.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use thinkd::event::draft::Draft;
 use thinkd::log::appended::Append;

@@ -1,4 +1,5 @@
 //! Servers that ask while they work: people, in the queue of all questions, for as long as the call runs; and models, which is refused.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 

@@ -1,4 +1,5 @@
 //! Servers that mean harm, by what they write, send, leave behind or keep open.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 

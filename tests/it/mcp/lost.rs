@@ -1,4 +1,5 @@
 //! Servers that hang, die, flood, and come back; and a thinkd that is killed while one works.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 

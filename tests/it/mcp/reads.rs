@@ -1,4 +1,5 @@
 //! What servers have besides tools: listed and read as data, where it is allowed.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 

@@ -1,4 +1,5 @@
 //! Servers that lie: about schemas, names, and what their tools are for.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 

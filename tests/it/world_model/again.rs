@@ -1,4 +1,5 @@
 //! What is tried again because an instrument came, and what bounds trials: claims that wait, calls in an hour, appends of a retraction.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
 //! The audit: what is wrong or doubtful in a memory is told, page by page, and nothing is changed by it.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
 //! The doors: what is refused by name, what a list shows, what was held as of an event, and the tool.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -74,6 +75,7 @@ on_both!(the_list_is_paged_and_filtered_and_says_what_was_held_as_of_an_event, |
     app.get(&format!("/world-model?limit=1&entity=A&cursor={cursor}")).await.expect_problem(400, "invalid-cursor");
 });
 
+// D1.34: a fact that is claimed while a mind works is a hypothesis first.
 on_both!(a_mind_remembers_by_a_tool_that_answers_at_once_and_the_conversation_goes_on, |medium| {
     let stub = Stub::start().await;
     let gate = Gate::new();

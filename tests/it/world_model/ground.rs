@@ -1,4 +1,5 @@
 //! What a statement stands on: nothing is held while something that it is derived from is withdrawn, at any depth, whatever comes between.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeMap;
 

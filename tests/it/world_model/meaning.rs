@@ -1,4 +1,5 @@
 //! Recall by the vectors of a model: what means the same in other words is found, a text is embedded once, and what the model does wrong is said.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

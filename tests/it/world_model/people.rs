@@ -1,4 +1,5 @@
 //! The instrument user: people are asked what somebody else claims, and their answer is the reading.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

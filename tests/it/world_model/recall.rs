@@ -33,6 +33,7 @@ const AT_B: (&str, [&str; 3]) = ("Alma Reyes is at Bergen.", ["Alma Reyes", "is 
 const AT_C: (&str, [&str; 3]) = ("Alma Reyes is at Cadiz.", ["Alma Reyes", "is at", "Cadiz"]);
 const MAYOR: (&str, [&str; 3]) = ("The mayor of Bergen is Odd Lien.", ["Bergen", "mayor", "Odd Lien"]);
 
+// D1.04 (text), D1.06 (neighbours of a node), D1.35 (a surviving statement is in all three).
 on_both!(d1_07_a_statement_is_in_all_forms_while_it_is_held_and_in_none_afterwards, |medium| {
     let stub = knowing(&[AT_B, MAYOR]).await;
     let app = App::start(medium, &stub).await;

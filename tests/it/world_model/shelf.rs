@@ -1,4 +1,5 @@
 //! What is kept in memory for recall: spaces share it, what nobody uses goes, and questions about another time are counted, too.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 

@@ -1,4 +1,5 @@
 //! One trial: predictions, readings, verdict; what says the same, what contradicts, what loses its ground.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -63,6 +64,7 @@ on_both!(t1_20_one_prediction_of_three_that_is_refuted_is_enough_and_the_third_i
     rebuild_finds_nothing_to_mend(&mut app).await;
 });
 
+// D1.49.
 on_both!(t1_27_a_counterexample_of_reflection_falsifies, |medium| {
     let stub = Stub::start().await;
     stub.on(deriving, derives(None, &["no bird lacks wings"]));

@@ -1,4 +1,5 @@
 //! What turns recall by themselves: before anybody thinks, once a turn, within a size and a time, marked, and never as a new fact.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,6 @@
 //! A planted world of 500 claims through the whole server: as many survive as the arithmetic of the method says (`support/worlds/formula.rs`), and no
 //! more by reading again what errs again. The bench has the large worlds.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
