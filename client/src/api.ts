@@ -1,0 +1,462 @@
+// Generated from openapi/openapi.json by `npm run generate`. Not to be edited.
+import type { AnyEvent } from "./events.js";
+import type { Options, Request } from "./http.js";
+import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, Entity, Entry, GraphPart, Kind, Metadata, Modality, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, Thread, ToolApproval, ToolApproved, Tools, Unmerged, Verdict } from "./schemas.js";
+
+/** Every documented operation of the server's HTTP API, under its documented name. */
+export class Api {
+  readonly #request: Request;
+
+  constructor(request: Request) {
+    this.#request = request;
+  }
+
+  /** Tool calls that wait for a person, the oldest first. */
+  listApprovals(query: {
+    /** only this thread's */
+    thread?: string;
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+  } = {}, options: Options = {}): Promise<Page<Approval>> {
+    return this.#request("GET", `/approvals`, "json", { query, ...options }) as Promise<Page<Approval>>;
+  }
+
+  /** One tool call that waits for a person. What is settled is in the log. */
+  getApproval(id: string, options: Options = {}): Promise<Approval> {
+    return this.#request("GET", `/approvals/${encodeURIComponent(id)}`, "json", { ...options }) as Promise<Approval>;
+  }
+
+  /** Says whether a call may run. The first verdict is the only one. Of a call that may run, the result follows in its thread. */
+  decideApproval(id: string, body: Verdict, options: Options = {}): Promise<Decided> {
+    return this.#request("POST", `/approvals/${encodeURIComponent(id)}`, "json", { body, ...options }) as Promise<Decided>;
+  }
+
+  /** Stores an image or a sound. */
+  uploadBlob(body: BodyInit, options: Options = {}): Promise<StoredBlob> {
+    return this.#request("POST", `/blobs`, "json", { body, ...options }) as Promise<StoredBlob>;
+  }
+
+  /** One blob. A browser is told to run nothing of it and to take it for nothing else. */
+  getBlob(sha256: string, options: Options = {}): Promise<Response> {
+    return this.#request("GET", `/blobs/${encodeURIComponent(sha256)}`, "response", { ...options }) as Promise<Response>;
+  }
+
+  /** History. */
+  listEvents(query: {
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+    /** only this thread */
+    thread?: string;
+    /** with `thread`: and all below it */
+    subtree?: boolean;
+    /** any of these tags, without regard to case; `debug` events only when asked for here */
+    tags?: string[];
+    /** only from this source */
+    source?: Source;
+    /** only of this modality */
+    modality?: Modality;
+    /** a greater `seq` */
+    after?: number;
+    /** a smaller `seq` */
+    before?: number;
+    /** at or after this moment */
+    since?: string;
+    /** strictly older than this moment */
+    before_ts?: string;
+    /** full text: all these words */
+    q?: string;
+    /** `desc` (newest first) or `asc`, by `seq` */
+    order?: "desc" | "asc";
+    /** the incarnation of the log that `after`, `before` and `cursor` belong to; another one is `epoch-changed` */
+    epoch?: string;
+  } = {}, options: Options = {}): Promise<Page<AnyEvent>> {
+    return this.#request("GET", `/events`, "json", { query, ...options }) as Promise<Page<AnyEvent>>;
+  }
+
+  /** Live events. */
+  streamEvents(query: {
+    /** only this thread */
+    thread?: string;
+    /** with `thread`: and all below it */
+    subtree?: boolean;
+    /** any of these tags, without regard to case; `debug` events only when asked for here */
+    tags?: string[];
+    /** only from this source */
+    source?: Source;
+    /** only of this modality */
+    modality?: Modality;
+    /** a greater `seq` */
+    after?: number;
+    /** full text: all these words */
+    q?: string;
+    /** the incarnation of the log that `after` belongs to; another one is `epoch-changed` */
+    epoch?: string;
+  } = {}, options: Options = {}): Promise<Response> {
+    return this.#request("GET", `/events/stream`, "response", { query, ...options }) as Promise<Response>;
+  }
+
+  /** One event. */
+  getEvent(event_id: string, options: Options = {}): Promise<AnyEvent> {
+    return this.#request("GET", `/events/${encodeURIComponent(event_id)}`, "json", { ...options }) as Promise<AnyEvent>;
+  }
+
+  /** Whether the process lives. */
+  livez(options: Options = {}): Promise<Response> {
+    return this.#request("GET", `/livez`, "response", { ...options }) as Promise<Response>;
+  }
+
+  /** The newest messages of user and assistant before a moment, oldest first. */
+  listMessages(query: {
+    /** 20 when absent */
+    n?: number;
+    /** strictly older than these seconds since 1970 */
+    before?: number;
+    /** only this thread; of all of them when absent */
+    thread?: string;
+  } = {}, options: Options = {}): Promise<ChatMessage[]> {
+    return this.#request("GET", `/messages`, "json", { query, ...options }) as Promise<ChatMessage[]>;
+  }
+
+  /** What this server is, and the space the credential opens. */
+  metadata(options: Options = {}): Promise<Metadata> {
+    return this.#request("GET", `/metadata`, "json", { ...options }) as Promise<Metadata>;
+  }
+
+  /** The metrics of all spaces, in Prometheus' text format. For a key with `role = "admin"`. */
+  metrics(options: Options = {}): Promise<Response> {
+    return this.#request("GET", `/metrics`, "response", { ...options }) as Promise<Response>;
+  }
+
+  /** The pipelines by name. */
+  listPipelines(query: {
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+  } = {}, options: Options = {}): Promise<Page<Pipeline>> {
+    return this.#request("GET", `/pipelines`, "json", { query, ...options }) as Promise<Page<Pipeline>>;
+  }
+
+  /** Runs a pipeline on an input. */
+  startRun(name: string, body: StartRun, query: {
+    /** seconds to wait for its end */
+    wait?: number;
+  } = {}, options: Options = {}): Promise<Run> {
+    return this.#request("POST", `/pipelines/${encodeURIComponent(name)}`, "json", { body, query, ...options }) as Promise<Run>;
+  }
+
+  /** The runs of a pipeline, the newest first. */
+  listRuns(name: string, query: {
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before; a page may be short and have one */
+    cursor?: string;
+  } = {}, options: Options = {}): Promise<Page<Run>> {
+    return this.#request("GET", `/pipelines/${encodeURIComponent(name)}/runs`, "json", { query, ...options }) as Promise<Page<Run>>;
+  }
+
+  /** What became of a run. */
+  getRun(name: string, run: string, options: Options = {}): Promise<Run> {
+    return this.#request("GET", `/pipelines/${encodeURIComponent(name)}/runs/${encodeURIComponent(run)}`, "json", { ...options }) as Promise<Run>;
+  }
+
+  /** Cancels a run; its end follows, wherever it runs. One that has ended stays as it is. */
+  cancelRun(name: string, run: string, options: Options = {}): Promise<Run> {
+    return this.#request("POST", `/pipelines/${encodeURIComponent(name)}/runs/${encodeURIComponent(run)}/cancel`, "json", { ...options }) as Promise<Run>;
+  }
+
+  /** What a model call saw. */
+  getPromptView(event_id: string, options: Options = {}): Promise<Record<string, unknown>> {
+    return this.#request("GET", `/prompt-views/${encodeURIComponent(event_id)}`, "json", { ...options }) as Promise<Record<string, unknown>>;
+  }
+
+  /** Open questions, the oldest first. */
+  listQuestions(query: {
+    /** only this thread's */
+    thread?: string;
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+  } = {}, options: Options = {}): Promise<Page<Question>> {
+    return this.#request("GET", `/questions`, "json", { query, ...options }) as Promise<Page<Question>>;
+  }
+
+  /** One open question. What is answered is in the log. */
+  getQuestion(id: string, options: Options = {}): Promise<Question> {
+    return this.#request("GET", `/questions/${encodeURIComponent(id)}`, "json", { ...options }) as Promise<Question>;
+  }
+
+  /** Answers a question. The first answer is the only one. */
+  answerQuestion(id: string, body: QuestionAnswer, options: Options = {}): Promise<void> {
+    return this.#request("POST", `/questions/${encodeURIComponent(id)}`, "nothing", { body, ...options }) as Promise<void>;
+  }
+
+  /** Whether it is worth sending requests. With `full`, for who has the server in hand: what cannot be served, and why; where it is not ready, its `detail` is what the database says. */
+  readyz(query: {
+    /** spaces that are not served, and damage, too; with the credentials of an admin */
+    full?: boolean;
+  } = {}, options: Options = {}): Promise<Response> {
+    return this.#request("GET", `/readyz`, "response", { query, ...options }) as Promise<Response>;
+  }
+
+  /** What is held and relevant to a question, best first: by its words, their letters and the graph of names. Nothing relevant is an empty list. */
+  recall(query: {
+    /** the question */
+    q: string;
+    /** 8 when absent */
+    limit?: number;
+    /** most tokens of all statements together, estimated; `memory.recall_tokens` when absent */
+    tokens?: number;
+    /** only what is held to have been so at this time; of a relation that has one value at a time the newest */
+    at?: string;
+    /** as it was when the event of this seq was the last one */
+    as_of?: number;
+  }, options: Options = {}): Promise<Recollection> {
+    return this.#request("GET", `/recall`, "json", { query, ...options }) as Promise<Recollection>;
+  }
+
+  /** The schedules by name. */
+  listSchedules(query: {
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+    /** only those of this thread */
+    thread?: string;
+  } = {}, options: Options = {}): Promise<Page<Schedule>> {
+    return this.#request("GET", `/schedules`, "json", { query, ...options }) as Promise<Page<Schedule>>;
+  }
+
+  /** Creates a schedule. */
+  createSchedule(body: NewSchedule, options: Options = {}): Promise<Schedule> {
+    return this.#request("POST", `/schedules`, "json", { body, ...options }) as Promise<Schedule>;
+  }
+
+  /** Removes a schedule. */
+  removeSchedule(name: string, options: Options = {}): Promise<void> {
+    return this.#request("DELETE", `/schedules/${encodeURIComponent(name)}`, "nothing", { ...options }) as Promise<void>;
+  }
+
+  /** One schedule. */
+  getSchedule(name: string, options: Options = {}): Promise<Schedule> {
+    return this.#request("GET", `/schedules/${encodeURIComponent(name)}`, "json", { ...options }) as Promise<Schedule>;
+  }
+
+  /** Changes a schedule, pauses or resumes it. */
+  changeSchedule(name: string, body: ScheduleChange, options: Options = {}): Promise<Schedule> {
+    return this.#request("PATCH", `/schedules/${encodeURIComponent(name)}`, "json", { body, ...options }) as Promise<Schedule>;
+  }
+
+  /** Fires a schedule now, paused or not. When it is due stays as it is. */
+  runSchedule(name: string, options: Options = {}): Promise<Ack> {
+    return this.#request("POST", `/schedules/${encodeURIComponent(name)}/run`, "json", { ...options }) as Promise<Ack>;
+  }
+
+  /** The settings of the space. */
+  getSettings(options: Options = {}): Promise<SpaceSettings> {
+    return this.#request("GET", `/settings`, "json", { ...options }) as Promise<SpaceSettings>;
+  }
+
+  /** Changes settings: one event for each that is named. */
+  changeSettings(body: SettingsChange, options: Options = {}): Promise<SpaceSettings> {
+    return this.#request("PUT", `/settings`, "json", { body, ...options }) as Promise<SpaceSettings>;
+  }
+
+  /** The notes by key, or with `q` those that have its words, best first. */
+  listState(query: {
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+    /** any of these words; best first, one page */
+    q?: string;
+  } = {}, options: Options = {}): Promise<Page<Entry>> {
+    return this.#request("GET", `/state`, "json", { query, ...options }) as Promise<Page<Entry>>;
+  }
+
+  /** One note. */
+  getState(key: string, options: Options = {}): Promise<Entry> {
+    return this.#request("GET", `/state/${encodeURIComponent(key)}`, "json", { ...options }) as Promise<Entry>;
+  }
+
+  /** The voices by name. */
+  listSubmodules(query: {
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+  } = {}, options: Options = {}): Promise<Page<Submodule>> {
+    return this.#request("GET", `/submodules`, "json", { query, ...options }) as Promise<Page<Submodule>>;
+  }
+
+  /** Adds a voice; it is heard from the next turn on. */
+  createSubmodule(body: NewSubmodule, options: Options = {}): Promise<Submodule> {
+    return this.#request("POST", `/submodules`, "json", { body, ...options }) as Promise<Submodule>;
+  }
+
+  /** Removes a voice. */
+  removeSubmodule(name: string, options: Options = {}): Promise<void> {
+    return this.#request("DELETE", `/submodules/${encodeURIComponent(name)}`, "nothing", { ...options }) as Promise<void>;
+  }
+
+  /** Gives a voice another prompt. */
+  changeSubmodule(name: string, body: SubmoduleChange, options: Options = {}): Promise<Submodule> {
+    return this.#request("PATCH", `/submodules/${encodeURIComponent(name)}`, "json", { body, ...options }) as Promise<Submodule>;
+  }
+
+  /** The threads by id. One request looks at 2,004 threads at most: where few are what is asked for, a page has fewer than `limit`, or none, and `next` to go on with. The last page has no `next`. */
+  listThreads(query: {
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+    /** only those that do this: `idle`, `thinking`, `waiting`, `done`, `failed`, `stopped` */
+    status?: "idle" | "thinking" | "waiting" | "done" | "failed" | "stopped";
+    /** only of this kind */
+    kind?: Kind;
+    /** only subthreads of this thread */
+    parent?: string;
+    /** only this thread and all below it */
+    subtree?: string;
+    /** only those that wait because they cannot go on, or only others */
+    stuck?: boolean;
+  } = {}, options: Options = {}): Promise<Page<Thread>> {
+    return this.#request("GET", `/threads`, "json", { query, ...options }) as Promise<Page<Thread>>;
+  }
+
+  /** Creates a thread. */
+  createThread(body: CreateThread, options: Options = {}): Promise<Thread> {
+    return this.#request("POST", `/threads`, "json", { body, ...options }) as Promise<Thread>;
+  }
+
+  /** One thread. */
+  getThread(thread: string, options: Options = {}): Promise<Thread> {
+    return this.#request("GET", `/threads/${encodeURIComponent(thread)}`, "json", { ...options }) as Promise<Thread>;
+  }
+
+  /** Cancels the turn that runs. */
+  cancelTurn(thread: string, options: Options = {}): Promise<Cancelled> {
+    return this.#request("POST", `/threads/${encodeURIComponent(thread)}/cancel`, "json", { ...options }) as Promise<Cancelled>;
+  }
+
+  /** Ends a thread, and all below it. */
+  endThread(thread: string, query: {
+    /** false: the threads below live on, and their parent becomes the nearest living thread above; true when absent */
+    subtree?: boolean;
+  } = {}, options: Options = {}): Promise<Thread> {
+    return this.#request("POST", `/threads/${encodeURIComponent(thread)}/end`, "json", { query, ...options }) as Promise<Thread>;
+  }
+
+  /** Says something in a thread. */
+  postMessage(thread: string, body: PostMessage, query: {
+    /** seconds to wait for what comes of it */
+    wait?: number;
+  } = {}, options: Options = {}): Promise<Posted> {
+    return this.#request("POST", `/threads/${encodeURIComponent(thread)}/messages`, "json", { body, query, ...options }) as Promise<Posted>;
+  }
+
+  /** What a thread may use: where it is from, how it stands, how often it was called. */
+  listTools(query: {
+    /** the thread; without it `main` */
+    thread?: string;
+  } = {}, options: Options = {}): Promise<Tools> {
+    return this.#request("GET", `/tools`, "json", { query, ...options }) as Promise<Tools>;
+  }
+
+  /** Lets models be told of what another server says of a tool now, if that is what was looked at. */
+  approveTool(name: string, body: ToolApproval, options: Options = {}): Promise<ToolApproved> {
+    return this.#request("POST", `/tools/${encodeURIComponent(name)}/approve`, "json", { body, ...options }) as Promise<ToolApproved>;
+  }
+
+  /** Statements in the order in which they were claimed. With `at`, what is held of that time; with `entity`, `relation` and `at`, of a relation that has one value at a time the newest. */
+  listStatements(query: {
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+    /** only of this status: `proposed`, `surviving`, `contested`, `untested`, `falsified`, `ended` or `retracted` */
+    status?: "proposed" | "surviving" | "contested" | "untested" | "falsified" | "ended" | "retracted";
+    /** only with this subject or object, by any of its names */
+    entity?: string;
+    /** only of this relation */
+    relation?: string;
+    /** only with all of these words */
+    text?: string;
+    /** only what is held to have been so at this time */
+    at?: string;
+    /** as it was when the event of this seq was the last one */
+    as_of?: number;
+  } = {}, options: Options = {}): Promise<Page<Statement>> {
+    return this.#request("GET", `/world-model`, "json", { query, ...options }) as Promise<Page<Statement>>;
+  }
+
+  /** Claims something. It is tried beside everything else, and held only if it survives. */
+  rememberStatement(body: NewStatement, options: Options = {}): Promise<Remembered> {
+    return this.#request("POST", `/world-model`, "json", { body, ...options }) as Promise<Remembered>;
+  }
+
+  /** What is wrong or doubtful in the memory: statements that say the same or look alike, that no mind recalled, that one instrument or reflection alone has tested, that were not tested for long, that are contested, that wait or have no outcome. Nothing is changed. */
+  auditStatements(query: {
+    /** so many statements are looked at; 50 when absent. Those without a doubt are left out of the page */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+    /** only this one: `duplicate`, `near`, `never-recalled`, `one-instrument`, `reflection-only`, `overdue`, `contested`, `waiting`, `undecided` or `untested` */
+    doubt?: "duplicate" | "near" | "never-recalled" | "one-instrument" | "reflection-only" | "overdue" | "contested" | "waiting" | "undecided" | "untested";
+    /** after so many days without a test a statement is overdue; 90 when absent */
+    overdue_days?: number;
+  } = {}, options: Options = {}): Promise<Audit> {
+    return this.#request("GET", `/world-model/audit`, "json", { query, ...options }) as Promise<Audit>;
+  }
+
+  /** The entities that have several names, the one that was merged first first. */
+  listEntities(query: {
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+    /** only the entity of this name */
+    name?: string;
+  } = {}, options: Options = {}): Promise<Page<Entity>> {
+    return this.#request("GET", `/world-model/entities`, "json", { query, ...options }) as Promise<Page<Entity>>;
+  }
+
+  /** Merges names: they are one from now on. Statements are not changed; what contradicts another one now is contested. */
+  mergeEntities(body: NewMerge, options: Options = {}): Promise<Entity> {
+    return this.#request("POST", `/world-model/entities/merge`, "json", { body, ...options }) as Promise<Entity>;
+  }
+
+  /** Undoes all merges of a name. What was said with it before or since is said of it alone. */
+  unmergeEntity(body: NewUnmerge, options: Options = {}): Promise<Unmerged> {
+    return this.#request("POST", `/world-model/entities/unmerge`, "json", { body, ...options }) as Promise<Unmerged>;
+  }
+
+  /** What is around a name, nearest first; with `to`, the shortest way between two. */
+  lookAtGraph(query: {
+    /** the name: a subject or an object of statements that are held */
+    entity: string;
+    /** another name: the statements along the shortest way to it; none: there is no way of that length */
+    to?: string;
+    /** so many steps; 1 when absent, 4 with `to` */
+    depth?: number;
+    /** 50 when absent */
+    limit?: number;
+  }, options: Options = {}): Promise<GraphPart> {
+    return this.#request("GET", `/world-model/graph`, "json", { query, ...options }) as Promise<GraphPart>;
+  }
+
+  /** One statement with its whole trial. */
+  getStatement(id: string, options: Options = {}): Promise<StatementTrial> {
+    return this.#request("GET", `/world-model/${encodeURIComponent(id)}`, "json", { ...options }) as Promise<StatementTrial>;
+  }
+
+  /** Withdraws a statement, without a trial. */
+  retractStatement(id: string, body: Retraction, options: Options = {}): Promise<Statement> {
+    return this.#request("POST", `/world-model/${encodeURIComponent(id)}/retract`, "json", { body, ...options }) as Promise<Statement>;
+  }
+}

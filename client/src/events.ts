@@ -1,0 +1,1261 @@
+// Generated from docs/events.d.ts by `npm run generate`. Not to be edited.
+// Generated: `thinkd facts --typescript > docs/events.d.ts`. Not to be edited.
+// What thinkd writes into its log, kind by kind: docs/events.md says what each means.
+
+/** An event of any kind: of one that is not below, a newer server wrote it. Show `payload.text`, and take it for nothing else. */
+export interface AnyEvent {
+  event_id: string;
+  ts: string;
+  source: "user" | "tool" | "system" | "internal";
+  modality: "text" | "image" | "audio" | "state";
+  payload: { text?: string; [member: string]: unknown };
+  meta: { tags: string[] };
+  thread: string;
+  seq: number;
+}
+
+interface Of<Tags extends string[], Payload> {
+  event_id: string;
+  ts: string;
+  source: AnyEvent["source"];
+  modality: AnyEvent["modality"];
+  payload: Payload;
+  meta: { tags: Tags };
+  thread: string;
+  seq: number;
+}
+
+/** A client said something, or perceived something: one event a part, and the last part wakes the thread. */
+export type Input = Of<["input", "type:message" | "type:sensory", ...("part" | "answer" | "overrules")[]], {
+  /** the words, if it has words */
+  text?: string;
+  /** SHA-256 of an image's or sound's bytes: GET /blobs/{blob} */
+  blob?: string;
+  /** its media type */
+  mime?: string;
+  /** its size */
+  bytes?: number;
+  /** who sent it, when known */
+  user?: string;
+  /** the question that it answers */
+  question_id?: string;
+}>;
+
+/** Something outside has happened that has a name. The payload is the caller's. */
+export type Trigger = Of<["input", "type:trigger", `trigger:${string}`, ...(`schedule:${string}`)[]], {
+  /** the same for people and models */
+  text: string;
+  /** who sent it, when known */
+  user?: string;
+  /** of a schedule: its name; due, first, last, count: the due times; next; now: out of turn */
+  schedule?: unknown;
+  [member: string]: unknown;
+}>;
+
+/** Due times of a schedule passed longer ago than it catches up with: they come to no run. */
+export type ScheduleMissed = Of<["schedule", "missed", `schedule:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** name; first, last, count: the due times; next: when it is due again */
+  schedule: Record<string, unknown>;
+}>;
+
+/** A schedule was due and did not run: an earlier run is under way, or its thread takes nothing. */
+export type ScheduleSkipped = Of<["schedule", "skipped", `schedule:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** name; first, last, count: the due times; next: when it is due again */
+  schedule: Record<string, unknown>;
+  /** why */
+  reason: string;
+}>;
+
+/** A turn begins: the thread thinks about its batch. */
+export type TurnStarted = Of<["turn", "started", `turn:${number}`], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the seqs of all that woke the thread and waited */
+  batch: number[];
+  /** the submodules it listens to */
+  submodules: string[];
+  /** in sub-steps: the state of the step */
+  step?: Record<string, unknown>;
+  /** the timer of the wait that it ends */
+  waited?: string;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** A turn ends. Everything up to `handled` that woke the thread has had its turn. */
+export type TurnEnded = Of<["turn", "ended", `turn:${number}`], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** how */
+  outcome: "done" | "cancelled" | "interrupted" | "failed";
+  /** where the thread's mailbox now begins */
+  handled: number;
+  /** for whom the thread waits: from, name, outside, until, reason */
+  wait?: Record<string, unknown>;
+  /** the log's end as the thread knew it */
+  seen?: number;
+}>;
+
+/** Somebody wants a turn to end that another server runs. */
+export type TurnCancel = Of<["cancel", `turn:${number}`], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+}>;
+
+/** A submodule said something. No other submodule sees it. */
+export type SubmoduleSaid = Of<[`submodule:${string}`, ...("follow-up" | "late")[]], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+}>;
+
+/** The decision's own words beside its tool calls. Nobody outside is addressed. */
+export type DecisionSaid = Of<["decision"], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+}>;
+
+/** A message of the thread to itself: the next turn starts with it. */
+export type Thought = Of<["decision", "thought"], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the tool call that made it */
+  call_id?: string;
+}>;
+
+/** The decision not to act, with its reason. */
+export type NoAction = Of<["decision", "no-action"], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the tool call that made it */
+  call_id?: string;
+}>;
+
+/** A question of the decision to one submodule. */
+export type Question = Of<["decision", "question", `submodule:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the tool call that made it */
+  call_id?: string;
+}>;
+
+/** The record of one model call: from it, GET /prompt-views/{event_id} makes the call again, byte for byte. */
+export type ModelCall = Of<["debug", `call:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** who asked: decision, submodule:<name>, pipeline:<name> */
+  module: string;
+  /** turn, follow-up, answer, decide, repair, or a pipeline's */
+  purpose?: string;
+  /** which call of its kind in the turn, from 0 */
+  round?: number;
+  /** how it came out */
+  outcome?: "answered" | "failed" | "refused" | "stopped";
+  /** why it failed */
+  failure?: string;
+  /** why the model ended its answer */
+  finish?: string;
+  /** input_tokens, output_tokens, cached_tokens, as far as the provider said */
+  usage?: Record<string, unknown>;
+  /** how long it took */
+  duration_ms?: number;
+  /** the model */
+  model?: string;
+  /** how it was asked */
+  parameters?: Record<string, unknown>;
+  /** SHA-256 of the request */
+  request_sha256?: string;
+  /** which events and texts the request was made of */
+  view?: Record<string, unknown>;
+  /** of a decision: the tool calls of its answer; of a submodule: how many */
+  calls?: unknown;
+  /** how many tool calls the answer had, where some were left out */
+  calls_made?: number;
+  /** a submodule is done with this */
+  last?: boolean;
+  /** the event from outside that it goes back to */
+  root?: number;
+  [member: string]: unknown;
+}>;
+
+/** A tool call, as it is about to run. `think` and `do_nothing` have none. */
+export type Action = Of<["decision" | `submodule:${string}`, "action", `tool:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the tool */
+  tool: string;
+  /** the call's id within the thread */
+  call_id: string;
+  /** its arguments; a text: what should have been JSON */
+  arguments: unknown;
+  /** what stood where the tool's name should be */
+  written?: string;
+}>;
+
+/** What a tool call came back with. */
+export type Result = Of<["result", `tool:${string}`, ...(`submodule:${string}` | `recalled:${string}`)[]], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the tool */
+  tool: string;
+  /** the call's id within the thread */
+  call_id: string;
+  /** what it came back with; a large one is cut, with the blob that has it all */
+  output: unknown;
+  /** how long it ran */
+  duration_ms: number;
+  /** what the turn will do when it ends */
+  intent?: Record<string, unknown>;
+  /** how many messages it sent */
+  sent?: number;
+  /** the approval without which it would not have run */
+  approval_id?: string;
+}>;
+
+/** A tool call that failed. */
+export type ResultFailed = Of<["result", `tool:${string}`, ...(`submodule:${string}` | "failure" | string)[]], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the tool */
+  tool: string;
+  /** the call's id within the thread */
+  call_id: string;
+  /** the sort of failure */
+  kind: string;
+  /** kind, text, retryable, detail */
+  problem: Record<string, unknown>;
+  /** how long it ran */
+  duration_ms: number;
+  /** what the turn will do when it ends */
+  intent?: Record<string, unknown>;
+  /** how many messages it sent */
+  sent?: number;
+  /** the approval without which it would not have run */
+  approval_id?: string;
+}>;
+
+/** An answer to the user, the result of the tool `reply`. */
+export type Reply = Of<["response", "result", "tool:reply", ...("partial")[]], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** `reply` */
+  tool: string;
+  /** the call's id within the thread */
+  call_id: string;
+}>;
+
+/** A message from one thread to another, or to itself. */
+export type Message = Of<["message", `from:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the thread that wrote it */
+  from: string;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** Something went wrong in the thread; the turn may go on. */
+export type Failure = Of<["failure", string, "decision" | `submodule:${string}` | `tool:${string}` | `pipeline:${string}` | "summary" | "core", ...("unreadable" | "follow-up" | "late")[]], {
+  /** the same for people and models */
+  text: string;
+  /** timeout, model, tool, interpreter, budget, outcome_unknown, node, store, internal or client */
+  kind: string;
+  /** the same thing may succeed later */
+  retryable: boolean;
+  /** further facts, such as `key`: the setting that limits it */
+  detail: unknown;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the run of a pipeline that it ends */
+  run?: string;
+}>;
+
+/** A node of a pipeline failed. */
+export type NodeFailed = Of<["failure", string, `pipeline:${string}`, "node", "failed"], {
+  /** the same for people and models */
+  text: string;
+  /** timeout, model, tool, interpreter, budget, outcome_unknown, node, store, internal or client */
+  kind: string;
+  /** the same thing may succeed later */
+  retryable: boolean;
+  /** further facts, such as `key`: the setting that limits it */
+  detail: unknown;
+  /** the run */
+  run: string;
+  /** the node */
+  node: string;
+  /** its place in the run */
+  place: string;
+}>;
+
+/** A client's frame was refused, or a client was lost. */
+export type ClientFailure = Of<["debug", "failure", "client"], {
+  /** the same for people and models */
+  text: string;
+  /** timeout, model, tool, interpreter, budget, outcome_unknown, node, store, internal or client */
+  kind: string;
+  /** the same thing may succeed later */
+  retryable: boolean;
+  /** further facts, such as `key`: the setting that limits it */
+  detail: unknown;
+}>;
+
+/** A run of a pipeline begins, in a thread of its own; the event has the run's id. */
+export type RunStarted = Of<["run", "started", `pipeline:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the run */
+  run: string;
+  /** its pipeline */
+  pipeline: string;
+  /** its input */
+  input?: unknown;
+  /** the blob that has a large input */
+  input_blob?: Record<string, unknown>;
+  /** who, when known */
+  user?: string;
+}>;
+
+/** A run is taken up again where it was. */
+export type RunResumed = Of<["run", "resumed", `pipeline:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the run */
+  run: string;
+  /** its pipeline */
+  pipeline: string;
+}>;
+
+/** Somebody wants a run to end. */
+export type RunCancel = Of<["run", "cancel", `pipeline:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the run */
+  run: string;
+  /** its pipeline */
+  pipeline: string;
+  /** who, when known */
+  user?: string;
+}>;
+
+/** A run has ended, and its thread with it. */
+export type RunEnded = Of<["run", "ended", `pipeline:${string}`, "done" | "failed" | "cancelled"], {
+  /** the same for people and models */
+  text: string;
+  /** the run */
+  run: string;
+  /** its pipeline */
+  pipeline: string;
+  /** how */
+  outcome: "done" | "failed" | "cancelled";
+  /** what came of it */
+  output?: unknown;
+  /** the blob that has a large output */
+  output_blob?: Record<string, unknown>;
+  /** why it failed: kind, text, retryable, detail */
+  failure?: Record<string, unknown>;
+}>;
+
+/** The body of a node begins. */
+export type NodeStarted = Of<["node", "started", `pipeline:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the run */
+  run: string;
+  /** its pipeline */
+  pipeline: string;
+  /** the node */
+  node: string;
+  /** its place in the run */
+  place: string;
+}>;
+
+/** A node has its value: this is the record that a run which is taken up again answers from. */
+export type NodeFinished = Of<["node", "finished", `pipeline:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the run */
+  run: string;
+  /** its pipeline */
+  pipeline: string;
+  /** the node */
+  node: string;
+  /** its place in the run */
+  place: string;
+  /** a hash of each argument */
+  arguments?: unknown;
+  /** the node's version */
+  version?: number;
+  /** the value */
+  value?: unknown;
+  /** the blob that has a large value */
+  value_blob?: Record<string, unknown>;
+  /** the value is not recorded */
+  transient?: boolean;
+}>;
+
+/** A node came to no value, and its run went on. */
+export type NodeAbandoned = Of<["node", "abandoned", `pipeline:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the run */
+  run: string;
+  /** its pipeline */
+  pipeline: string;
+  /** the node */
+  node: string;
+  /** its place in the run */
+  place: string;
+  /** a hash of each argument */
+  arguments?: unknown;
+  /** the node's version */
+  version?: number;
+}>;
+
+/** A tool call waits for a person: POST /approvals/{approval_id}, or the frames `approve`, `deny` and `respond`. It is no result: that comes with the verdict. */
+export type ApprovalPending = Of<["approval", "pending", `tool:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the approval: the id of the event that asked for it */
+  approval_id: string;
+  /** the call's id within the thread */
+  call_id: string;
+  /** the tool */
+  tool: string;
+  /** what it is to be called with */
+  arguments: unknown;
+  /** SHA-256 of the arguments as canonical JSON */
+  arguments_sha256: string;
+  /** SHA-256 of the tool's description and schema */
+  tool_version: string;
+  /** what the call would change, as a unified diff */
+  diff?: string;
+  /** when it counts as rejected */
+  expires_at: string;
+}>;
+
+/** What was said of a tool call that waited. Of a granted one the result is still to come; of all others it stands behind this. */
+export type ApprovalVerdict = Of<["approval", "granted" | "answered" | "denied" | "expired" | "withdrawn", `tool:${string}`, ...("overrules")[]], {
+  /** the same for people and models */
+  text: string;
+  /** the approval: the id of the event that asked for it */
+  approval_id: string;
+  /** the call's id within the thread */
+  call_id: string;
+  /** the tool */
+  tool: string;
+  /** who said it, when known */
+  by?: string;
+  /** why; of `answered` the answer */
+  reason: string;
+  /** of `granted`: what the call runs with */
+  arguments?: unknown;
+  /** SHA-256 of the arguments as canonical JSON */
+  arguments_sha256?: string;
+  /** SHA-256 of the tool's description and schema */
+  tool_version?: string;
+  /** of `granted`: the arguments are the person's; the event `approval-pending` has those that were proposed */
+  edited?: boolean;
+}>;
+
+/** A granted call with an effect outside starts: from here on it is not run again, whatever becomes of the server. */
+export type ApprovalStarted = Of<["approval", "started", `tool:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the approval: the id of the event that asked for it */
+  approval_id: string;
+  /** the call's id within the thread */
+  call_id: string;
+  /** the tool */
+  tool: string;
+  /** the seq of the verdict */
+  verdict: number;
+}>;
+
+/** The mind, or a server of tools that it called, asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the mind's only open question of its thread, the next message. */
+export type UserQuestion = Of<["question", "user"], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the question: the id of the event that asked it */
+  question_id: string;
+  /** the call that asked */
+  call_id: string;
+  /** answers to choose from */
+  choices?: string[];
+  /** the JSON schema that an answer must have */
+  schema?: Record<string, unknown>;
+  /** the names of those who may answer; without it everybody who may speak */
+  who?: string[];
+  /** until when an answer is waited for */
+  expires_at: string;
+  /** the server of tools that asks while it works on the call: the answer goes there */
+  server?: string;
+  /** the statement whose trial asks: the answer is a reading of it */
+  statement?: string;
+  /** its prediction, from 0 */
+  prediction?: number;
+}>;
+
+/** What came of a question to a person. The result of the call that asked stands behind it, unless a server of tools asked; of a trial's its reading. */
+export type UserAnswer = Of<["answer", ...("away" | "expired" | "withdrawn" | "overrules")[]], {
+  /** the same for people and models */
+  text: string;
+  /** the question: the id of the event that asked it */
+  question_id: string;
+  /** the call that asked */
+  call_id: string;
+  /** who answered, when known */
+  by?: string;
+  /** the answer as JSON, of a question with a schema */
+  value?: unknown;
+  /** the server of tools that asks while it works on the call: the answer goes there */
+  server?: string;
+  /** the statement whose trial asks: the answer is a reading of it */
+  statement?: string;
+  /** its prediction, from 0 */
+  prediction?: number;
+}>;
+
+/** A turn recalled what is held and relevant to its batch. Of modality state, and seen by readers alone, where that is nothing. */
+export type Recalled = Of<["recall", ...(`recalled:${string}`)[]], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+}>;
+
+/** A statement that came from events of this thread, or that they returned, is not held any more, or is held again. Once for each thread and fall. */
+export type Correction = Of<["correction", `corrected:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** statement, says, status, since: the event that says so, of: the events of this thread */
+  correction: Record<string, unknown>;
+}>;
+
+/** Somebody claims something: it is to be tried before it is held to be so. */
+export type StatementClaimed = Of<["statement", "claimed", `statement:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the statement: the id of the event that claimed it */
+  statement: string;
+  /** text; source: by, seqs, quote; premises: the statements it is derived from */
+  claim: Record<string, unknown>;
+}>;
+
+/** What follows from a claim, and how each prediction is to be tested. */
+export type StatementDerived = Of<["statement", "derived", `statement:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the statement: the id of the event that claimed it */
+  statement: string;
+  /** triple, valid, predictions, rejected: those that were not taken, and why */
+  derived: Record<string, unknown>;
+}>;
+
+/** An instrument said whether a prediction is so, or could not. */
+export type StatementRead = Of<["statement", "read", `statement:${string}`, "yes" | "no" | "none" | "asked"], {
+  /** the same for people and models */
+  text: string;
+  /** the statement: the id of the event that claimed it */
+  statement: string;
+  /** prediction (from 0), instrument, choice, answer, note, quote, source, later, until, broke */
+  reading: Record<string, unknown>;
+}>;
+
+/** What became of a statement, by a trial or without one. One that was refused, or joined to another, is gone. */
+export type StatementJudged = Of<["statement", "judged", `statement:${string}`, "proposed" | "surviving" | "contested" | "untested" | "falsified" | "ended" | "retracted" | "refused" | "joined", ...("retest")[]], {
+  /** the same for people and models */
+  text: string;
+  /** the statement: the id of the event that claimed it */
+  statement: string;
+  /** outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by, tried, available, testable, retest: calls at most */
+  judged: Record<string, unknown>;
+}>;
+
+/** A statement was claimed again: no new one comes of it, and it has one source more. */
+export type StatementSourced = Of<["statement", "sourced", `statement:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the statement: the id of the event that claimed it */
+  statement: string;
+  /** all its sources: by, seqs, quote */
+  sources: Record<string, unknown>[];
+}>;
+
+/** A statement is derived from these now: one of those that it named is part of another one, or somebody claimed it on other ground. */
+export type StatementGrounded = Of<["statement", "grounded", `statement:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the statement: the id of the event that claimed it */
+  statement: string;
+  /** the statements that it is derived from: all of them */
+  premises: string[];
+}>;
+
+/** There is something for the trials of the space to do. */
+export type TrialsDue = Of<["trials", "due"], {
+  /** the same for people and models */
+  text: string;
+}>;
+
+/** The trials of the space have done what was due, or wait for people or for a time. */
+export type TrialsRested = Of<["trials", "rested"], {
+  /** the same for people and models */
+  text: string;
+  /** up to this event */
+  handled: number;
+  /** up to this event threads are told what became of statements */
+  told?: number;
+}>;
+
+/** The trials of the space have made as many calls to models in an hour as they may (`memory.calls_per_hour`): what is left waits. At most once an hour. */
+export type TrialsSpent = Of<["trials", "spent"], {
+  /** the same for people and models */
+  text: string;
+  /** when there is a call again (RFC 3339) */
+  until: string;
+}>;
+
+/** A summary stands for older events in the requests of the decision; the events stay (`history.summaries`). */
+export type Summary = Of<["summary"], {
+  /** the same for people and models */
+  text: string;
+  /** the first event that it stands for */
+  from: number;
+  /** the last event that it stands for */
+  to: number;
+  /** so many characters of the first event's entry are another summary's */
+  skip?: number;
+  /** it goes up to this character of the last event's entry; absent: to its end */
+  upto?: number;
+  /** how many events that a decision may see stand before the first in the thread */
+  position: number;
+  /** how many events it is about */
+  events: number;
+  /** 0: made from events; otherwise from summaries of the level below */
+  level: number;
+  /** the summaries that it was made from, and takes the place of */
+  joins?: number[];
+  /** the record of the call that made it */
+  call: string;
+}>;
+
+/** Events have left the view of a conversation's decision, or are about to: they are to be summed up. */
+export type SummariesDue = Of<["summaries", "due"], {
+  /** the same for people and models */
+  text: string;
+  /** the thread */
+  of: string;
+  /** so many of its first events that a decision may see */
+  target: number;
+}>;
+
+/** The summaries of the space that were due are made, or were given up. */
+export type SummariesRested = Of<["summaries", "rested"], {
+  /** the same for people and models */
+  text: string;
+  /** up to this event */
+  handled: number;
+}>;
+
+/** Names are one: by an operator, or because a statement that says so has survived. What was said keeps the names that it was said with. */
+export type EntityMerged = Of<["entity", "merged", ...(`statement:${string}`)[]], {
+  /** the same for people and models */
+  text: string;
+  /** the names, as they were said */
+  names: string[];
+  /** why */
+  reason: string;
+  /** who did it; null: a rule */
+  by: string | null;
+  /** the statement that says so; when it falls, the merge is undone */
+  statement: string | null;
+}>;
+
+/** A merge does not stand any more: its names are one only where another one says so. */
+export type EntityUnmerged = Of<["entity", "unmerged"], {
+  /** the same for people and models */
+  text: string;
+  /** the event that made it */
+  merge: string;
+  /** the names, as they were said */
+  names: string[];
+  /** why */
+  reason: string;
+  /** who did it; null: a rule */
+  by: string | null;
+}>;
+
+/** A subthread was created. */
+export type ThreadSpawned = Of<["thread", "thread-spawned"], {
+  /** the same for people and models */
+  text: string;
+  /** the subthread */
+  assigned_id: string;
+  /** this thread */
+  parent_id: string;
+  /** what this thread calls it */
+  contact: string | null;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the tool call that made it */
+  call_id?: string;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** A subthread or contact has ended. Wakes, unless it is gathered with others. */
+export type ThreadEnded = Of<["thread", "thread-ended", ...(`from:${string}` | "part" | "overrules")[]], {
+  /** the same for people and models */
+  text: string;
+  /** which */
+  id: string;
+  /** done, failed or stopped */
+  status: string;
+  /** why */
+  reason: string;
+  /** the thread that it is about */
+  from: string;
+  /** the last it said */
+  content?: string;
+  /** which part of what gathering: id, index, ok, text */
+  gather?: Record<string, unknown>;
+  /** it had been put aside */
+  archived?: boolean;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** A thread that this one depends on cannot go on. Wakes, unless it is gathered with others. */
+export type ThreadStuck = Of<["thread", "thread-stuck", `from:${string}`, ...("part" | "overrules")[]], {
+  /** the same for people and models */
+  text: string;
+  /** which */
+  id: string;
+  /** why */
+  reason: string;
+  /** the thread that it is about */
+  from: string;
+  /** which part of what gathering: id, index, ok, text */
+  gather?: Record<string, unknown>;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** A subthread that had nothing to do was put aside. */
+export type ThreadArchived = Of<["thread", "thread-archived"], {
+  /** the same for people and models */
+  text: string;
+  /** which */
+  id: string;
+  /** the turn, if a turn produced it */
+  turn?: number;
+}>;
+
+/** A subthread that was put aside is at work again. */
+export type ThreadResumed = Of<["thread", "thread-resumed"], {
+  /** the same for people and models */
+  text: string;
+  /** which */
+  id: string;
+  /** the turn, if a turn produced it */
+  turn?: number;
+}>;
+
+/** Earlier events are no longer shown to the thread. */
+export type ContextCleared = Of<["thread", "context-cleared"], {
+  /** the same for people and models */
+  text: string;
+  /** how many are still shown */
+  kept_messages: number;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the tool call that made it */
+  call_id?: string;
+}>;
+
+/** A timer was set. */
+export type TimerSet = Of<["thread", "timer-set"], {
+  /** the same for people and models */
+  text: string;
+  /** which */
+  id: string;
+  /** when */
+  due: string;
+  /** what it is for */
+  content?: string;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the tool call that made it */
+  call_id?: string;
+}>;
+
+/** A timer is due, or the time of a wait or a gathering is up. Wakes. */
+export type Timer = Of<["thread", "timer", ...("overrules")[]], {
+  /** the same for people and models */
+  text: string;
+  /** which */
+  id: string;
+  /** when */
+  due: string;
+  /** what it is for */
+  content?: string;
+  /** its name */
+  timer: string;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** The thread's plan is complete. */
+export type PlanComplete = Of<["thread", "plan-complete"], {
+  /** the same for people and models */
+  text: string;
+  /** what was to be reached */
+  condition: string;
+  /** the turn, if a turn produced it */
+  turn?: number;
+}>;
+
+/** What the thread watches for has come. */
+export type WatchRaised = Of<["thread", "watch-raised"], {
+  /** the same for people and models */
+  text: string;
+  /** which */
+  id: string;
+  /** the tag */
+  kind: string;
+  /** the event that has come */
+  seq: number;
+  /** what it is for */
+  content?: string;
+  /** the turn, if a turn produced it */
+  turn?: number;
+}>;
+
+/** A watch is registered. */
+export type WatchSet = Of<["thread", "watch-set"], {
+  /** the same for people and models */
+  text: string;
+  /** which */
+  id: string;
+  /** the tag */
+  kind: string;
+  /** only from this thread */
+  from: string | null;
+  /** what it is for */
+  content?: string;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the tool call that made it */
+  call_id?: string;
+}>;
+
+/** A watch is closed. */
+export type WatchClosed = Of<["thread", "watch-closed"], {
+  /** the same for people and models */
+  text: string;
+  /** which */
+  id: string;
+  /** its event had come */
+  raised: boolean;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the tool call that made it */
+  call_id?: string;
+}>;
+
+/** All that was sent out together has come back, or its time is up. */
+export type Gathered = Of<["thread", "gathered"], {
+  /** the same for people and models */
+  text: string;
+  /** which */
+  id: string;
+  /** how many there were */
+  total: number;
+  /** how many came back well */
+  successful: number;
+  /** how many did not come back */
+  missing: number;
+  /** in a sequence: the step that failed, from 1 */
+  failed_step: number | null;
+  /** the results, a line each */
+  content?: string;
+  /** the results: index, ok, text */
+  results: Record<string, unknown>[];
+  /** the turn, if a turn produced it */
+  turn?: number;
+}>;
+
+/** Something the thread tried failed. Wakes where it ends a wait. */
+export type ThreadError = Of<["thread", "system-thread-error", ...("overrules")[]], {
+  /** the same for people and models */
+  text: string;
+  /** what the caller wrote */
+  unknown_id: string;
+  /** unknown_thread, invalid_label, depth_limit, … */
+  code: string;
+  /** what to do */
+  message: string;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** A thread was created, has ended, was put aside or got another parent. */
+export type SetThread = Of<["state", "set:thread"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** settings; status, reason, watches_removed; archived; parent */
+  change: Record<string, unknown>;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** A thread sleeps on: what came is not what it waits for. */
+export type SetWait = Of<["state", "set:wait"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** waiting, seen */
+  change: Record<string, unknown>;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** A thread's plan. */
+export type SetPlan = Of<["state", "set:plan"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** condition, steps, complete */
+  change: unknown;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** What a thread watches for. */
+export type SetWatch = Of<["state", "set:watch"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** kind, from, note, raised; null: closed */
+  change: Record<string, unknown> | null;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** What a thread sent out together and waits to have back. */
+export type SetGather = Of<["state", "set:gather"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** total, steps, prompt, results; null: all is told */
+  change: Record<string, unknown> | null;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** Rare tools are open to the thread from now on. */
+export type SetTools = Of<["state", "set:tools"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** open: their names */
+  change: Record<string, unknown>;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** Whom a thread can send to. */
+export type SetContact = Of<["state", "set:contact"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** thread, description; null: no more */
+  change: Record<string, unknown> | null;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** A timer of a thread. */
+export type SetTimer = Of<["state", "set:timer"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** due, note; null: taken back */
+  change: Record<string, unknown> | null;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** A submodule of the space. */
+export type SetSubmodule = Of<["state", "set:submodule"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** prompt; null: removed */
+  change: Record<string, unknown> | null;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** A note of the space. */
+export type SetEntry = Of<["state", "set:entry"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** content, related_keys, owner; null: deleted */
+  change: Record<string, unknown> | null;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** A person changed a setting of the space. */
+export type SetSetting = Of<["state", "set:setting"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** value; by: the name of who set it, or null */
+  change: Record<string, unknown>;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** A schedule of the space. */
+export type SetSchedule = Of<["state", "set:schedule"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** thread, event, payload, when, overlap, catch_up_s, note, paused; due, through, last; null: removed */
+  change: Record<string, unknown> | null;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** What another server says of a tool, as models are told of it from now on: of the first time, or approved by a person. */
+export type SetPin = Of<["state", "set:pin"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** server, tool, description, schema, sha256; by: the name of who approved it, or null */
+  change: Record<string, unknown>;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** The state of a turn's step, in sub-steps. */
+export type SetStep = Of<["state", "set:step"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** what is decided so far */
+  change: Record<string, unknown>;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** `thinkd doctor` tried to write. */
+export type SetDoctor = Of<["state", "set:doctor"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** what it tried */
+  change: unknown;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
+/** Everything this version writes. */
+export type ThinkdEvent =
+  | Input
+  | Trigger
+  | ScheduleMissed
+  | ScheduleSkipped
+  | TurnStarted
+  | TurnEnded
+  | TurnCancel
+  | SubmoduleSaid
+  | DecisionSaid
+  | Thought
+  | NoAction
+  | Question
+  | ModelCall
+  | Action
+  | Result
+  | ResultFailed
+  | Reply
+  | Message
+  | Failure
+  | NodeFailed
+  | ClientFailure
+  | RunStarted
+  | RunResumed
+  | RunCancel
+  | RunEnded
+  | NodeStarted
+  | NodeFinished
+  | NodeAbandoned
+  | ApprovalPending
+  | ApprovalVerdict
+  | ApprovalStarted
+  | UserQuestion
+  | UserAnswer
+  | Recalled
+  | Correction
+  | StatementClaimed
+  | StatementDerived
+  | StatementRead
+  | StatementJudged
+  | StatementSourced
+  | StatementGrounded
+  | TrialsDue
+  | TrialsRested
+  | TrialsSpent
+  | Summary
+  | SummariesDue
+  | SummariesRested
+  | EntityMerged
+  | EntityUnmerged
+  | ThreadSpawned
+  | ThreadEnded
+  | ThreadStuck
+  | ThreadArchived
+  | ThreadResumed
+  | ContextCleared
+  | TimerSet
+  | Timer
+  | PlanComplete
+  | WatchRaised
+  | WatchSet
+  | WatchClosed
+  | Gathered
+  | ThreadError
+  | SetThread
+  | SetWait
+  | SetPlan
+  | SetWatch
+  | SetGather
+  | SetTools
+  | SetContact
+  | SetTimer
+  | SetSubmodule
+  | SetEntry
+  | SetSetting
+  | SetSchedule
+  | SetPin
+  | SetStep
+  | SetDoctor;

@@ -1,0 +1,76 @@
+// The frames of the socket, as asyncapi.yaml has them. Frames of another type were made by a newer server and are ignored.
+
+import type { AnyEvent } from "./events.js";
+import type { Ack, Media, Problem } from "./schemas.js";
+
+/** Who the client speaks to. */
+export interface Hello {
+  type: "hello";
+  protocol: string;
+  version: string;
+  space: string;
+  /** This incarnation of the log: it changes when a log is restored from a backup. */
+  epoch: string;
+  /** The seq of the log's last event. */
+  head: number;
+  limits: { frame_bytes: number };
+  /** What the credential may do; absent: the server is older. */
+  role?: "viewer" | "member" | "operator" | "admin";
+}
+
+/** A piece of a reply to come. */
+export interface Delta {
+  type: "delta";
+  thread: string;
+  event_id: string;
+  /** Where the piece begins, in Unicode scalars. */
+  at: number;
+  text: string;
+}
+
+/** No more pieces. */
+export interface DeltaEnd {
+  type: "delta_end";
+  thread: string;
+  event_id: string;
+  outcome: "stored" | "partial" | "discarded";
+}
+
+/** A thread's status changed. */
+export interface StatusHint {
+  type: "status";
+  thread: string;
+  status: "idle" | "thinking" | "waiting" | "done" | "failed" | "stopped";
+  queued: number;
+}
+
+/** A frame of the server. */
+export type ServerFrame =
+  | Hello
+  | Delta
+  | DeltaEnd
+  | StatusHint
+  | { type: "event"; event: AnyEvent; replay?: boolean }
+  | { type: "caught_up"; after: number; id?: string }
+  | ({ type: "ack" } & Ack)
+  | { type: "problem"; id?: string; problem: Problem }
+  | { type: "pong"; after: number }
+  | { type: "expiring"; at: string };
+
+/** What is followed: all of the space without a thread. */
+export interface Filter {
+  thread?: string;
+  /** With `thread`: and all below it. */
+  subtree?: boolean;
+  /** Events with any of these tags; all but `debug` when absent. */
+  tags?: string[];
+}
+
+/** What is said to the mind: at least one of text, images and audio. */
+export interface Said {
+  text?: string;
+  images?: Media[];
+  audio?: Media[];
+  /** An idempotency key (a UUID); made by the client when absent. */
+  event_id?: string;
+}

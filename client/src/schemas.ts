@@ -1,0 +1,933 @@
+// Generated from openapi/openapi.json by `npm run generate`. Not to be edited.
+import type { AnyEvent } from "./events.js";
+
+/** A page of a list. */
+export interface Page<T> {
+  items: T[];
+  /** The cursor of the next page; null on the last one. */
+  next: string | null;
+}
+
+/** What is said about a note. */
+export type About = {
+  /** The module that wrote it last. */
+  owner: string;
+  /** When it was last written. */
+  updated_at: string;
+};
+
+/** A frame was taken. */
+export type Ack = {
+  /** The events that it became. */
+  events: Placement[];
+  /** The frame's `id`. */
+  id?: string | null;
+  /** What became of it. */
+  status: AckStatus;
+};
+
+/** What became of a frame. */
+export type AckStatus = "started" | "queued" | "duplicate" | "ok";
+
+/** A tool call that waits for a person. */
+export type Approval = Record<string, unknown> & {
+  /** Its id: that of the event that asked for it. */
+  approval_id: string;
+  /** The position of the event that asked for it. */
+  seq: number;
+  /** The thread that made the call. */
+  thread: string;
+};
+
+/** A part of an audit. */
+export type Audit = {
+  /** The statements of this page about which there is a doubt, in the order in which they were claimed. */
+  items: DoubtfulStatement[];
+  /** How many statements this page looked at, by their status. */
+  looked_at: Record<string, unknown>;
+  /** The cursor of the next page; null on the last one. */
+  next?: string | null;
+  /** How many recalls by minds were looked at, the newest ones: at most 2000. */
+  recalls: number;
+  /** Why vectors said nothing, or not of all statements; null: they did. */
+  without_vectors?: string | null;
+};
+
+/** Whether there was a turn to cancel. */
+export type Cancelled = {
+  /** False: none ran. */
+  cancelled: boolean;
+};
+
+/** One line of a chat. */
+export type ChatMessage = {
+  /** What is said. */
+  chat: string[];
+  /** `user` or `assistant`. */
+  role: string;
+  /** Seconds since 1970. */
+  timestamp: number;
+  /** The user, when known. */
+  user: string;
+};
+
+/** When what a turn wants done to other threads and to its contacts takes effect. */
+export type Commit = "deferred" | "immediate";
+
+/** Whom a thread can send to. */
+export type Contact = {
+  /** What it does, wants and offers. */
+  description: string;
+  /** What the thread calls it. */
+  name: string;
+  /** The thread. */
+  thread: string;
+};
+
+/** A contact of a thread to be. */
+export type CreateContact = {
+  /** What it does, wants and offers; its first 1,000 characters are kept. */
+  description: string;
+  /** What the thread calls it. */
+  name: string;
+  /** The thread. */
+  thread: string;
+};
+
+/** A thread to be. */
+export type CreateThread = {
+  commit?: Commit | null;
+  /** Whom it can send to, besides its parent and itself. */
+  contacts?: CreateContact[] | null;
+  /** What kind of process it is. */
+  kind?: NewKind;
+  /** A suggestion for the last part of its id. */
+  label?: string | null;
+  language?: Language | null;
+  /** The thread it is created below. */
+  parent?: string | null;
+  /** What new input does to a running turn; as configured when absent. */
+  policy?: "enqueue" | "interrupt" | "reject" | null;
+  /** What the decision is told besides its own prompt. */
+  prompt?: string | null;
+  /** The voices it hears; all when absent. */
+  submodules?: string[] | null;
+  /** A process that goes in sub-steps, each of which asks for what is missing. */
+  substeps?: boolean | null;
+  tier?: TierWord | null;
+  /** A line for people. */
+  title?: string | null;
+};
+
+/** A day of a month, as it is written. */
+export type Day = number | string;
+
+/** What became of a call that waited. */
+export type Decided = {
+  /** The approval. */
+  approval_id: string;
+  /** `granted`, `answered` or `denied`. */
+  status: string;
+};
+
+/** A doubt about a statement. */
+export type Doubt = "duplicate" | "near" | "never-recalled" | "one-instrument" | "reflection-only" | "overdue" | "contested" | "waiting" | "undecided" | "untested";
+
+/** A statement about which there is a doubt. */
+export type DoubtfulStatement = Statement & {
+  /** The doubts. */
+  doubts: Doubt[];
+  /** Others that are held and look alike, the nearest first, at most five: candidates, which nothing merges. */
+  near: Near[];
+  /** How many of the recalls that were looked at returned it. */
+  recalled: number;
+  /** The ids of others that are held and say the same of the same time, at most five. */
+  same: string[];
+};
+
+/** Names that are one. What was said of it keeps the names that it was said with. */
+export type Entity = {
+  /** The merges that say so and stand, the oldest first. */
+  merges: NameMerge[];
+  /** Its names as they were said, that by which it is called first. */
+  names: string[];
+};
+
+/** A note. */
+export type Entry = {
+  /** What it says. */
+  content: string;
+  /** Its key. */
+  key: string;
+  /** What is said about it. */
+  metadata: About;
+  /** Keys it is related to. */
+  related_keys: string[];
+};
+
+/** Subthreads whose results the thread waits to have back together. */
+export type Gathering = {
+  /** How many have come back. */
+  back: number;
+  /** Its id in the thread. */
+  id: string;
+  /** Of how many. */
+  of: number;
+  /** When it is over, whoever has not come back. */
+  until?: string | null;
+};
+
+/** A part of the graph: each statement is an edge from its subject to its object. */
+export type GraphPart = {
+  /** Nothing was left out. */
+  complete: boolean;
+  /** The edges: the nearest first, or those along the way. */
+  items: HeldStatement[];
+};
+
+/** What became of the times that a voice was asked; each is counted once. */
+export type Heard = {
+  /** It could not answer. */
+  failed: number;
+  /** It answered when the decision no longer waited for it. */
+  late: number;
+  /** It had nothing to say. */
+  passed: number;
+  /** It spoke in time. */
+  spoke: number;
+};
+
+/** A statement that is held. */
+export type HeldStatement = {
+  /** Its id. */
+  id: string;
+  /** The same in words. */
+  label: string;
+  /** Nothing but reflection has tested it. */
+  reflection_only: boolean;
+  /** `surviving`, or `contested`: something that contradicts it survived, too. */
+  status: Status;
+  /** What it says. */
+  text: string;
+  triple?: Triple | null;
+  /** From when on it is said to hold; null: no beginning is known. */
+  valid_from?: string | null;
+  /** Until when it held; null: no end is known. */
+  valid_to?: string | null;
+};
+
+/** What tests a prediction. */
+export type Instrument = "knowledge" | "code" | "user" | "reflection";
+
+/** What kind of process a thread is. */
+export type Kind = "conversation" | "process" | "pipeline";
+
+/** How a thread's decision says what it wants done. */
+export type Language = "tools" | "xml" | "auto";
+
+/** The last change of a setting. */
+export type LastChange = {
+  /** When. */
+  at: string;
+  /** The name of who made it, where it was said. */
+  by?: string | null;
+  /** The event. */
+  seq: number;
+};
+
+/** A look through the whole file of the log. */
+export type LookedAt = {
+  /** When it began. */
+  at: string;
+  /** Events read. */
+  events: number;
+  /** The first of what cannot be read, or is not as it was written, with the page where that is known; empty: all is well. */
+  faults: string[];
+  /** Pages of the file. */
+  pages: number;
+};
+
+/** An image or a sound: either `data`, or `blob`. */
+export type Media = unknown | unknown;
+
+/** What is said about an event besides its content. Closed: no causal ids, ever. */
+export type Meta = {
+  /** What kind of event this is, for readers and filters. */
+  tags: string[];
+};
+
+/** What this server is. */
+export type Metadata = Record<string, unknown> & {
+  /** This incarnation of the space's log. */
+  epoch: string;
+  /** The seq of its last event. */
+  head: number;
+  /** How much, how many, how long. */
+  limits: Record<string, unknown>;
+  /** `thinkd`. */
+  name: string;
+  /** The socket's protocol. */
+  protocol: string;
+  /** The space the credential opens. */
+  space: string;
+  /** Its version. */
+  version: string;
+};
+
+/** What an event carries. */
+export type Modality = "text" | "image" | "audio" | "state";
+
+/** A merge of names. */
+export type NameMerge = {
+  /** When. */
+  at: string;
+  /** Who did it; null: a rule. */
+  by?: string | null;
+  /** Its id: that of the event that made it. */
+  id: string;
+  /** The names. */
+  names: string[];
+  /** Why. */
+  reason: string;
+  /** The position of that event. */
+  seq: number;
+  /** The statement that says so, where a rule did it: when it falls, the merge is undone. */
+  statement?: string | null;
+};
+
+/** A statement that looks like another one. */
+export type Near = {
+  /** Its id. */
+  id: string;
+  /** How alike the two are: the cosine of their vectors. */
+  likeness: number;
+  /** What it says. */
+  text: string;
+};
+
+/** What kind of process is created here. */
+export type NewKind = "conversation" | "process";
+
+/** Names to be one from now on. */
+export type NewMerge = {
+  /** The names: by the first one the entity is called. */
+  names: string[];
+  /** Why they are one. */
+  reason: string;
+};
+
+/** A schedule to be. */
+export type NewSchedule = {
+  /** A day when absent. */
+  catch_up_s?: number | null;
+  /** The trigger's name; that of the schedule when absent. */
+  event?: string | null;
+  /** Its name: 1 to 32 of a-z, 0-9, _ and -. */
+  name: string;
+  /** What it is for. */
+  note?: string | null;
+  overlap?: Overlap | null;
+  /** Whether it is not to begin yet. */
+  paused?: boolean | null;
+  /** What the trigger brings. Its `text`, if any, is what the mind reads; the member `schedule` is added with every run. */
+  payload?: {
+    schedule?: never;
+    text?: string;
+  } | null;
+  /** The thread that the trigger goes to; `main` when absent. An unused id becomes a conversation with the first run. */
+  thread?: string | null;
+  /** When. */
+  when: When;
+};
+
+/** Something to be remembered, if it survives a trial. */
+export type NewStatement = {
+  /** The ids of the statements that it is derived from: when one of them is withdrawn, it has lost its ground. */
+  derived_from?: string[] | null;
+  /** The words that it rests on. */
+  quote?: string | null;
+  /** The statement: one that could be true or false. */
+  statement: string;
+  /** The thread that it belongs to; `main` when absent. */
+  thread?: string | null;
+};
+
+/** A voice to be. */
+export type NewSubmodule = {
+  /** Its name: 1 to 32 of a-z, 0-9, _ and -. */
+  name: string;
+  /** Its prompt. */
+  prompt: string;
+};
+
+/** A name to be one with no other any more. */
+export type NewUnmerge = {
+  /** The name. What it was merged with stays one without it. */
+  name: string;
+  /** Why. */
+  reason: string;
+};
+
+/** A space that cannot be served as it should be. */
+export type NotServed = {
+  /** Why. */
+  reason: string;
+  /** The space. */
+  space: string;
+  /** What cannot be done for it: `opening`, `index`, `timers` or `threads`. */
+  work: string;
+};
+
+/** A watch that is open. */
+export type OpenWatch = {
+  /** Only from this thread. */
+  from?: string | null;
+  /** Its id in the thread. */
+  id: string;
+  /** The tag that it looks for. */
+  kind: string;
+  /** What is to be done then. */
+  note: string;
+  /** It has come. */
+  raised: boolean;
+};
+
+/** What becomes of a due time while an earlier run waits in the mailbox or has its turn. */
+export type Overlap = "skip" | "queue";
+
+/** A pipeline. */
+export type Pipeline = {
+  /** What it does. */
+  about: string;
+  /** JSON Schema of its input. */
+  input: Record<string, unknown>;
+  /** Its name. */
+  name: string;
+};
+
+/** Where an event is. */
+export type Placement = {
+  /** Its id. */
+  event_id: string;
+  /** Its position in the log. */
+  seq: number;
+  /** Its thread. */
+  thread: string;
+};
+
+/** A place in a body, and what is wrong there. */
+export type Pointed = {
+  /** What is wrong there. */
+  detail: string;
+  /** A JSON pointer (RFC 6901). */
+  pointer: string;
+};
+
+/** Something said or perceived. */
+export type PostMessage = unknown | unknown | unknown;
+
+/** What became of a posted message. */
+export type Posted = Ack & {
+  /** Beside `responses`: what failed meanwhile, as the log has it, of voices and tools, too; absent: nothing. */
+  failures?: AnyEvent[];
+  /** Beside `responses`: how the turn ended that it was handled in, `done`, `cancelled` or `failed`; or `ended`: the thread has ended, and no turn came to it. */
+  outcome?: string | null;
+  /** What was answered, when it was waited for and came in time. */
+  responses?: AnyEvent[] | null;
+};
+
+/** A problem (RFC 9457). */
+export type Problem = {
+  /** What is wrong here, and what to do. */
+  detail: string;
+  /** Where in the body it is wrong. */
+  errors?: Pointed[];
+  /** The HTTP status. */
+  status: number;
+  /** What kind of problem it is, for people. */
+  title: string;
+  /** `/problems/<slug>`. */
+  type: string;
+};
+
+/** An open question. */
+export type Question = Record<string, unknown> & {
+  /** Its id: that of the event that asked it. */
+  question_id: string;
+  /** The position of the event that asked it. */
+  seq: number;
+  /** The thread that asked. */
+  thread: string;
+};
+
+/** An answer. */
+export type QuestionAnswer = {
+  /** The answer in words; of a question with choices, one of them. Without it, of a question with a schema, the JSON as text. */
+  text?: string | null;
+  /** The answer as JSON, of a question with a schema. */
+  value?: unknown;
+};
+
+/** Whether it is worth sending requests, in full. */
+export type Readiness = {
+  checked?: LookedAt | null;
+  /** `ok`: with spaces that are not served, too, for the others are. */
+  status: string;
+  /** Spaces that cannot be served as they should be; a person must look. */
+  unserved: NotServed[];
+};
+
+/** A statement that is held and relevant. Nothing is ever proven: it is a hypothesis that no test has refuted so far. */
+export type Recalled = HeldStatement & {
+  /** What contradicts it and is held, too: the first 8. */
+  contested_by: HeldStatement[];
+  /** How many contradict it. */
+  contested_by_count: number;
+  /** The ids of others that say the same of the same time. */
+  same: string[];
+  /** How relevant it is, 0 to 1: the same for every question. */
+  score: number;
+  /** Why it is here. */
+  why: Why;
+};
+
+/** What is held and relevant to a question. */
+export type Recollection = {
+  /** The statements: tested ones before those that only reflection has tested, then by score. Empty: nothing relevant is held. */
+  items: Recalled[];
+  /** How many more are relevant and have no room. */
+  left_out: number;
+  /** Why vectors said nothing, or not of all statements: it was answered by words and the graph; null: they did. */
+  without_vectors?: string | null;
+};
+
+/** Kinds of recurrence. */
+export type RecurrenceKind = "once" | "every" | "daily" | "weekly" | "monthly";
+
+/** Where a claim is to be found. */
+export type Remembered = {
+  /** The statement's id. */
+  id: string;
+  /** `proposed`: its trial has not begun. */
+  status: Status;
+};
+
+/** Why a statement is withdrawn. */
+export type Retraction = {
+  /** Why. */
+  reason: string;
+};
+
+/** A run of a pipeline. */
+export type Run = {
+  /** When it ended. */
+  ended_at?: string | null;
+  /** Why it `failed`: kind, text, retryable, detail. */
+  failure?: unknown;
+  /** Its id. */
+  id: string;
+  /** What came of it, once it is `done`. */
+  output?: unknown;
+  /** In place of a large output: the blob that has it, as JSON. */
+  output_blob?: unknown;
+  /** Its pipeline. */
+  pipeline: string;
+  /** When it was started. */
+  started_at: string;
+  /** What it does. */
+  status: RunStatus;
+  /** The thread that has its events. */
+  thread: string;
+};
+
+/** What a run does. */
+export type RunStatus = "running" | "done" | "failed" | "cancelled";
+
+/** Something said to the mind, or perceived by it. */
+export type Said = {
+  /** Sounds, after the images. */
+  audio?: Media[];
+  /** An idempotency key (a UUID): the id of the last (or only) event. The same again is acknowledged as `duplicate`. */
+  event_id?: string | null;
+  /** Images, after the words. */
+  images?: Media[];
+  /** Words. */
+  text?: string | null;
+  /** The thread it is for; `main` when absent. An unused id creates a conversation. */
+  thread?: string | null;
+};
+
+/** A schedule: at some times it fires a trigger into a thread. */
+export type Schedule = {
+  /** How many seconds after a due time it is caught up with: all due times that were missed within them come to one run, older ones to none, with an event that says so. */
+  catch_up_s: number;
+  /** The trigger's name. */
+  event: string;
+  /** The event of its last run; null: there was none. */
+  last?: number | null;
+  /** Its name. */
+  name: string;
+  /** When it is due next; null: it is paused. */
+  next?: string | null;
+  /** What it is for, or why it is paused. */
+  note: string;
+  /** What becomes of a due time while an earlier run waits or has its turn: it is left out, with an event that says so (`skip`), or it waits, too (`queue`). */
+  overlap: Overlap;
+  /** Whether it is paused. */
+  paused: boolean;
+  /** What the trigger brings. */
+  payload: Record<string, unknown>;
+  /** The thread that the trigger goes to. */
+  thread: string;
+  /** When it was last set. */
+  updated_at: string;
+  /** When. */
+  when: When;
+};
+
+/** What is to be changed of a schedule; what is absent stays as it is. */
+export type ScheduleChange = {
+  /** How many seconds after a due time it is caught up with. */
+  catch_up_s?: number | null;
+  /** The trigger's name. */
+  event?: string | null;
+  /** What it is for, or why it is paused. */
+  note?: string | null;
+  overlap?: Overlap | null;
+  /** `true` pauses it: what is due meanwhile is left out. `false`: it goes on with the first due time that is to come. */
+  paused?: boolean | null;
+  /** What the trigger brings. */
+  payload?: {
+    schedule?: never;
+    text?: string;
+  } | null;
+  /** The thread that the trigger goes to. */
+  thread?: string | null;
+  when?: When | null;
+};
+
+/** What each leg says of a statement, 0 to 1. */
+export type Scores = {
+  /** How near it is in the graph to the names in the question and to what the other legs found; null: it is no edge. */
+  graph?: number | null;
+  /** How near its meaning is; null: it has no vector, or the question has none. */
+  vectors?: number | null;
+  /** How much of what is asked it says in the same words. */
+  words: number;
+};
+
+/** A server-sent event of the stream, field by field. */
+export type Sent = {
+  /** The event, as JSON in one line. */
+  data: AnyEvent;
+  /** `<seq>@<epoch>`: where the stream is taken up again, by `Last-Event-ID`. */
+  id: string;
+};
+
+/** Changes of settings, all or none. */
+export type SettingsChange = {
+  /** The `seq` that was read before: if somebody has changed a setting since, nothing is changed. Without it the last one wins. */
+  expected_seq?: number | null;
+  /** What is to be changed, by key; what is not named stays as it is. */
+  settings: {
+    /** nobody is there to be asked: open questions are withdrawn and new ones answered "away" at once; never grants an approval */
+    user_away?: boolean;
+  };
+};
+
+/** Where an event comes from. */
+export type Source = "user" | "tool" | "system" | "internal";
+
+/** The settings of a space. */
+export type SpaceSettings = {
+  /** The last change of each; a setting that nobody has ever changed is missing. */
+  changes: Record<string, LastChange>;
+  /** The event that changed any of them last; 0: none has. Sent as `expected_seq`, it refuses a change of what is not known. */
+  seq: number;
+  /** Every setting as it is now. */
+  settings: {
+    /** nobody is there to be asked: open questions are withdrawn and new ones answered "away" at once; never grants an approval */
+    user_away?: boolean;
+  };
+};
+
+/** A run to be. */
+export type StartRun = {
+  /** A UUID of the caller's, so that a repeated request starts nothing: it becomes the run's id. */
+  event_id?: string | null;
+  /** As the pipeline's schema says; null when absent. */
+  input?: unknown;
+};
+
+/** A statement. Nothing is ever proven: what survives is a hypothesis that no test has refuted yet. */
+export type Statement = {
+  /** The event that changed it last. */
+  changed: number;
+  /** When it was claimed. */
+  claimed_at: string;
+  /** The statements that contradict it, where it is contested: the first 8. */
+  contested_by: string[];
+  /** How many contradict it, counted up to 1000. */
+  contested_by_count: number;
+  /** The statements that it is derived from. */
+  derived_from: string[];
+  /** When it is tried, or tried again; null: it is not. */
+  due_at?: string | null;
+  /** Its id: that of the event that claimed it. */
+  id: string;
+  /** The same in words. */
+  label: string;
+  /** Why it is that. */
+  reason?: string | null;
+  /** Nothing but reflection has tested it. */
+  reflection_only: boolean;
+  /** The position of that event. */
+  seq: number;
+  /** Where it comes from: `by`, `seqs` of events, `quote`. */
+  sources: Record<string, unknown>[];
+  /** What it is. */
+  status: Status;
+  /** How many trials it has survived. */
+  survived: number;
+  /** When it was tried last. */
+  tested_at?: string | null;
+  /** The instruments that carried it. */
+  tested_by: Instrument[];
+  /** What it says. */
+  text: string;
+  /** The thread that claimed it. */
+  thread: string;
+  triple?: Triple | null;
+  /** From when on it is said to hold; null: no beginning is known. */
+  valid_from?: string | null;
+  /** Until when it held; null: no end is known. */
+  valid_to?: string | null;
+};
+
+/** A statement with its whole trial. */
+export type StatementTrial = Statement & {
+  /** What follows from it, and how that was tested. */
+  predictions: Tested[];
+  /** Predictions that were not taken, and why. */
+  rejected: string[];
+  /** What became of it, the oldest first: `seq`, `at`, and what the event says. */
+  verdicts: Record<string, unknown>[];
+};
+
+/** What a statement is said to be. `Display` writes its word. */
+export type Status = "proposed" | "surviving" | "contested" | "untested" | "falsified" | "ended" | "retracted";
+
+/** A stored blob. */
+export type StoredBlob = {
+  /** The SHA-256 of its bytes, 64 hex digits. */
+  blob: string;
+  /** Its size. */
+  bytes: number;
+  /** Its media type. */
+  mime: string;
+};
+
+/** A voice. */
+export type Submodule = {
+  /** What became of the times that it was asked, by this server since it started. */
+  heard: Heard;
+  /** Its name. */
+  name: string;
+  /** Its prompt: all that it is. */
+  prompt: string;
+  /** When it was last set. */
+  updated_at: string;
+};
+
+/** Another prompt for a voice. */
+export type SubmoduleChange = {
+  /** Its prompt. */
+  prompt: string;
+};
+
+/** A prediction and its readings. */
+export type Tested = {
+  /** What would be seen if it is not. */
+  fails_if: string;
+  /** The instrument that was chosen. */
+  instrument: Instrument;
+  /** Its readings, the oldest first: `seq`, `at`, and what the event says. */
+  readings: Record<string, unknown>[];
+  /** Why this one. */
+  reason: string;
+  /** What is to be seen if the statement is so. */
+  text: string;
+};
+
+/** A thread. */
+export type Thread = {
+  /** It was put aside: it had nothing to do when its parent needed room for another. */
+  archived: boolean;
+  /** What it has used. */
+  budget: Used;
+  /** Whom it can send to, besides its parent and itself; in answers about one thread. */
+  contacts: Contact[];
+  /** What it sent out together and waits to have back; `until` in answers about one thread. */
+  gatherings: Gathering[];
+  /** Everything that woke it up to here has had its turn. */
+  handled: number;
+  /** The seq of its last event. */
+  head: number;
+  /** Its id. */
+  id: string;
+  /** What kind of process it is. */
+  kind: Kind;
+  /** The thread it is below. */
+  parent?: string | null;
+  /** What it is about to do: `condition`, `steps` (`text`, `done`), `complete`. */
+  plan?: Record<string, unknown> | null;
+  /** How many messages wait for its next turn; in answers about one thread. */
+  queued?: number | null;
+  /** Why it ended, or cannot go on. */
+  reason?: string | null;
+  /** `idle`, `thinking`, `waiting`, `done`, `failed` or `stopped`. */
+  status: string;
+  /** The timers that it has set; in answers about one thread. */
+  timers: Timer[];
+  /** A line for people. */
+  title?: string | null;
+  /** The number of its last turn. */
+  turn: number;
+  /** The thread it waits for; absent while it waits: anybody. */
+  waiting_for?: string | null;
+  /** When it stops waiting. */
+  waiting_until?: string | null;
+  /** The watches that are open. */
+  watches: OpenWatch[];
+};
+
+/** Which model. */
+export type TierWord = "low" | "high";
+
+/** A timer that is set. */
+export type Timer = {
+  /** When it fires. */
+  due: string;
+  /** Its id in the thread. */
+  id: string;
+  /** What it reminds of. */
+  note: string;
+};
+
+/** A tool of a thread. */
+export type Tool = {
+  /** How many of the thread's last 1,000 results are of this tool. */
+  calls: number;
+  /** Of one that is withheld because it changed: what its server says differently, as a unified diff. */
+  diff?: string | null;
+  /** How many of these are failures. */
+  failed: number;
+  /** Its name. */
+  name: string;
+  /** Its calls wait for a person. */
+  needs_approval: boolean;
+  /** The server it is from; null: it is one of this server's own. */
+  server?: string | null;
+  /** The hash of what its server says of it now: an approval names it. */
+  sha256?: string | null;
+  /** Whether models are told of it. */
+  state: ToolState;
+  /** Why it is not ready. */
+  why?: string | null;
+};
+
+/** The approval of what another server says of a tool now. */
+export type ToolApproval = {
+  /** The hash of what was looked at. */
+  sha256: string;
+};
+
+/** What an approval came to. */
+export type ToolApproved = {
+  /** The tool, of which models are told from now on. */
+  name: string;
+};
+
+/** A server that offers tools. */
+export type ToolServer = {
+  /** Whether it is connected. */
+  connected: boolean;
+  /** Its name, as it is configured. */
+  name: string;
+  /** Why it is not, or what else is to be known. */
+  why?: string | null;
+};
+
+/** How a tool stands. */
+export type ToolState = "ready" | "rare" | "new" | "away" | "changed" | "withheld";
+
+/** What a thread may use, all of it. */
+export type Tools = {
+  /** The tools, in the order in which models are told of them; those that are withheld stand last. */
+  items: Tool[];
+  /** The servers that offer tools from outside. */
+  servers: ToolServer[];
+};
+
+/** A statement as an edge of a graph. */
+export type Triple = {
+  /** What it says of the subject. */
+  object: string;
+  /** How the two belong together. */
+  relation: string;
+  /** A subject has one object of this relation at a time. */
+  single: boolean;
+  /** What it is about. */
+  subject: string;
+};
+
+/** What does not stand any more. */
+export type Unmerged = {
+  /** The merges that were undone. */
+  undone: NameMerge[];
+};
+
+/** What a thread has used. */
+export type Used = {
+  /** Model calls. */
+  model_calls: number;
+  /** Messages to itself since something came from outside or from another thread. */
+  self_messages: number;
+  /** Messages to others since something came from outside. */
+  sends: number;
+  /** Subthreads that have not ended. */
+  subthreads: number;
+  /** Tokens, in and out, as far as providers said. */
+  tokens: number;
+};
+
+/** What a person says of a call that waits. */
+export type Verdict = {
+  /** With `edit`: what the call runs with instead of what was proposed, all of it. */
+  arguments?: Record<string, unknown> | null;
+  /** Why. */
+  reason?: string | null;
+  /** With `respond`: the result of the call. */
+  text?: string | null;
+  /** What. */
+  verdict: Word;
+};
+
+/** Days of the week. */
+export type Weekday = "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";
+
+/** When something is due, as it is written: `kind` says which of the other members there are. */
+export type When = unknown | unknown | unknown | unknown | unknown;
+
+/** Why a statement was found. */
+export type Why = Scores & {
+  /** The words of the question that it has. */
+  matched: string[];
+  /** The names in the question that it is about, folded. */
+  names: string[];
+  /** The ids of the statements by which one comes to it from a name in the question, this one last; empty: there is no such way. */
+  path: string[];
+};
+
+/** What a verdict says. */
+export type Word = "approve" | "grant" | "edit" | "reject" | "deny" | "respond";
