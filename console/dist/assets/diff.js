@@ -1,0 +1,4 @@
+function e(e,t){let[n,r]=[e.split(`
+`),t.split(`
+`)];if(n.length>600||r.length>600)return[...n.map(e=>({kind:`del`,text:e})),...r.map(e=>({kind:`add`,text:e}))];let i=r.length+1,a=new Uint32Array((n.length+1)*i);for(let e=n.length-1;e>=0;--e)for(let t=r.length-1;t>=0;--t)a[e*i+t]=n[e]===r[t]?a[(e+1)*i+t+1]+1:Math.max(a[(e+1)*i+t],a[e*i+t+1]);let o=[],[s,c]=[0,0];for(;s<n.length||c<r.length;)s<n.length&&c<r.length&&n[s]===r[c]?o.push({kind:`same`,text:n[c+=1,s++]}):c>=r.length||s<n.length&&a[(s+1)*i+c]>=a[s*i+c+1]?o.push({kind:`del`,text:n[s++]}):o.push({kind:`add`,text:r[c++]});return o}function t(e){return e.split(`
+`).slice(0,2e3).map(e=>e.startsWith(`+`)&&!e.startsWith(`+++`)?{kind:`add`,text:e.slice(1)}:e.startsWith(`-`)&&!e.startsWith(`---`)?{kind:`del`,text:e.slice(1)}:{kind:`same`,text:e.replace(/^ /,``)})}export{t as n,e as t};

@@ -1,0 +1,177 @@
+// How an event is looked at: its kind, its sign, whose it is, its words. One place, so that every view shows it alike.
+import type { AnyEvent } from "../../../client/src/index.ts";
+import { json, line } from "./format.ts";
+
+export type { AnyEvent };
+
+/** The colour roles of tokens.css. */
+export type Role = "person" | "voice" | "late" | "fail" | "pass" | "decision" | "tool" | "reply" | "gate" | "system" | "ok";
+
+/** What a row, a bubble or a drawer shows of an event. */
+export interface Look {
+  /** The sign's name in the sprite. */
+  sign: string;
+  role: Role;
+  /** Who acts, with the outcome as a word where there is one. */
+  who: string;
+  /** What it says. */
+  text: string;
+  /** Machine text before the words: arguments, a key. */
+  code: string;
+  /** Of little weight: drawn in the quiet ink. */
+  quiet: boolean;
+}
+
+/** A tag. */
+export function tagged(event: AnyEvent, tag: string): boolean {
+  return event.meta.tags.includes(tag);
+}
+
+/** What follows a prefix in the first tag that has it. */
+export function tagOf(event: AnyEvent, prefix: string): string | undefined {
+  return event.meta.tags.find((tag) => tag.startsWith(prefix))?.slice(prefix.length);
+}
+
+/** A member of the payload that is a text. */
+export function textOf(event: AnyEvent, name = "text"): string {
+  const value = event.payload[name];
+  return typeof value === "string" ? value : "";
+}
+
+/** A member of the payload that is a number. */
+export function numberOf(event: AnyEvent, name: string): number | undefined {
+  const value = event.payload[name];
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}
+
+/** A member of the payload that is an object. */
+export function partOf(event: AnyEvent, name: string): Record<string, unknown> {
+  const value = event.payload[name];
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}
+
+/** The record of a model call. */
+export function isCall(event: AnyEvent): boolean {
+  return tagged(event, "debug") && tagOf(event, "call:") !== undefined;
+}
+
+/** The reply's action repeats the reply, and is never shown. */
+export function isHidden(event: AnyEvent): boolean {
+  return tagged(event, "action") && (tagged(event, "tool:reply") || tagged(event, "tool:think") || tagged(event, "tool:do_nothing"));
+}
+
+const look = (sign: string, role: Role, who: string, text: string, code = "", quiet = false): Look => ({ sign, role, who, text, code, quiet });
+
+/** How an event looks. The action of a result, where the caller has it, lends its arguments. */
+export function lookOf(event: AnyEvent, action?: AnyEvent): Look {
+  const text = textOf(event);
+  const tags = event.meta.tags;
+  const has = (tag: string) => tags.includes(tag);
+  const voice = tagOf(event, "submodule:");
+  if (isCall(event)) return callLook(event);
+  if (has("input")) return inputLook(event, text);
+  if (has("response")) return look("reply", "reply", has("partial") ? "reply, cut off" : "reply", text);
+  if (has("failure") && !has("result")) return failureLook(event, voice, text);
+  if (has("approval")) return approvalLook(event, text);
+  if (has("question") && has("user")) return look("question", "gate", "question", text);
+  if (has("answer")) return look("question", "gate", has("expired") ? "no answer" : "answered", text, "", true);
+  if (has("result")) return resultLook(event, action);
+  if (has("action")) return look("toolrun", "tool", textOf(event, "tool") || (tagOf(event, "tool:") ?? "tool"), "", brief(event.payload.arguments));
+  if (has("thought")) return look("thought", "decision", "thinks", text);
+  if (has("no-action")) return look("silence", "decision", "nothing to do", text, "", true);
+  if (has("question") && has("decision")) return look("question", "decision", `asks ${voice ?? "a voice"}`, text);
+  if (has("decision")) return look("decision", "decision", "decision", text);
+  if (voice !== undefined) return has("late") ? look("late", "late", `${voice}, late`, text) : look("voice", "voice", has("follow-up") ? `${voice}, follow-up` : voice, text);
+  if (has("message")) return look("mail", "system", `message from ${tagOf(event, "from:") ?? "a thread"}`, text);
+  return systemLook(event, text, tags);
+}
+
+function inputLook(event: AnyEvent, text: string): Look {
+  const user = textOf(event, "user") || "you";
+  if (tagged(event, "type:trigger")) return look("timer", "person", tagOf(event, "trigger:") ?? "trigger", text);
+  if (event.modality === "image" || event.modality === "audio") return look("img", "person", user, text, `${event.modality}, ${textOf(event, "mime")}`);
+  return look("person", "person", user, text);
+}
+
+function failureLook(event: AnyEvent, voice: string | undefined, text: string): Look {
+  const kind = textOf(event, "kind");
+  if (voice !== undefined) return look("fail", "fail", kind === "timeout" ? `${voice}, no answer` : `${voice} failed`, text);
+  return look("alert", "fail", kind ? `${kind} failed` : "failed", text);
+}
+
+function approvalLook(event: AnyEvent, text: string): Look {
+  const state = event.meta.tags[1] ?? "";
+  const tool = tagOf(event, "tool:") ?? "tool";
+  if (state === "pending") return look("approval", "gate", "approval wanted", "", `${tool} ${brief(event.payload.arguments)}`);
+  return look("approval", "gate", `approval ${state}`, textOf(event, "reason") || text, tool, true);
+}
+
+function resultLook(event: AnyEvent, action: AnyEvent | undefined): Look {
+  const tool = textOf(event, "tool") || (tagOf(event, "tool:") ?? "tool");
+  const failed = tagged(event, "failure");
+  const code = action ? brief(action.payload.arguments) : "";
+  return look(failed ? "alert" : "tool", failed ? "fail" : "tool", failed ? `${tool} failed` : tool, textOf(event), code);
+}
+
+function callLook(event: AnyEvent): Look {
+  const module = textOf(event, "module").replace(/^submodule:/, "");
+  const outcome = textOf(event, "outcome");
+  const usage = partOf(event, "usage");
+  const cost = typeof usage.input_tokens === "number" ? `${usage.input_tokens} in, ${String(usage.output_tokens ?? "?")} out` : "";
+  const sign = outcome === "failed" || outcome === "refused" ? "fail" : "system";
+  return look(sign, outcome === "failed" || outcome === "refused" ? "fail" : "system", `call of ${module}`, textOf(event, "failure") || outcome, cost, true);
+}
+
+const SYSTEM: [string, string, Role][] = [
+  ["turn", "system", "system"],
+  ["timer", "timer", "system"],
+  ["timer-set", "timer", "system"],
+  ["thread-stuck", "alert", "fail"],
+  ["system-thread-error", "alert", "fail"],
+  ["thread", "thread", "system"],
+  ["run", "pipe", "system"],
+  ["node", "pipe", "system"],
+  ["schedule", "timer", "system"],
+  ["statement", "stp", "system"],
+  ["mission", "mission", "system"],
+  ["recall", "world", "system"],
+  ["correction", "stf", "late"],
+  ["state", "state", "system"],
+];
+
+function systemLook(event: AnyEvent, text: string, tags: string[]): Look {
+  const known = SYSTEM.find(([tag]) => tags.includes(tag));
+  const who = tags.slice(0, 2).join(" ") || event.source;
+  if (tags[0] === "statement" && tags[1] === "judged") return judgedLook(text, tags[3] ?? "");
+  return look(known?.[1] ?? "system", known?.[2] ?? "system", who, text, "", (known?.[2] ?? "system") === "system");
+}
+
+function judgedLook(text: string, outcome: string): Look {
+  return look(statementSign(outcome), statementRole(outcome), `statement ${outcome}`, text);
+}
+
+/** The sign of a statement's state. */
+export function statementSign(status: string): string {
+  if (status === "surviving") return "st";
+  if (status === "falsified") return "stf";
+  return status === "retracted" || status === "ended" ? "str" : "stp";
+}
+
+/** The colour role of a statement's state. */
+export function statementRole(status: string): Role {
+  if (status === "surviving") return "ok";
+  if (status === "falsified") return "fail";
+  return status === "retracted" || status === "ended" ? "pass" : "late";
+}
+
+/** Arguments in one line. One that has a single text is that text in quotes. */
+export function brief(value: unknown): string {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    const kept = Object.entries(value).filter(([, member]) => member !== null && member !== undefined);
+    const [only] = kept;
+    if (kept.length === 0) return "";
+    if (kept.length === 1 && only && typeof only[1] === "string") return `“${line(only[1], 90)}”`;
+    return line(kept.map(([name, member]) => `${name}: ${json(member, 0, 90)}`).join(", "), 160);
+  }
+  return value === undefined ? "" : line(json(value), 120);
+}

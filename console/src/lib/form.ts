@@ -1,0 +1,69 @@
+// A form for a tool's arguments: its fields from the schema where there is one, else from the arguments, and back into arguments.
+
+/** One field. `json`: what no simple field holds is edited as JSON. */
+export interface Field {
+  name: string;
+  kind: "text" | "long" | "number" | "boolean" | "choice" | "json";
+  choices: string[];
+  about: string;
+  required: boolean;
+  nullable: boolean;
+}
+
+type Schema = Record<string, unknown>;
+
+const object = (value: unknown): Schema => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Schema) : {});
+
+/** The fields of a call. */
+export function fieldsOf(args: unknown, schema: unknown): Field[] {
+  const properties = object(object(schema).properties);
+  const required = Array.isArray(object(schema).required) ? (object(schema).required as unknown[]) : [];
+  const names = [...new Set([...Object.keys(properties), ...Object.keys(object(args))])];
+  return names.map((name) => field(name, object(properties[name]), object(args)[name], required.includes(name)));
+}
+
+function field(name: string, schema: Schema, value: unknown, required: boolean): Field {
+  const types = Array.isArray(schema.type) ? schema.type.map(String) : [String(schema.type ?? typeof value)];
+  const choices = Array.isArray(schema.enum) ? schema.enum.filter((one) => typeof one === "string").map(String) : [];
+  const about = typeof schema.description === "string" ? schema.description : "";
+  return { name, kind: kindOf(types, choices, value), choices, about, required, nullable: types.includes("null") || value === null };
+}
+
+function kindOf(types: string[], choices: string[], value: unknown): Field["kind"] {
+  if (choices.length > 0 && (value === null || value === undefined || typeof value === "string")) return "choice";
+  if (value !== null && typeof value === "object") return "json";
+  if (types.includes("boolean")) return "boolean";
+  if (types.includes("number") || types.includes("integer")) return "number";
+  if (types.includes("string")) return typeof value === "string" && (value.length > 60 || value.includes("\n")) ? "long" : "text";
+  return "json";
+}
+
+/** What a field shows of a value. */
+export function written(field: Field, value: unknown): string {
+  if (value === null || value === undefined) return "";
+  return field.kind === "json" ? JSON.stringify(value, null, 2) : String(value);
+}
+
+/** What a field's text means; throws with words for the reader when it means nothing. */
+export function read(field: Field, text: string): unknown {
+  if (text === "" && field.nullable) return null;
+  if (text === "" && !field.required && field.kind !== "text" && field.kind !== "long") return undefined;
+  if (field.kind === "number") {
+    const value = Number(text);
+    if (text.trim() === "" || !Number.isFinite(value)) throw new Error(`${field.name} has to be a number`);
+    return value;
+  }
+  if (field.kind === "boolean") return text === "true";
+  if (field.kind !== "json") return text;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new Error(`${field.name} has to be JSON`);
+  }
+}
+
+/** The arguments of a whole form. Members that mean nothing are not there. */
+export function argumentsOf(fields: Field[], texts: Record<string, string>): Record<string, unknown> {
+  const entries = fields.map((field) => [field.name, read(field, texts[field.name] ?? "")] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}

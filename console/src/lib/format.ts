@@ -1,0 +1,84 @@
+// Numbers, times and foreign text as the console writes them. Nothing here knows events.
+
+/** 1234567 → "1,234,567". */
+export function count(value: number): string {
+  return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** A number of tokens, short: 812, 3.0k, 24.6k, 1.2M. */
+export function tokens(value: number): string {
+  if (value < 1000) return String(Math.round(value));
+  if (value < 1_000_000) return `${(value / 1000).toFixed(1)}k`;
+  return `${(value / 1_000_000).toFixed(1)}M`;
+}
+
+/** Milliseconds as people read them: 12 ms, 3.2 s, 4 min, 2 h 5 min, 3 days. */
+export function span(ms: number): string {
+  if (ms < 0) return `−${span(-ms)}`;
+  if (ms < 100) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const minutes = Math.round(ms / 60_000);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  return `${Math.round(hours / 24)} days`;
+}
+
+/** `#8,412`. */
+export function seqName(seq: number): string {
+  return `#${count(seq)}`;
+}
+
+/** Milliseconds since 1970 of a timestamp; NaN when it is none. */
+export function at(ts: string | null | undefined): number {
+  return ts ? Date.parse(ts) : Number.NaN;
+}
+
+const two = (value: number) => String(value).padStart(2, "0");
+
+/** A moment seen from another one: relative up to a minute, then the clock, then the date. */
+export function when(ts: string, from: number): string {
+  const then = at(ts);
+  if (Number.isNaN(then)) return "not known";
+  const behind = from - then;
+  if (behind >= 0 && behind < 60_000) return behind < 1000 ? "now" : `−${Math.floor(behind / 1000)} s`;
+  const date = new Date(then);
+  const clock = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  if (new Date(from).toDateString() === date.toDateString()) return clock;
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock.slice(0, 5)}`;
+}
+
+/** Hours and minutes of a timestamp. */
+export function clock(ts: string): string {
+  const date = new Date(ts);
+  return Number.isNaN(date.getTime()) ? "not known" : `${two(date.getHours())}:${two(date.getMinutes())}`;
+}
+
+/** The longest text that is laid out in one go. */
+export const LONG = 4_000;
+
+/** Text from anywhere, fit to be shown: control characters become pictures, half surrogates go. Line breaks and tabs stay. */
+export function shown(text: string): string {
+  return text
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
+    .replace(/\u007f/g, "\u2421")
+    .replace(/[\u202a-\u202e\u2066-\u2069]/g, "\u25af")
+    .toWellFormed();
+}
+
+/** The beginning of a text in one line, for rows: never more than `most` characters reach the page's layout. */
+export function line(text: string, most = 240): string {
+  const head = text.slice(0, most * 2).replace(/\s+/g, " ").trim();
+  return shown(head.length > most || text.length > most * 2 ? `${head.slice(0, most)} …` : head);
+}
+
+/** JSON as text, short of `most` characters. */
+export function json(value: unknown, indent = 0, most = LONG): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value, null, indent) ?? "");
+  return shown(text.length > most ? `${text.slice(0, most)} …` : text);
+}
+
+/** "1 tool", "2 tools". */
+export function many(n: number, one: string, more = `${one}s`): string {
+  return `${count(n)} ${n === 1 ? one : more}`;
+}

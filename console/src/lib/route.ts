@@ -1,0 +1,63 @@
+// Addresses: what stands after # in the URL holds all that is needed to see the same again. Never a token, never text that was typed to a mind.
+
+/** A place in the console. */
+export interface Route {
+  view: string;
+  /** What the path names: a thread, a turn, a seq, an id. */
+  parts: string[];
+  query: Record<string, string>;
+}
+
+/** The views that have an address, with the key that goes there after `g`. */
+export const VIEWS: { view: string; title: string; sign: string; key: string; group: string; path: string }[] = [
+  { view: "chat", title: "Chat", sign: "chat", key: "c", group: "Now", path: "#/t/main" },
+  { view: "live", title: "Live mind", sign: "live", key: "l", group: "Now", path: "#/live" },
+  { view: "inbox", title: "Inbox", sign: "inbox", key: "i", group: "Now", path: "#/inbox" },
+  { view: "log", title: "Log", sign: "log", key: "o", group: "Record", path: "#/log" },
+  { view: "threads", title: "Threads", sign: "thread", key: "t", group: "Record", path: "#/threads" },
+  { view: "pipelines", title: "Pipelines", sign: "pipe", key: "p", group: "Record", path: "#/pipelines" },
+  { view: "voices", title: "Submodules", sign: "voices", key: "s", group: "Mind", path: "#/voices" },
+  { view: "missions", title: "Missions", sign: "mission", key: "m", group: "Mind", path: "#/missions" },
+  { view: "world", title: "World model", sign: "world", key: "w", group: "Mind", path: "#/world" },
+  { view: "usage", title: "Usage and health", sign: "usage", key: "u", group: "Server", path: "#/usage" },
+];
+
+/** Reads an address; what is none leads to the chat of `main`. */
+export function parse(hash: string): Route {
+  const [path = "", search = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const parts = path.split("/").filter(Boolean).map(decoded);
+  const query = Object.fromEntries(new URLSearchParams(search));
+  const [first, second, third, fourth] = parts;
+  if (first === "t" && third === "turn" && second) return { view: "live", parts: [second, fourth ?? ""], query };
+  if (first === "t" && third === "about" && second) return { view: "threads", parts: [second], query };
+  if (first === "t" && second) return { view: "chat", parts: [second], query };
+  if (first === "run") return { view: "pipelines", parts: parts.slice(1), query };
+  if (first === "recall") return { view: "world", parts: [], query: { ...query, recall: query.q ?? "" } };
+  if (first === "m") return { view: "missions", parts: parts.slice(1), query };
+  if (first === "call" || first === "help" || VIEWS.some((known) => known.view === first)) return { view: first ?? "", parts: parts.slice(1), query };
+  return { view: "chat", parts: ["main"], query: {} };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** Writes an address; empty members of the query are left out. */
+export function address(path: string, query: Record<string, string | number | boolean | undefined> = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== "" && value !== false) search.set(name, String(value));
+  }
+  const text = search.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+export const chatOf = (thread: string) => `#/t/${encodeURIComponent(thread)}`;
+export const turnOf = (thread: string, turn: number) => `#/t/${encodeURIComponent(thread)}/turn/${turn}`;
+export const aboutOf = (thread: string) => `#/t/${encodeURIComponent(thread)}/about`;
+export const logOf = (seq: number) => `#/log/${seq}`;
+export const callOf = (id: string) => `#/call/${encodeURIComponent(id)}`;

@@ -1,0 +1,30 @@
+// Where the page is, and what a drawer shows. The address is the only memory of it.
+import { type Route, parse } from "./route.ts";
+
+class Router {
+  route = $state.raw<Route>(parse(location.hash));
+  hash = $state(location.hash);
+
+  start(): void {
+    if (!location.hash) history.replaceState(null, "", sessionStorage.getItem("thinkd.place") ?? "#/t/main");
+    this.#read();
+    addEventListener("hashchange", () => this.#read());
+  }
+
+  /** Goes to an address; `replace`: Back does not lead to where one was. */
+  go(hash: string, replace = false): void {
+    if (hash === location.hash) return;
+    if (replace) {
+      history.replaceState(null, "", hash);
+      this.#read();
+    } else location.hash = hash;
+  }
+
+  #read(): void {
+    this.hash = location.hash;
+    this.route = parse(location.hash);
+    sessionStorage.setItem("thinkd.place", location.hash);
+  }
+}
+
+export const router = new Router();

@@ -1,0 +1,275 @@
+// The one session of the page: connection, the tail of the log, drafts, and what the side bar counts. Views read it and never write it.
+import { Client, ProblemError, type Draft, type Hello, type Schemas, type State } from "../../../client/src/index.ts";
+import { type Words, words } from "./connection.ts";
+import { type AnyEvent, tagged } from "./events.ts";
+import { at } from "./format.ts";
+import { EventStore } from "./store.ts";
+import type { Ask } from "./window.ts";
+
+const TAIL = 1_500;
+const BATCH = 2_000;
+const KEPT = "thinkd.token";
+
+/** What `GET /events` takes beside the paging. */
+export interface Where {
+  thread?: string;
+  subtree?: boolean;
+  tags?: string[];
+  q?: string;
+  debug?: boolean;
+}
+
+class Session {
+  client: Client;
+  state = $state.raw<State>({ kind: "closed", reason: "not started", detail: "" });
+  hello = $state.raw<Hello | undefined>(undefined);
+  /** Counts up whenever the tail of the log has changed. */
+  rev = $state(0);
+  /** Counts up whenever a draft has changed. */
+  draftRev = $state(0);
+  /** The log's clock, in milliseconds since 1970; moves once a second. */
+  now = $state(Date.now());
+  behind = $state(0);
+  asleep = $state(0);
+  epochs = $state(0);
+  approvals = $state.raw<Schemas.Approval[]>([]);
+  questions = $state.raw<Schemas.Question[]>([]);
+  threads = $state.raw<Schemas.Thread[]>([]);
+  submodules = $state.raw<Schemas.Submodule[]>([]);
+  metadata = $state.raw<Schemas.Metadata | undefined>(undefined);
+  /** What the server said without having been asked; the newest. */
+  problem = $state.raw<ProblemError | undefined>(undefined);
+  /** Views whose list the server does not have. */
+  absent = $state.raw<ReadonlySet<string>>(new Set());
+  readonly store = new EventStore();
+  readonly drafts = new Map<string, Draft>();
+  readonly statuses = new Map<string, string>();
+  #offset = 0;
+  #badSince: number | undefined = Date.now();
+  #buffer: AnyEvent[] = [];
+  #framed = false;
+  #drafted = false;
+  #debug = true;
+  #filled = false;
+  #listeners = new Set<(events: readonly AnyEvent[]) => void>();
+  #ticked = Date.now();
+  #due = new Map<string, ReturnType<typeof setTimeout>>();
+
+  constructor() {
+    const token = sessionStorage.getItem(KEPT);
+    this.client = new Client({ url: location.origin, ...(token === null ? {} : { token }) });
+  }
+
+  /** Connects and follows the whole space, from a little before its end. */
+  start(): void {
+    this.client.onState((state) => this.#changed(state));
+    this.client.onProblem((problem) => (this.problem = problem));
+    this.client.connect();
+    this.#follow(true);
+    setInterval(() => this.#tick(), 1_000);
+    document.addEventListener("visibilitychange", () => document.hidden || this.client.wake());
+    addEventListener("online", () => this.client.wake());
+  }
+
+  /** The line at the top right. */
+  get words(): Words {
+    void this.rev;
+    const toGo = Math.max(0, this.client.head - (this.client.cursor ?? 0));
+    return words({ state: this.state, badSince: this.#badSince, now: this.#ticked + 0 * this.now, toGo, behind: this.behind, missing: this.#debug ? this.store.missing() : 0, asleep: this.asleep });
+  }
+
+  get needsToken(): boolean {
+    return this.state.kind === "closed" && this.state.reason === "unauthenticated";
+  }
+
+  /** Whether the key in use may do what needs this role; unknown roles may, and the server decides. */
+  may(role: "member" | "operator" | "admin"): boolean {
+    const ranks = ["viewer", "member", "operator", "admin"];
+    const own = this.hello?.role;
+    return own === undefined || ranks.indexOf(own) >= ranks.indexOf(role);
+  }
+
+  /** Takes a token; `keep`: until the tab is closed, across reloads. */
+  use(token: string, keep: boolean): void {
+    if (keep) sessionStorage.setItem(KEPT, token);
+    else sessionStorage.removeItem(KEPT);
+    this.client.token = token;
+    this.client.connect();
+  }
+
+  /** Tells of live events, in batches; the function that comes back ends that. */
+  listen(listener: (events: readonly AnyEvent[]) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** A page of the log. */
+  async history(where: Where, ask: Ask, signal?: AbortSignal): Promise<AnyEvent[]> {
+    const debug = this.#debug && where.debug === true;
+    const query = { ...where, ...ask, debug: debug || undefined };
+    try {
+      const page = await this.client.api.listEvents(query, signal ? { signal } : {});
+      return page.items;
+    } catch (error) {
+      // A server that does not know `debug`: what it has without.
+      if (!(error instanceof ProblemError && error.status === 400 && debug)) throw error;
+      this.#debug = false;
+      return this.history(where, ask, signal);
+    }
+  }
+
+  /** Reads lists again, soon, and once however often it is asked for. */
+  refresh(what: "inbox" | "threads" | "submodules", ms = 150): void {
+    if (this.#due.has(what)) return;
+    const run = async () => {
+      this.#due.delete(what);
+      try {
+        if (what === "inbox") await this.#inbox();
+        else if (what === "threads") this.threads = await all((cursor) => this.client.api.listThreads({ limit: 500, ...cursor }), 20);
+        else this.submodules = (await this.client.api.listSubmodules({ limit: 500 })).items;
+      } catch {
+        // The connection line says what is wrong; the next event or connection asks again.
+      }
+    };
+    this.#due.set(what, setTimeout(run, ms));
+  }
+
+  async #inbox(): Promise<void> {
+    const [approvals, questions] = await Promise.all([this.client.api.listApprovals({ limit: 500 }), this.client.api.listQuestions({ limit: 500 })]);
+    this.approvals = approvals.items;
+    this.questions = questions.items;
+  }
+
+  #follow(debug: boolean, after?: number): void {
+    this.#debug = debug;
+    this.client.subscribe({ ...(debug ? { debug: true } : {}), ...(after === undefined ? {} : { after }) }, {
+      event: (event, replay) => this.#take(event, replay),
+      draft: (draft) => this.#draft(draft),
+      status: ({ thread, status }) => {
+        this.statuses.set(thread, status);
+        this.refresh("threads", 400);
+        this.#frame();
+      },
+      caughtUp: (cursor) => {
+        this.#frame();
+        void this.#fill(cursor);
+      },
+      epoch: ({ head }) => this.#anew(head),
+      refused: () => this.#follow(false, this.client.cursor),
+    });
+  }
+
+  /** The log is another one: everything is read anew. */
+  #anew(head: number): number {
+    this.store.clear();
+    this.drafts.clear();
+    this.#buffer = [];
+    this.#filled = false;
+    this.epochs += 1;
+    return head;
+  }
+
+  /** Once: the tail of the log before the cursor. Later: what is missing between. */
+  async #fill(cursor: number): Promise<void> {
+    try {
+      for (let before = cursor + 1, page = 0; !this.#filled && page < TAIL / 500 && before > 1; page += 1) {
+        const events = await this.history({ debug: true }, { before, order: "desc", limit: 500 });
+        this.store.add(events);
+        before = events.at(-1)?.seq ?? 0;
+        this.rev += 1;
+      }
+      this.#filled = true;
+      for (let hole = this.store.hole(), page = 0; this.#debug && hole && page < 50; hole = this.store.hole(), page += 1) {
+        if (this.store.add(await this.history({ debug: true }, { after: hole.after, order: "asc", limit: 500 })) === 0) break;
+      }
+      this.rev += 1;
+    } catch {
+      // The connection line says how many are missing; the next catching up tries again.
+    }
+  }
+
+  #take(event: AnyEvent, replay: boolean): void {
+    this.#buffer.push(event);
+    if (!replay) this.#offset = Math.max(at(event.ts) - Date.now(), this.#offset - 50);
+    this.drafts.delete(event.event_id);
+    if (tagged(event, "approval") || tagged(event, "question") || tagged(event, "answer")) this.refresh("inbox");
+    if (tagged(event, "turn") || tagged(event, "thread") || tagged(event, "set:thread") || tagged(event, "set:plan")) this.refresh("threads", 400);
+    if (tagged(event, "set:submodule")) this.refresh("submodules");
+    this.#frame();
+  }
+
+  #draft(draft: Draft): void {
+    if (draft.state === "gone") this.drafts.delete(draft.event_id);
+    else this.drafts.set(draft.event_id, draft);
+    this.#drafted = true;
+    this.#frame();
+  }
+
+  /** Everything that came since the last frame goes into the page at once; a page that cannot follow takes it in portions. */
+  #frame(): void {
+    if (this.#framed) return;
+    this.#framed = true;
+    const run = () => {
+      this.#framed = false;
+      const events = this.#buffer.splice(0, BATCH);
+      this.behind = this.#buffer.length;
+      if (events.length > 0) {
+        this.store.add(events);
+        for (const listener of this.#listeners) listener(events);
+      }
+      if (this.#drafted) this.draftRev += 1;
+      this.#drafted = false;
+      this.now = Math.max(this.now, Date.now() + this.#offset);
+      this.rev += 1;
+      if (this.#buffer.length > 0) this.#frame();
+    };
+    if (document.hidden) setTimeout(run, 250);
+    else requestAnimationFrame(run);
+  }
+
+  #changed(state: State): void {
+    const good = state.kind === "live" || state.kind === "catching up";
+    if (good) this.#badSince = undefined;
+    else this.#badSince ??= Date.now();
+    this.state = state;
+    this.hello = this.client.hello;
+    if (state.kind === "live") this.asleep = 0;
+    if (good) {
+      for (const what of ["inbox", "threads", "submodules"] as const) this.refresh(what);
+      void this.#ask();
+    }
+  }
+
+  async #ask(): Promise<void> {
+    try {
+      this.metadata = await this.client.api.metadata();
+    } catch {
+      // Said by the connection line.
+    }
+  }
+
+  #tick(): void {
+    const now = Date.now();
+    if (now - this.#ticked > 30_000) {
+      this.asleep = now - this.#ticked;
+      this.client.wake();
+    }
+    this.#ticked = now;
+    this.now = now + this.#offset;
+  }
+}
+
+/** All pages of a list, up to so many. */
+export async function all<T>(list: (cursor: { cursor?: string }) => Promise<{ items: T[]; next?: string | null }>, most: number): Promise<T[]> {
+  const items: T[] = [];
+  let cursor: { cursor?: string } = {};
+  for (let page = 0; page < most; page += 1) {
+    const { items: more, next } = await list(cursor);
+    items.push(...more);
+    if (!next) break;
+    cursor = { cursor: next };
+  }
+  return items;
+}
+
+export const session = new Session();

@@ -1,0 +1,42 @@
+// Dark, light, or as the system has it; and the switches that a user sets for this browser. No token and no text is kept.
+
+const KEY = "thinkd.settings";
+
+interface Settings {
+  theme: "system" | "dark" | "light";
+  thoughts: boolean;
+  tools: boolean;
+  silence: boolean;
+}
+
+function kept(): Settings {
+  const plain: Settings = { theme: "system", thoughts: true, tools: true, silence: false };
+  try {
+    return { ...plain, ...(JSON.parse(localStorage.getItem(KEY) ?? "{}") as Partial<Settings>) };
+  } catch {
+    return plain;
+  }
+}
+
+export const settings = $state(kept());
+
+/** Keeps the switches. */
+export function keep(): void {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(settings));
+  } catch {
+    // Storage is full or forbidden: the switches last as long as the page.
+  }
+}
+
+export function applyTheme(): void {
+  if (settings.theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = settings.theme;
+}
+
+/** System, dark, light, and round again. */
+export function nextTheme(): void {
+  settings.theme = settings.theme === "system" ? "dark" : settings.theme === "dark" ? "light" : "system";
+  applyTheme();
+  keep();
+}

@@ -1,0 +1,231 @@
+// A turn, folded from its events: who was asked, when each call ran, what came of it. Everything that draws a turn starts here.
+import { at } from "./format.ts";
+import { type AnyEvent, isCall, isHidden, numberOf, partOf, tagOf, tagged, textOf } from "./events.ts";
+
+/** One model call, from its record. */
+export interface Call {
+  event: AnyEvent;
+  module: string;
+  purpose: string;
+  /** Milliseconds since 1970. */
+  start: number;
+  end: number;
+  outcome: string;
+  /** Tokens; absent: not known. */
+  input: number | undefined;
+  output: number | undefined;
+  cached: number | undefined;
+  /** The voice is done with this one. */
+  last: boolean;
+}
+
+/** What became of a voice: `at work` as long as nothing says so. */
+export type VoiceOutcome = "in time" | "late" | "failed" | "passed" | "at work" | "not known";
+
+/** One submodule in one turn, or in its follow-up. */
+export interface Voice {
+  name: string;
+  followUp: boolean;
+  calls: Call[];
+  said: AnyEvent[];
+  failure: AnyEvent | undefined;
+  outcome: VoiceOutcome;
+}
+
+/** A tool call, with its result as soon as there is one. */
+export interface ToolCall {
+  action: AnyEvent;
+  result: AnyEvent | undefined;
+  /** The voice that made it; absent: the decision. */
+  voice: string | undefined;
+}
+
+/** One turn of one thread. */
+export interface Turn {
+  thread: string;
+  n: number;
+  /** Milliseconds since 1970. */
+  start: number;
+  /** When the decision was done; absent: it is not. */
+  end: number | undefined;
+  outcome: string;
+  inputs: AnyEvent[];
+  voices: Voice[];
+  followUps: Voice[];
+  rounds: Call[];
+  /** The voices' and the decision's, without `reply`. */
+  tools: ToolCall[];
+  replies: AnyEvent[];
+  /** What the decision said, thought, asked, or that it did nothing. */
+  words: AnyEvent[];
+  failures: AnyEvent[];
+  /** What it asked of people: approvals and questions. */
+  gates: AnyEvent[];
+  /** How long the decision waits for voices, in milliseconds, as the turn's beginning says. */
+  patience: number | undefined;
+  /** When the decision stopped waiting for voices; absent: not known. */
+  deadline: number | undefined;
+  /** All its events, by seq. */
+  events: AnyEvent[];
+  tokens: { input: number; output: number; cached: number; known: boolean };
+}
+
+/** The key of a turn. */
+export const keyOf = (thread: string, n: number) => `${thread} ${n}`;
+
+/** Folds turns out of events that are in order. Turns of which the beginning is not there are made from what is. */
+export function turnsOf(events: readonly AnyEvent[]): Map<string, Turn> {
+  const turns = new Map<string, Turn>();
+  const bySeq = new Map<number, AnyEvent>();
+  for (const event of events) {
+    if (tagged(event, "input") || tagged(event, "message")) bySeq.set(event.seq, event);
+    const n = numberOf(event, "turn");
+    if (n === undefined || tagged(event, "cancel")) continue;
+    const key = keyOf(event.thread, n);
+    const turn = turns.get(key) ?? fresh(event, n);
+    turns.set(key, turn);
+    turn.events.push(event);
+    take(turn, event, bySeq);
+  }
+  for (const turn of turns.values()) settle(turn);
+  return turns;
+}
+
+function fresh(event: AnyEvent, n: number): Turn {
+  const tokens = { input: 0, output: 0, cached: 0, known: true };
+  const lists = { inputs: [], voices: [], followUps: [], rounds: [], tools: [], replies: [], words: [], failures: [], gates: [], events: [] };
+  return { thread: event.thread, n, start: at(event.ts), end: undefined, outcome: "", deadline: undefined, patience: undefined, tokens, ...lists };
+}
+
+function take(turn: Turn, event: AnyEvent, bySeq: Map<number, AnyEvent>): void {
+  const voice = tagOf(event, "submodule:");
+  if (tagged(event, "turn")) takeTurn(turn, event, bySeq);
+  else if (isCall(event)) takeCall(turn, event);
+  else if (tagged(event, "approval") || (tagged(event, "question") && tagged(event, "user"))) turn.gates.push(event);
+  else if (tagged(event, "response")) turn.replies.push(event);
+  else if (tagged(event, "action")) takeAction(turn, event, voice);
+  else if (tagged(event, "result")) takeResult(turn, event);
+  else if (tagged(event, "failure")) takeFailure(turn, event, voice);
+  else if (tagged(event, "decision")) turn.words.push(event);
+  else if (voice !== undefined) voiceOf(turn, voice, tagged(event, "follow-up")).said.push(event);
+}
+
+function takeTurn(turn: Turn, event: AnyEvent, bySeq: Map<number, AnyEvent>): void {
+  if (tagged(event, "ended")) {
+    turn.end = at(event.ts);
+    turn.outcome = textOf(event, "outcome");
+    return;
+  }
+  turn.start = at(event.ts);
+  turn.patience = numberOf(event, "deadline_ms");
+  const batch = Array.isArray(event.payload.batch) ? event.payload.batch : [];
+  turn.inputs = batch.flatMap((seq) => bySeq.get(Number(seq)) ?? []);
+  const names = Array.isArray(event.payload.submodules) ? event.payload.submodules : [];
+  for (const name of names) voiceOf(turn, String(name), false);
+}
+
+function takeCall(turn: Turn, event: AnyEvent): void {
+  const call = callOf(event);
+  const { tokens } = turn;
+  if (call.input === undefined) tokens.known = false;
+  tokens.input += call.input ?? 0;
+  tokens.output += call.output ?? 0;
+  tokens.cached += call.cached ?? 0;
+  const voice = /^submodule:(.*)$/.exec(call.module)?.[1];
+  if (voice !== undefined) voiceOf(turn, voice, call.purpose === "follow-up").calls.push(call);
+  else if (call.module === "decision") turn.rounds.push(call);
+}
+
+/** Reads the record of a call. */
+export function callOf(event: AnyEvent): Call {
+  const usage = partOf(event, "usage");
+  const number = (name: string) => (typeof usage[name] === "number" ? (usage[name] as number) : undefined);
+  const end = at(event.ts);
+  return {
+    event,
+    module: textOf(event, "module"),
+    purpose: textOf(event, "purpose"),
+    start: end - (numberOf(event, "duration_ms") ?? 0),
+    end,
+    outcome: textOf(event, "outcome"),
+    input: number("input_tokens"),
+    output: number("output_tokens"),
+    cached: number("cached_tokens"),
+    last: event.payload.last === true,
+  };
+}
+
+function voiceOf(turn: Turn, name: string, followUp: boolean): Voice {
+  const list = followUp ? turn.followUps : turn.voices;
+  const known = list.find((voice) => voice.name === name);
+  if (known) return known;
+  const voice: Voice = { name, followUp, calls: [], said: [], failure: undefined, outcome: "at work" };
+  list.push(voice);
+  return voice;
+}
+
+function takeAction(turn: Turn, action: AnyEvent, voice: string | undefined): void {
+  if (!isHidden(action)) turn.tools.push({ action, result: undefined, voice });
+}
+
+function takeResult(turn: Turn, result: AnyEvent): void {
+  const call = turn.tools.find((tool) => tool.action.payload.call_id === result.payload.call_id);
+  if (call) call.result = result;
+  else if (tagged(result, "failure")) turn.failures.push(result);
+}
+
+function takeFailure(turn: Turn, failure: AnyEvent, voice: string | undefined): void {
+  if (voice === undefined) turn.failures.push(failure);
+  else voiceOf(turn, voice, tagged(failure, "follow-up")).failure = failure;
+}
+
+function settle(turn: Turn): void {
+  for (const voice of [...turn.voices, ...turn.followUps]) voice.outcome = outcomeOf(voice, turn);
+  turn.deadline ??= waitedUntil(turn);
+}
+
+function outcomeOf(voice: Voice, turn: Turn): VoiceOutcome {
+  if (voice.said.some((event) => tagged(event, "late"))) return "late";
+  if (voice.said.length > 0) return "in time";
+  // That the decision went on without it is no failure yet: it may still say something, late.
+  const gaveUp = voice.failure && textOf(voice.failure, "kind") === "timeout" && !tagged(voice.failure, "late");
+  if (voice.failure && !gaveUp) return "failed";
+  if (voice.calls.some((call) => call.last && call.outcome === "answered")) return gaveUp ? "late" : "passed";
+  if (voice.calls.some((call) => call.last && call.outcome !== "answered")) return "failed";
+  if (gaveUp) return "late";
+  return turn.end === undefined || voice.followUp ? "at work" : "not known";
+}
+
+/** The moment at which a voice was not waited for any longer, as the log says; else where its patience would have ended. */
+function waitedUntil(turn: Turn): number | undefined {
+  const gone = turn.voices.find((voice) => voice.failure && textOf(voice.failure, "kind") === "timeout" && !tagged(voice.failure, "late"));
+  if (gone?.failure) return at(gone.failure.ts);
+  if (turn.patience === undefined) return undefined;
+  // The event of the beginning is stored with the first output: the voices were asked before it.
+  const asked = turn.voices.flatMap((voice) => voice.calls.map((call) => call.start));
+  return Math.min(turn.start, ...asked) + turn.patience;
+}
+
+/** When the last thing of a turn happened. */
+export function lastMoment(turn: Turn): number {
+  return turn.events.reduce((latest, event) => Math.max(latest, at(event.ts)), turn.start);
+}
+
+/** How many voices came out how. */
+export function tally(turn: Turn): Record<VoiceOutcome, number> {
+  const counts: Record<VoiceOutcome, number> = { "in time": 0, late: 0, failed: 0, passed: 0, "at work": 0, "not known": 0 };
+  for (const { outcome } of turn.voices) counts[outcome] += 1;
+  return counts;
+}
+
+/** How long a turn took until the decision was done, in milliseconds; of one at work, until `now`. */
+export function took(turn: Turn, now: number): number {
+  return Math.max(0, (turn.end ?? Math.max(now, lastMoment(turn))) - begin(turn));
+}
+
+/** Where the time of a turn begins: with what woke it, where that was just before. */
+export function begin(turn: Turn): number {
+  const last = turn.inputs.at(-1);
+  const said = last ? at(last.ts) : turn.start;
+  return turn.start - said <= 5_000 ? Math.min(said, turn.start) : turn.start;
+}

@@ -1,0 +1,26 @@
+// How the console is built: one folder, names without hashes, the same bytes each time, no inline script or style.
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { defineConfig } from "vite";
+
+const server = process.env.THINKD_URL ?? "http://127.0.0.1:2953";
+const paths = ["approvals", "blobs", "events", "livez", "messages", "metadata", "metrics", "missions", "pipelines", "prompt-views", "questions", "readyz", "recall", "schedules", "settings", "state", "submodules", "threads", "tools", "usage", "world-model"];
+
+export default defineConfig({
+  base: "/console/",
+  plugins: [svelte({ compilerOptions: { css: "external", fragments: "tree" } })],
+  build: {
+    outDir: "dist",
+    target: "es2022",
+    assetsInlineLimit: 0,
+    modulePreload: false,
+    cssCodeSplit: false,
+    reportCompressedSize: false,
+    rollupOptions: {
+      output: { entryFileNames: "assets/[name].js", chunkFileNames: "assets/[name].js", assetFileNames: "assets/[name][extname]" },
+    },
+  },
+  server: {
+    port: 5173,
+    proxy: Object.fromEntries([...paths.map((path) => [`/${path}`, { target: server }]), ["/ws", { target: server, ws: true }]]),
+  },
+});
