@@ -246,6 +246,7 @@ export class Client {
       subscription.restart(this.#hello);
       return this.#follow(this.#hello);
     }
+    if (error.slug === "unknown-member" && this.#hello && subscription.plainer()) return this.#follow(this.#hello);
     this.#subscription = undefined;
     this.#connection.caughtUp();
     subscription.refused(error);

@@ -140,7 +140,7 @@ export class Connection {
     socket.onmessage = ({ data }: { data: unknown }) => mine() && this.#read(String(data));
     socket.onclose = ({ code, reason }: { code: number; reason: string }) => mine() && this.#lost(code, String(reason));
     socket.onerror = () => undefined; // a close follows
-    this.#silence = setTimeout(() => mine() && this.#lost(1006, "the server did not answer in time"), this.#needs.pong);
+    this.#listen("the server did not answer in time");
   }
 
   async #introduce(socket: Socket): Promise<void> {
@@ -152,8 +152,18 @@ export class Connection {
     }
   }
 
-  #read(text: string): void {
+  /** Gives the server some time to say something, unless it has some already. */
+  #listen(otherwise: string): void {
+    this.#silence ??= setTimeout(() => this.#lost(1006, otherwise), this.#needs.pong);
+  }
+
+  #heard(): void {
     clearTimeout(this.#silence);
+    this.#silence = undefined;
+  }
+
+  #read(text: string): void {
+    this.#heard();
     let frame: ServerFrame;
     try {
       frame = JSON.parse(text) as ServerFrame;
@@ -174,10 +184,8 @@ export class Connection {
   }
 
   #ping(): void {
-    const socket = this.#socket;
     this.send({ type: "ping" });
-    clearTimeout(this.#silence);
-    this.#silence = setTimeout(() => this.#socket === socket && this.#lost(1006, "the server fell silent"), this.#needs.pong);
+    this.#listen("the server fell silent");
   }
 
   #lost(code: number, detail: string): void {
@@ -204,7 +212,7 @@ export class Connection {
 
   #drop(code: number): void {
     clearTimeout(this.#retry);
-    clearTimeout(this.#silence);
+    this.#heard();
     clearInterval(this.#pinging);
     const socket = this.#socket;
     this.#socket = undefined;

@@ -44,12 +44,28 @@ export interface StatusHint {
   queued: number;
 }
 
+/** A turn or, with `module`, a model call in it begins or ends. Only subscriptions with `debug` get it. */
+export interface WorkHint {
+  type: "work";
+  thread: string;
+  turn: number;
+  phase: "started" | "ended";
+  at: string;
+  /** Who asks a model, as the call's record will say it: `decision`, `submodule:<name>`, … */
+  module?: string;
+  purpose?: string;
+  round?: number;
+  /** Milliseconds: how long a turn waits for its voices, or a call for its answer. */
+  limit_ms?: number;
+}
+
 /** A frame of the server. */
 export type ServerFrame =
   | Hello
   | Delta
   | DeltaEnd
   | StatusHint
+  | WorkHint
   | { type: "event"; event: AnyEvent; replay?: boolean }
   | { type: "caught_up"; after: number; id?: string }
   | ({ type: "ack" } & Ack)
@@ -64,6 +80,8 @@ export interface Filter {
   subtree?: boolean;
   /** Events with any of these tags; all but `debug` when absent. */
   tags?: string[];
+  /** `debug` events, too, beside the others, and `work` hints. */
+  debug?: boolean;
 }
 
 /** What is said to the mind: at least one of text, images and audio. */

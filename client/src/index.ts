@@ -7,7 +7,7 @@ export type { Socket, SocketClass, State } from "./connection.js";
 export { Drafts, type Draft } from "./drafts.js";
 export type { AnyEvent, ThinkdEvent } from "./events.js";
 export type * as Events from "./events.js";
-export type { Delta, DeltaEnd, Filter, Hello, Said, ServerFrame, StatusHint } from "./frames.js";
+export type { Delta, DeltaEnd, Filter, Hello, Said, ServerFrame, StatusHint, WorkHint } from "./frames.js";
 export type { Options } from "./http.js";
 export { pages } from "./pages.js";
 export { ClosedError, ProblemError, UnreachableError } from "./problem.js";

@@ -2,7 +2,7 @@
 
 import { Drafts, type Draft } from "./drafts.js";
 import type { AnyEvent } from "./events.js";
-import type { Filter, Hello, ServerFrame, StatusHint } from "./frames.js";
+import type { Filter, Hello, ServerFrame, StatusHint, WorkHint } from "./frames.js";
 import { ProblemError } from "./problem.js";
 import { guarded } from "./signal.js";
 
@@ -28,6 +28,8 @@ export interface Handlers {
   draft?(draft: Draft): void;
   /** A thread's status changed. */
   status?(status: StatusHint): void;
+  /** A turn or a model call begins or ends; only with `debug`. */
+  work?(work: WorkHint): void;
   /** The replay is over: everything up to `cursor` has been handed over. After each reconnection, too. */
   caughtUp?(cursor: number): void;
   /** The log was restored: forget what is known. The subscription goes on after the `seq` that comes back, 0 when nothing does. */
@@ -41,7 +43,7 @@ export interface Handlers {
 /** One subscription. It belongs to a client, and ends when the client gets another one. */
 export class Subscription {
   readonly id: string;
-  readonly #filter: Filter;
+  #filter: Filter;
   readonly #handlers: Handlers;
   readonly #drafts = new Drafts();
   #cursor: number | undefined;
@@ -88,6 +90,13 @@ export class Subscription {
     this.#show(this.#drafts.broken());
   }
 
+  /** Does without `debug`, which the server is too old to know. Says whether that makes a difference. */
+  plainer(): boolean {
+    const { debug, ...filter } = this.#filter;
+    this.#filter = filter;
+    return debug !== undefined;
+  }
+
   /** The server has taken it on. */
   begin(): void {
     this.#begun = true;
@@ -120,6 +129,9 @@ export class Subscription {
         return false;
       case "status":
         guarded(() => this.#handlers.status?.(frame));
+        return false;
+      case "work":
+        guarded(() => this.#handlers.work?.(frame));
         return false;
       default:
         guarded(() => this.#handlers.hint?.(frame));
