@@ -79,7 +79,7 @@ export interface Picture {
 /** Lays a turn out. `now` (milliseconds since 1970) counts as long as something is at work. */
 export function layout(turn: Turn, now: number): Picture {
   const t0 = begin(turn);
-  const atWork = turn.end === undefined || turn.followUps.some((voice) => voice.outcome === "at work");
+  const atWork = (turn.end === undefined && turn.begun) || turn.followUps.some((voice) => voice.outcome === "at work");
   const end = Math.max(lastMoment(turn), atWork ? now : 0, turn.deadline !== undefined && atWork ? turn.deadline : 0);
   const width = Math.max((end - t0) * 1.04, 20);
   const picture: Picture = {
@@ -146,7 +146,9 @@ function voiceLane(draw: Draw, voice: Voice): void {
   const spoken = voice.said[0];
   const last = spoken ?? voice.failure ?? voice.calls.at(-1)?.event;
   const to = endOf(voice, now) - t0;
-  const from = Math.max(0, Math.min(...voice.calls.map((call) => call.start), turn.start) - t0);
+  const since = turn.working.filter((one) => one.module === `submodule:${voice.name}`).map((one) => one.since);
+  const asked = [...voice.calls.map((call) => call.start), ...(voice.outcome === "at work" ? since : [])];
+  const from = Math.max(0, (asked.length ? Math.min(...asked) : turn.start) - t0);
   const status = voice.outcome === "in time" || voice.outcome === "late" || voice.outcome === "at work" ? span(to) : voice.outcome;
   picture.lanes.push({ name: voice.name, sign, role, status, group: false });
   voiceBars(draw, voice, lane, from, to);
@@ -210,7 +212,8 @@ function decisionLanes(draw: Draw): void {
   const status = rounds.length === 1 ? "1 round" : `${rounds.length} rounds`;
   picture.lanes.push({ name: "decision", sign: silent ? "silence" : "decision", role: "decision", status, group: false });
   rounds.forEach((call, i) => roundBar(draw, call, i, lane));
-  if (turn.end === undefined && turn.voices.every((voice) => voice.outcome !== "at work")) openRound(draw, lane);
+  const deciding = turn.working.find((one) => one.module === "decision");
+  if (turn.end === undefined && turn.begun && (deciding || turn.voices.every((voice) => voice.outcome !== "at work"))) openRound(draw, lane, deciding?.since);
   for (const event of turn.words) picture.marks.push({ lane, t: at(event.ts) - t0, sign: tagged(event, "no-action") ? "silence" : "thought", role: "decision", word: `decision: ${line(textOf(event), 60)}`, event });
   toolLane(draw, lane);
   replyLane(draw, lane);
@@ -224,9 +227,9 @@ function roundBar({ picture, t0 }: Draw, call: Call, i: number, lane: number): v
   picture.bars.push({ lane, from: call.start - t0, to: call.end - t0, texture: "solid", role: bad ? "fail" : "decision", label: `round ${i + 1}`, word, event: call.event, call: call.event });
 }
 
-function openRound({ picture, turn, t0, now }: Draw, lane: number): void {
-  const since = Math.max(turn.rounds.at(-1)?.end ?? 0, ...turn.tools.map((tool) => at((tool.result ?? tool.action).ts)), ...turn.voices.map((voice) => (voice.outcome === "late" ? 0 : endOf(voice, now))), turn.start);
-  if (now > since) picture.bars.push({ lane, from: since - t0, to: now - t0, texture: "open", role: "decision", label: "deciding", word: "the decision is at work", event: undefined, call: undefined });
+function openRound({ picture, turn, t0, now }: Draw, lane: number, known: number | undefined): void {
+  const since = known ?? Math.max(turn.rounds.at(-1)?.end ?? 0, ...turn.tools.map((tool) => at((tool.result ?? tool.action).ts)), ...turn.voices.map((voice) => (voice.outcome === "late" ? 0 : endOf(voice, now))), turn.start);
+  if (now >= since) picture.bars.push({ lane, from: since - t0, to: now - t0, texture: "open", role: "decision", label: "deciding", word: "the decision is at work", event: undefined, call: undefined });
 }
 
 function toolLane({ picture, turn, t0, now }: Draw, decision: number): void {

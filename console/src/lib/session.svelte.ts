@@ -1,9 +1,10 @@
 // The one session of the page: connection, the tail of the log, drafts, and what the side bar counts. Views read it and never write it.
-import { Client, ProblemError, type Draft, type Hello, type Schemas, type State } from "../../../client/src/index.ts";
+import { Client, ProblemError, type Draft, type Hello, type Schemas, type State, type WorkHint } from "../../../client/src/index.ts";
 import { type Words, words } from "./connection.ts";
 import { type AnyEvent, tagged } from "./events.ts";
 import { at } from "./format.ts";
 import { EventStore } from "./store.ts";
+import type { Work } from "./turns.ts";
 import type { Ask } from "./window.ts";
 
 const TAIL = 1_500;
@@ -37,6 +38,8 @@ class Session {
   threads = $state.raw<Schemas.Thread[]>([]);
   submodules = $state.raw<Schemas.Submodule[]>([]);
   metadata = $state.raw<Schemas.Metadata | undefined>(undefined);
+  /** Calls and turns at work this moment. */
+  work = $state.raw<readonly Work[]>([]);
   /** What the server said without having been asked; the newest. */
   problem = $state.raw<ProblemError | undefined>(undefined);
   /** Views whose list the server does not have. */
@@ -53,6 +56,7 @@ class Session {
   #filled = false;
   #listeners = new Set<(events: readonly AnyEvent[]) => void>();
   #ticked = Date.now();
+  #work = new Map<string, Work>();
   #due = new Map<string, ReturnType<typeof setTimeout>>();
 
   constructor() {
@@ -150,6 +154,7 @@ class Session {
         this.refresh("threads", 400);
         this.#frame();
       },
+      work: (hint) => this.#hint(hint),
       caughtUp: (cursor) => {
         this.#frame();
         void this.#fill(cursor);
@@ -157,6 +162,17 @@ class Session {
       epoch: ({ head }) => this.#anew(head),
       refused: () => this.#follow(false, this.client.cursor),
     });
+  }
+
+  /** Who is at work, as the server hints: it begins and ends with each call. */
+  #hint({ thread, turn, phase, at: ts, module = "", purpose = "", limit_ms: limit }: WorkHint): void {
+    const key = `${thread} ${turn} ${module} ${purpose}`;
+    const now = Math.max(at(ts), 0) || Date.now();
+    this.#offset = Math.max(now - Date.now(), this.#offset - 50);
+    if (phase === "ended") this.#work.delete(key);
+    else if (this.#work.size < 2_000) this.#work.set(key, { thread, turn, module, purpose, since: now, limit: module ? undefined : limit });
+    this.work = [...this.#work.values()];
+    this.#frame();
   }
 
   /** The log is another one: everything is read anew. */
@@ -230,7 +246,11 @@ class Session {
   #changed(state: State): void {
     const good = state.kind === "live" || state.kind === "catching up";
     if (good) this.#badSince = undefined;
-    else this.#badSince ??= Date.now();
+    else {
+      this.#badSince ??= Date.now();
+      this.#work.clear();
+      this.work = [];
+    }
     this.state = state;
     this.hello = this.client.hello;
     if (state.kind === "live") this.asleep = 0;

@@ -49,6 +49,8 @@ export interface Turn {
   /** When the decision was done; absent: it is not. */
   end: number | undefined;
   outcome: string;
+  /** Its beginning is known: from the log, or because the server says that it is at work. */
+  begun: boolean;
   inputs: AnyEvent[];
   voices: Voice[];
   followUps: Voice[];
@@ -68,33 +70,63 @@ export interface Turn {
   /** All its events, by seq. */
   events: AnyEvent[];
   tokens: { input: number; output: number; cached: number; known: boolean };
+  /** Calls at work this moment, as the server hints: module, purpose, since when (milliseconds since 1970). */
+  working: { module: string; purpose: string; since: number }[];
+}
+
+/** A hint of the server: a call, or a turn where there is no module, is at work. */
+export interface Work {
+  thread: string;
+  turn: number;
+  module: string;
+  purpose: string;
+  since: number;
+  /** Of a turn: how long it waits for voices, in milliseconds. */
+  limit: number | undefined;
 }
 
 /** The key of a turn. */
 export const keyOf = (thread: string, n: number) => `${thread} ${n}`;
 
 /** Folds turns out of events that are in order. Turns of which the beginning is not there are made from what is. */
-export function turnsOf(events: readonly AnyEvent[]): Map<string, Turn> {
+export function turnsOf(events: readonly AnyEvent[], work: readonly Work[] = []): Map<string, Turn> {
   const turns = new Map<string, Turn>();
   const bySeq = new Map<number, AnyEvent>();
   for (const event of events) {
     if (tagged(event, "input") || tagged(event, "message")) bySeq.set(event.seq, event);
     const n = numberOf(event, "turn");
-    if (n === undefined || tagged(event, "cancel")) continue;
+    if (n === undefined || n === 0 || tagged(event, "cancel")) continue;
     const key = keyOf(event.thread, n);
     const turn = turns.get(key) ?? fresh(event, n);
     turns.set(key, turn);
     turn.events.push(event);
     take(turn, event, bySeq);
   }
+  for (const one of work) hint(turns, one, events);
   for (const turn of turns.values()) settle(turn);
   return turns;
 }
 
-function fresh(event: AnyEvent, n: number): Turn {
+/** What is at work has not written anything yet: its turn may not even be in the log. */
+function hint(turns: Map<string, Turn>, work: Work, events: readonly AnyEvent[]): void {
+  const key = keyOf(work.thread, work.turn);
+  const known = turns.get(key);
+  if (known?.end !== undefined && work.purpose !== "follow-up") return;
+  const turn = known ?? fresh({ thread: work.thread, ts: new Date(work.since).toISOString() }, work.turn);
+  turns.set(key, turn);
+  turn.begun = true;
+  if (work.limit !== undefined && turn.patience === undefined) turn.patience = work.limit;
+  if (!known) turn.inputs = events.filter((event) => event.thread === work.thread && (tagged(event, "input") || tagged(event, "message")) && at(event.ts) <= work.since && at(event.ts) > work.since - 2_000).slice(-4);
+  if (!work.module) return;
+  turn.working.push({ module: work.module, purpose: work.purpose, since: work.since });
+  const voice = /^submodule:(.*)$/.exec(work.module)?.[1];
+  if (voice !== undefined) voiceOf(turn, voice, work.purpose === "follow-up");
+}
+
+function fresh(event: Pick<AnyEvent, "thread" | "ts">, n: number): Turn {
   const tokens = { input: 0, output: 0, cached: 0, known: true };
   const lists = { inputs: [], voices: [], followUps: [], rounds: [], tools: [], replies: [], words: [], failures: [], gates: [], events: [] };
-  return { thread: event.thread, n, start: at(event.ts), end: undefined, outcome: "", deadline: undefined, patience: undefined, tokens, ...lists };
+  return { thread: event.thread, n, start: at(event.ts), end: undefined, outcome: "", begun: false, working: [], deadline: undefined, patience: undefined, tokens, ...lists };
 }
 
 function take(turn: Turn, event: AnyEvent, bySeq: Map<number, AnyEvent>): void {
@@ -117,6 +149,7 @@ function takeTurn(turn: Turn, event: AnyEvent, bySeq: Map<number, AnyEvent>): vo
     return;
   }
   turn.start = at(event.ts);
+  turn.begun = true;
   turn.patience = numberOf(event, "deadline_ms");
   const batch = Array.isArray(event.payload.batch) ? event.payload.batch : [];
   turn.inputs = batch.flatMap((seq) => bySeq.get(Number(seq)) ?? []);
@@ -193,7 +226,8 @@ function outcomeOf(voice: Voice, turn: Turn): VoiceOutcome {
   if (voice.calls.some((call) => call.last && call.outcome === "answered")) return gaveUp ? "late" : "passed";
   if (voice.calls.some((call) => call.last && call.outcome !== "answered")) return "failed";
   if (gaveUp) return "late";
-  return turn.end === undefined || voice.followUp ? "at work" : "not known";
+  if (turn.working.some((one) => one.module === `submodule:${voice.name}`)) return "at work";
+  return turn.end === undefined && turn.begun ? "at work" : "not known";
 }
 
 /** The moment at which a voice was not waited for any longer, as the log says; else where its patience would have ended. */
@@ -202,7 +236,7 @@ function waitedUntil(turn: Turn): number | undefined {
   if (gone?.failure) return at(gone.failure.ts);
   if (turn.patience === undefined) return undefined;
   // The event of the beginning is stored with the first output: the voices were asked before it.
-  const asked = turn.voices.flatMap((voice) => voice.calls.map((call) => call.start));
+  const asked = [...turn.voices.flatMap((voice) => voice.calls.map((call) => call.start)), ...turn.working.filter((one) => one.module.startsWith("submodule:")).map((one) => one.since)];
   return Math.min(turn.start, ...asked) + turn.patience;
 }
 

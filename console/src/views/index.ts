@@ -8,6 +8,10 @@ export const views: Record<string, View> = {
   inbox: () => import("./Inbox.svelte"),
   log: () => import("./Log.svelte"),
   threads: () => import("./Threads.svelte"),
+  pipelines: () => import("./Pipelines.svelte"),
+  voices: () => import("./Voices.svelte"),
+  world: () => import("./World.svelte"),
+  usage: () => import("./Usage.svelte"),
   call: () => import("./Call.svelte"),
   help: () => import("./Help.svelte"),
 };

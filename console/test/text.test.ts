@@ -1,0 +1,108 @@
+// Text: Markdown as data, hostile text, numbers, addresses, forms, differences, contrast of the tokens.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { diff } from "../src/lib/diff.ts";
+import { argumentsOf, fieldsOf, written } from "../src/lib/form.ts";
+import { count, line, shown, span, tokens, when } from "../src/lib/format.ts";
+import { inline, markdown, safe } from "../src/lib/markdown.ts";
+import { found, seqTyped } from "../src/lib/places.ts";
+import { sectionsOf } from "../src/lib/prompt.ts";
+import { address, parse } from "../src/lib/route.ts";
+
+test("Markdown becomes data, and markup in it stays text", () => {
+  const tree = markdown("# Title\n\nSome **bold** and `code`.\n\n1. one\n2. two\n\n```\n<b>\n```\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n> quoted\n\n<script>alert(1)</script>");
+  assert.deepEqual(tree.map((block) => block.kind), ["heading", "paragraph", "list", "code", "table", "quote", "paragraph"]);
+  assert.deepEqual(tree.at(-1), { kind: "paragraph", inner: [{ kind: "text", text: "<script>alert(1)</script>" }] });
+});
+
+test("only http and https can be opened", () => {
+  for (const bad of ["javascript:alert(1)", "data:text/html,x", "vbscript:x", "file:///etc/passwd", "//evil", "java\nscript:alert(1)", ""]) assert.equal(safe(bad), undefined, bad);
+  assert.equal(safe("https://example.org/a"), "https://example.org/a");
+  assert.deepEqual(inline("[x](javascript:alert(1))"), [{ kind: "text", text: "[x](javascript:alert(1))" }]);
+});
+
+test("hostile Markdown takes no time and no depth", () => {
+  const began = performance.now();
+  for (const text of ["*".repeat(50_000), "[".repeat(50_000), "> ".repeat(2_000) + "x", "`".repeat(20_000), "_a".repeat(20_000), "|".repeat(40_000), "- a\n".repeat(20_000)]) assert.ok(markdown(text).length > 0);
+  assert.ok(performance.now() - began < 3_000);
+});
+
+test("control characters are shown as pictures, and nothing turns the line around", () => {
+  assert.equal(shown("a\u0000\u001b[31m\u202eb"), "a␀␛[31m▯b");
+  assert.equal(shown("line\n\ttab"), "line\n\ttab");
+  assert.ok(line("x".repeat(1_000_000)).length < 300);
+  assert.equal(line("a \n  b"), "a b");
+});
+
+test("numbers read as people read them", () => {
+  assert.equal(count(1234567), "1,234,567");
+  assert.equal(tokens(24_600), "24.6k");
+  assert.equal(span(3_240), "3.2 s");
+  assert.equal(span(65 * 60_000), "1 h 5 min");
+  assert.equal(when("2026-11-25T12:00:00Z", Date.UTC(2026, 10, 25, 12, 0, 9)), "−9 s");
+  assert.equal(when("never", 0), "not known");
+});
+
+test("every address leads back to where it was written", () => {
+  assert.deepEqual(parse("#/t/main/turn/14?at=8"), { view: "live", parts: ["main", "14"], query: { at: "8" } });
+  assert.deepEqual(parse("#/t/main.suppliers/about").view, "threads");
+  assert.deepEqual(parse("#/log/8412").parts, ["8412"]);
+  assert.deepEqual(parse("#/nowhere").view, "chat");
+  assert.deepEqual(parse("#/t/%E0%A4%A").view, "chat");
+  assert.equal(parse(address("#/log", { q: "a b&c", thread: "" })).query.q, "a b&c");
+});
+
+test("Ctrl K finds by the beginnings of words, and takes a seq", () => {
+  const places = [{ title: "main.heating", kind: "chat", sign: "", path: "1" }, { title: "Usage and health", kind: "view", sign: "", path: "2" }, { title: "heap", kind: "voice", sign: "", path: "3" }];
+  assert.deepEqual(found(places, "hea").map((place) => place.path), ["3", "1", "2"]);
+  assert.equal(seqTyped("#8,412"), 8412);
+  assert.equal(seqTyped("main"), undefined);
+});
+
+test("arguments go through a form unchanged, and come out as their types", () => {
+  const schema = { properties: { to: { type: "string" }, n: { type: ["integer", "null"] }, urgent: { type: "boolean" }, tags: { type: "array" }, tone: { enum: ["calm", "short"] } }, required: ["to"] };
+  const args = { to: "office", n: null, urgent: true, tags: ["a"], tone: "calm" };
+  const fields = fieldsOf(args, schema);
+  const texts = Object.fromEntries(fields.map((field) => [field.name, written(field, args[field.name as keyof typeof args])]));
+  assert.deepEqual(argumentsOf(fields, texts), args);
+  assert.deepEqual(argumentsOf(fields, { ...texts, n: "4", urgent: "false" }), { ...args, n: 4, urgent: false });
+  assert.throws(() => argumentsOf(fields, { ...texts, n: "four" }), /n has to be a number/);
+  assert.throws(() => argumentsOf(fields, { ...texts, tags: "[" }), /tags has to be JSON/);
+});
+
+test("a difference names what was taken and given", () => {
+  assert.deepEqual(diff("a\nb\nc", "a\nx\nc").map(({ kind, text }) => `${kind} ${text}`), ["same a", "del b", "add x", "same c"]);
+  assert.equal(diff("x\n".repeat(900), "y").length, 902);
+});
+
+test("a prompt is taken apart without losing a word", () => {
+  const request = { messages: [{ role: "system", content: "You are one voice." }, { role: "user", content: "#5 [2026-11-25 21:46] user: hello\n#16 [2026-11-25 21:46] reply: hi\n    again\n\nYour role:\nYou are the critic." }], tools: [{ a: 1 }] };
+  const view = { call: "x", exact: true, model: "m", module: "submodule:critic", purpose: "turn", thread: "main", request, usage: { input_tokens: 1000 } };
+  const sections = sectionsOf(view, new Set([5]));
+  assert.deepEqual(sections.map((one) => one.title), ["Common text", "Tools, 1", "Transcript", "The input", "Prompt of critic"]);
+  assert.equal(sections[2]!.entries[0]!.text, "hi\nagain");
+  assert.ok(Math.abs(sections.reduce((sum, one) => sum + one.tokens, 0) - 1000) <= 3);
+});
+
+test("every role can be read on every surface, in both themes", () => {
+  const css = readFileSync(new URL("../src/tokens.css", import.meta.url), "utf8");
+  const light = css.slice(css.indexOf(':root[data-theme="light"]'));
+  const dark = css.slice(0, css.indexOf("@media"));
+  const value = (text: string, name: string) => new RegExp(`--${name}: (#[0-9a-f]{6})`).exec(text)?.[1] ?? "";
+  const names = [...dark.matchAll(/--((?:k|o)-[a-z]+): #/g)].map((one) => one[1]!).concat(["ink-1", "ink-2", "ink-3", "link"]);
+  assert.ok(names.length >= 14);
+  for (const theme of [dark, light]) for (const surface of ["bg-0", "bg-1", "bg-2"]) for (const name of names) {
+    const ratio = contrast(value(theme, name), value(theme, surface));
+    assert.ok(ratio >= 4.5, `${name} on ${surface}: ${ratio.toFixed(2)}`);
+  }
+});
+
+function contrast(a: string, b: string): number {
+  const light = (hex: string) => {
+    const [r, g, b] = [1, 3, 5].map((i) => Number.parseInt(hex.slice(i, i + 2), 16) / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)) as [number, number, number];
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const [x, y] = [light(a), light(b)];
+  return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
+}

@@ -1,0 +1,116 @@
+// A turn folded from its events, and laid out as lanes.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { layout, ticks } from "../src/lib/lanes.ts";
+import { type Colours, laneFile, strip } from "../src/lib/picture.ts";
+import { keyOf, tally, turnsOf } from "../src/lib/turns.ts";
+import { linesOf, thoughtsOf, waiting } from "../src/lib/talk.ts";
+import { event, moment, story } from "./events.ts";
+
+const folded = () => turnsOf(story()).get(keyOf("main", 1))!;
+
+test("each voice has the outcome that the log says", () => {
+  const outcomes = Object.fromEntries(folded().voices.map((voice) => [voice.name, voice.outcome]));
+  assert.deepEqual(outcomes, { critic: "in time", botanist: "late", frugal: "failed", warmth: "passed" });
+  assert.equal(tally(folded()).late, 1);
+});
+
+test("the deadline is where the log says that it went on without a voice, not where the beginning was stored", () => {
+  assert.equal(folded().deadline, moment(2510));
+  const inTime = turnsOf(story().filter((one) => !JSON.stringify(one).includes("botanist") || one.meta.tags[0] === "turn"));
+  // The first call began at 10 ms: the voices were asked before the beginning of the turn was stored.
+  assert.equal(inTime.get(keyOf("main", 1))!.deadline, moment(10 + 2500));
+});
+
+test("tokens of which the provider did not say anything are not known, and are not 0", () => {
+  assert.equal(folded().tokens.known, false);
+  assert.equal(folded().tokens.input, 600);
+});
+
+test("a late voice is drawn to the deadline, and hatched behind it", () => {
+  const picture = layout(folded(), moment(9_000));
+  const lane = picture.lanes.findIndex((one) => one.name === "botanist");
+  const bars = picture.bars.filter((bar) => bar.lane === lane);
+  assert.deepEqual(bars.map((bar) => bar.texture), ["until", "hatched"]);
+  assert.equal(bars[0]!.to, 2510);
+  assert.equal(bars[1]!.from, 2510);
+  assert.equal(bars[1]!.to, 3600);
+});
+
+test("only what was in time runs into the first round; what was late into the round that saw it", () => {
+  const picture = layout(folded(), moment(9_000));
+  const decision = picture.lanes.findIndex((one) => one.name === "decision");
+  const reached = picture.links.filter((link) => link.kind === "reached");
+  assert.equal(reached.length, 1);
+  assert.equal(picture.lanes[reached[0]!.from.lane]!.name, "critic");
+  assert.equal(reached[0]!.to.lane, decision);
+  const late = picture.links.find((link) => link.kind === "late");
+  assert.equal(late?.to.t, 3700);
+});
+
+test("a turn that is done does not grow with the clock, and one at work does", () => {
+  const turn = folded();
+  assert.equal(layout(turn, moment(9_000)).width, layout(turn, moment(99_000)).width);
+  const open = turnsOf(story().slice(0, 5)).get(keyOf("main", 1))!;
+  assert.ok(layout(open, moment(5_000)).width > layout(open, moment(3_000)).width);
+  assert.ok(layout(open, moment(1_000)).now !== undefined);
+});
+
+test("what is at work is drawn before the log has a word of it", () => {
+  const input = event(["input", "type:message"], { text: "hello" }, 0);
+  const work = [
+    { thread: "main", turn: 7, module: "", purpose: "", since: moment(10), limit: 2500 },
+    { thread: "main", turn: 7, module: "submodule:critic", purpose: "turn", since: moment(12), limit: undefined },
+  ];
+  const turn = turnsOf([input], work).get(keyOf("main", 7))!;
+  assert.equal(turn.voices[0]!.outcome, "at work");
+  assert.equal(turn.deadline, moment(10 + 2500));
+  assert.deepEqual(turn.inputs, [input]);
+});
+
+test("thirty-two voices have thirty-two lanes, and a strip that fits", () => {
+  const names = Array.from({ length: 32 }, (_, i) => `v${i}`);
+  const input = event(["input", "type:message"], { text: "x" }, 0);
+  const events = [input, event(["turn", "started", "turn:1"], { turn: 1, batch: [input.seq], submodules: names }, 5), ...names.map((name, i) => event([`submodule:${name}`], { turn: 1, text: "…" }, 10 + i))];
+  const picture = layout(turnsOf(events).get(keyOf("main", 1))!, moment(100));
+  assert.equal(picture.voices.count, 32);
+  const drawn = strip(picture, 112, 20);
+  assert.ok(drawn.strokes.every((stroke) => stroke.y >= 0 && stroke.y <= 20 && stroke.x1 >= 0 && stroke.x2 <= 113));
+});
+
+test("the file of the lanes stands for itself, and markup in a text stays text", () => {
+  const hostile = story().map((one) => (one.meta.tags[0] === "submodule:critic" ? { ...one, payload: { ...one.payload, text: '<script>alert(1)</script>"&' } } : one));
+  const colours = new Proxy({}, { get: () => "#123456" }) as Colours;
+  const file = laneFile(layout(turnsOf(hostile).get(keyOf("main", 1))!, moment(9_000)), "main <b>", colours);
+  assert.ok(file.startsWith("<svg xmlns="));
+  assert.ok(!file.includes("<script>"));
+  assert.ok(file.includes("&lt;script&gt;"));
+  assert.deepEqual([...file.matchAll(/(?:href|src|url)\s*[=(]\s*["']?([^"')]*)/g)].map((found) => found[1]).filter((target) => !target!.startsWith("#")), []);
+});
+
+test("an axis begins at 0 and names its unit once", () => {
+  for (const width of [20, 900, 5_600, 61_000, 4_000_000, 999_999_999]) {
+    const marks = ticks(width);
+    assert.match(marks[0]!.label, /^0 (ms|s|min)$/);
+    assert.ok(marks.length <= 9 && marks.slice(1).every((mark) => /^[\d.]+$/.test(mark.label)), `${width}: ${marks.map((mark) => mark.label).join(" ")}`);
+  }
+});
+
+test("a talk has what was said, and the thoughts stand beside with the deadline in its place", () => {
+  const events = story();
+  const turns = turnsOf(events);
+  assert.deepEqual(linesOf(events, turns, false).map((line) => line.kind), ["you", "mind"]);
+  const list = thoughtsOf(turns.get(keyOf("main", 1))!, { tools: true, silence: true });
+  const cut = list.findIndex((one) => one.kind === "deadline");
+  assert.ok(cut > 0);
+  assert.ok(list.slice(0, cut).every((one) => one.kind === "deadline" || one.event.ts <= new Date(moment(2510)).toISOString()));
+  assert.ok(list.some((one) => one.kind === "passed" && one.name === "warmth"));
+  assert.ok(!thoughtsOf(turns.get(keyOf("main", 1))!, { tools: false, silence: false }).some((one) => one.kind === "passed" || (one.kind === "event" && one.action)));
+});
+
+test("the parts of one message stand together, and what no turn has taken up waits", () => {
+  const events = [...story(), event(["input", "type:message", "part"], { text: "look" }, 6_000), event(["input", "type:message"], { blob: "ab", mime: "image/png" }, 6_000, { modality: "image" })];
+  const turns = turnsOf(events);
+  assert.equal(linesOf(events, turns, false).at(-1)!.events.length, 2);
+  assert.equal(waiting(events, turns).length, 1);
+});
