@@ -49,6 +49,8 @@ test(`after ${FAULTS} faults the transcript is the log`, { timeout: 3_600_000 },
       const text = `message ${acks.length}`;
       acks.push(client.send(`talk-${chance(4)}`, { text }).then((ack) => [text, ack.events[0].seq]));
     }
+    // What people say may wait for a while, not for ever.
+    if (client.waiting > 30) await until("what waits", () => client.waiting < 10);
     await sleep(chance(60));
     if (chance(KILLS) === 0) {
       await server.kill();
