@@ -47,6 +47,7 @@ pub mod event {
     pub mod gather;
     pub mod intent;
     pub mod method;
+    pub mod mission;
     pub mod process;
     pub mod raw;
     pub mod request;
@@ -197,6 +198,7 @@ pub mod runtime {
     mod lease_loop;
     mod mailbox;
     pub mod memory;
+    pub mod mission;
     mod opening;
     mod operate;
     pub mod options;
@@ -220,6 +222,7 @@ pub mod session {
     pub mod follow;
     pub mod handle;
     mod log;
+    mod missions;
     pub mod outcome;
     mod recall;
     pub mod requests;

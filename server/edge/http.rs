@@ -39,6 +39,7 @@ pub mod settings;
 pub mod state;
 pub mod stream;
 pub mod submodules;
+pub mod tasks;
 pub mod thread;
 pub mod thread_filter;
 pub mod threads;
@@ -59,11 +60,12 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 18] = [
+const RESOURCES: [Resource; 19] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
     threads::RESOURCE,
+    tasks::RESOURCE,
     submodules::RESOURCE,
     settings::RESOURCE,
     schedules::RESOURCE,

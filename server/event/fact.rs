@@ -25,6 +25,7 @@ use schedule::Unrun;
 use set::Set;
 use statement::{StatementFact, Trials};
 use summary::{Summaries, Summary};
+use task::TaskFact;
 use told::{Message, Told};
 
 mod answers;
@@ -43,6 +44,7 @@ pub mod schedule;
 pub mod set;
 pub mod statement;
 pub mod summary;
+pub mod task;
 pub mod told;
 pub mod turn;
 mod unknown;
@@ -114,6 +116,8 @@ pub enum Fact<'a> {
     Summaries(Summaries),
     /// Names are one, or are not any more.
     Entity(EntityFact),
+    /// Something was said of a task of a mission.
+    Task(TaskFact),
     /// Nothing that this build knows.
     Unknown(Raw<'a>),
 }
@@ -197,6 +201,18 @@ kinds! {
     SummariesRested => summary::RESTED,
     EntityMerged => entity::MERGED,
     EntityUnmerged => entity::UNMERGED,
+    TaskMade => task::MADE,
+    TaskBegan => task::BEGAN,
+    TaskSplit => task::SPLIT,
+    TaskAsked => task::ASKED,
+    TaskRoutes => task::ROUTES,
+    TaskChecked => task::CHECKED,
+    TaskTried => task::TRIED,
+    TaskJudged => task::JUDGED,
+    TaskRetry => task::RETRY,
+    TaskRefused => task::REFUSED,
+    TaskChanged => task::CHANGED,
+    TaskOver => task::OVER,
 }
 
 impl<'a> From<Raw<'a>> for Fact<'a> {
@@ -239,6 +255,7 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
         summary::TAG => Summary::decode(raw).map(Fact::Summary),
         summary::SUMMARIES => Summaries::decode(raw).map(Fact::Summaries),
         entity::TAG => EntityFact::decode(raw).map(Fact::Entity),
+        task::TAG => TaskFact::decode(raw).map(Fact::Task),
         _ if tag(1) == Some(tag::ACTION) => Action::decode(raw).map(Fact::Action),
         tag::DECISION => Decided::decode(raw).map(Fact::Decided),
         by if by.starts_with("submodule:") => Remark::decode(raw).map(Fact::Remark),
@@ -281,6 +298,7 @@ impl<'a> Fact<'a> {
             Self::Summary(fact) => fact.encode(thread),
             Self::Summaries(fact) => fact.encode(thread),
             Self::Entity(fact) => fact.encode(thread),
+            Self::Task(fact) => fact.encode(thread),
             Self::Unknown(raw) => {
                 let Raw { source, modality, tags, payload, .. } = raw;
                 Draft::new(thread, source, modality, tags.to_vec(), payload.clone().into())
@@ -322,6 +340,7 @@ impl<'a> Fact<'a> {
             Self::Summary(fact) => fact,
             Self::Summaries(fact) => fact,
             Self::Entity(fact) => fact,
+            Self::Task(fact) => fact,
             Self::Unknown(raw) => raw,
         }
     }
@@ -350,6 +369,7 @@ pub fn examples() -> Vec<Draft> {
         statement::examples(&thread),
         summary::examples(&thread),
         entity::examples(&thread),
+        task::examples(),
     ];
     families.into_iter().flatten().collect()
 }

@@ -19,10 +19,11 @@ pub mod settings;
 pub mod standings;
 pub mod statements;
 pub mod submodules;
+pub mod tasks;
 pub mod timers;
 
 /// Every one of them.
-pub static ALL: [&Projection; 11] = [
+pub static ALL: [&Projection; 12] = [
     &contacts::PROJECTION,
     &entries::PROJECTION,
     &merges::PROJECTION,
@@ -33,6 +34,7 @@ pub static ALL: [&Projection; 11] = [
     &standings::PROJECTION,
     &statements::PROJECTION,
     &submodules::PROJECTION,
+    &tasks::PROJECTION,
     &timers::PROJECTION,
 ];
 

@@ -331,7 +331,7 @@ impl Turn {
             By::Submodule(name) => {
                 Name::parse(name).into_iter().for_each(|name| self.progress(name).is_done = true);
             }
-            By::Tool(_) | By::Pipeline(_) | By::Trial | By::Summary | By::Core => {}
+            By::Tool(_) | By::Pipeline(_) | By::Trial | By::Summary | By::Mission(_) | By::Core => {}
         }
     }
 

@@ -79,6 +79,7 @@ fn module_kind(module: &Who) -> &'static str {
         Who::Pipeline(_) => "pipeline",
         Who::Trial => "trial",
         Who::Summary => "summary",
+        Who::Mission(_) => "mission",
         Who::Core => "core",
     }
 }

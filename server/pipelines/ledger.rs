@@ -99,6 +99,9 @@ struct Book {
     /// By place: the event that has the node's value.
     // A plain mutex: held for a look-up, never across an await.
     records: Mutex<HashMap<String, Uuid>>,
+    /// By flow: what a body says besides its value, to be stored with that.
+    // A plain mutex: held to put and to take, never across an await.
+    beside: Mutex<HashMap<String, Vec<Draft>>>,
     lost: OnceLock<Lost>,
     closed: CancellationToken,
 }
@@ -107,8 +110,8 @@ impl Ledger {
     /// A book that goes on where the past ends.
     pub fn new(run: RunKey, writer: TurnWriter, values: Values, limits: Limits, past: &Past) -> Self {
         let (nodes, records) = (AtomicU64::new(past.nodes), Mutex::new(past.records.clone()));
-        let (lost, closed) = (OnceLock::new(), CancellationToken::new());
-        Self(Arc::new(Book { run, writer, values, limits, nodes, records, lost, closed }))
+        let (beside, lost, closed) = (Mutex::default(), OnceLock::new(), CancellationToken::new());
+        Self(Arc::new(Book { run, writer, values, limits, nodes, records, beside, lost, closed }))
     }
 
     /// The run with its hooks: failures are seen outermost, also the journal's own; starts innermost, where a body really runs.
@@ -119,11 +122,37 @@ impl Ledger {
             .hook(Starts(self.clone()))
     }
 
+    /// The same for a run whose bodies say what they do by facts of their own, and are bounded by a budget of their own.
+    pub fn hooked_without_starts(&self) -> Run {
+        Run::new(self.0.run.id.to_string()).hook(Failures(self.clone())).hook(Journal::new(self.clone()))
+    }
+
+    /// Takes what the body that runs in this flow (`Run::branch`; the run itself is the flow "") says besides its value. It is stored in one append
+    /// with the record of the node, or not at all.
+    pub fn beside(&self, flow: &str, drafts: impl IntoIterator<Item = Draft>) {
+        let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        beside.entry(flow.to_owned()).or_default().extend(drafts);
+    }
+
+    fn take_beside(&self, place: &str) -> Vec<Draft> {
+        let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        beside.remove(flow(place)).unwrap_or_default()
+    }
+
     /// Writes what is not a node's. Does not return when the run is lost.
     pub async fn write(&self, draft: Draft) {
-        if let Err(lost) = self.0.writer.write(vec![draft]).await {
+        self.write_all(vec![draft]).await;
+    }
+
+    async fn write_all(&self, drafts: Vec<Draft>) {
+        if let Err(lost) = self.0.writer.write(drafts).await {
             self.lose::<()>(lost).await;
         }
+    }
+
+    /// Writes what is said when no node runs any more.
+    pub async fn say(&self, drafts: Vec<Draft>) -> Result<(), Lost> {
+        self.0.writer.write(drafts).await.map(drop)
     }
 
     /// The values of this run's space.
@@ -146,7 +175,7 @@ impl Ledger {
     }
 
     /// A run that cannot write must not go on, nor take this for a node's failure: it stands still until it is dropped.
-    async fn lose<T>(&self, lost: Lost) -> T {
+    pub async fn lose<T>(&self, lost: Lost) -> T {
         // The first reason counts.
         let _ = self.0.lost.set(lost);
         self.0.closed.cancel();
@@ -202,7 +231,9 @@ impl JournalStore for Ledger {
             true => self.0.run.node_abandoned(&node, &place, &arguments, version),
             false => self.0.run.node_recorded(&node, &place, &arguments, version, &self.hold(value).await?),
         };
-        self.write(draft.with_id(id)).await;
+        let mut drafts = if abandoned { Vec::new() } else { self.take_beside(&place) };
+        drafts.push(draft.with_id(id));
+        self.write_all(drafts).await;
         self.records().insert(place, id);
         Ok(())
     }
@@ -248,6 +279,11 @@ impl Hook for Starts {
         }
         outcome
     }
+}
+
+/// The flow in which a place is: `t7` of `/t3/t7.2`.
+fn flow(place: &str) -> &str {
+    place.rsplit_once('/').map_or("", |(_, own)| own.split('.').next().unwrap_or(own))
 }
 
 fn named(call: &Call) -> String {

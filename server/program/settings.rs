@@ -22,7 +22,7 @@ use crate::model::prompt::Prompts;
 use crate::pipelines::registry::{self, Pipelines};
 pub use crate::program::settings::tools::Tools;
 use crate::recall::{finder, meaning};
-use crate::runtime::{memory, options, schedule};
+use crate::runtime::{memory, mission, options, schedule};
 use crate::tasks::supervisor::Supervisor;
 use crate::thread::history;
 use crate::tools::approval::matches;
@@ -83,6 +83,8 @@ pub struct Settings {
     pub budget: Budget,
     /// What a run of a pipeline may use up.
     pub pipelines: registry::Limits,
+    /// How missions go, and what one may use up.
+    pub mission: mission::Options,
     /// Where `thinkd replica` listens, and who may have code run there.
     pub replica: Replica,
     /// How what is claimed is tried before it is held to be so.
@@ -115,6 +117,7 @@ impl Default for Settings {
             tools: Tools::default(),
             budget: Budget::default(),
             pipelines: registry::Limits::default(),
+            mission: mission::Options::default(),
             replica: Replica::default(),
             memory: memory::Options::default(),
             runtime: Running::default(),
@@ -169,7 +172,7 @@ pub struct Models {
     /// The model for vectors, by which recall finds what means the same in other words; absent: built-in vectors that know letters alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<endpoint::Options>,
-    /// Models of single modules: `decision`, `trial`, `summary`, `submodule:<name>`, `pipeline:<name>`; absent: the model of the tier.
+    /// Models of single modules: `decision`, `trial`, `summary`, `submodule:<name>`, `pipeline:<name>`, `mission:<node>`; absent: the model of the tier.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub modules: BTreeMap<String, endpoint::Options>,
 }
@@ -295,6 +298,14 @@ impl Settings {
             ("memory.recall_in_turns_ms", self.memory.recall_in_turns_ms),
             ("pipelines.nodes", self.pipelines.nodes),
             ("pipelines.time_ms", self.pipelines.time_ms),
+            ("mission.width", self.mission.width.into()),
+            ("mission.depth", self.mission.depth),
+            ("mission.tasks", self.mission.tasks.into()),
+            ("mission.routes", self.mission.routes.into()),
+            ("mission.model_calls", self.mission.model_calls),
+            ("mission.tokens", self.mission.tokens),
+            ("mission.time_ms", self.mission.time_ms),
+            ("mission.at_once", self.mission.at_once.into()),
         ];
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return invalid(format!("{key} = 0 would stop everything: it must be at least 1"));
@@ -390,6 +401,7 @@ impl Settings {
             default_submodules: self.runtime.default_submodules,
             pipelines,
             pipeline_limits: self.pipelines.clone(),
+            mission: self.mission.clone(),
             memory: self.memory.clone(),
             lease: ms(self.runtime.lease_ms),
             scan: ms(self.runtime.scan_ms),
@@ -471,7 +483,7 @@ impl Models {
     fn check(&self) -> Result<(), Invalid> {
         if let Some(name) = self.modules.keys().find(|name| !is_module(name)) {
             return invalid(format!(
-                "[models.modules.{name:?}]: a module is decision, trial, summary, submodule:<name> or pipeline:<name>"
+                "[models.modules.{name:?}]: a module is decision, trial, summary, submodule:<name>, pipeline:<name> or mission:<node>"
             ));
         }
         let has_model = self.low.is_some() || self.high.is_some() || !self.modules.is_empty();
@@ -486,6 +498,6 @@ impl Models {
 }
 
 fn is_module(name: &str) -> bool {
-    let named = name.strip_prefix("submodule:").or_else(|| name.strip_prefix("pipeline:"));
+    let named = ["submodule:", "pipeline:", "mission:"].iter().find_map(|prefix| name.strip_prefix(prefix));
     matches!(name, "decision" | "trial" | "summary") || named.is_some_and(|name| Name::parse(name).is_ok())
 }

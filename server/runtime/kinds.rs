@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use super::ground::Ground;
 use super::work::Work;
+use missions::Missions;
 use runs::Runs;
 use summaries::Summaries;
 use trials::Trials;
 use turns::Turns;
 
+pub mod missions;
 pub mod runs;
 pub mod summaries;
 pub mod trials;
@@ -18,6 +20,8 @@ pub mod turns;
 /// One of each kind; cheap to clone.
 #[derive(Clone)]
 pub struct Kinds {
+    /// Missions.
+    pub missions: Arc<Missions>,
     /// Runs of pipelines.
     pub runs: Arc<Runs>,
     /// Summaries of what leaves views.
@@ -32,6 +36,7 @@ impl Kinds {
     /// All kinds, on this ground.
     pub fn new(ground: &Ground) -> Self {
         Self {
+            missions: Arc::new(Missions::new(ground)),
             runs: Arc::new(Runs::new(ground)),
             summaries: Arc::new(Summaries::new(ground)),
             trials: Arc::new(Trials::new(ground)),
@@ -41,6 +46,6 @@ impl Kinds {
 
     /// All kinds, in the order in which they are asked whose a thread is.
     pub fn all(&self) -> Vec<Arc<dyn Work>> {
-        vec![self.trials.clone(), self.summaries.clone(), self.runs.clone(), self.turns.clone()]
+        vec![self.trials.clone(), self.summaries.clone(), self.missions.clone(), self.runs.clone(), self.turns.clone()]
     }
 }

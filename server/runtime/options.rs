@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::memory;
+use super::mission;
 use super::schedule::Scheduling;
 use crate::event::condition::Condition;
 use crate::mind::turn::options::TurnOptions;
@@ -35,6 +36,8 @@ pub struct Options {
     pub pipelines: Pipelines,
     /// What a run of one may use up.
     pub pipeline_limits: registry::Limits,
+    /// How missions go.
+    pub mission: mission::Options,
     /// How statements are tried.
     pub memory: memory::Options,
     /// How long a lease on a thread lasts unless it is renewed.
@@ -58,6 +61,7 @@ impl Default for Options {
             default_submodules: true,
             pipelines: Pipelines::default(),
             pipeline_limits: registry::Limits::default(),
+            mission: mission::Options::default(),
             memory: memory::Options::default(),
             lease: Duration::from_secs(10),
             scan: Duration::from_secs(3),

@@ -7,7 +7,7 @@ use crate::event::envelope::{Event, TurnOutcome, Visibility};
 use crate::event::fact::Fact;
 use crate::event::fact::calls::{CallOutcome, Record};
 use crate::event::fact::corrected::Corrected;
-use crate::event::fact::run::{RunFact, RunNews};
+use crate::event::fact::run::{RunFact, RunNews, Slot};
 use crate::event::fact::set::{self, Set};
 use crate::event::fact::statement::Trials;
 use crate::event::fact::summary::Summaries;
@@ -56,7 +56,7 @@ fn change(event: &Event, fact: &Fact<'_>, thread: &mut ThreadChange) {
         Fact::Question(asked) => thread.state.question = Some((asked.question.to_owned(), true)),
         Fact::Answer(answer) => thread.state.question = Some((answer.question.to_owned(), false)),
         Fact::Input(input) => thread.state.question = input.answers.map(|id| (id.to_owned(), false)),
-        Fact::Run(run) => self::run(run, event.seq, thread),
+        Fact::Run(run) => self::run(run, event, thread),
         Fact::Call(record) => call(record, thread),
         Fact::Set(set) => self::set(set, thread),
         // Trials have no mailbox: what is due wakes them, and rest moves them on.
@@ -140,11 +140,17 @@ fn hear(told: &Told<'_>, own: &ThreadId, thread: &mut ThreadChange) {
 }
 
 /// A run is a thread with one turn. It has no mailbox: its beginning wakes it, its end is the thread's.
-fn run(run: &RunFact<'_>, seq: Seq, thread: &mut ThreadChange) {
+fn run(run: &RunFact<'_>, event: &Event, thread: &mut ThreadChange) {
+    let seq = event.seq;
     match &run.what {
-        RunNews::Started { .. } => {
+        RunNews::Started { input, .. } => {
             thread.woken = Some(seq);
-            thread.settings = Some(json!({ "pipeline": run.pipeline }));
+            thread.settings = Some(match input {
+                Some(Slot::Here(wanted)) if event.thread.is_of_mission() => {
+                    json!({ "kind": "mission", "wanted": wanted })
+                }
+                _ => json!({ "pipeline": run.pipeline }),
+            });
         }
         RunNews::Ended { outcome, .. } => {
             thread.handled = Some(seq);

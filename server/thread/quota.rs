@@ -38,6 +38,8 @@ enum Whose {
     Space,
     Thread(ThreadId),
     Root(Seq),
+    /// Of the mission that began with this event.
+    Mission(Seq),
 }
 
 /// What a turn draws on. Cheap to clone. The default one has no limit.
@@ -110,11 +112,33 @@ impl Quotas {
             (Some(budget.root.model_calls), CALLS, "model calls", "budget.root.model_calls"),
             (Some(budget.root.tokens), TOKENS, "tokens", "budget.root.tokens"),
         ];
-        let whose = [
-            Some((Whose::Space, of_space, false)),
-            Some((Whose::Thread(thread.clone()), of_thread, false)),
-            root.map(|root| (Whose::Root(root), of_root, new)),
+        self.purse(
+            space,
+            root,
+            [
+                Some((Whose::Space, of_space, false)),
+                Some((Whose::Thread(thread.clone()), of_thread, false)),
+                root.map(|root| (Whose::Root(root), of_root, new)),
+            ],
+        )
+    }
+
+    /// What a mission and all its tasks draw on together. The event that began it is their root.
+    pub fn of_mission(&self, space: &Space, root: Seq, calls: u64, tokens: u64) -> Purse {
+        let budget = &self.budget;
+        let of_space: [Limit; 2] = [
+            (budget.space_model_calls, CALLS, "model calls", "budget.space_model_calls"),
+            (budget.space_tokens, TOKENS, "tokens", "budget.space_tokens"),
         ];
+        let of_mission: [Limit; 2] = [
+            (Some(calls), CALLS, "model calls", "mission.model_calls"),
+            (Some(tokens), TOKENS, "tokens", "mission.tokens"),
+        ];
+        let own = Some((Whose::Mission(root), of_mission, false));
+        self.purse(space, Some(root), [Some((Whose::Space, of_space, false)), own, None])
+    }
+
+    fn purse(&self, space: &Space, root: Option<Seq>, whose: [Option<(Whose, [Limit; 2], bool)>; 3]) -> Purse {
         let limited = whose.into_iter().flatten().filter(|(_, limits, _)| limits.iter().any(|it| it.0.is_some()));
         let mut open = lock(&self.open);
         if open.len() >= OPEN {
@@ -130,7 +154,7 @@ impl Quotas {
             let account = Arc::new(Account {
                 key: key.clone(),
                 limits,
-                threads: budget.root.threads,
+                threads: self.budget.root.threads,
                 store: self.store.clone(),
                 sums: Mutex::new(sums),
                 private: AtomicBool::new(new),
@@ -159,6 +183,16 @@ impl Purse {
     /// Why no model may be asked any more, if so.
     pub fn spent(&self) -> Option<Failure> {
         self.accounts.iter().find_map(|account| account.spent(&lock(&account.sums)))
+    }
+
+    /// How many model calls the first limit of them leaves; none: there is no limit.
+    pub fn calls_left(&self) -> Option<u64> {
+        let left = |account: &Arc<Account>| {
+            let used = lock(&account.sums).all().calls;
+            let [(limit, ..), _] = account.limits;
+            limit.map(|limit| limit.saturating_sub(used))
+        };
+        self.accounts.iter().filter_map(left).min()
     }
 
     /// One more model call, or why not.
@@ -231,7 +265,7 @@ impl Account {
         let (space, whose) = &self.key;
         let log = match whose {
             Whose::Space => self.store.spent(space, None).await?,
-            Whose::Root(root) => self.store.spent(space, Some(*root)).await?,
+            Whose::Root(root) | Whose::Mission(root) => self.store.spent(space, Some(*root)).await?,
             Whose::Thread(thread) => {
                 let row = self.store.thread(space, thread).await?;
                 row.map_or_else(Spent::default, |row| Spent { calls: row.model_calls, tokens: row.tokens, threads: 0 })
@@ -251,6 +285,11 @@ impl Account {
         let (limit, used) = (limit.unwrap_or_default(), of(&all));
         let text = match &self.key.1 {
             Whose::Space => format!("the space has used up its {limit} {word} ({key}); no model is asked any more"),
+            Whose::Mission(_) => {
+                format!(
+                    "the mission has used up its {limit} {word} ({key}, or its own budget); no model is asked any more"
+                )
+            }
             Whose::Thread(_) => {
                 format!("the thread has used up its {limit} {word} ({key}); no model is asked any more")
             }

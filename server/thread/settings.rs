@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::event::mission::Wanted;
 use crate::words::id::{Name, ThreadId};
 
 /// What new client input does while a turn runs.
@@ -27,6 +28,8 @@ pub enum Kind {
     Conversation,
     /// It thinks by itself: it goes on until it waits or ends.
     Process,
+    /// It is a mission, or a task of one.
+    Mission,
 }
 
 /// When what a turn wants done to other threads and to its contacts takes effect.
@@ -98,6 +101,9 @@ pub struct Settings {
     /// What new input does to a running turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
+    /// The mission that it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<Wanted>,
     /// Whether its decision uses the high tier.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub high_tier: bool,

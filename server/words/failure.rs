@@ -68,12 +68,14 @@ pub enum Who {
     Trial,
     /// What sums up the past of a conversation.
     Summary,
+    /// A node of a mission, by name.
+    Mission(Name),
     /// The core itself.
     Core,
 }
 
 impl fmt::Display for Who {
-    /// `decision`, `submodule:<name>`, `tool:<name>`, `pipeline:<name>`, `trial`, `summary`, `core`: the tag, and the `module` of call records.
+    /// `decision`, `submodule:<name>`, `tool:<name>`, `pipeline:<name>`, `trial`, `summary`, `mission:<node>`, `core`: the tag, and the `module` of call records.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.by().fmt(f)
     }
@@ -94,6 +96,8 @@ pub enum By<'a> {
     Trial,
     /// What sums up the past of a conversation.
     Summary,
+    /// A node of a mission, by name.
+    Mission(&'a str),
     /// The core itself.
     Core,
 }
@@ -109,6 +113,7 @@ impl<'a> By<'a> {
             Some(("submodule", name)) => Some(Self::Submodule(name)),
             Some(("tool", name)) => Some(Self::Tool(name)),
             Some(("pipeline", name)) => Some(Self::Pipeline(name)),
+            Some(("mission", node)) => Some(Self::Mission(node)),
             _ => None,
         }
     }
@@ -117,7 +122,13 @@ impl<'a> By<'a> {
     pub const fn submodule(self) -> Option<&'a str> {
         match self {
             Self::Submodule(name) => Some(name),
-            Self::Decision | Self::Tool(_) | Self::Pipeline(_) | Self::Trial | Self::Summary | Self::Core => None,
+            Self::Decision
+            | Self::Tool(_)
+            | Self::Pipeline(_)
+            | Self::Trial
+            | Self::Summary
+            | Self::Mission(_)
+            | Self::Core => None,
         }
     }
 }
@@ -131,6 +142,7 @@ impl fmt::Display for By<'_> {
             Self::Pipeline(name) => write!(f, "pipeline:{name}"),
             Self::Trial => f.write_str("trial"),
             Self::Summary => f.write_str("summary"),
+            Self::Mission(node) => write!(f, "mission:{node}"),
             Self::Core => f.write_str("core"),
         }
     }
@@ -146,6 +158,7 @@ impl Who {
             Self::Pipeline(name) => By::Pipeline(name.as_str()),
             Self::Trial => By::Trial,
             Self::Summary => By::Summary,
+            Self::Mission(node) => By::Mission(node.as_str()),
             Self::Core => By::Core,
         }
     }

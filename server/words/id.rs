@@ -33,6 +33,8 @@ impl InvalidId {
 
 /// The prefix of the thread ids of pipeline runs. It is no thread itself.
 const RUNS: &str = "runs";
+/// The same of missions. A thread that only is called so is no mission.
+const MISSIONS: &str = "missions";
 
 const NAME_RULE: &str = "use 1 to 32 of a-z, 0-9, _ and -";
 const THREAD_RULE: &str = "use names of 1 to 32 of a-z, 0-9, _ and -, joined by dots, 255 characters in all";
@@ -152,14 +154,37 @@ impl ThreadId {
         self.0.strip_prefix(RUNS) == Some(".summaries")
     }
 
+    /// The thread of a mission: `missions.<32 hex digits>`.
+    pub fn of_mission(mission: Uuid) -> Self {
+        Self(format!("{MISSIONS}.{}", mission.simple()))
+    }
+
+    /// The thread of a task of this mission.
+    pub fn of_task(&self, task: impl fmt::Display) -> Self {
+        Self(format!("{}.{task}", self.0))
+    }
+
+    /// The mission that has this thread, or a task of which has it, if any.
+    pub fn mission(&self) -> Option<Uuid> {
+        let mut names = self.0.split('.');
+        let (missions, mission) = (names.next()?, names.next()?);
+        (missions == MISSIONS && mission.len() == 32).then(|| Uuid::try_parse(mission).ok()).flatten()
+    }
+
+    /// Whether it is that of a mission itself.
+    pub fn is_of_mission(&self) -> bool {
+        self.mission().is_some() && self.0.split('.').count() == 2
+    }
+
     /// Whether it is `main`, where messages go that name no thread.
     pub fn is_main(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it is reserved for work that is no conversation: runs of pipelines, trials, summaries.
+    /// Whether it is reserved for work that is no conversation: runs of pipelines, trials, summaries, missions and their tasks.
     pub fn is_of_runs(&self) -> bool {
-        self.0.strip_prefix(RUNS).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        let is_run = self.0.strip_prefix(RUNS).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        is_run || self.mission().is_some()
     }
 
     /// The id as text.

@@ -43,6 +43,7 @@ mod machine;
 mod map;
 mod mcp;
 mod media;
+mod missions;
 mod model;
 mod more_tools;
 mod operations;

@@ -1,10 +1,11 @@
 //! A thread as HTTP shows it.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::Value as Json;
 use utoipa::ToSchema;
 
 use super::pending::{self, Gathering, OpenWatch, Timer};
+use crate::event::mission::{MissionBudget, Value, Wanted};
 use crate::log::projections::contacts::ContactRow;
 use crate::log::projections::timers::TimerRow;
 use crate::log::status::Status;
@@ -25,6 +26,9 @@ pub struct Thread {
     pub title: Option<String>,
     /// What kind of process it is.
     pub kind: Kind,
+    /// Of a mission: what is wanted, what it is worth, and what it may use up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mission: Option<MissionOf>,
     /// `idle`, `thinking`, `waiting`, `done`, `failed` or `stopped`.
     pub status: String,
     /// Why it ended, or cannot go on.
@@ -50,7 +54,7 @@ pub struct Thread {
     pub contacts: Vec<Contact>,
     /// What it is about to do: `condition`, `steps` (`text`, `done`), `complete`.
     #[schema(value_type = Option<Object>)]
-    pub plan: Option<Value>,
+    pub plan: Option<Json>,
     /// The timers that it has set; in answers about one thread.
     pub timers: Vec<Timer>,
     /// The watches that are open.
@@ -59,6 +63,35 @@ pub struct Thread {
     pub gatherings: Vec<Gathering>,
     /// What it has used.
     pub budget: Used,
+}
+
+/// A mission as it was given.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MissionOf {
+    /// What is wanted, as it was said.
+    pub mission: String,
+    /// What it is worth.
+    pub value: Value,
+    /// What it may use up.
+    pub budget: Limits,
+}
+
+/// What a mission may use up.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Limits {
+    /// Model calls.
+    pub model_calls: u64,
+    /// Tokens, in and out, as far as providers say.
+    pub tokens: u64,
+    /// Milliseconds of work.
+    pub time_ms: u64,
+}
+
+impl From<Wanted> for MissionOf {
+    fn from(Wanted { mission, value, budget }: Wanted) -> Self {
+        let MissionBudget { model_calls, tokens, time_ms } = budget;
+        Self { mission, value, budget: Limits { model_calls, tokens, time_ms } }
+    }
 }
 
 /// What a thread has used.
@@ -97,6 +130,8 @@ pub enum Kind {
     Process,
     /// It is a run of a pipeline: `POST /pipelines/{name}` makes these.
     Pipeline,
+    /// It is a mission, or the stream of consciousness of one of its tasks.
+    Mission,
 }
 
 impl Kind {
@@ -106,6 +141,7 @@ impl Kind {
             "conversation" => Some(Self::Conversation),
             "process" => Some(Self::Process),
             "pipeline" => Some(Self::Pipeline),
+            "mission" => Some(Self::Mission),
             _ => None,
         }
     }
@@ -116,6 +152,7 @@ impl Kind {
         match (pipeline, kind) {
             (Some(_), _) => Self::Pipeline,
             (None, settings::Kind::Process) => Self::Process,
+            (None, settings::Kind::Mission) => Self::Mission,
             (None, settings::Kind::Conversation) => Self::Conversation,
         }
     }
@@ -131,12 +168,14 @@ impl Thread {
     /// The thread of a row, with what stands in rows of its own.
     pub fn new(row: ThreadRow, contacts: Vec<ContactRow>, timers: &[TimerRow]) -> Self {
         let (status, kind) = (shown_status(&row), Kind::of_row(&row));
-        let title = Settings::of(&row.settings).title;
-        let parent = row.parent().filter(|_| kind != Kind::Pipeline);
+        let Settings { title, wanted, .. } = Settings::of(&row.settings);
+        let is_at_a_place = kind == Kind::Pipeline || row.thread.is_of_mission();
+        let parent = row.parent().filter(|_| !is_at_a_place);
         let waiting = row.state.waiting.filter(|_| status == Status::Waiting);
         let reason = row.state.reason.filter(|_| status.is_final());
         Self {
-            // What runs are below is a place, no thread.
+            mission: wanted.map(MissionOf::from),
+            // What runs and missions are below is a place, no thread.
             parent,
             id: row.thread,
             title,

@@ -16,6 +16,7 @@ use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::json::Body;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::event::mission::{MISSION_MAX, Value};
 use crate::log::thread_row::ThreadRow;
 use crate::session::handle::Session;
 use crate::session::threads::ThreadDetails;
@@ -50,6 +51,7 @@ pub const RESOURCE: Resource = Resource {
             ("policy", policy),
             ("submodules", submodules),
             ("contacts", bounds::list()),
+            ("mission", json!({ "minLength": 1, "maxLength": MISSION_MAX })),
         ];
         bounds::of_body(document, "CreateThread", members);
         let members =
@@ -67,6 +69,8 @@ pub enum NewKind {
     Conversation,
     /// It thinks by itself.
     Process,
+    /// It splits what is wanted into tasks, does and checks them, and answers.
+    Mission,
 }
 
 /// The threads by id. One request looks at 2,004 threads at most: where few are what is asked for, a page has fewer than `limit`, or
@@ -138,6 +142,38 @@ pub struct CreateThread {
     pub language: Option<Language>,
     /// A process that goes in sub-steps, each of which asks for what is missing.
     pub substeps: Option<bool>,
+    /// Of a mission: what is wanted, at most 16,000 characters. A mission takes no members but this, `value`, `plan` and `budget`.
+    #[schema(example = "Find a time for five talks without a clash.")]
+    pub mission: Option<String>,
+    /// Of a mission: what it may cost; no task of it is worth more. `medium` when absent.
+    pub value: Option<Value>,
+    /// Of a mission: `go` begins at once.
+    pub plan: Option<Plan>,
+    /// Of a mission: what it may use up, all its tasks together; as configured (`[mission]`), which is the most, where absent.
+    pub budget: Option<CreateBudget>,
+}
+
+/// When a mission begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Plan {
+    /// At once.
+    Go,
+}
+
+/// What a mission may use up.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateBudget {
+    /// Model calls.
+    #[schema(minimum = 1)]
+    pub model_calls: Option<u64>,
+    /// Tokens, in and out.
+    #[schema(minimum = 1)]
+    pub tokens: Option<u64>,
+    /// Milliseconds of work.
+    #[schema(minimum = 1)]
+    pub time_ms: Option<u64>,
 }
 
 /// A contact of a thread to be.
@@ -177,6 +213,7 @@ impl CreateThread {
         let kind = match self.kind {
             NewKind::Conversation => settings::Kind::Conversation,
             NewKind::Process => settings::Kind::Process,
+            NewKind::Mission => settings::Kind::Mission,
         };
         let substeps = self.substeps.unwrap_or(false);
         if substeps && kind != settings::Kind::Process {
@@ -212,8 +249,58 @@ impl CreateContact {
     }
 }
 
+impl CreateThread {
+    /// What only missions have, of another thread; and the other way round.
+    fn check_mission(&self, wrongs: &mut Wrongs) {
+        let is_mission = self.kind == NewKind::Mission;
+        let own = [
+            ("/mission", self.mission.is_some()),
+            ("/value", self.value.is_some()),
+            ("/plan", self.plan.is_some()),
+            ("/budget", self.budget.is_some()),
+        ];
+        let others = [
+            ("/label", self.label.is_some()),
+            ("/parent", self.parent.is_some()),
+            ("/title", self.title.is_some()),
+            ("/prompt", self.prompt.is_some()),
+            ("/submodules", self.submodules.is_some()),
+            ("/policy", self.policy.is_some()),
+            ("/tier", self.tier.is_some()),
+            ("/contacts", self.contacts.is_some()),
+            ("/commit", self.commit.is_some()),
+            ("/language", self.language.is_some()),
+            ("/substeps", self.substeps.is_some()),
+        ];
+        let (strange, why) = match is_mission {
+            true => (&others[..], "a mission has no such member: it takes mission, value, plan and budget"),
+            false => (&own[..], "only a mission has this member: set kind to mission"),
+        };
+        let strange = strange.iter().filter(|(_, is_there)| *is_there);
+        strange.for_each(|(pointer, _)| wrongs.add(Slug::Unprocessable, *pointer, why));
+        if !is_mission {
+            return;
+        }
+        match self.mission.as_deref().map(str::trim) {
+            None | Some("") => wrongs.add(Slug::EmptyInput, "/mission", "a mission says what is wanted"),
+            Some(text) if text.chars().count() > MISSION_MAX => {
+                let detail = format!("a mission has at most {MISSION_MAX} characters");
+                wrongs.add(Slug::TextTooLarge, "/mission", detail);
+            }
+            Some(_) => {}
+        }
+        let budget = self.budget.iter();
+        let budget =
+            budget.flat_map(|it| [("model_calls", it.model_calls), ("tokens", it.tokens), ("time_ms", it.time_ms)]);
+        for (name, _) in budget.filter(|(_, value)| *value == Some(0)) {
+            wrongs.add(Slug::Unprocessable, format!("/budget/{name}"), "a budget of 0 would do nothing");
+        }
+    }
+}
+
 impl Body for CreateThread {
     fn check(&self, wrongs: &mut Wrongs) {
+        self.check_mission(wrongs);
         self.parse(wrongs);
     }
 }
@@ -236,11 +323,19 @@ fn named_once(contacts: &[NewContact]) -> Result<(), Problem> {
     responses((status = 201, body = Thread)))]
 pub async fn create(session: Session, params: Params, Json(body): Json<CreateThread>) -> Result<Response, Problem> {
     params.end()?;
-    let mut wrongs = Wrongs::default();
-    let new = body.parse(&mut wrongs);
-    let new = wrongs.or(new)?;
-    named_once(&new.contacts)?;
-    let row = session.create_thread(new).await?;
+    let row = match (body.kind, &body.mission) {
+        (NewKind::Mission, Some(mission)) => {
+            let CreateBudget { model_calls, tokens, time_ms } = body.budget.unwrap_or_default();
+            session.start_mission(mission, body.value.unwrap_or_default(), [model_calls, tokens, time_ms]).await?
+        }
+        _ => {
+            let mut wrongs = Wrongs::default();
+            let new = body.parse(&mut wrongs);
+            let new = wrongs.or(new)?;
+            named_once(&new.contacts)?;
+            session.create_thread(new).await?
+        }
+    };
     let place = format!("/threads/{}", row.thread);
     let thread = with_details(&session, row).await?;
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(thread)).into_response())

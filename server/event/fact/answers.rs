@@ -183,7 +183,8 @@ impl Event {
     pub fn begins_run(&self) -> Option<RunKey> {
         match self.fact() {
             Fact::Run(RunFact { pipeline, what: RunNews::Started { .. }, .. }) => {
-                Some(RunKey { id: self.event_id, pipeline: Name::parse(pipeline).ok()? })
+                let (id, thread) = (self.event_id, self.thread.clone());
+                Some(RunKey { id, pipeline: Name::parse(pipeline).ok()?, thread })
             }
             _ => None,
         }

@@ -365,6 +365,13 @@ impl<'a> Reply<'a> {
     }
 }
 
+impl Draft {
+    /// The answer of a mission, which no tool call gave: its thread's only turn says it.
+    pub fn answered(thread: &ThreadId, text: &str) -> Self {
+        Reply { turn: 1, call_id: "answer", text, is_partial: false }.encode(thread)
+    }
+}
+
 impl<'a> Family<'a> for Record<'a> {
     fn kind(&self) -> Option<Kind> {
         Some(Kind::Call)

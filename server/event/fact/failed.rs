@@ -219,7 +219,7 @@ impl<'a> Family<'a> for Failed<'a> {
         match self.who {
             By::Submodule(name) | By::Tool(name) => Some(name.to_owned()),
             By::Decision => Some("decision".to_owned()),
-            By::Pipeline(_) | By::Trial | By::Summary | By::Core => None,
+            By::Pipeline(_) | By::Trial | By::Summary | By::Mission(_) | By::Core => None,
         }
     }
 }

@@ -22,6 +22,8 @@ pub struct RunKey {
     pub id: Uuid,
     /// The pipeline's name.
     pub pipeline: Name,
+    /// The thread that has its events.
+    pub thread: ThreadId,
 }
 
 /// A value in a payload: itself, or the blob that has it as JSON, where it is too large for an event.
@@ -315,7 +317,7 @@ impl<'a> RunFact<'a> {
 
     /// Which run it is, if its names can be read.
     pub fn key(&self) -> Option<RunKey> {
-        Some(RunKey { id: Uuid::parse_str(self.run).ok()?, pipeline: Name::parse(self.pipeline).ok()? })
+        Some(RunKey::new(Uuid::parse_str(self.run).ok()?, Name::parse(self.pipeline).ok()?))
     }
 }
 
@@ -423,9 +425,14 @@ impl<'a> Family<'a> for NodeFact<'a> {
 }
 
 impl RunKey {
+    /// A run of a registered pipeline, which has a thread of its own.
+    pub fn new(id: Uuid, pipeline: Name) -> Self {
+        Self { id, pipeline, thread: ThreadId::of_run(id) }
+    }
+
     /// The run's own thread.
     pub fn thread(&self) -> ThreadId {
-        ThreadId::of_run(self.id)
+        self.thread.clone()
     }
 
     /// Who fails when it fails.
@@ -523,7 +530,7 @@ impl Draft {
 /// One of each, for the documents and the tests.
 pub(super) fn examples(failure: &Failure) -> Vec<Draft> {
     let Ok(pipeline) = Name::parse("summary") else { return Vec::new() };
-    let run = RunKey { id: Uuid::from_u128(0x0193_b6c2_7c2e_7aaa_8000_0123_4567_89ab), pipeline };
+    let run = RunKey::new(Uuid::from_u128(0x0193_b6c2_7c2e_7aaa_8000_0123_4567_89ab), pipeline);
     let (held, arguments) = (Held::Here(json!({ "thread": "main" })), json!(["2c26b46b"]));
     let blob =
         Held::Blob { sha256: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae".into(), bytes: 90_000 };

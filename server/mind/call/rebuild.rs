@@ -147,6 +147,7 @@ fn who(record: &Event) -> Who {
     let who = match by {
         Some(By::Submodule(name)) => Name::parse(name).map(Who::Submodule).ok(),
         Some(By::Pipeline(name)) => Name::parse(name).map(Who::Pipeline).ok(),
+        Some(By::Mission(node)) => Name::parse(node).map(Who::Mission).ok(),
         Some(By::Trial) => Some(Who::Trial),
         Some(By::Summary) => Some(Who::Summary),
         Some(By::Decision | By::Tool(_) | By::Core) | None => None,

@@ -87,7 +87,7 @@ pub struct Runs {
 #[async_trait]
 impl Work for Runs {
     fn owns(&self, thread: &ThreadId) -> bool {
-        thread.is_of_runs()
+        thread.is_of_runs() && thread.mission().is_none()
     }
 
     /// Runs wait for theirs with the lease held: nobody else may begin meanwhile what was started here.
@@ -146,7 +146,7 @@ impl Runs {
         };
         // A repeated start is answered as the first time, however many runs there are by now.
         let place = if known { None } else { Some(self.try_place(&space)?) };
-        let key = RunKey { id: id.unwrap_or_else(id::fresh), pipeline };
+        let key = RunKey::new(id.unwrap_or_else(id::fresh), pipeline);
         let input = self.values(&space).hold(input).await.map_err(|error| match error {
             NotKept::Unfit(why) => Refused::Unprocessable(why),
             NotKept::Store(error) => Refused::Store(error),
@@ -172,7 +172,7 @@ impl Runs {
         let started = self.store.event(space, id).await?;
         let found = started.and_then(|event| Some((event.begins_run()?, event)));
         let (key, started) = found
-            .filter(|(key, _)| key.pipeline == *pipeline)
+            .filter(|(key, _)| key.pipeline == *pipeline && !key.thread.is_of_mission())
             .ok_or_else(|| Refused::NotFound(format!("run {id} of the pipeline {pipeline}")))?;
         let ended = self.last(space, &key.thread(), tag::ENDED).await?;
         Ok(LoggedRun { key, started, ended })
@@ -196,7 +196,9 @@ impl Runs {
                 query.before = Some(event.seq);
                 if matches!(event.fact(), Fact::Run(RunFact { what: RunNews::Ended { .. }, .. })) {
                     ended.insert(event.thread.clone(), event);
-                } else if let Some(key) = event.begins_run().filter(|key| key.pipeline == *pipeline) {
+                } else if let Some(key) =
+                    event.begins_run().filter(|key| key.pipeline == *pipeline && !key.thread.is_of_mission())
+                {
                     runs.push(LoggedRun { ended: ended.remove(&key.thread()), key, started: event });
                     if runs.len() == limit {
                         return Ok((self.with_ends(space, runs).await?, query.before));

@@ -1,0 +1,284 @@
+//! `/threads/{mission}/tasks` and `/thoughts`: the working memory of a mission.
+
+use std::collections::BTreeMap;
+
+use axum::Router;
+use axum::extract::Path;
+use axum::routing::get;
+use serde::Serialize;
+use utoipa::{OpenApi, ToSchema};
+
+use super::params::Params;
+use super::{Page, Resource, cursor};
+use crate::edge::problem::{Problem, Slug};
+use crate::event::fact::Fact;
+use crate::event::fact::task::TAG;
+use crate::event::mission::{Check, TaskId, TaskStatus, Value};
+use crate::log::projections::tasks::TaskRow;
+use crate::log::query::{Order, Query};
+use crate::session::handle::Session;
+use crate::words::id::{Seq, ThreadId};
+use crate::words::time::Timestamp;
+
+#[derive(OpenApi)]
+#[openapi(paths(list, one, thoughts),
+    tags((name = "missions", description = "What missions are made of: their tasks, and what was thought of each")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || {
+        Router::new()
+            .route("/threads/{thread}/tasks", get(list))
+            .route("/threads/{thread}/tasks/{task}", get(one))
+            .route("/threads/{thread}/thoughts", get(thoughts))
+    },
+    document: Document::openapi,
+    bounds: |_| {},
+};
+
+/// Most events of a task that its stream of consciousness is made of.
+const STREAM_MAX: u32 = 1000;
+
+/// A task.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Task {
+    /// Its id; ids only go up.
+    #[schema(example = "t2")]
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// What is to be done.
+    pub description: String,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// What it may cost.
+    pub value: Value,
+    /// The task that was split into it and others.
+    pub parent: Option<String>,
+    /// What has to end before it begins; of a task that was split: its parts.
+    pub tasks_required: Vec<String>,
+    /// The tasks that require it.
+    pub tasks_depending: Vec<String>,
+    /// What brought to it, as the planner says.
+    pub tasks_and_thoughts_that_brought_to_it: Vec<String>,
+    /// Its place among its siblings: the lowest goes first.
+    pub rank: u64,
+    /// How it may be done, as listed; empty before that was asked.
+    pub routes: Vec<Route>,
+    /// How its answer is checked; null before that was asked.
+    pub check: Option<TaskCheck>,
+    /// The answer that passed its check.
+    pub answer: Option<String>,
+    /// Why it failed.
+    pub reason: Option<String>,
+    /// The thread in which it is worked on, and which has its thoughts; null before it begins.
+    #[schema(value_type = Option<String>)]
+    pub thread: Option<ThreadId>,
+    /// All that was thought while it was worked on, in order; in answers about one task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream_of_consciousness: Option<String>,
+    /// The event that made it.
+    #[schema(value_type = i64)]
+    pub seq: Seq,
+    /// When it was changed last.
+    #[schema(value_type = String)]
+    pub updated_at: Timestamp,
+}
+
+/// A way to do a task.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Route {
+    /// Its name.
+    pub name: String,
+    /// How it goes.
+    pub how: String,
+    /// The chance that it works, from 0 to 1, as the model estimates it.
+    pub estimate: f64,
+    /// It splits the task instead of doing it as a whole.
+    pub splits: bool,
+}
+
+/// How the answer of a task is checked.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskCheck {
+    /// `program`, `knowledge` or `rubric`.
+    pub by: &'static str,
+    /// The program, or what is searched.
+    pub with: Option<String>,
+    /// What a model goes by, where that decides nothing.
+    pub rubric: String,
+}
+
+impl From<Check> for TaskCheck {
+    fn from(check: Check) -> Self {
+        match check {
+            Check::Program { code, rubric } => Self { by: "program", with: Some(code), rubric },
+            Check::Knowledge { query, rubric } => Self { by: "knowledge", with: Some(query), rubric },
+            Check::Rubric { rubric } => Self { by: "rubric", with: None, rubric },
+        }
+    }
+}
+
+/// A thought that was had while a task was worked on.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Thought {
+    /// Its id; ids only go up: it is the position of its event.
+    #[schema(value_type = i64)]
+    pub id: Seq,
+    /// Its name, by which it is found, too.
+    pub name: String,
+    /// What was thought.
+    pub content: String,
+    /// The task.
+    pub task: String,
+    /// When.
+    #[schema(value_type = String)]
+    pub at: Timestamp,
+}
+
+/// Which tasks require which.
+fn depending(rows: &[TaskRow]) -> BTreeMap<TaskId, Vec<String>> {
+    let mut depending: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
+    for row in rows {
+        for required in &row.requires {
+            depending.entry(*required).or_default().push(row.task.to_string());
+        }
+    }
+    depending
+}
+
+impl Task {
+    fn new(mission: &ThreadId, row: TaskRow, depending: &BTreeMap<TaskId, Vec<String>>) -> Self {
+        let id = |task: &TaskId| task.to_string();
+        let thread = (row.began > 0).then(|| mission.of_task(row.task));
+        Self {
+            id: id(&row.task),
+            parent: row.parent.as_ref().map(id),
+            tasks_required: row.requires.iter().map(id).collect(),
+            tasks_depending: depending.get(&row.task).cloned().unwrap_or_default(),
+            tasks_and_thoughts_that_brought_to_it: row.brought_by,
+            routes: row
+                .routes
+                .into_iter()
+                .map(|it| Route { name: it.name, how: it.how, estimate: it.estimate, splits: it.splits })
+                .collect(),
+            check: row.check.map(Into::into),
+            thread,
+            name: row.name,
+            description: row.description,
+            status: row.status,
+            value: row.value,
+            rank: row.rank,
+            answer: row.answer,
+            reason: row.reason,
+            stream_of_consciousness: None,
+            seq: row.seq,
+            updated_at: row.updated,
+        }
+    }
+}
+
+async fn rows(session: &Session, mission: &ThreadId) -> Result<Vec<TaskRow>, Problem> {
+    let rows = session.tasks(mission).await?;
+    rows.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no mission {mission}")))
+}
+
+/// The tasks of a mission, in the order in which they were made.
+#[utoipa::path(get, path = "/threads/{thread}/tasks", operation_id = "list_tasks", tag = "missions",
+    params(("thread" = String, Path, description = "the mission"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before")),
+    responses((status = 200, body = Page<Task>)))]
+pub async fn list(
+    session: Session,
+    Path(thread): Path<String>,
+    mut params: Params,
+) -> Result<axum::Json<Page<Task>>, Problem> {
+    let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
+    params.end()?;
+    let mission = ThreadId::parse(&thread)?;
+    let bound = format!("tasks {mission} {}", session.space());
+    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
+    let after = after.as_deref().and_then(TaskId::parse);
+    let rows = rows(&session, &mission).await?;
+    let depending = depending(&rows);
+    let mut rows = rows.into_iter().skip_while(|row| after.is_some_and(|after| row.task <= after));
+    let page: Vec<TaskRow> = rows.by_ref().take(limit).collect();
+    let more = rows.next().is_some();
+    let next = page.last().filter(|_| more).map(|last| cursor::write(&bound, &last.task.to_string()));
+    Ok(axum::Json(Page { items: page.into_iter().map(|row| Task::new(&mission, row, &depending)).collect(), next }))
+}
+
+/// One task, with its stream of consciousness.
+#[utoipa::path(get, path = "/threads/{thread}/tasks/{task}", operation_id = "get_task", tag = "missions",
+    params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
+    responses((status = 200, body = Task)))]
+pub async fn one(
+    session: Session,
+    Path((thread, task)): Path<(String, String)>,
+    params: Params,
+) -> Result<axum::Json<Task>, Problem> {
+    params.end()?;
+    let mission = ThreadId::parse(&thread)?;
+    let rows = rows(&session, &mission).await?;
+    let depending = depending(&rows);
+    let id = TaskId::parse(&task);
+    let row = rows.into_iter().find(|row| Some(row.task) == id);
+    let row = row.ok_or_else(|| Problem::new(Slug::NotFound, format!("{mission} has no such task")))?;
+    let thread = mission.of_task(row.task);
+    let query = Query {
+        thread: Some(thread),
+        tags: vec![TAG.to_owned()],
+        order: Order::Ascending,
+        limit: STREAM_MAX,
+        ..Query::default()
+    };
+    let said = session.events(&query).await?;
+    let thoughts = said.iter().filter(|event| matches!(event.fact(), Fact::Task(it) if it.what.is_thought()));
+    let stream = thoughts.map(|event| event.text().to_owned()).collect::<Vec<_>>().join("\n\n");
+    Ok(axum::Json(Task { stream_of_consciousness: Some(stream), ..Task::new(&mission, row, &depending) }))
+}
+
+/// The thoughts that were had while the tasks of a mission were worked on, the oldest first. A page may have fewer than `limit`, or none, and `next` to go
+/// on with.
+#[utoipa::path(get, path = "/threads/{thread}/thoughts", operation_id = "list_thoughts", tag = "missions",
+    params(("thread" = String, Path, description = "the mission"),
+        ("q" = Option<String>, Query, description = "only those with all of these words in their names or in what was thought"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before")),
+    responses((status = 200, body = Page<Thought>)))]
+pub async fn thoughts(
+    session: Session,
+    Path(thread): Path<String>,
+    mut params: Params,
+) -> Result<axum::Json<Page<Thought>>, Problem> {
+    let (limit, at, text) = (params.limit()?, params.one("cursor")?, params.words()?);
+    params.end()?;
+    let mission = ThreadId::parse(&thread)?;
+    rows(&session, &mission).await?;
+    let bound = format!("thoughts {mission} {} {}", session.space(), text.as_deref().unwrap_or_default());
+    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?.and_then(|at| at.parse::<Seq>().ok());
+    let tags = vec![TAG.to_owned()];
+    let query = Query {
+        thread: Some(mission),
+        subtree: true,
+        tags,
+        text,
+        after,
+        order: Order::Ascending,
+        limit,
+        ..Query::default()
+    };
+    let events = session.events(&query).await?;
+    let next = events.last().filter(|_| events.len() == limit as usize);
+    let next = next.map(|last| cursor::write(&bound, &last.seq.to_string()));
+    let thought = |event: &crate::event::envelope::Event| match event.fact() {
+        Fact::Task(fact) if fact.what.is_thought() => {
+            let (name, content) = fact.what.words(fact.task);
+            Some(Thought { id: event.seq, name, content, task: fact.task.to_string(), at: event.ts })
+        }
+        _ => None,
+    };
+    Ok(axum::Json(Page { items: events.iter().filter_map(thought).collect(), next }))
+}

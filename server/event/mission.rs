@@ -1,0 +1,311 @@
+//! Missions as values: what is wanted, what tasks are, by which routes one is tried, and the rules by which that goes. Pure: what a model says
+//! becomes these types in `runtime/kinds/missions/said.rs`, events are made of them in `fact/task.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+/// Most characters of a mission.
+pub const MISSION_MAX: usize = 16_000;
+/// Most characters of a task's name.
+pub const NAME_MAX: usize = 200;
+/// Most characters of a task's description, a rubric, a program.
+pub const TEXT_MAX: usize = 8_000;
+/// Most characters of a task's answer.
+pub const ANSWER_MAX: usize = 16_000;
+
+/// What a mission or a task may cost: a task is never worth more than its mission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Value {
+    /// Only the ordinary model is asked.
+    Low,
+    /// The high tier may be asked, too.
+    #[default]
+    Medium,
+    /// As well, and the user may be asked.
+    High,
+}
+
+impl Value {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+
+    /// The value of a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Low, Self::Medium, Self::High].into_iter().find(|value| value.as_str() == word)
+    }
+}
+
+/// What a mission may use up, all its tasks together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissionBudget {
+    /// Most model calls.
+    pub model_calls: u64,
+    /// Most tokens, in and out, as far as providers report them.
+    pub tokens: u64,
+    /// How long it may be worked on, in milliseconds.
+    pub time_ms: u64,
+}
+
+/// A mission to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// What is to be done, in the words of whoever wants it.
+    pub mission: String,
+    /// What it is worth.
+    pub value: Value,
+    /// What it may use up.
+    pub budget: MissionBudget,
+}
+
+/// The number of a task in its mission; ids are written `t1`, `t2`, … in the order in which tasks were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TaskId(pub u64);
+
+impl std::fmt::Display for TaskId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "t{}", self.0)
+    }
+}
+
+impl TaskId {
+    /// Reads what `Display` writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let number = text.strip_prefix('t').filter(|digits| !digits.starts_with(['0', '+']))?;
+        number.parse().ok().map(Self)
+    }
+}
+
+/// A task to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewTask {
+    /// Its number.
+    pub task: TaskId,
+    /// Its name.
+    pub name: String,
+    /// What is to be done.
+    pub description: String,
+    /// What it is worth.
+    pub value: Value,
+    /// The task that was split into it and others; none: it is a task of the mission itself.
+    pub parent: Option<TaskId>,
+    /// What has to be done before.
+    pub requires: Vec<TaskId>,
+    /// Names of tasks and thoughts that brought to it, as the planner says.
+    pub brought_by: Vec<String>,
+    /// Its place among its siblings: the lowest goes first.
+    pub rank: u64,
+}
+
+/// Where a task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// It can be begun as soon as what it requires has ended.
+    Open,
+    /// It is being worked on.
+    InProgress,
+    /// It has an answer that passed its check.
+    Closed,
+    /// Everything that is allowed was tried.
+    FailedWithCurrentAvailableInstruments,
+}
+
+impl TaskStatus {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::InProgress => "in_progress",
+            Self::Closed => "closed",
+            Self::FailedWithCurrentAvailableInstruments => "failed_with_current_available_instruments",
+        }
+    }
+
+    /// The status of a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        let all = [Self::Open, Self::InProgress, Self::Closed, Self::FailedWithCurrentAvailableInstruments];
+        all.into_iter().find(|status| status.as_str() == word)
+    }
+
+    /// Whether nothing is done for it any more.
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Closed | Self::FailedWithCurrentAvailableInstruments)
+    }
+}
+
+/// A way to do a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Route {
+    /// Its name.
+    pub name: String,
+    /// How it goes.
+    pub how: String,
+    /// The chance that it works, from 0 to 1, as the model estimates it.
+    pub estimate: f64,
+    /// It splits the task instead of doing it as a whole.
+    pub splits: bool,
+}
+
+/// How an answer is checked. Chosen before there is one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "lowercase")]
+pub enum Check {
+    /// A program, whose value is true where the answer will do.
+    Program {
+        /// JavaScript; `input.answer` is the answer.
+        code: String,
+        /// What a model goes by where the program decides nothing.
+        rubric: String,
+    },
+    /// The knowledge base: the answer has to stand in what it finds.
+    Knowledge {
+        /// What is searched.
+        query: String,
+        /// What a model goes by where nothing is found.
+        rubric: String,
+    },
+    /// A model, which sees task and answer and nothing else.
+    Rubric {
+        /// What it goes by.
+        rubric: String,
+    },
+}
+
+impl Check {
+    /// What a model goes by.
+    pub fn rubric(&self) -> &str {
+        match self {
+            Self::Program { rubric, .. } | Self::Knowledge { rubric, .. } | Self::Rubric { rubric } => rubric,
+        }
+    }
+}
+
+/// What is tried next for a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Step {
+    /// This one of its routes, as a whole, by the ordinary model.
+    Whole(usize),
+    /// To split it.
+    Split,
+    /// The best whole route once more, by the high tier.
+    High(usize),
+}
+
+/// In which order a task is tried: routes by falling estimate, as they were listed where these are equal; the high tier; split, if that was no
+/// route. Every step is taken once.
+#[derive(Debug, Clone)]
+pub struct Ladder(std::vec::IntoIter<Step>);
+
+impl Ladder {
+    /// Of these routes. `high`: the task is worth the high tier.
+    pub fn of(routes: &[Route], high: bool) -> Self {
+        let mut order: Vec<usize> = (0..routes.len()).collect();
+        order.sort_by(|a, b| routes[*b].estimate.total_cmp(&routes[*a].estimate));
+        let mut steps = Vec::new();
+        for route in &order {
+            let step = if routes[*route].splits { Step::Split } else { Step::Whole(*route) };
+            // Two ways to split are one: the parts are asked for when it is tried.
+            if !steps.contains(&step) {
+                steps.push(step);
+            }
+        }
+        let best = order.iter().find(|route| !routes[**route].splits);
+        steps.extend(best.filter(|_| high).map(|best| Step::High(*best)));
+        if !steps.contains(&Step::Split) {
+            steps.push(Step::Split);
+        }
+        Self(steps.into_iter())
+    }
+}
+
+impl Iterator for Ladder {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        self.0.next()
+    }
+}
+
+/// The figures by which it is decided whether the high tier is asked once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Model calls that the mission has left.
+    pub calls_left: u64,
+    /// Tasks of it that have not ended, this one included.
+    pub tasks_left: u64,
+}
+
+impl Figures {
+    /// Whether the retry is made: the calls that it takes (a try and a verdict) leave as many for every other task, and the last answer.
+    pub const fn allow_retry(self) -> bool {
+        self.calls_left > self.tasks_left.saturating_mul(2)
+    }
+}
+
+/// Text as it is compared: case and white space do not make two tasks of one.
+pub fn sameness(text: &str) -> String {
+    text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+}
+
+/// Which of these tasks a new requirement of one closes a circle through, in their order from that task on; none: there is no circle.
+pub fn circle(requires: &BTreeMap<TaskId, Vec<TaskId>>, task: TaskId, required: TaskId) -> Option<Vec<TaskId>> {
+    let (mut seen, mut ways) = (BTreeSet::new(), vec![vec![required]]);
+    while let Some(way) = ways.pop() {
+        let Some(last) = way.last().copied() else { continue };
+        if last == task {
+            return Some(std::iter::once(task).chain(way).collect());
+        }
+        if seen.insert(last) {
+            let next = requires.get(&last).into_iter().flatten();
+            ways.extend(next.map(|next| way.iter().copied().chain([*next]).collect::<Vec<_>>()));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(estimate: f64, splits: bool) -> Route {
+        Route { name: estimate.to_string(), how: String::new(), estimate, splits }
+    }
+
+    /// D1.32, D1.54, T1.16: by falling estimate, ties as listed; the high tier, then to split.
+    #[test]
+    fn a_ladder_goes_by_estimates_then_up_then_apart() {
+        let steps = |routes: &[Route], high| Ladder::of(routes, high).collect::<Vec<_>>();
+        let three = [route(0.2, false), route(0.9, false), route(0.5, false)];
+        let whole = [Step::Whole(1), Step::Whole(2), Step::Whole(0)];
+        assert_eq!(steps(&three, true), [&whole[..], &[Step::High(1), Step::Split]].concat());
+        assert_eq!(steps(&three, false), [&whole[..], &[Step::Split]].concat());
+        let ties = [route(0.5, false), route(0.5, true), route(0.5, false), route(0.1, true)];
+        assert_eq!(steps(&ties, true), [Step::Whole(0), Step::Split, Step::Whole(2), Step::High(0)]);
+        assert_eq!(steps(&[], true), [Step::Split]);
+    }
+
+    #[test]
+    fn a_circle_is_named() {
+        let [a, b, c] = [1, 2, 3].map(TaskId);
+        let requires = BTreeMap::from([(a, vec![]), (b, vec![a]), (c, vec![b])]);
+        assert_eq!(circle(&requires, a, a), Some(vec![a, a]), "itself");
+        assert_eq!(circle(&requires, a, c), Some(vec![a, c, b, a]));
+        assert_eq!(circle(&requires, c, a), None);
+    }
+
+    #[test]
+    fn ids_are_read_as_they_are_written() {
+        assert_eq!(TaskId::parse("t12"), Some(TaskId(12)));
+        for wrong in ["12", "t", "t0", "t01", "t+1", "t-1", "T1", "t1 "] {
+            assert_eq!(TaskId::parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What a mission asks models: one strict call of one tool, again where what came of it is none, within the budget of the mission. Every call leaves
+//! its record beside the value of the node that made it.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::desk::Desk;
+use crate::event::mission::TaskId;
+use crate::mind::call::{Ended, PromptView, Question, TurnPlace, Until};
+use crate::model::prompt::Template;
+use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
+use crate::tools::schema;
+use crate::tools::tool::decoded;
+use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id::Name;
+use crate::words::text::{Json, Text};
+
+/// So often is a model asked whose provider failed.
+const TRIES: u32 = 3;
+/// How long after a failed call the next one is made; four times as long after each.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// What came of asking.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) enum Came<T> {
+    /// This.
+    To(T),
+    /// Nothing that can be used, and why.
+    ToNothing(String),
+    /// A budget refused the call, and says so.
+    Spent(String),
+}
+
+/// What is asked.
+pub(super) struct Ask<'a> {
+    /// The node that asks: `mission:<node>`.
+    pub node: &'static str,
+    /// The only tool.
+    pub tool: &'static str,
+    /// The task that it is about; none: the mission.
+    pub task: Option<TaskId>,
+    pub tier: Tier,
+    pub system: &'a Template,
+    pub tail: &'a Template,
+    pub values: Vec<(String, String)>,
+}
+
+impl Desk {
+    /// Asks a model for one call of a tool. What is no such call, or refused by `fits`, is asked for once more, with what was wrong.
+    pub async fn ask<T: DeserializeOwned + JsonSchema>(
+        &self,
+        mut ask: Ask<'_>,
+        fits: impl Fn(&T) -> Result<(), String>,
+    ) -> Came<T> {
+        let mut wrong = String::new();
+        for nudge in 0..2 {
+            if nudge > 0 {
+                let told = self.client().prompts().mission_nudge.fill(&[("tool", ask.tool), ("wrong", &wrong)]);
+                ask.values.retain(|(name, _)| name != "nudge");
+                ask.values.push(("nudge".to_owned(), told));
+            }
+            match self.ask_once::<T>(&ask, nudge).await {
+                Ok(said) => match said.and_then(|said| fits(&said).map(|()| said)) {
+                    Ok(said) => return Came::To(said),
+                    Err(why) => wrong = why,
+                },
+                Err(failure) if failure.kind == FailureKind::Budget => return Came::Spent(failure.text),
+                Err(failure) => return Came::ToNothing(failure.text),
+            }
+        }
+        Came::ToNothing(wrong)
+    }
+
+    /// One answer: a call as it should be, or what is wrong with it. The error: there is no answer.
+    async fn ask_once<T: DeserializeOwned + JsonSchema>(
+        &self,
+        ask: &Ask<'_>,
+        round: u64,
+    ) -> Result<Result<T, String>, Failure> {
+        let parameters = Json::of(&schema::strict::<T>());
+        let spec = ToolSpec { name: ask.tool.into(), description: "Your answer.".into(), parameters, is_strict: true };
+        let node = Name::parse(ask.node).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+        let question = Question {
+            who: Who::Mission(node),
+            purpose: ask.node,
+            round,
+            system: Text::new(ask.system.source().as_str()),
+            tail: ask.tail.clone(),
+            values: ask.values.clone(),
+            prompt: None,
+            own: Vec::new(),
+            tools: ToolSpecs::new(vec![spec]),
+            choice: ToolChoice::Only(ask.tool.into()),
+            tier: ask.tier,
+        };
+        let mut pause = PAUSE;
+        for attempt in 1.. {
+            let failure = match self.call(ask, &question).await? {
+                Ended::Answered(answer) => {
+                    let call = answer.calls.iter().find(|call| call.name == ask.tool);
+                    let Some(call) = call else { return Ok(Err(format!("you did not call {}", ask.tool))) };
+                    let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+                    return Ok(decoded(ask.tool, arguments).map_err(|wrong| wrong.text));
+                }
+                Ended::Failed(failure) => failure,
+                // The mission is being left, perhaps to go on elsewhere: this must not be taken for an answer.
+                Ended::Stopped => std::future::pending().await,
+            };
+            if attempt >= TRIES || !failure.retryable {
+                return Err(failure);
+            }
+            tokio::time::sleep(pause).await;
+            pause *= 4;
+        }
+        unreachable!("the loop returns")
+    }
+
+    /// One call, and its record.
+    async fn call(&self, ask: &Ask<'_>, question: &Question) -> Result<Ended, Failure> {
+        let (thread, row) = self.seat(ask.task);
+        let place = TurnPlace { space: self.space().clone(), thread, turn: 1, purse: self.purse().clone() };
+        let view = PromptView::of_nothing(row);
+        let ready = match self.client().prepare(&place, &view, question).await {
+            Ok(ready) => ready,
+            Err(error) => return Ok(self.lose(error).await),
+        };
+        let ended = self.client().ask(&ready, Until::ms(self.answer_ms()), self.stop(), |_| {}).await;
+        let more = json!({ "mission": self.mission_thread(), "task": ask.task.map(|task| task.0) });
+        self.beside(ask.task, [ready.record(&place, &ended, more)]);
+        Ok(ended)
+    }
+}

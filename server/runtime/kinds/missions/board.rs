@@ -1,0 +1,165 @@
+//! The board has the tasks of one mission as they are now, in memory: which of them may begin next, and what is known of each. The rows say the same;
+//! nothing stands here that they do not have. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::event::mission::{NewTask, TaskId, TaskStatus, Value};
+use crate::log::projections::tasks::TaskRow;
+
+/// A task as the board has it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TaskNow {
+    pub name: String,
+    pub description: String,
+    pub value: Value,
+    pub parent: Option<TaskId>,
+    pub requires: Vec<TaskId>,
+    pub rank: u64,
+    /// How many tasks it is below, and one more.
+    pub level: u64,
+    pub status: TaskStatus,
+    pub answer: Option<String>,
+    pub reason: Option<String>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Board {
+    tasks: BTreeMap<TaskId, TaskNow>,
+    /// Those that were not begun in this life, by what they are parts of.
+    waiting: BTreeMap<Option<TaskId>, BTreeSet<(u64, TaskId)>>,
+}
+
+impl Board {
+    /// As the rows say.
+    pub fn of(rows: Vec<TaskRow>) -> Self {
+        let mut board = Self::default();
+        for row in rows {
+            let TaskRow { task, name, description, value, parent, requires, rank, .. } = row;
+            let new = NewTask { task, name, description, value, parent, requires, brought_by: Vec::new(), rank };
+            board.add(new);
+            if let Some(now) = board.tasks.get_mut(&task) {
+                (now.status, now.answer, now.reason) = (row.status, row.answer, row.reason);
+            }
+            if row.status.is_over() {
+                board.waiting.entry(parent).or_default().remove(&(rank, task));
+            }
+        }
+        board
+    }
+
+    /// One more.
+    pub fn add(&mut self, new: NewTask) {
+        let NewTask { task, name, description, value, parent, requires, rank, .. } = new;
+        let level = parent.and_then(|parent| self.tasks.get(&parent)).map_or(1, |parent| parent.level + 1);
+        self.waiting.entry(parent).or_default().insert((rank, task));
+        let (status, answer, reason) = (TaskStatus::Open, None, None);
+        let now = TaskNow { name, description, value, parent, requires, rank, level, status, answer, reason };
+        self.tasks.insert(task, now);
+    }
+
+    /// A task.
+    pub fn get(&self, task: TaskId) -> Option<&TaskNow> {
+        self.tasks.get(&task)
+    }
+
+    /// The same, to change it.
+    pub fn get_mut(&mut self, task: TaskId) -> Option<&mut TaskNow> {
+        self.tasks.get_mut(&task)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// The number that the next one gets.
+    pub fn next_number(&self) -> u64 {
+        self.tasks.last_key_value().map_or(1, |(last, _)| last.0 + 1)
+    }
+
+    /// All of them, in the order in which they were made.
+    pub fn all(&self) -> impl Iterator<Item = (TaskId, &TaskNow)> {
+        self.tasks.iter().map(|(task, now)| (*task, now))
+    }
+
+    /// Those that have not ended.
+    pub fn unfinished(&self) -> impl Iterator<Item = (TaskId, &TaskNow)> {
+        self.all().filter(|(_, now)| !now.status.is_over())
+    }
+
+    /// The parts of a task, or of the mission.
+    pub fn parts(&self, parent: Option<TaskId>) -> impl Iterator<Item = (TaskId, &TaskNow)> {
+        self.all().filter(move |(_, now)| now.parent == parent)
+    }
+
+    /// A task and those above it, nearest first.
+    pub fn ancestors(&self, task: Option<TaskId>) -> impl Iterator<Item = (TaskId, &TaskNow)> {
+        let first = task.and_then(|task| Some((task, self.get(task)?)));
+        std::iter::successors(first, |(_, now)| now.parent.and_then(|parent| Some((parent, self.get(parent)?))))
+    }
+
+    /// Takes the next part that may begin: all that it requires is over. The lowest rank goes first, and of equals the one that was made first.
+    pub fn take_next(&mut self, parent: Option<TaskId>) -> Option<TaskId> {
+        let tasks = &self.tasks;
+        let is_over = |task: &TaskId| tasks.get(task).is_none_or(|now| now.status.is_over());
+        let is_ready = |task: &TaskId| {
+            let now = tasks.get(task)?;
+            // Its own parts, of one that was split before a crash, are worked off by itself.
+            let is_part = |it: &&TaskId| tasks.get(it).is_some_and(|part| part.parent == Some(*task));
+            Some(now.requires.iter().filter(|it| !is_part(it)).all(is_over))
+        };
+        let waiting = self.waiting.get_mut(&parent)?;
+        let next = waiting.iter().find(|(_, task)| is_ready(task) == Some(true)).copied()?;
+        waiting.remove(&next);
+        Some(next.1)
+    }
+
+    /// The first task that this one requires, and that failed.
+    pub fn failed_before(&self, task: TaskId) -> Option<TaskId> {
+        let failed = TaskStatus::FailedWithCurrentAvailableInstruments;
+        let now = self.get(task)?;
+        now.requires.iter().find(|it| self.get(**it).is_some_and(|before| before.status == failed)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn board(tasks: &[(u64, Option<u64>, &[u64], u64)]) -> Board {
+        let mut board = Board::default();
+        for (task, parent, requires, rank) in tasks {
+            board.add(NewTask {
+                task: TaskId(*task),
+                name: format!("n{task}"),
+                description: format!("d{task}"),
+                value: Value::Medium,
+                parent: parent.map(TaskId),
+                requires: requires.iter().copied().map(TaskId).collect(),
+                brought_by: Vec::new(),
+                rank: *rank,
+            });
+        }
+        board
+    }
+
+    fn end(board: &mut Board, task: u64, status: TaskStatus) {
+        board.get_mut(TaskId(task)).unwrap().status = status;
+    }
+
+    /// D1.28, T1.15: whatever order the model lists them in.
+    #[test]
+    fn a_task_is_taken_when_what_it_requires_is_over() {
+        let mut board = board(&[(1, None, &[2], 1), (2, None, &[], 2), (3, None, &[], 3), (4, Some(3), &[], 1)]);
+        assert_eq!(board.take_next(None), Some(TaskId(2)));
+        assert_eq!(board.take_next(None), Some(TaskId(3)), "a rank below, and free");
+        assert_eq!(board.take_next(None), None, "1 waits for 2");
+        end(&mut board, 2, TaskStatus::FailedWithCurrentAvailableInstruments);
+        assert_eq!(board.take_next(None), Some(TaskId(1)));
+        assert_eq!(board.failed_before(TaskId(1)), Some(TaskId(2)));
+        assert_eq!(board.take_next(Some(TaskId(3))), Some(TaskId(4)));
+        assert_eq!(board.get(TaskId(4)).unwrap().level, 2);
+        assert_eq!(board.next_number(), 5);
+    }
+}

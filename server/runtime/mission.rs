@@ -1,0 +1,40 @@
+//! How missions go: what is configured of them.
+
+use serde::{Deserialize, Serialize};
+
+/// How missions go. `[mission]` in thinkd.toml.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Tasks of one mission that are worked on at a time.
+    pub width: u32,
+    /// How deep tasks are split: 1 are the tasks of the mission itself.
+    pub depth: u64,
+    /// Most tasks of one mission, parts of tasks included.
+    pub tasks: u32,
+    /// Most routes of one task.
+    pub routes: u32,
+    /// Most model calls of one mission, all its tasks together; a mission may be given fewer.
+    pub model_calls: u64,
+    /// Most tokens of one mission, in and out, as far as providers report them; a mission may be given fewer.
+    pub tokens: u64,
+    /// How long one mission may be worked on; a mission may be given less.
+    pub time_ms: u64,
+    /// Missions that one server works on at a time; others wait.
+    pub at_once: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            width: 4,
+            depth: 3,
+            tasks: 100,
+            routes: 4,
+            model_calls: 500,
+            tokens: 4_000_000,
+            time_ms: 3_600_000,
+            at_once: 16,
+        }
+    }
+}

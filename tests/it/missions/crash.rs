@@ -1,0 +1,94 @@
+//! Missions that are cut off by `kill -9`: what is recorded is not asked again, and the answer is the same.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::*;
+
+/// A mission with a split, a failure and tasks side by side.
+fn script(stub: &Stub, slow: u64) {
+    let answers = move |request: &Request| -> Answer {
+        let task = task_of(request)["name"].as_str().unwrap_or_default().to_owned();
+        let answer = match (request.module.as_str(), task.as_str()) {
+            ("mission:decompose", "") => tasks(&[("a", &[]), ("b", &[]), ("c", &[1, 2]), ("d", &[])]),
+            ("mission:decompose", name) => {
+                let names = [format!("{name} one"), format!("{name} two")];
+                tasks(&[(&names[0], &[]), (&names[1], &[1])])
+            }
+            ("mission:consider", "b") => {
+                let mut split = ways(&[("straight", 0.2)]);
+                (split["split"], split["split_estimate"]) = (json!(true), json!(0.9));
+                call("consider", split)
+            }
+            ("mission:consider", _) => considered(&[("straight", 0.9), ("around", 0.4)]),
+            ("mission:solve", name) => solved(&format!("did {name} by {}", told(request, "Route: ")["name"])),
+            ("mission:judge", "d") => judged(request.says("around"), "the straight way is wrong"),
+            ("mission:judge", _) => judged(true, "fine"),
+            ("mission:answer", _) => answered(&format!("from {}", told(request, "Tasks: "))),
+            other => panic!("nobody asks {other:?}"),
+        };
+        answer.after(ms(request.index as u64 * 7 % slow.max(1)))
+    };
+    stub.on_each(of_missions, answers);
+}
+
+/// How often each call was made, by what it asks.
+fn asked(stub: &Stub) -> BTreeMap<String, usize> {
+    let mut asked = BTreeMap::new();
+    for request in stub.all(of_missions) {
+        *asked.entry(request.prompt_bytes()).or_default() += 1;
+    }
+    asked
+}
+
+const WIDTH: usize = 2;
+
+async fn uninterrupted(medium: &Medium) -> (usize, String) {
+    let stub = Stub::start().await;
+    script(&stub, 1);
+    let own = if medium.is_postgres() { Medium::postgres().await.unwrap() } else { Medium::sqlite() };
+    let app = Setup::new(own, &stub).env("THINKD_MISSION__WIDTH", WIDTH).start().await;
+    let mission = begin(&app, "four things", json!({})).await;
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    assert!(asked(&stub).values().all(|times| *times == 1), "control: nothing is asked twice");
+    let events = app.pages(&format!("/events?order=asc&thread={mission}&")).await;
+    assert!(with(&events, &["run", "resumed"]).is_empty());
+    (stub.count(of_missions), replies(&app, &mission).await.swap_remove(0))
+}
+
+on_both!(missions_that_are_killed_go_on_and_repeat_nothing_recorded, |medium| {
+    let (calls, answer) = uninterrupted(&medium).await;
+    let stub = Stub::start().await;
+    script(&stub, 9);
+    let mut app = Setup::new(medium, &stub).env("THINKD_MISSION__WIDTH", WIDTH).start().await;
+    let mut resumed = 0;
+    for kill in 0..calls {
+        let before = stub.count(of_missions);
+        let mission = begin(&app, "four things", json!({})).await;
+        // Somewhere behind the call with this number: before its answer, before its record, or after that.
+        stub.some(before + 1 + kill, of_missions).await;
+        tokio::time::sleep(ms(kill as u64 * 5 % 13)).await;
+        app.restart().await;
+        let thread = ended(&app, &mission).await;
+        assert_eq!(thread["status"], "done", "{}", story(&app.log().await));
+        assert_eq!(replies(&app, &mission).await, [answer.clone()], "killed behind call {kill}");
+        let made = stub.count(of_missions) - before;
+        assert!(made <= calls + WIDTH, "{made} calls, {calls} without a kill; killed behind call {kill}");
+        let events = app.pages(&format!("/events?order=asc&thread={mission}&")).await;
+        resumed += with(&events, &["run", "resumed"]).len();
+        let finished: Vec<&str> =
+            with(&events, &["node", "finished"]).iter().map(|it| it["payload"]["place"].as_str().unwrap()).collect();
+        let mut once = finished.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), finished.len(), "each node is recorded once: {finished:?}");
+        let tasks = list(&app, &mission).await;
+        let ids: Vec<u64> = tasks.iter().map(|it| it["id"].as_str().unwrap()[1..].parse().unwrap()).collect();
+        assert!(ids.is_sorted() && ids.len() == 6, "D1.12: {ids:?}");
+    }
+    println!("{calls} kills of a mission of {calls} calls: {resumed} were taken up again");
+    assert!(resumed > calls / 2, "the kills fell into missions: {resumed} of {calls}");
+    envelope::check_log(&app.log().await);
+    rebuilt(app).await;
+});
