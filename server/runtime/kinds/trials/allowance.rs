@@ -13,6 +13,8 @@ use crate::words::time::Timestamp;
 
 /// The time that is counted, in microseconds.
 const HOUR: i64 = 3_600_000_000;
+/// Records that are read at once.
+const PAGE: u32 = 1000;
 /// Of most spaces what was counted is kept; of others it is counted again.
 const SPACES_MAX: usize = 1024;
 
@@ -58,19 +60,27 @@ impl Allowance {
     /// Counts what the log has of a space. To be called when its lease was taken: other servers may have had it.
     pub async fn count(&self, store: &dyn Store, space: &Space) -> Result<(), StoreError> {
         let counted = self.lock().get(space).cloned().unwrap_or_default();
-        let query = Query {
-            thread: Some(ThreadId::of_trials()),
-            after: counted.seen,
-            tags: vec![tag::DEBUG.into()],
-            show: Show::All,
-            order: Order::Descending,
-            limit: u32::try_from(self.most).unwrap_or(u32::MAX).min(10_000),
-            ..Query::default()
-        };
-        let events = store.events(space, &query).await?;
+        let (mut made, mut before, mut left) = (Vec::<(Seq, Timestamp)>::new(), None, self.most);
+        while left > 0 {
+            let limit = u32::try_from(left).unwrap_or(PAGE).min(PAGE);
+            let query = Query {
+                thread: Some(ThreadId::of_trials()),
+                after: counted.seen,
+                before,
+                tags: vec![tag::DEBUG.into()],
+                show: Show::All,
+                order: Order::Descending,
+                limit,
+                ..Query::default()
+            };
+            let page = store.events(space, &query).await?;
+            made.extend(page.iter().map(|event| (event.seq, event.ts)));
+            before = made.last().map(|(seq, _)| *seq);
+            left = if page.len() < limit as usize { 0 } else { left - u64::from(limit) };
+        }
         let mut counted = Counted { own: VecDeque::new(), ..counted };
-        counted.seen = events.first().map(|event| event.seq).or(counted.seen);
-        counted.logged.extend(events.iter().rev().map(|event| event.ts));
+        counted.seen = made.first().map(|(seq, _)| *seq).or(counted.seen);
+        counted.logged.extend(made.iter().rev().map(|(_, ts)| *ts));
         let mut spaces = self.lock();
         if spaces.len() >= SPACES_MAX && !spaces.contains_key(space) {
             spaces.clear();

@@ -15,7 +15,7 @@ use crate::event::statement::{Instrument, Judged, Outcome, Status};
 use crate::event::trial::News;
 use crate::log::error::StoreError;
 use crate::log::projections::statements::StatementRow;
-use crate::log::query::{Query, Show};
+use crate::log::query::{Order, Query, Show};
 use crate::mind::turn_writer::Lost;
 use crate::recall::uses::Counted;
 use crate::words::id::Space;
@@ -86,22 +86,29 @@ impl Trials {
 
     /// What of the last day's calls is left, by what the log says that each re-test may take.
     async fn budget(&self, space: &Space, now: Timestamp) -> Result<Budget, StoreError> {
-        let most = self.memory.retest_calls_per_day;
-        let query = Query {
-            tags: vec![RETEST.into()],
-            since: Some(Timestamp::from_micros(now.micros().saturating_sub(DAY))),
-            show: Show::All,
-            limit: u32::try_from(most).unwrap_or(u32::MAX).min(10_000),
-            ..Query::default()
-        };
-        let (mut left, mut first) = (most, None);
-        for event in self.store.events(space, &query).await? {
-            let Fact::Statement(StatementFact { what: Said::News(news), .. }) = event.fact() else { continue };
-            let News::Judged(judged) = *news else { continue };
-            left = left.saturating_sub(judged.retest);
-            first = Some(event.ts);
+        let (mut left, mut first, mut before) = (self.memory.retest_calls_per_day, None, None);
+        loop {
+            let query = Query {
+                tags: vec![RETEST.into()],
+                since: Some(Timestamp::from_micros(now.micros().saturating_sub(DAY))),
+                before,
+                show: Show::All,
+                order: Order::Descending,
+                limit: PAGE,
+                ..Query::default()
+            };
+            let page = self.store.events(space, &query).await?;
+            for event in &page {
+                let Fact::Statement(StatementFact { what: Said::News(news), .. }) = event.fact() else { continue };
+                let News::Judged(judged) = *news else { continue };
+                left = left.saturating_sub(judged.retest);
+                first = Some(event.ts);
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE as usize => before = Some(last.seq),
+                _ => return Ok(Budget { left, more: first.map(|first| first.after(DAY)) }),
+            }
         }
-        Ok(Budget { left, more: first.map(|first| first.after(DAY)) })
     }
 
     /// What is ripe for another test.

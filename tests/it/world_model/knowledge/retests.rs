@@ -1,5 +1,11 @@
 //! What is held is tested again while nothing else is due: by another instrument, the most used first, within a budget of calls a day.
 
+use thinkd::event::draft::Draft;
+use thinkd::event::statement::Judged;
+use thinkd::event::trial::News;
+use thinkd::log::appended::Append;
+use thinkd::words::id::Space;
+
 use super::*;
 
 const QUOTE: Option<&str> = Some("Every sum on this page is right");
@@ -158,4 +164,34 @@ async fn two_servers_test_each_statement_again_once() {
     rested(&other, "Rest 4.").await;
     assert_eq!(retests(&app).await.len(), 4);
     assert_eq!(library.heard().len(), 4);
+}
+
+// On SQLite alone: ten thousand events are soon written there, and how they are counted is the same.
+#[tokio::test]
+async fn a_days_calls_are_counted_however_many_they_are() {
+    let (mut app, stub, ids) = summed(Medium::sqlite(), 1).await;
+    stub.on(weighing, weighs("supports", QUOTE));
+    let library = Library::of(&[("https://sums.example", PAGE)]).await;
+    assert!(app.stop().await.success());
+    // As many words that something is tested again as a day has calls, but for none.
+    let store = stored::open_at(app.database()).await;
+    let row = store.statement(&Space::default(), &ids[0]).await.unwrap().unwrap();
+    let judged = Judged { retest: 1, tried: false, ..row.judged.clone().unwrap() };
+    for _ in 0..21 {
+        let word = || Draft::statement(&row.thread, &row.id, News::Judged(judged.clone()));
+        store.append(Append::free(&Space::default(), (0..500).map(|_| word()).collect())).await.unwrap();
+    }
+    store.close().await;
+    drop(store);
+    retesting(&mut app, &library, 10_500, 1).await;
+    rested(&app, "Rest 1.").await;
+    assert_eq!(library.heard().len(), 0, "the day's calls are used up");
+    // The control: with one call more there is one more.
+    retesting(&mut app, &library, 10_501, 1).await;
+    within("one more", async {
+        while library.heard().is_empty() {
+            tokio::time::sleep(ms(10)).await;
+        }
+    })
+    .await;
 }
