@@ -97,8 +97,9 @@ impl Select {
         self.with(column, Is::After, value.into())
     }
 
+    /// What cannot be stored is asked for as it was stored instead.
     fn with(mut self, column: &'static str, is: Is, value: Cell) -> Self {
-        self.conditions.push((column, is, value));
+        self.conditions.push((column, is, value.clean()));
         self
     }
 

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::said::{Derive, Reflect, Silent, Weigh};
-use crate::event::draft::Draft;
+use crate::event::draft::{Draft, without_nul};
 use crate::event::statement::Valid;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::call::{Ended, ModelClient, PromptView, Question, TurnPlace, Until};
@@ -82,7 +82,8 @@ impl Asker<'_> {
                 .ok_or_else(|| Silent::says(format!("the model did not call {tool}")))
                 .and_then(|call| {
                     let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
-                    decoded(tool, arguments).map_err(|wrong| Silent::says(wrong.text))
+                    // As the log will have it.
+                    decoded(tool, without_nul(arguments)).map_err(|wrong| Silent::says(wrong.text))
                 }),
         };
         Ok(Said { record, said })
