@@ -124,6 +124,12 @@ impl dyn Store + '_ {
         self.select(select).await?.iter().map(read).collect()
     }
 
+    /// The merges that were undone, the one that was undone first first.
+    pub async fn merges_undone(&self, space: &Space) -> Result<Vec<MergeRow>, StoreError> {
+        let select = Select::of(&TABLE, space).after("ended", 0).order_by(&["ended"]);
+        self.select(select).await?.iter().map(read).collect()
+    }
+
     /// The merges of a statement, whether they stand or not, the oldest first.
     pub async fn merges_of_statement(&self, space: &Space, statement: &str) -> Result<Vec<MergeRow>, StoreError> {
         let select = Select::of(&TABLE, space).equal("statement", statement).order_by(&["seq"]);

@@ -22,16 +22,14 @@ pub(super) type Forms = BTreeSet<String>;
 impl Trials {
     /// An operator says that names are one. Returns the merges that stand.
     pub async fn merge(&self, space: &Space, merge: Merge) -> Result<Vec<MergeRow>, Refused> {
-        let forms: Forms = merge.names.iter().map(|name| normal(name)).collect();
+        let forms = forms_of(&merge);
         if forms.len() < 2 {
             let why = "these are one name already: a name is compared without regard to capitals, quotes around it and the article of a common noun";
             return Err(Refused::Unprocessable(why.into()));
         }
         for _ in 0..TRIES {
             let (before, seq) = self.merges_now(space).await?;
-            let is_same = |row: &MergeRow| {
-                row.merge.statement.is_none() && forms == row.merge.names.iter().map(|name| normal(name)).collect()
-            };
+            let is_same = |row: &MergeRow| row.merge.statement.is_none() && forms == forms_of(&row.merge);
             if let Some(row) = before.iter().find(|row| is_same(row)) {
                 return Err(Refused::Settled(format!("these names are merged already, since event {}", row.seq)));
             }
@@ -59,7 +57,11 @@ impl Trials {
             if undone.is_empty() {
                 return Err(Refused::NotFound(format!("merge of the name {name:?}")));
             }
-            let rest: Vec<Merge> = undone.iter().filter_map(|row| without(&row.merge, &form, by)).collect();
+            let mut rest: Vec<Merge> = undone.iter().filter_map(|row| without(&row.merge, &form, by)).collect();
+            // What is said already is not said once more.
+            let stands = before.iter().filter(|row| !has(row, &form) && row.merge.statement.is_none());
+            let mut said: BTreeSet<Forms> = stands.map(|row| forms_of(&row.merge)).collect();
+            rest.retain(|merge| said.insert(forms_of(merge)));
             let kept = before.iter().filter(|row| !has(row, &form)).map(|row| row.merge.names.as_slice());
             let after = Names::of(kept.chain(rest.iter().map(|merge| merge.names.as_slice())));
             let forms = around(&Forms::from([form.clone()]), &[&names(&before)]);
@@ -71,8 +73,10 @@ impl Trials {
             drafts.extend(undone.iter().map(|row| {
                 let (merge, names) = (row.id.clone(), row.merge.names.clone());
                 let unmerge = Unmerge { merge, names, reason: reason.to_owned(), by: Some(by.to_owned()) };
-                Draft::unmerged(&ThreadId::default(), unmerge).only_if(Condition::NoneMergedSince(seq))
+                Draft::unmerged(&ThreadId::default(), unmerge)
             }));
+            // Of one is enough: all are stored, or none.
+            drafts.first_mut().into_iter().for_each(|first| first.conditions.push(Condition::NoneMergedSince(seq)));
             drafts.extend(rest.into_iter().map(|merge| Draft::merged(&ThreadId::default(), id::fresh(), merge)));
             if self.is_appended(space, drafts).await? {
                 self.contest_anew(space, &forms).await?;
@@ -95,12 +99,15 @@ impl Trials {
         Ok(())
     }
 
-    /// Looks through all spaces once, after a start: what follows from a merge for many statements may have been cut off.
+    /// Looks through all spaces once, after a start: what follows from a merge for many statements may have been cut off, and what was judged by the names of
+    /// before while one was undone is not looked at again by whoever died behind it. Of those that were undone the last are looked at.
     pub async fn contest_by_all_merges(self: Arc<Self>) {
         let looked = async {
             for space in self.store.spaces_with_statements().await? {
-                let merges = self.store.merges(&space).await?;
-                let forms: Forms = merges.iter().flat_map(|row| &row.merge.names).map(|name| normal(name)).collect();
+                let (merges, mut undone) = (self.store.merges(&space).await?, self.store.merges_undone(&space).await?);
+                undone.drain(..undone.len().saturating_sub(self.memory.merges as usize));
+                let forms: Forms =
+                    merges.iter().chain(&undone).flat_map(|row| &row.merge.names).map(|name| normal(name)).collect();
                 self.contest_anew(&space, &forms).await?;
             }
             Ok::<(), StoreError>(())
@@ -124,6 +131,7 @@ impl Trials {
                 self.is_appended(space, part.to_vec()).await?;
             }
         }
+        tracing::warn!(%space, "what contradicts what by names that are one changed all the time while it was written down; a start looks again");
         Ok(())
     }
 
@@ -164,6 +172,10 @@ pub(super) fn around(forms: &Forms, by: &[&Names]) -> Forms {
     by.iter().flat_map(|names| forms.iter().flat_map(|form| names.forms_of(form))).collect()
 }
 
+fn forms_of(merge: &Merge) -> Forms {
+    merge.names.iter().map(|name| normal(name)).collect()
+}
+
 /// Whether a merge has a name, by its normal form.
 fn has(row: &MergeRow, form: &str) -> bool {
     row.merge.names.iter().any(|name| normal(name) == form)
@@ -172,8 +184,8 @@ fn has(row: &MergeRow, form: &str) -> bool {
 /// What is left of a merge without a name; none: nothing that is one.
 fn without(merge: &Merge, form: &str, by: &str) -> Option<Merge> {
     let names: Vec<String> = merge.names.iter().filter(|name| normal(name) != form).cloned().collect();
-    let forms: Forms = names.iter().map(|name| normal(name)).collect();
-    (forms.len() > 1).then(|| Merge { names, by: Some(by.to_owned()), ..merge.clone() })
+    let left = Merge { names, by: Some(by.to_owned()), ..merge.clone() };
+    (forms_of(&left).len() > 1).then_some(left)
 }
 
 fn overtaken() -> Refused {
