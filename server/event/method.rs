@@ -123,8 +123,12 @@ pub fn usable(
 
 /// Whether two triples say the same of the same, by the names that they were said with: what is joined stays so when names are one no more.
 pub fn is_same(one: &Triple, other: &Triple) -> bool {
-    let names = Names::default();
-    is_about_the_same(one, other, &names) && names.is_one(&one.object, &other.object)
+    is_same_by(one, other, &Names::default())
+}
+
+/// Whether two triples say the same of the same. `names`: which are one.
+pub fn is_same_by(one: &Triple, other: &Triple, names: &Names) -> bool {
+    is_about_the_same(one, other, names) && names.is_one(&one.object, &other.object)
 }
 
 fn is_about_the_same(one: &Triple, other: &Triple, names: &Names) -> bool {

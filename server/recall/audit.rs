@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use tokio::time::timeout;
 
-use super::alike::{Alike, alike};
+use super::alike::{Alike, Sought, look_at};
 use super::finder::{Error, Recall, apart};
 use super::meaning::{Meaning, Why};
 use super::shelf::Slot;
 use super::uses::Counted;
 use crate::log::error::StoreError;
 use crate::words::id::Space;
+
+/// So many statements of a view are looked at at once.
+const AT_ONCE: u32 = 4096;
 
 /// Statements that look alike.
 #[derive(Debug, Default)]
@@ -28,7 +31,7 @@ impl Recall {
         self.uses.counted(&*self.store, space).await
     }
 
-    /// Which others look like each of these, at most so many of each. All vectors of the space are looked at for each.
+    /// Which others look like each of these, at most so many of each. All vectors of the space are looked at once.
     pub async fn likenesses(&self, space: &Space, ids: Vec<String>, most: usize) -> Result<Likenesses, Error> {
         let _place = self.places.take(space).await;
         let slot = self.shelf.of(space);
@@ -37,14 +40,20 @@ impl Recall {
             Some(meaning) => meaning.without(&slot).await,
             None => None,
         };
-        let of = apart(move || {
-            // Read anew for each: what changes the view does not wait for all of them.
-            let of_one =
-                |id: String| Some((slot.read(|view| alike(view, &id, most)), id)).filter(|it| !it.0.is_empty());
-            ids.into_iter().filter_map(of_one).map(|(found, id)| (id, found)).collect()
-        });
-        Ok(Likenesses { of: of.await?, without_vectors })
+        let (mut all, mut from) = (sought(&slot, &ids), Some(0));
+        // Read anew for each part: what changes the view does not wait for all of them, and whoever has gone is not worked for.
+        while let Some(at) = from {
+            let slot = slot.clone();
+            let look = move || (slot.read(|view| look_at(view, &mut all, (at, AT_ONCE), most)), all);
+            (from, all) = apart(look).await?;
+        }
+        let found = all.into_iter().map(Sought::into_found).filter(|(_, found)| !found.is_empty());
+        Ok(Likenesses { of: found.collect(), without_vectors })
     }
+}
+
+fn sought(slot: &Slot, ids: &[String]) -> Vec<Sought> {
+    slot.read(|view| ids.iter().filter_map(|id| Sought::of(view, id)).collect())
 }
 
 impl Meaning {

@@ -1,6 +1,8 @@
 //! The vectors leg of a recall: vectors in 8 bits with one scale each, and an exact scan over all of them. Pure. Where no model makes vectors, a built-in
 //! one does, from the letters alone: it finds other forms of the same words and misspelt ones, and knows nothing of meaning.
 
+use std::ops::Range;
+
 use crate::log::words::atoms;
 
 /// The dimensions of the built-in vectors.
@@ -87,7 +89,7 @@ impl Vector {
         self.parts.len()
     }
 
-    /// The cosine of the angle between two of the same length.
+    /// The cosine of the angle between two; of what has another length a part is compared, which says nothing.
     pub fn cosine(&self, other: &Self) -> f32 {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^24 for what is compared")]
         let product = dot(&self.parts, &other.parts) as f32;
@@ -172,19 +174,29 @@ impl Rows {
         })
     }
 
-    /// The cosine of each vector with that of a text; nothing, where that has none.
-    pub fn like(&self, doc: u32) -> impl Iterator<Item = (u32, f32)> {
-        let size = self.scale.dimensions.max(1);
-        let at = doc as usize;
-        let own = self.scales.get(at).filter(|scale| **scale > 0.0);
-        let one = own.map(|scale| (&self.parts[at * size..(at + 1) * size], *scale));
-        let rows = self.parts.chunks_exact(size).zip(&self.scales).zip(0..);
-        rows.filter_map(move |((row, scale), other)| {
-            let (parts, own) = one.filter(|_| *scale > 0.0)?;
-            #[expect(clippy::cast_precision_loss, reason = "far below 2^24 for what is compared")]
-            let product = dot(row, parts) as f32;
-            Some((other, product * scale * own))
+    /// The vector of a text; none: it has none.
+    pub fn vector(&self, doc: u32) -> Option<Vector> {
+        self.some(doc..doc.checked_add(1)?).next().map(|(_, vector)| vector)
+    }
+
+    /// The vectors of the texts of these numbers, of those that have one.
+    pub fn some(&self, docs: Range<u32>) -> impl Iterator<Item = (u32, Vector)> {
+        let size = self.scale.dimensions;
+        docs.take_while(|doc| (*doc as usize) < self.scales.len()).filter_map(move |doc| {
+            let at = doc as usize;
+            let scale = self.scales[at];
+            (scale > 0.0).then(|| (doc, Vector { parts: self.parts[at * size..(at + 1) * size].into(), scale }))
         })
+    }
+
+    /// How many numbers of texts there are, those without a vector included.
+    pub fn len(&self) -> usize {
+        self.scales.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.scales.is_empty()
     }
 
     /// Bytes of one vector.

@@ -1,14 +1,14 @@
 //! A session audits the memory of its space: what is wrong with it, or doubtful, a page of statements at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::handle::{Error, Session};
 use super::right::Right;
 use super::world_model::Shown;
 use crate::event::doubt::{Doubt, doubts};
-use crate::event::entity::normal;
+use crate::event::entity::Names;
 use crate::event::method;
-use crate::event::statement::folded;
+use crate::event::statement::{Status, Triple, folded};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::statements::{Asked, StatementRow};
@@ -20,6 +20,9 @@ use crate::words::time::Timestamp;
 
 /// Others that say the same, or look alike, that are named of one statement.
 const OTHERS_MAX: usize = 5;
+
+/// Most statements of the same words, or of the same edge, that are held beside one.
+const REACH: u32 = 1000;
 
 /// A statement, and what is doubtful about it.
 #[derive(Debug, Clone)]
@@ -69,6 +72,9 @@ impl Session {
             false => Likenesses::default(),
         };
         let uses = recall.uses(space).await?;
+        let names = if wants(Doubt::Duplicate) { store.names(space, None).await? } else { Names::default() };
+        let (texts, edges) = (HashMap::new(), HashMap::new());
+        let mut sames = Sames { store: &**store, space, names, texts, edges };
         let mut audited = Audited { recalls: uses.recalls(), without_vectors, next, ..Audited::default() };
         let (mut doubtful, mut found) = (Vec::new(), Vec::new());
         for row in rows {
@@ -76,7 +82,7 @@ impl Session {
             let (recalled, near) = (uses.of(&row.id), near.remove(&row.id).unwrap_or_default());
             let mut same = Vec::new();
             if row.status.is_held() && wants(Doubt::Duplicate) {
-                same = same_as(&**store, space, &row).await?;
+                same = sames.of(&row).await?;
             }
             let own = doubts((row.status, row.judged.as_ref()), (row.due, row.tested), old);
             let more = [
@@ -108,24 +114,64 @@ fn likenesses(found: Result<Likenesses, finder::Error>) -> Result<Likenesses, Er
     }
 }
 
-/// Others that are held and say the same of the same time: by their edges, and where one has none, by their texts.
-async fn same_as(store: &dyn Store, space: &Space, row: &StatementRow) -> Result<Vec<String>, StoreError> {
-    // A few more than are named: those that are not held are among them.
-    let limit = 4 * OTHERS_MAX as u32;
-    let mut others = store.statements_saying(space, &row.text, limit).await?;
-    if let Some(it) = &row.triple {
-        let (subject, relation, object) =
-            (Some(normal(&it.subject)), Some(it.relation.clone()), Some(normal(&it.object)));
-        others.extend(store.statements(space, &Asked { subject, relation, object, limit, ..Asked::default() }).await?);
+/// What is held and may say the same as others, looked up once for the same words and for the same edge.
+struct Sames<'a> {
+    store: &'a dyn Store,
+    space: &'a Space,
+    names: Names,
+    texts: HashMap<String, Vec<StatementRow>>,
+    edges: HashMap<[String; 3], Vec<StatementRow>>,
+}
+
+impl Sames<'_> {
+    /// Others that are held and say the same of the same time: by their edges, as names are one now, and where one has none, by their texts.
+    async fn of(&mut self, row: &StatementRow) -> Result<Vec<String>, StoreError> {
+        let mut others = self.with_text(row).await?.clone();
+        if let Some(triple) = &row.triple {
+            others.extend(self.with_edge(triple).await?.iter().cloned());
+        }
+        let is_same = |other: &StatementRow| match (&row.triple, &other.triple) {
+            (Some(own), Some(other)) => method::is_same_by(own, other, &self.names),
+            _ => folded(&row.text) == folded(&other.text),
+        };
+        others.retain(|it| it.id != row.id && it.valid == row.valid && is_same(it));
+        let mut ids: Vec<String> = others.into_iter().map(|it| it.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids.truncate(OTHERS_MAX);
+        Ok(ids)
     }
-    let is_same = |other: &StatementRow| match (&row.triple, &other.triple) {
-        (Some(own), Some(other)) => method::is_same(own, other),
-        _ => folded(&row.text) == folded(&other.text),
-    };
-    others.retain(|it| it.id != row.id && it.status.is_held() && it.valid == row.valid && is_same(it));
-    let mut ids: Vec<String> = others.into_iter().map(|it| it.id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    ids.truncate(OTHERS_MAX);
-    Ok(ids)
+
+    async fn with_text(&mut self, row: &StatementRow) -> Result<&Vec<StatementRow>, StoreError> {
+        let key = folded(&row.text);
+        if !self.texts.contains_key(&key) {
+            let mut rows = self.store.statements_saying(self.space, &row.text, REACH).await?;
+            rows.retain(|row| row.status.is_held());
+            self.texts.insert(key.clone(), rows);
+        }
+        Ok(&self.texts[&key])
+    }
+
+    async fn with_edge(&mut self, triple: &Triple) -> Result<&Vec<StatementRow>, StoreError> {
+        let names = &self.names;
+        let key = [names.resolve(&triple.subject), folded(&triple.relation), names.resolve(&triple.object)];
+        if !self.edges.contains_key(&key) {
+            let (subjects, objects) = (names.forms(&triple.subject), names.forms(&triple.object));
+            let mut rows = Vec::new();
+            for (subject, object) in pairs(&subjects, &objects) {
+                for status in [Status::Surviving, Status::Contested] {
+                    let (subject, object) = (Some(subject.clone()), Some(object.clone()));
+                    let (status, relation, limit) = (Some(status), Some(triple.relation.clone()), REACH);
+                    let asked = Asked { status, subject, relation, object, limit, ..Asked::default() };
+                    rows.extend(self.store.statements(self.space, &asked).await?);
+                }
+            }
+            self.edges.insert(key.clone(), rows);
+        }
+        Ok(&self.edges[&key])
+    }
+}
+
+fn pairs(subjects: &BTreeSet<String>, objects: &BTreeSet<String>) -> Vec<(String, String)> {
+    subjects.iter().flat_map(|it| objects.iter().map(move |object| (it.clone(), object.clone()))).collect()
 }

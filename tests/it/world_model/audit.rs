@@ -2,12 +2,14 @@
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
 use thinkd::event::statement::{Claim, Claimant, Judged, Source};
 use thinkd::event::trial::News;
 use thinkd::log::appended::Append;
+use thinkd::log::kernel::Store;
 use thinkd::words::id::{Space, ThreadId, fresh};
 
 use super::*;
@@ -16,18 +18,23 @@ use super::*;
 pub(super) async fn planted(database: &str, texts: &[impl AsRef<str>]) {
     let store = stored::open_at(database).await;
     for text in texts.iter().map(AsRef::as_ref) {
-        let source = Source { by: Claimant::Mind, seqs: Vec::new(), quote: None };
-        let (thread, id) = (ThreadId::default(), fresh());
-        let judged: Judged = serde_json::from_value(json!({
-            "outcome": "surviving", "reason": "planted", "valid": { "from": null, "to": null }, "carried": ["code", "knowledge"],
-            "survived": 1, "tries": 0, "reopened": 0, "due": null, "others": [], "by": null, "tried": false,
-        }))
-        .unwrap();
-        let [claimed, _] = Draft::claimed(&thread, id, Claim { text: text.to_owned(), source, premises: Vec::new() });
-        let judged = Draft::statement(&thread, &id.to_string(), News::Judged(judged));
-        store.append(Append::free(&Space::default(), vec![claimed, judged])).await.unwrap();
+        plant(&store, text, &json!({ "from": null, "to": null })).await;
     }
     store.close().await;
+}
+
+/// One of these, of a time.
+async fn plant(store: &Arc<dyn Store>, text: &str, valid: &Value) {
+    let source = Source { by: Claimant::Mind, seqs: Vec::new(), quote: None };
+    let (thread, id) = (ThreadId::default(), fresh());
+    let judged: Judged = serde_json::from_value(json!({
+        "outcome": "surviving", "reason": "planted", "valid": valid, "carried": ["code", "knowledge"],
+        "survived": 1, "tries": 0, "reopened": 0, "due": null, "others": [], "by": null, "tried": false,
+    }))
+    .unwrap();
+    let [claimed, _] = Draft::claimed(&thread, id, Claim { text: text.to_owned(), source, premises: Vec::new() });
+    let judged = Draft::statement(&thread, &id.to_string(), News::Judged(judged));
+    store.append(Append::free(&Space::default(), vec![claimed, judged])).await.unwrap();
 }
 
 /// The doubts about each statement by its text, page by page.
@@ -162,4 +169,58 @@ on_both!(the_terminal_says_what_is_doubtful, |medium| {
     let (code, _) = ran(&app.folder(), &[("THINKD_URL", &url)], &["memory", "audit", "--doubt", "none"]).await;
     assert_eq!(code, Some(2));
     rebuild_finds_nothing_to_mend(&mut app).await;
+});
+
+on_both!(d1_what_says_the_same_by_names_that_are_one_is_a_duplicate_and_no_other_value_of_them_is_near, |medium| {
+    let edges = [
+        ("Alma Reyes is at the harbour in Bergen.", ["Alma Reyes", "is at", "Bergen"]),
+        ("A. Soto is at the harbour in Bergen.", ["A. Soto", "is at", "Bergen"]),
+        ("The library shows painting number 1.", ["The library", "shows", "painting 1"]),
+        ("The library shows painting number 2.", ["library", "shows", "painting 2"]),
+        ("Alma Reyes owns boat number 1.", ["Alma Reyes", "owns", "boat 1"]),
+        ("Alma Reyes owns boat number 2.", ["A. Soto", "owns", "boat 2"]),
+    ];
+    let stub = entities::knowing(&edges).await;
+    let app = App::start(medium, &stub).await;
+    for (text, _) in edges {
+        tried(&app, text, "surviving").await;
+    }
+    let of =
+        async |doubt: &str| doubts(&app, &format!("limit=2&doubt={doubt}")).await.0.into_keys().collect::<Vec<_>>();
+    assert!(of("duplicate").await.is_empty());
+    let boats = [edges[4].0, edges[5].0];
+    assert_eq!(of("near").await, boats, "of two names they may say the same; other values of one name do not");
+    entities::merge(&app, &["Alma Reyes", "A. Soto"]).await.expect(200);
+    assert_eq!(of("duplicate").await, [edges[1].0, edges[0].0], "they say the same, as recall has it");
+    assert!(of("near").await.is_empty(), "{:?}", of("near").await);
+    entities::unmerge(&app, "A. Soto").await.expect(200);
+    assert!(of("duplicate").await.is_empty());
+    assert_eq!(of("near").await, boats);
+});
+
+on_both!(d1_a_duplicate_is_found_behind_many_of_other_times, |medium| {
+    let stub = Stub::start().await;
+    let mut app = App::start(medium, &stub).await;
+    assert!(app.stop().await.success());
+    // The same words of thirty years that are over, and twice of now.
+    let mut texts: Vec<(String, Value)> = (1970..2000)
+        .map(|year| {
+            (
+                "The fair is open.".to_owned(),
+                json!({ "from": format!("{year}-01-01T00:00:00Z"), "to": format!("{year}-02-01T00:00:00Z") }),
+            )
+        })
+        .collect();
+    texts.extend(
+        ["the fair is open", "The fair is open"].map(|text| (text.to_owned(), json!({ "from": null, "to": null }))),
+    );
+    let store = stored::open_at(app.database()).await;
+    for (text, valid) in &texts {
+        plant(&store, text, valid).await;
+    }
+    store.close().await;
+    drop(store);
+    app.start_again().await;
+    let (found, _, _) = doubts(&app, "doubt=duplicate").await;
+    assert_eq!(found.into_keys().collect::<Vec<_>>(), ["The fair is open", "the fair is open"]);
 });
