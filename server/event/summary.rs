@@ -9,8 +9,6 @@ use crate::words::id::Seq;
 pub const GROUP: usize = 8;
 /// Most summaries that stand for a thread, whatever could not be joined; the oldest goes.
 const HELD_MAX: usize = 128;
-/// How far back the first summary of a thread goes, in visible events: of an older log no more is read again.
-const REACH: u64 = 2000;
 
 /// What a summary stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,9 +111,10 @@ pub fn clear(all: &mut Vec<Held>, cleared: u64) {
     all.retain(|held| held.covers.position >= cleared);
 }
 
-/// Where reading goes on for the next summary, if all before `target` is to be summed up; none: it is.
-pub fn goes_on(all: &[Held], cleared: u64, target: u64) -> Option<Place> {
-    let first = || Place { position: cleared.max(target.saturating_sub(REACH)), skip: 0 };
+/// Where reading goes on for the next summary, if all before `target` is to be summed up; none: it is. `back`: how far back the first summary of a thread
+/// goes, in visible events.
+pub fn goes_on(all: &[Held], cleared: u64, target: u64, back: u64) -> Option<Place> {
+    let first = || Place { position: cleared.max(target.saturating_sub(back)), skip: 0 };
     let place = all.last().map_or_else(first, |last| last.covers.ends());
     (place.position < target).then_some(place)
 }

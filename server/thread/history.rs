@@ -54,6 +54,9 @@ pub struct Options {
     /// Whether a model sums up what leaves the prompts of a conversation's decision, in the background; the summaries stand before what is
     /// left there, and take at most a quarter of `bytes` more. One call for each `block` of events, and one for each eight of these.
     pub summaries: bool,
+    /// How far back the first summary of a conversation goes, in events, at least `block`: a long one that was there before `summaries` was turned on. What is
+    /// older is left out of its prompts, which say how many events that are.
+    pub summaries_back: u64,
 }
 
 impl Options {
@@ -91,6 +94,7 @@ impl Default for Options {
             media: 4,
             event_chars: 4000,
             summaries: false,
+            summaries_back: 2000,
         }
     }
 }

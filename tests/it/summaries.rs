@@ -9,6 +9,7 @@ use crate::support::*;
 
 mod beside;
 mod faults;
+mod older;
 mod planned;
 
 /// Requests for a summary.

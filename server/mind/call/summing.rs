@@ -120,6 +120,11 @@ impl ModelClient {
         Ok(Some(written))
     }
 
+    /// How far back the first summary goes: with less than a block there would be none.
+    fn back(&self) -> u64 {
+        self.options.summaries_back.max(self.options.block).max(EVENTS_MIN)
+    }
+
     /// What is to be summed up of a conversation by now: what has left the view of its decision, and the block that leaves next, so that its
     /// summary is there when it does. `None`: nothing, or too little.
     pub async fn to_sum_up(&self, place: &TurnPlace, row: &ThreadRow) -> Result<Option<ToSumUp>, StoreError> {
@@ -127,7 +132,9 @@ impl ModelClient {
             return Ok(None);
         }
         let target = self.leaves(place).await?;
-        let Some(from) = summary::goes_on(&row.state.summaries, cleared(row), target) else { return Ok(None) };
+        let Some(from) = summary::goes_on(&row.state.summaries, cleared(row), target, self.back()) else {
+            return Ok(None);
+        };
         let due = ToSumUp { from, target };
         if target - from.position >= self.options.block.max(EVENTS_MIN) {
             return Ok(Some(due));
@@ -161,7 +168,7 @@ impl ModelClient {
         target: u64,
     ) -> Result<Option<Summing>, StoreError> {
         let chars = CHARS_MAX.min(self.options.bytes / CHARS_PART);
-        if let Some(from) = summary::goes_on(&row.state.summaries, cleared(row), target) {
+        if let Some(from) = summary::goes_on(&row.state.summaries, cleared(row), target, self.back()) {
             let entries = self.to_read(place, row, ToSumUp { from, target }).await?;
             return Ok(self.of_piece(row, from, &entries, chars));
         }
