@@ -10,6 +10,8 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use thinkd::log::vectors::Maker;
 use tokio::sync::watch;
 
 use super::*;
@@ -325,4 +327,54 @@ on_both!(a_reembed_that_was_cut_off_goes_on_where_it_was, |medium| {
     // Without a model there is nothing to make.
     let (code, said) = ran(&app.folder(), &[("DATABASE_URL", app.database())], &["reembed"]).await;
     assert!(code == Some(1) && said.contains("models.embedding"), "{said}");
+});
+
+on_both!(a_reembed_that_was_killed_goes_on_where_it_was_and_keeps_the_old_vectors_until_its_end, |medium| {
+    let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(32)).await);
+    let mut app = setup(medium, &stub, &embedder).start().await;
+    tried(&app, PHYSICIAN, "surviving").await;
+    assert_eq!(found(&app, ASKED).await.0, [PHYSICIAN], "a vector of 32 numbers is stored");
+    assert!(app.stop().await.success());
+    let texts: Vec<String> = (100..200).map(|at| format!("The statement number {at} is planted.")).collect();
+    audit::planted(app.database(), &texts).await;
+    // The same model makes longer ones now. It is killed while it waits for the second call.
+    embedder.does(Does::Stall("number 199"));
+    let last = format!("passage: {}", texts[99]);
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
+    command.arg("reembed").env_clear().current_dir(app.folder()).stdin(std::process::Stdio::null());
+    command.env("DATABASE_URL", app.database()).env("THINKD_MODEL_EMBEDDING", "meanings");
+    command.env("THINKD_MODELS__EMBEDDING__BASE_URL", &embedder.0.url);
+    let mut child = command.kill_on_drop(true).spawn().unwrap();
+    within("the last text", async {
+        while embedder.came(&last) == 0 {
+            tokio::time::sleep(ms(5)).await;
+        }
+    })
+    .await;
+    child.kill().await.unwrap();
+    let came = |texts: &[String]| texts.iter().map(|it| embedder.came(&format!("passage: {it}"))).collect::<Vec<_>>();
+    let before = came(&texts);
+    let made = before.iter().filter(|count| **count > 0).count();
+    // What was there before is there still: a server of the old model answers by it.
+    embedder.does(Does::Embed(32));
+    let rows = stored::open_at(app.database()).await;
+    let hashes = [Sha256::digest(format!("passage: {PHYSICIAN}")).into()];
+    let of = async |dimensions| {
+        let maker = Maker { model: "meanings".into(), dimensions };
+        rows.vectors(&maker, &hashes).await.unwrap().len()
+    };
+    assert_eq!((of(32).await, of(64).await), (1, 1));
+    rows.close().await;
+    drop(rows);
+    embedder.does(Does::Embed(64));
+    let (code, said) = reembed(&app, &embedder).await;
+    assert_eq!(code, Some(0), "{said}");
+    let left = 100 - 63;
+    assert!(said.contains(&format!("default: 101 statements, {left} vectors made, 0 without one")), "{said}");
+    let twice = came(&texts).iter().zip(&before).filter(|(now, then)| **then > 0 && now > then).count();
+    assert_eq!(twice, made - 63, "only what was under way is asked again");
+    let rows = stored::open_at(app.database()).await;
+    let maker = Maker { model: "meanings".into(), dimensions: 32 };
+    assert_eq!(rows.vectors(&maker, &hashes).await.unwrap().len(), 0, "the old ones went at the end");
+    rows.close().await;
 });
