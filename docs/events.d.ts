@@ -85,6 +85,8 @@ export type TurnStarted = Of<["turn", "started", `turn:${number}`], {
   waited?: string;
   /** the event from outside that it goes back to */
   root?: number;
+  /** how many milliseconds the decision waits for the submodules */
+  deadline_ms?: number;
 }>;
 
 /** A turn ends. Everything up to `handled` that woke the thread has had its turn. */

@@ -107,6 +107,7 @@ pub mod log {
     pub mod upkeep;
     pub mod vectors;
     pub mod words;
+    pub mod work;
     mod write_cache;
 }
 /// Language models: which there are, asking them, the prompts.
@@ -155,6 +156,9 @@ pub mod thread {
     pub mod projection;
     pub mod quota;
     pub mod settings;
+    pub mod tokens;
+    pub mod turns;
+    pub mod usage;
 }
 /// Tools: what one is, which there are, the layers around a call.
 pub mod tools {
@@ -180,6 +184,7 @@ pub mod mind {
     pub mod submodule;
     pub mod turn;
     pub mod turn_writer;
+    mod working;
 }
 /// Pipelines by name, and what a run leaves in the log.
 pub mod pipelines {
@@ -233,6 +238,8 @@ pub mod session {
     pub mod space;
     pub mod threads;
     mod tools;
+    pub mod turns;
+    pub mod usage;
     pub mod world_model;
 }
 /// The outside: HTTP and WebSocket. Translation only.
@@ -241,6 +248,7 @@ pub mod edge {
     mod allowed_hosts;
     pub mod auth;
     mod connections;
+    mod console;
     pub mod context;
     mod docs;
     pub mod frame;

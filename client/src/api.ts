@@ -1,7 +1,7 @@
 // Generated from openapi/openapi.json by `npm run generate`. Not to be edited.
 import type { AnyEvent } from "./events.js";
 import type { Options, Request } from "./http.js";
-import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, Entity, Entry, GraphPart, Kind, Metadata, Modality, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, Thread, ToolApproval, ToolApproved, Tools, Unmerged, Verdict } from "./schemas.js";
+import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, Entity, Entry, GraphPart, Kind, Metadata, Modality, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Thread, ToolApproval, ToolApproved, Tools, Turn, Unmerged, Usage, Verdict } from "./schemas.js";
 
 /** Every documented operation of the server's HTTP API, under its documented name. */
 export class Api {
@@ -55,6 +55,8 @@ export class Api {
     subtree?: boolean;
     /** any of these tags, without regard to case; `debug` events only when asked for here */
     tags?: string[];
+    /** `debug` events, too, beside the others */
+    debug?: boolean;
     /** only from this source */
     source?: Source;
     /** only of this modality */
@@ -85,6 +87,8 @@ export class Api {
     subtree?: boolean;
     /** any of these tags, without regard to case; `debug` events only when asked for here */
     tags?: string[];
+    /** `debug` events, too, beside the others */
+    debug?: boolean;
     /** only from this source */
     source?: Source;
     /** only of this modality */
@@ -170,8 +174,8 @@ export class Api {
   }
 
   /** What a model call saw. */
-  getPromptView(event_id: string, options: Options = {}): Promise<Record<string, unknown>> {
-    return this.#request("GET", `/prompt-views/${encodeURIComponent(event_id)}`, "json", { ...options }) as Promise<Record<string, unknown>>;
+  getPromptView(event_id: string, options: Options = {}): Promise<PromptView> {
+    return this.#request("GET", `/prompt-views/${encodeURIComponent(event_id)}`, "json", { ...options }) as Promise<PromptView>;
   }
 
   /** Open questions, the oldest first. */
@@ -309,6 +313,21 @@ export class Api {
     return this.#request("PATCH", `/submodules/${encodeURIComponent(name)}`, "json", { body, ...options }) as Promise<Submodule>;
   }
 
+  /** What became of a voice over a span, made of its newest 10,000 events there. */
+  getSubmoduleFigures(name: string, query: {
+    /** only what was stored at or after this moment */
+    since?: string;
+    /** only what was stored before this moment */
+    before_ts?: string;
+  } = {}, options: Options = {}): Promise<SubmoduleFigures> {
+    return this.#request("GET", `/submodules/${encodeURIComponent(name)}/figures`, "json", { query, ...options }) as Promise<SubmoduleFigures>;
+  }
+
+  /** What a voice was and is, among the newest 10,000 changes of voices. */
+  listSubmoduleVersions(name: string, options: Options = {}): Promise<SubmoduleVersions> {
+    return this.#request("GET", `/submodules/${encodeURIComponent(name)}/versions`, "json", { ...options }) as Promise<SubmoduleVersions>;
+  }
+
   /** The threads by id. One request looks at 2,004 threads at most: where few are what is asked for, a page has fewer than `limit`, or none, and `next` to go on with. The last page has no `next`. */
   listThreads(query: {
     /** 50 when absent */
@@ -360,6 +379,16 @@ export class Api {
     return this.#request("POST", `/threads/${encodeURIComponent(thread)}/messages`, "json", { body, query, ...options }) as Promise<Posted>;
   }
 
+  /** The turns of a thread, the newest first. What a voice said later than two turns after its own is not counted. One request reads 10,000 events at most: where turns have very many, a page has fewer than `limit`, and `next` to go on with. */
+  listTurns(thread: string, query: {
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+  } = {}, options: Options = {}): Promise<Page<Turn>> {
+    return this.#request("GET", `/threads/${encodeURIComponent(thread)}/turns`, "json", { query, ...options }) as Promise<Page<Turn>>;
+  }
+
   /** What a thread may use: where it is from, how it stands, how often it was called. */
   listTools(query: {
     /** the thread; without it `main` */
@@ -371,6 +400,20 @@ export class Api {
   /** Lets models be told of what another server says of a tool now, if that is what was looked at. */
   approveTool(name: string, body: ToolApproval, options: Options = {}): Promise<ToolApproved> {
     return this.#request("POST", `/tools/${encodeURIComponent(name)}/approve`, "json", { body, ...options }) as Promise<ToolApproved>;
+  }
+
+  /** What calls of models came to, by who asked, in which thread, which model or why. It is made of the newest 10,000 calls of the span. */
+  getUsage(query: {
+    /** what calls are told apart by: `module` (when absent), `thread`, `model` or `purpose` */
+    by?: "module" | "thread" | "model" | "purpose";
+    /** only calls that ended at or after this moment */
+    since?: string;
+    /** only calls that ended before this moment */
+    before_ts?: string;
+    /** seconds of a step, to have them by time, too */
+    step_s?: number;
+  } = {}, options: Options = {}): Promise<Usage> {
+    return this.#request("GET", `/usage`, "json", { query, ...options }) as Promise<Usage>;
   }
 
   /** Statements in the order in which they were claimed. With `at`, what is held of that time; with `entity`, `relation` and `at`, of a relation that has one value at a time the newest. */

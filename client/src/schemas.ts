@@ -53,6 +53,18 @@ export type Audit = {
   without_vectors?: string | null;
 };
 
+/** What some calls of models came to. */
+export type CallSums = {
+  /** How many there were. */
+  calls: number;
+  /** How many came to nothing: failed, refused or stopped. */
+  failed: number;
+  /** How long they took, in milliseconds, one after the other. */
+  ms: number;
+  /** What they used. */
+  tokens: TokenCounts;
+};
+
 /** Whether there was a turn to cancel. */
 export type Cancelled = {
   /** False: none ran. */
@@ -258,6 +270,8 @@ export type Meta = {
 
 /** What this server is. */
 export type Metadata = Record<string, unknown> & {
+  /** What turns, threads and the space may use up, as `[budget]` says; what is missing has no limit. */
+  budget: Record<string, unknown>;
   /** This incarnation of the space's log. */
   epoch: string;
   /** The seq of its last event. */
@@ -448,6 +462,28 @@ export type Problem = {
   title: string;
   /** `/problems/<slug>`. */
   type: string;
+};
+
+/** What a model call saw: its request, made anew from the log. */
+export type PromptView = {
+  /** The record of the call. */
+  call: string;
+  /** The request is, byte for byte, the one that was sent. */
+  exact: boolean;
+  /** Which model. */
+  model?: string | null;
+  /** Who asked. */
+  module?: string | null;
+  /** Why. */
+  purpose?: string | null;
+  /** The request, as the provider gets it. */
+  request: Record<string, unknown>;
+  /** What it is made of, in the order in which models read it, tools first, as providers cache them. */
+  sections: ViewSection[];
+  /** The thread. */
+  thread: string;
+  /** `input_tokens`, `output_tokens`, `cached_tokens`, as far as the provider said. */
+  usage?: Record<string, unknown> | null;
 };
 
 /** An open question. */
@@ -745,6 +781,48 @@ export type SubmoduleChange = {
   prompt: string;
 };
 
+/** What became of a voice over a span; each turn in which it was asked counts once. */
+export type SubmoduleFigures = {
+  /** In how many turns it was asked. */
+  asked: number;
+  /** Where it begins, if the span has more than was read; null: all of the span was. */
+  cut?: string | null;
+  /** It could not answer. */
+  failed: number;
+  /** In how many turns it added something to what was decided. */
+  followed_up: number;
+  /** It had not answered when the decision began. */
+  late: number;
+  /** Milliseconds that its calls took before the decision, in half of the turns at most; null: none has come back. */
+  p50_ms?: number | null;
+  /** The same, in 95 of 100 turns. */
+  p95_ms?: number | null;
+  /** It had nothing to say. */
+  passed: number;
+  /** It spoke in time. */
+  spoke: number;
+  /** The same, all of them. */
+  times: TimeBin[];
+  /** What its calls used, those after decisions with them. */
+  tokens: TokenCounts;
+};
+
+/** What a voice was from some event on. */
+export type SubmoduleVersion = {
+  /** When. */
+  at: string;
+  /** Its prompt from then on; null: it was removed. */
+  prompt?: string | null;
+  /** The event that made it so. */
+  seq: number;
+};
+
+/** What a voice was and is. */
+export type SubmoduleVersions = {
+  /** The newest first. */
+  items: SubmoduleVersion[];
+};
+
 /** A prediction and its readings. */
 export type Tested = {
   /** What would be seen if it is not. */
@@ -804,6 +882,14 @@ export type Thread = {
 /** Which model. */
 export type TierWord = "low" | "high";
 
+/** How often the calls of a voice took about so long. */
+export type TimeBin = {
+  /** In how many turns. */
+  turns: number;
+  /** Up to so many milliseconds, and longer than the bin before; null: longer than all bins. */
+  up_to_ms?: number | null;
+};
+
 /** A timer that is set. */
 export type Timer = {
   /** When it fires. */
@@ -814,18 +900,33 @@ export type Timer = {
   note: string;
 };
 
+/** Tokens, as far as providers said; null: none of them said any. */
+export type TokenCounts = {
+  /** Of requests, from the provider's cache. */
+  cached?: number | null;
+  /** Of requests. */
+  input?: number | null;
+  /** Of answers. */
+  output?: number | null;
+};
+
 /** A tool of a thread. */
 export type Tool = {
   /** How many of the thread's last 1,000 results are of this tool. */
   calls: number;
+  /** What it is for, as models are told; null: they are not told of it. */
+  description?: string | null;
   /** Of one that is withheld because it changed: what its server says differently, as a unified diff. */
   diff?: string | null;
+  effect?: ToolEffect | null;
   /** How many of these are failures. */
   failed: number;
   /** Its name. */
   name: string;
   /** Its calls wait for a person. */
   needs_approval: boolean;
+  /** The JSON Schema of its arguments, as models are told. */
+  schema?: Record<string, unknown> | null;
   /** The server it is from; null: it is one of this server's own. */
   server?: string | null;
   /** The hash of what its server says of it now: an approval names it. */
@@ -847,6 +948,9 @@ export type ToolApproved = {
   /** The tool, of which models are told from now on. */
   name: string;
 };
+
+/** What a tool does to the world. */
+export type ToolEffect = "events" | "repeatable" | "outside";
 
 /** A server that offers tools. */
 export type ToolServer = {
@@ -881,10 +985,80 @@ export type Triple = {
   subject: string;
 };
 
+/** What a turn came to, as far as the log has it. */
+export type Turn = {
+  /** The seqs of all that woke the thread and waited. */
+  batch: number[];
+  /** Calls of models, the decision's with them. */
+  calls: number;
+  /** How many milliseconds the decision waited for the voices; null: there was none to wait for, or an older server ran it. */
+  deadline_ms?: number | null;
+  /** When it ended; null: it runs, or was left to be taken up again. */
+  ended_at?: string | null;
+  /** Failures of voices, tools and the decision. */
+  failures: number;
+  /** The seq of its first event. */
+  first: number;
+  /** The seq of its last event so far; what voices say late or afterwards counts. */
+  last: number;
+  /** How it ended: `done`, `cancelled`, `interrupted` or `failed`. */
+  outcome?: string | null;
+  /** Replies. */
+  replies: number;
+  /** Calls of the decision's model. */
+  rounds: number;
+  /** When it began. */
+  started_at: string;
+  /** What its calls used. */
+  tokens: TokenCounts;
+  /** Calls of tools. */
+  tools: number;
+  /** Its number in the thread. */
+  turn: number;
+  /** The voices by name. */
+  voices: TurnVoice[];
+};
+
+/** A voice in a turn. */
+export type TurnVoice = {
+  /** Whether it added something to what was decided. */
+  followed_up: boolean;
+  /** Milliseconds that its calls took before the decision; null: none has come back. */
+  ms?: number | null;
+  /** Its name. */
+  name: string;
+  /** `spoke`, `passed`, `late` or `failed`; null: nothing has become of it yet. */
+  outcome?: string | null;
+};
+
 /** What does not stand any more. */
 export type Unmerged = {
   /** The merges that were undone. */
   undone: NameMerge[];
+};
+
+/** What calls of models came to over a span. */
+export type Usage = {
+  /** Where it begins, if the span has more calls than were read; null: all of the span was. */
+  cut?: string | null;
+  /** Those that used the most tokens, at most 100. */
+  items: UsageItem[];
+  /** All others together. */
+  rest: CallSums;
+  /** By time, the oldest first, where a step was asked for; steps without calls are missing. */
+  steps: UsageStep[];
+};
+
+/** What the calls of one module, thread, model or purpose came to. */
+export type UsageItem = CallSums & {
+  /** Which. */
+  key: string;
+};
+
+/** What the calls of one step came to. */
+export type UsageStep = CallSums & {
+  /** When the step begins: a multiple of its length since 1970. */
+  at: string;
 };
 
 /** What a thread has used. */
@@ -911,6 +1085,18 @@ export type Verdict = {
   text?: string | null;
   /** What. */
   verdict: Word;
+};
+
+/** A piece of a request. */
+export type ViewSection = {
+  /** Its size. */
+  bytes: number;
+  /** `tools`, `system`, `summary`, `event`, `corrections`, `task`, `prompt` (the voice's own) or `own` (what the voice did in this turn). */
+  kind: string;
+  /** The event it is made of; null: it is none. */
+  seq?: number | null;
+  /** Its share of `usage.input_tokens`, by size; where the provider counted none, a quarter of its bytes. */
+  tokens_estimated: number;
 };
 
 /** Days of the week. */

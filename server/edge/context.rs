@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::allowed_hosts::AllowedHosts;
 use super::auth::{Authority, Denied, Shown};
 use super::connections::{Connection, Connections};
+use super::console;
 use super::jwt::options::JwtOptions;
 use super::keys::{self, Key};
 use super::limits::Limits;
@@ -39,6 +40,8 @@ pub struct Options {
     pub jwt: JwtOptions,
     /// Names this server answers to, besides loopback and the address it listens on; and whole origins whose pages may speak to it.
     pub hosts: Vec<String>,
+    /// Whether the console is served.
+    pub console: bool,
     /// How much, how many, how long.
     pub limits: Limits,
 }
@@ -94,6 +97,8 @@ pub struct Edge {
     pub connections: Arc<Connections>,
     /// Which names it answers to.
     pub hosts: AllowedHosts,
+    /// Whether the console is served.
+    pub console: bool,
     /// The collected metrics.
     pub metrics: PrometheusHandle,
     /// Database, models and pipelines, one line each.
@@ -109,6 +114,7 @@ impl Edge {
         Ok(Self {
             sessions: parts.sessions,
             hosts: AllowedHosts::new(&options.hosts)?,
+            console: options.console && console::is_there(),
             stream_limits: StreamLimits::new(&limits, share),
             rate_limits: RateLimits::new(limits.requests_per_second),
             connections: Connections::new(&limits, share),

@@ -93,6 +93,9 @@ pub struct Subscribe {
     /// Events with any of these tags, without regard to case; all but `debug` when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    /// `debug` events, too, beside the others, and `work` hints.
+    #[serde(default)]
+    pub debug: bool,
     /// First replay what has a greater `seq`; 0 is everything. Without it only what comes is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>, minimum = 0)]

@@ -44,6 +44,8 @@ pub mod thread;
 pub mod thread_filter;
 pub mod threads;
 pub mod tools;
+pub mod turns;
+pub mod usage;
 pub mod world_model;
 
 /// The header with which a stream of server-sent events is taken up again.
@@ -60,13 +62,15 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 19] = [
+const RESOURCES: [Resource; 21] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
     threads::RESOURCE,
     tasks::RESOURCE,
+    turns::RESOURCE,
     submodules::RESOURCE,
+    usage::RESOURCE,
     settings::RESOURCE,
     schedules::RESOURCE,
     state::RESOURCE,

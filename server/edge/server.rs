@@ -32,7 +32,7 @@ use super::http::lingering_close::LingeringBody;
 use super::limits::ms;
 use super::problem::{Problem, Slug};
 use super::write_timeout::{self, WriteTimeout};
-use super::{docs, http, websocket};
+use super::{console, docs, http, websocket};
 
 /// Bytes that a connection holds for a client to take, beside what is being written; and of requests, beside their headers.
 const BUFFER: usize = 8 << 10;
@@ -153,11 +153,13 @@ fn router(edge: Arc<Edge>) -> Router {
         .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE, http::LAST_EVENT_ID])
         .expose_headers([header::RETRY_AFTER, header::LOCATION])
         .max_age(Duration::from_secs(600));
+    let console = if edge.console { console::router() } else { Router::new() };
     Router::new()
         .route("/", get(websocket::root))
         .route("/ws", get(websocket::connect))
         .merge(http::open_router())
         .merge(docs::router())
+        .merge(console)
         .merge(protected)
         .fallback(async || Problem::new(Slug::NotFound, "there is nothing at this address; /docs says what there is"))
         .layer(middleware::from_fn(tidy))

@@ -16,6 +16,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::auth::Shown;
 use super::connections::Connection;
+use super::console;
 use super::context::Edge;
 use super::frame::{self, ClientFrame, Framed, PROTOCOL};
 use super::limits::ms;
@@ -36,9 +37,10 @@ const NO_ROOM: &str = "too many have not authenticated (limits.unauthenticated);
 /// How long a last event about a lost client may take.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// `GET /`: a WebSocket, or for people the way to the documentation.
+/// `GET /`: a WebSocket, or for people the way to the console, or to the documentation where there is none.
 pub async fn root(state: State<Arc<Edge>>, request: Request) -> Response {
-    if wants_upgrade(request.headers()) { connect(state, request).await } else { Redirect::to("/docs").into_response() }
+    let page = if state.console { console::PLACE } else { "/docs" };
+    if wants_upgrade(request.headers()) { connect(state, request).await } else { Redirect::to(page).into_response() }
 }
 
 /// `GET /ws`: a WebSocket.

@@ -9,6 +9,7 @@ use tokio::sync::{Notify, broadcast, watch};
 use uuid::Uuid;
 
 use super::shown::Shown;
+use super::work::Work;
 use crate::words::id::{Seq, Space, ThreadId};
 
 /// What is worth showing but not storing.
@@ -43,6 +44,8 @@ pub enum Hint {
         /// How many inputs wait.
         queued: u32,
     },
+    /// A turn or a model call begins or ends.
+    Work(Work),
     /// A thread cannot go on now, and will when it can.
     Trouble {
         /// The thread.
@@ -66,7 +69,8 @@ impl Hint {
             Self::Delta { thread, .. }
             | Self::DeltaEnd { thread, .. }
             | Self::Status { thread, .. }
-            | Self::Trouble { thread, .. } => thread,
+            | Self::Trouble { thread, .. }
+            | Self::Work(Work { thread, .. }) => thread,
         }
     }
 }

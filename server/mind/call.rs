@@ -32,6 +32,7 @@ mod prompt_view;
 mod rebuild;
 mod recent;
 mod record;
+mod sections;
 mod summing;
 
 /// Prompts whose blobs are known to be stored; more than so many and the set starts anew.
@@ -207,8 +208,8 @@ impl ModelClient {
             ("request_sha256".to_owned(), Value::from(sha256(prepared.body.as_str().as_bytes()))),
             ("view".to_owned(), shown),
         ]);
-        let (purse, who) = (place.purse.clone(), question.who.clone());
-        Ok(Ready { prepared, purse, who, record, begin: Instant::now(), before: Vec::new() })
+        let (place, who) = (place.clone(), question.who.clone());
+        Ok(Ready { prepared, place, who, record, begin: Instant::now(), before: Vec::new() })
     }
 
     /// Makes the call, which has `until` to answer. `on_piece` sees every piece as it comes; `stop` ends it, down to the
@@ -220,9 +221,10 @@ impl ModelClient {
         stop: &CancellationToken,
         mut on_piece: impl FnMut(&Piece) + Send,
     ) -> Ended {
-        if let Err(failure) = ready.purse.take_call() {
+        if let Err(failure) = ready.place.purse.take_call() {
             return Ended::Failed(failure);
         }
+        let _working = ready.working(&self.store, until.ms);
         let mut pieces = self.model.ask(ready.prepared.clone());
         let late = tokio::time::sleep_until(until.at);
         tokio::pin!(late);
@@ -235,7 +237,7 @@ impl ModelClient {
             };
             match piece {
                 Some(Ok(Piece::End(answer))) => {
-                    ready.purse.used(answer.usage.tokens());
+                    ready.place.purse.used(answer.usage.tokens());
                     return Ended::Answered(answer);
                 }
                 Some(Ok(piece)) => on_piece(&piece),

@@ -59,6 +59,8 @@ pub struct Settings {
     /// origin of any scheme (`tauri://localhost`, `https://mind.example`) allows exactly its pages.
     #[serde(deserialize_with = "list")]
     pub hosts: Vec<String>,
+    /// Whether the console is served at `/console/`, where `/` leads to. Its files hold no data; the page asks for a key where one is needed.
+    pub console: bool,
     /// A folder whose files replace the built-in prompts of the same name; absent: only built-in prompts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts: Option<PathBuf>,
@@ -107,6 +109,7 @@ impl Default for Settings {
             database: "sqlite://thinkd.db".into(),
             token: None,
             hosts: Vec::new(),
+            console: true,
             prompts: None,
             keys: Vec::new(),
             keys_file: Vec::new(),
@@ -442,6 +445,7 @@ impl Settings {
             keys_may_come: !self.keys_file.is_empty(),
             jwt: self.jwt.clone(),
             hosts: self.hosts.clone(),
+            console: self.console,
             limits: self.limits.clone(),
         }
     }

@@ -31,6 +31,7 @@ use crate::log::status::Status;
 use crate::mind::turn::stop::Why;
 use crate::recall::finder::Recall;
 use crate::tasks::share::{Place, Processors};
+use crate::words::budget::Budget;
 use crate::words::id::{Space, ThreadId};
 use crate::words::setting::Setting;
 
@@ -94,6 +95,11 @@ impl Runtime {
     /// What people say of what waits for them.
     pub fn requests(&self) -> &Requests {
         &self.0.requests
+    }
+
+    /// What turns, threads and spaces may use up.
+    pub fn budget(&self) -> &Budget {
+        &self.0.ground.mind.budget
     }
 
     /// The store, for reading.

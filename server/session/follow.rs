@@ -16,7 +16,7 @@ use crate::log::error::StoreError;
 use crate::log::feed::{Follower, Hint, Hinted, Tail};
 use crate::log::head::Head;
 use crate::log::kernel::{EventLog, Store};
-use crate::log::query::{Order, Query};
+use crate::log::query::{Order, Query, Show};
 use crate::log::shown::{Shown, Written};
 use crate::tasks::share::Places;
 use crate::words::id::{Seq, Space, ThreadId};
@@ -263,7 +263,9 @@ impl Follow {
     }
 
     fn wants(&self, hint: &Hint) -> bool {
-        concerns(&self.filter, hint.thread())
+        // Who is at work is told to those who look inside: others have the thread's status.
+        let is_inside = matches!(hint, Hint::Work(_));
+        concerns(&self.filter, hint.thread()) && (!is_inside || self.filter.show == Show::All)
     }
 }
 

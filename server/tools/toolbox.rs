@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use super::approval::matches;
 use super::layers::layered;
 use super::supplies::Supplies;
-use super::tool::{Tool, is_name};
+use super::tool::{Effect, Tool, is_name};
 use crate::event::draft::Draft;
 use crate::log::error::StoreError;
 use crate::model::provider::{ToolSpec, ToolSpecs};
@@ -62,7 +62,7 @@ impl<F: Fn(&Space) -> Vec<Arc<dyn Tool>> + Send + Sync + 'static> Source for F {
 }
 
 /// A tool as people are shown it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Shown {
     /// Its name.
     pub name: String,
@@ -78,6 +78,8 @@ pub struct Shown {
     pub sha256: Option<String>,
     /// Its calls wait for a person.
     pub needs_approval: bool,
+    /// What models are told of it, and what it does to the world, once a person has let it; none: they are not told of it.
+    pub told: Option<(ToolSpec, Effect)>,
 }
 
 /// How a tool stands.
@@ -275,8 +277,11 @@ impl Shelf {
                 diff: None,
                 sha256: None,
                 needs_approval,
+                told: None,
             };
-            more.remove(spec.name()).map_or(plain, |known| Shown { needs_approval, ..known })
+            let told = Some((spec.told.clone(), spec.gated.unwrap_or(spec.effect)));
+            let known = more.remove(spec.name()).unwrap_or(plain);
+            Shown { needs_approval, told, ..known }
         };
         let mut all: Vec<Shown> = toolbox.0.tools.iter().map(now).collect();
         // Of what was not chosen nothing is said.

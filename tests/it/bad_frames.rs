@@ -196,7 +196,7 @@ async fn handshakes() {
     let rows: Vec<(&str, String, u16, &str)> = vec![
         ("as it should be", get("/ws", UPGRADE), 101, "sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="),
         ("at /", get("/", UPGRADE), 101, "upgrade: websocket"),
-        ("a page at /", get("/", ""), 303, "location: /docs"),
+        ("a page at /", get("/", ""), 303, "location: /console/"),
         ("1 plain GET", get("/ws", ""), 426, "upgrade: websocket"),
         ("2 POST with upgrade headers", get("/ws", UPGRADE).replacen("GET", "POST", 1), 405, "allow: get"),
         ("3 no key", get("/ws", &without(key)), 400, "application/problem+json"),

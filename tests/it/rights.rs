@@ -236,6 +236,7 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
             .with(json!({ "sha256": "0".repeat(64) }))
             .only(Whose::Absent),
         act("GET /threads/{thread}", Read, format!("/threads/{thread}")),
+        act("GET /threads/{thread}/turns", Read, format!("/threads/{thread}/turns")),
         act("POST /threads", Speak, "/threads".into())
             .with(json!({ "kind": "conversation", "label": fresh }))
             .only(Whose::Own),
@@ -248,6 +249,9 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
         act("POST /submodules", Shape, "/submodules".into())
             .with(json!({ "name": fresh, "prompt": "Say hm." }))
             .only(Whose::Own),
+        act("GET /submodules/{name}/figures", Read, format!("/submodules/{submodule}/figures")),
+        act("GET /submodules/{name}/versions", Read, format!("/submodules/{submodule}/versions")),
+        act("GET /usage", Read, "/usage".into()).only(Whose::Own),
         act("PATCH /submodules/{name}", Shape, format!("/submodules/{submodule}")).with(json!({ "prompt": "Say ho." })),
         act("DELETE /submodules/{name}", Shape, format!("/submodules/{submodule}")).spends("submodules"),
         act("GET /approvals", Read, "/approvals".into()).only(Whose::Own),

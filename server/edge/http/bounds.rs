@@ -91,6 +91,7 @@ fn bound_of(parameter: &str, place: &str) -> Option<Value> {
             json!({ "maxItems": Limits::default().filter_tags, "items": { "type": "string", "pattern": TEXT } })
         }
         ("cursor", _) => json!({ "pattern": "^[A-Za-z0-9_-]{16,}$" }),
+        ("by", _) => json!({ "enum": ["module", "thread", "model", "purpose"] }),
         ("order", _) => json!({ "enum": ["desc", "asc"] }),
         ("wait", _) => json!({ "maximum": Limits::default().wait_ms / 1000 }),
         _ => return None,

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::{OpenApi, ToSchema};
+use uuid::Uuid;
 
 use super::params::Params;
 use super::{Resource, cursor};
@@ -17,7 +18,7 @@ use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
 use crate::edge::{ids, query};
 use crate::event::envelope::{Event, Modality, Source};
-use crate::log::query::{Order, Query};
+use crate::log::query::{Order, Query, Show};
 use crate::session::handle::Session;
 use crate::words::id::{Seq, Space};
 
@@ -47,6 +48,7 @@ pub fn filter(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
         tags: params.all("tags"),
         source: params.source()?,
         modality: params.modality()?,
+        show: if params.flag("debug")? { Show::All } else { Show::Public },
         after: params.cursor("after")?,
         text: params.words()?,
         ..Query::default()
@@ -114,6 +116,7 @@ pub struct History {
         ("thread" = Option<String>, Query, description = "only this thread"),
         ("subtree" = Option<bool>, Query, description = "with `thread`: and all below it"),
         ("tags" = Option<Vec<String>>, Query, explode = true, description = "any of these tags, without regard to case; `debug` events only when asked for here"),
+        ("debug" = Option<bool>, Query, description = "`debug` events, too, beside the others"),
         ("source" = Option<Source>, Query, description = "only from this source"),
         ("modality" = Option<Modality>, Query, description = "only of this modality"),
         ("after" = Option<i64>, Query, minimum = 0, description = "a greater `seq`"),
@@ -169,10 +172,55 @@ pub async fn one(session: Session, Path(event_id): Path<String>, params: Params)
     event.map(axum::Json).ok_or_else(|| Problem::new(Slug::NotFound, "there is no event of that id"))
 }
 
+/// What a model call saw: its request, made anew from the log.
+#[derive(Debug, ToSchema)]
+#[schema(as = PromptView)]
+#[allow(dead_code, reason = "said to readers of the document; written where the view is made")]
+pub struct View {
+    /// The record of the call.
+    call: Uuid,
+    /// The thread.
+    #[schema(example = "main")]
+    thread: String,
+    /// Who asked.
+    #[schema(example = "decision")]
+    module: Option<String>,
+    /// Why.
+    purpose: Option<String>,
+    /// Which model.
+    model: Option<String>,
+    /// `input_tokens`, `output_tokens`, `cached_tokens`, as far as the provider said.
+    #[schema(value_type = Option<Object>)]
+    usage: Value,
+    /// The request is, byte for byte, the one that was sent.
+    exact: bool,
+    /// The request, as the provider gets it.
+    #[schema(value_type = Object)]
+    request: Value,
+    /// What it is made of, in the order in which models read it, tools first, as providers cache them.
+    sections: Vec<ViewSection>,
+}
+
+/// A piece of a request.
+#[derive(Debug, ToSchema)]
+#[allow(dead_code, reason = "said to readers of the document; written where the view is made")]
+pub struct ViewSection {
+    /// `tools`, `system`, `summary`, `event`, `corrections`, `task`, `prompt` (the voice's own) or `own` (what the voice did in this turn).
+    #[schema(example = "event")]
+    kind: String,
+    /// The event it is made of; null: it is none.
+    #[schema(value_type = Option<i64>)]
+    seq: Option<Seq>,
+    /// Its size.
+    bytes: u64,
+    /// Its share of `usage.input_tokens`, by size; where the provider counted none, a quarter of its bytes.
+    tokens_estimated: u64,
+}
+
 /// What a model call saw.
 #[utoipa::path(get, path = "/prompt-views/{event_id}", operation_id = "get_prompt_view", tag = "log",
     params(("event_id" = Uuid, Path, description = "the id of a model call's record, or of anything the call produced")),
-    responses((status = 200, body = Object)))]
+    responses((status = 200, body = View)))]
 pub async fn prompt_view(
     session: Session,
     Path(event_id): Path<String>,

@@ -23,6 +23,7 @@ use crate::edge::problem::{Problem, Slug};
 use crate::session::handle::{Error, Session};
 use crate::session::right::Right;
 use crate::session::space::Unserved;
+use crate::words::budget::Budget;
 use crate::words::id::{Seq, Space};
 use crate::words::time::Timestamp;
 
@@ -169,6 +170,9 @@ pub struct Metadata {
     /// How much, how many, how long.
     #[schema(value_type = Object)]
     pub limits: Limits,
+    /// What turns, threads and the space may use up, as `[budget]` says; what is missing has no limit.
+    #[schema(value_type = Object)]
+    pub budget: Budget,
     /// Database, models, pipelines and which vectors are in force, one line each. For a key with `role = "admin"`.
     #[serde(flatten)]
     #[schema(value_type = Object)]
@@ -193,6 +197,7 @@ pub async fn metadata(State(edge): State<Arc<Edge>>, session: Session) -> Result
         epoch: head.epoch,
         head: head.seq,
         limits: edge.limits.clone(),
+        budget: session.budget()?.clone(),
         about,
     }))
 }

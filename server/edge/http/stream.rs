@@ -57,6 +57,7 @@ pub struct Sent {
         ("thread" = Option<String>, Query, description = "only this thread"),
         ("subtree" = Option<bool>, Query, description = "with `thread`: and all below it"),
         ("tags" = Option<Vec<String>>, Query, explode = true, description = "any of these tags, without regard to case; `debug` events only when asked for here"),
+        ("debug" = Option<bool>, Query, description = "`debug` events, too, beside the others"),
         ("source" = Option<Source>, Query, description = "only from this source"),
         ("modality" = Option<Modality>, Query, description = "only of this modality"),
         ("after" = Option<i64>, Query, minimum = 0, description = "a greater `seq`"),

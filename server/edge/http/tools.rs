@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
 
 use super::params::Params;
-use super::{Json, Resource, bounds};
+use super::{Resource, bounds};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::runtime::tools::{ThreadTool, ThreadTools};
 use crate::session::handle::Session;
+use crate::tools::tool::Effect;
 use crate::tools::toolbox;
+use crate::words::text::Json;
 
 #[derive(OpenApi)]
 #[openapi(paths(list, approve), tags((name = "tools", description = "What a thread may use")))]
@@ -53,6 +55,13 @@ pub struct Tool {
     pub sha256: Option<String>,
     /// Its calls wait for a person.
     pub needs_approval: bool,
+    /// What it is for, as models are told; null: they are not told of it.
+    pub description: Option<String>,
+    /// The JSON Schema of its arguments, as models are told.
+    #[schema(value_type = Option<Object>)]
+    pub schema: Option<Json>,
+    /// What a call does to the world, once it runs.
+    pub effect: Option<ToolEffect>,
     /// How many of the thread's last 1,000 results are of this tool.
     #[schema(value_type = i64, minimum = 0)]
     pub calls: u64,
@@ -77,6 +86,28 @@ pub enum ToolState {
     Changed,
     /// Something is wrong with it: `why` says what. Nobody can approve it.
     Withheld,
+}
+
+/// What a tool does to the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolEffect {
+    /// Its whole effect are events in the log.
+    Events,
+    /// It only looks.
+    Repeatable,
+    /// It reaches outside: it is never repeated silently.
+    Outside,
+}
+
+impl From<Effect> for ToolEffect {
+    fn from(effect: Effect) -> Self {
+        match effect {
+            Effect::Events => Self::Events,
+            Effect::Repeatable => Self::Repeatable,
+            Effect::Outside => Self::Outside,
+        }
+    }
 }
 
 /// A server that offers tools.
@@ -107,8 +138,11 @@ impl From<toolbox::State> for ToolState {
 impl From<ThreadTools> for Tools {
     fn from(all: ThreadTools) -> Self {
         let tool = |ThreadTool { shown, calls, failed }: ThreadTool| {
-            let toolbox::Shown { name, server, state, why, diff, sha256, needs_approval } = shown;
-            Tool { name, server, state: state.into(), why, diff, sha256, needs_approval, calls, failed }
+            let toolbox::Shown { name, server, state, why, diff, sha256, needs_approval, told } = shown;
+            let effect = told.as_ref().map(|(_, effect)| (*effect).into());
+            let (description, schema) = told.map(|(told, _)| (told.description, told.parameters)).unzip();
+            let state = state.into();
+            Tool { name, server, state, why, diff, sha256, needs_approval, description, schema, effect, calls, failed }
         };
         let server = |toolbox::Provider { name, is_connected, why }| ToolServer { name, connected: is_connected, why };
         Self {
@@ -160,7 +194,7 @@ pub async fn approve(
     session: Session,
     Path(name): Path<String>,
     params: Params,
-    Json(body): Json<ToolApproval>,
+    super::Json(body): super::Json<ToolApproval>,
 ) -> Result<axum::Json<ToolApproved>, Problem> {
     params.end()?;
     session.approve_tool(&name, &body.sha256.to_ascii_lowercase()).await?;

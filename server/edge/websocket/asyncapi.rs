@@ -115,7 +115,7 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
             "hello",
             &[],
             vec![json!({ "type": "hello", "protocol": frame::PROTOCOL, "version": "0.1.0", "space": "default",
-                         "epoch": EPOCH, "head": 120, "limits": { "frame_bytes": 8_388_608 } })],
+                         "role": "member", "epoch": EPOCH, "head": 120, "limits": { "frame_bytes": 8_388_608 } })],
         ),
         kind::<outgoing::EventFrame>(
             s,
@@ -151,6 +151,17 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
             "status",
             &[],
             vec![json!({ "type": "status", "thread": "main", "status": "thinking", "queued": 0 })],
+        ),
+        kind::<outgoing::WorkFrame>(
+            s,
+            "work",
+            &[],
+            vec![
+                json!({ "type": "work", "thread": "main", "turn": 7, "phase": "started", "at": "2026-11-21T04:25:00.000000Z",
+                        "limit_ms": 20_000 }),
+                json!({ "type": "work", "thread": "main", "turn": 7, "phase": "ended", "at": "2026-11-21T04:25:02.500000Z",
+                        "module": "submodule:critic", "purpose": "turn", "round": 0, "limit_ms": 120_000 }),
+            ],
         ),
         kind::<outgoing::ProblemFrame>(
             s,

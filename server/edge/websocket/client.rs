@@ -23,7 +23,7 @@ use crate::edge::rate_limit::RateLimit;
 use crate::edge::stay::{Notice, Stay};
 use crate::edge::{ids, input, query};
 use crate::event::request::Said;
-use crate::log::query::Query;
+use crate::log::query::{Query, Show};
 use crate::session::follow::{Follow, Seen};
 use crate::session::handle::Session;
 use crate::words::id::{Seq, ThreadId};
@@ -408,7 +408,8 @@ async fn subscribe(session: &Session, limits: &Limits, id: Option<String>, frame
 fn subscription(frame: &Subscribe, limits: &Limits) -> Result<(Query, Option<Uuid>), Problem> {
     let thread = frame.thread.as_deref().map(ThreadId::parse).transpose().map_err(ids::at("/thread"))?;
     let epoch = frame.epoch.as_deref().map(|text| ids::uuid(text, "/epoch")).transpose()?;
-    let query = Query { thread, subtree: frame.subtree, tags: frame.tags.clone(), ..Query::default() };
+    let show = if frame.debug { Show::All } else { Show::Public };
+    let query = Query { thread, subtree: frame.subtree, tags: frame.tags.clone(), show, ..Query::default() };
     let query =
         query::within_tags(query, limits).map_err(|detail| Problem::at(Slug::InvalidParameter, "/tags", detail))?;
     Ok((query, epoch))

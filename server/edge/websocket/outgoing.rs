@@ -10,7 +10,9 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::log::feed::{DeltaOutcome, Hint};
 use crate::log::status::Status;
+use crate::log::work::Work;
 use crate::words::id::{Seq, ThreadId};
+use crate::words::principal::Role;
 use crate::words::time::Timestamp;
 
 /// A frame of the server. Clients ignore types they do not know.
@@ -31,6 +33,8 @@ pub enum ServerFrame {
     DeltaEnd(DeltaEnd),
     /// A thread's status changed: a hint.
     Status(StatusFrame),
+    /// A turn or a model call begins or ends: a hint, for subscriptions with `debug`.
+    Work(WorkFrame),
     /// A frame was refused, or (without an `id`) a thread cannot go on now; the connection lives.
     Problem(ProblemFrame),
     /// The answer to `ping`.
@@ -50,6 +54,9 @@ pub struct Hello {
     pub version: String,
     /// The space the credential opens.
     pub space: String,
+    /// What the credential may do: `viewer`, `member`, `operator` or `admin`.
+    #[schema(value_type = String, example = "member")]
+    pub role: Role,
     /// This incarnation of the log.
     pub epoch: Uuid,
     /// The seq of the log's last event.
@@ -137,6 +144,37 @@ pub struct StatusFrame {
     pub queued: u32,
 }
 
+/// A turn or, with `module`, a model call in it begins or ends at this server. What came of it is in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkFrame {
+    /// The thread.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// The number of the turn.
+    pub turn: u64,
+    /// `started` or `ended`.
+    pub phase: String,
+    /// When.
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    /// Who asks a model, as the call's record will say it: `decision`, `submodule:<name>`, …; absent: it is the turn itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = String, example = "submodule:critic")]
+    pub module: Option<String>,
+    /// Of a call: why, as its record will say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = String, example = "turn")]
+    pub purpose: Option<String>,
+    /// Of a call: which of its kind in the turn, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = u64)]
+    pub round: Option<u64>,
+    /// Milliseconds: how long a turn waits for its voices, or a call for its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = u64, example = 20000)]
+    pub limit_ms: Option<u64>,
+}
+
 /// A frame is refused; or, without an `id`, a thread cannot go on now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProblemFrame {
@@ -197,6 +235,7 @@ impl ServerFrame {
                 Self::DeltaEnd(DeltaEnd { thread, event_id, outcome })
             }
             Hint::Status { thread, status, queued } => Self::status(thread, status, queued),
+            Hint::Work(work) => Self::Work(work.into()),
             Hint::Trouble { thread, text } => {
                 let problem = Problem::new(Slug::Unavailable, format!("thread {thread}: {text}"));
                 Self::Problem(ProblemFrame { id: None, problem })
@@ -228,6 +267,18 @@ impl ServerFrame {
                 timestamp: event.ts.seconds(),
             })
         })
+    }
+}
+
+impl From<Work> for WorkFrame {
+    fn from(work: Work) -> Self {
+        let Work { thread, turn, call, limit_ms, ended, at } = work;
+        let phase = if ended { "ended" } else { "started" }.to_owned();
+        let (module, purpose, round) = match call {
+            Some((module, purpose, round)) => (Some(module), Some(purpose), Some(round)),
+            None => (None, None, None),
+        };
+        Self { thread, turn, phase, at, module, purpose, round, limit_ms }
     }
 }
 

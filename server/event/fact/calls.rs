@@ -259,6 +259,11 @@ impl<'a> Record<'a> {
         })
     }
 
+    /// How long it took, in milliseconds.
+    pub fn duration_ms(&self) -> Option<u64> {
+        self.get("duration_ms")?.as_u64()
+    }
+
     /// The tokens it used, in and out, as far as the provider said.
     pub fn tokens(&self) -> u64 {
         let usage = |key| self.record.get("usage").and_then(|usage| usage.get(key)).and_then(Value::as_u64);

@@ -27,6 +27,8 @@ pub struct Started<'a> {
     pub waited: Option<&'a str>,
     /// The event from outside that it goes back to.
     pub root: Option<Seq>,
+    /// How many milliseconds the decision waits for the submodules.
+    pub deadline_ms: Option<u64>,
 }
 
 /// A turn ends.
@@ -63,6 +65,7 @@ pub(super) const STARTED: Spec = Spec {
         ("step?", "object", "in sub-steps: the state of the step"),
         ("waited?", "string", "the timer of the wait that it ends"),
         ROOT,
+        ("deadline_ms?", "number", "how many milliseconds the decision waits for the submodules"),
     ],
     open: false,
 };
@@ -99,16 +102,18 @@ impl<'a> Started<'a> {
             step: raw.get("step"),
             waited: raw.text("waited"),
             root: raw.seq("root"),
+            deadline_ms: raw.get("deadline_ms").and_then(Value::as_u64),
         })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { turn, batch, submodules, step, waited, root } = self;
+        let Self { turn, batch, submodules, step, waited, root, deadline_ms } = self;
         let text = format!("turn {turn} started");
         let payload = json!({ "text": text, "turn": turn, "batch": batch, "submodules": submodules });
         let tags = tags([tag::TURN, tag::STARTED, &format!("turn:{turn}")]);
         let draft = Draft::new(thread, Source::Internal, Modality::State, tags, payload);
-        draft.payload_some("step", step.cloned()).payload_some("waited", waited).payload_some("root", root)
+        let draft = draft.payload_some("step", step.cloned()).payload_some("waited", waited).payload_some("root", root);
+        draft.payload_some("deadline_ms", deadline_ms)
     }
 }
 
@@ -234,7 +239,8 @@ impl Draft {
     /// `voices` are the submodules it listens to.
     pub fn turn_started(thread: &ThreadId, turn: u64, batch: &[Seq], submodules: &[Name]) -> Self {
         let submodules = submodules.iter().map(Name::as_str).collect();
-        Started { turn, batch: batch.to_vec(), submodules, step: None, waited: None, root: None }.encode(thread)
+        let (batch, deadline_ms) = (batch.to_vec(), None);
+        Started { turn, batch, submodules, step: None, waited: None, root: None, deadline_ms }.encode(thread)
     }
 
     /// A turn ends. `handled` is where the thread's mailbox now begins.
@@ -258,6 +264,7 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         step: Some(&step),
         waited: Some("wait!"),
         root: Some(41),
+        deadline_ms: Some(20_000),
     };
     let wait = Waiting::for_anybody();
     let ended =

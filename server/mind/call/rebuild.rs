@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::summing::noted;
-use super::{ModelClient, Question, TurnPlace};
+use super::{ModelClient, Question, TurnPlace, sections};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::log::error::StoreError;
@@ -47,6 +47,9 @@ impl ModelClient {
         // What was said then, whatever became of it since.
         let corrections = view.get("corrections").and_then(Value::as_str).unwrap_or_default();
         blocks.push(Block::Text(corrections.to_owned()));
+        let own = question.own.iter().map(|event| Arc::new(Entry::of(event, lengths, &self.prompts)));
+        let sections = sections::sections(&question, &summaries, &entries, corrections, &Vec::from_iter(own));
+        let input_tokens = call.get("usage").and_then(|usage| usage.get("input_tokens")).and_then(Value::as_u64);
         let prepared = self.model.prepare(&self.request(&place, blocks, &question, size("media"), lengths).await?);
         let exact =
             call.get("request_sha256").and_then(Value::as_str) == Some(&sha256(prepared.body.as_str().as_bytes()));
@@ -55,6 +58,7 @@ impl ModelClient {
         Ok(json!({
             "call": record.event_id, "thread": record.thread, "module": recorded("module"), "purpose": recorded("purpose"),
             "model": recorded("model"), "usage": recorded("usage"), "exact": exact, "request": body,
+            "sections": sections::shown(&sections, input_tokens),
         }))
     }
 

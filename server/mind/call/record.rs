@@ -1,19 +1,22 @@
 //! A call that is ready to be made, and the event that records it.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::{Ended, PromptView, TurnPlace};
 use crate::event::draft::Draft;
+use crate::log::kernel::Store;
+use crate::mind::working::Working;
 use crate::model::provider::Prepared;
-use crate::thread::quota::Purse;
 use crate::words::failure::{Failure, FailureKind, Who};
 
 /// A call ready to be made, with what is known of its record.
 #[derive(Debug, Clone)]
 pub struct Ready {
     pub(super) prepared: Prepared,
-    pub(super) purse: Purse,
+    pub(super) place: TurnPlace,
     pub(super) who: Who,
     pub(super) record: Map<String, Value>,
     pub(super) begin: Instant,
@@ -22,6 +25,14 @@ pub struct Ready {
 }
 
 impl Ready {
+    /// Says that the call is under way, until what comes back is dropped.
+    pub(super) fn working(&self, store: &Arc<dyn Store>, limit_ms: u64) -> Working {
+        let purpose = self.record.get("purpose").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let round = self.record.get("round").and_then(Value::as_u64).unwrap_or_default();
+        let TurnPlace { space, thread, turn, .. } = &self.place;
+        Working::begin(store, (space, thread, *turn), Some((self.who.to_string(), purpose, round)), Some(limit_ms))
+    }
+
     /// The record of the call, after what is told of one in its place that was refused.
     pub fn records(&self, place: &TurnPlace, ended: &Ended, more: Value) -> Vec<Draft> {
         let mut records = self.before.clone();

@@ -27,6 +27,7 @@ use crate::mind::call::{Ended, ModelClient, TurnPlace, Until};
 use crate::mind::decision::{Deciding, Manner, Streamed, decide};
 use crate::mind::submodule::Tally;
 use crate::mind::turn_writer::{Lost, TurnWriter};
+use crate::mind::working::Working;
 use crate::model::provider::Tier;
 use crate::tasks::share::Processors;
 use crate::thread::history;
@@ -90,6 +91,9 @@ pub struct Driver {
 impl Driver {
     /// Drives the turn to its end. `None`: it was left, to be taken up again.
     pub async fn run(mut self) -> Result<Option<Status>, Lost> {
+        let store = self.mind.client.store();
+        let waits = (!self.turn.submodules().is_empty()).then_some(self.mind.options.submodule_timeout_ms);
+        let _working = Working::begin(store, (&self.place.space, &self.place.thread, self.turn.number()), None, waits);
         let ended = self.go().await?;
         Ok(ended.map(|_| self.status))
     }

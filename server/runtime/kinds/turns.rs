@@ -163,7 +163,7 @@ impl Turns {
                 let batch = self.batch(&fence.space, row, number).await?;
                 let names: Vec<Name> = submodules.iter().map(|submodule| submodule.name.clone()).collect();
                 let seqs: Vec<Seq> = batch.events.iter().map(|event| event.seq).collect();
-                let opening = opening(row, &settings, number, &seqs, &names);
+                let opening = opening(row, (&settings, options), number, &seqs, &names);
                 settled = self.settle(&fence.space, row, number, &batch).await?;
                 // What is slept through has its turn later, and what it may cost is whole until then.
                 let root = if settled.news { root(row, &batch.events) } else { row.state.root };

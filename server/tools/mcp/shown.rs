@@ -58,6 +58,7 @@ async fn tool(
         diff,
         sha256: offer.wrong.is_none().then(|| offer.sha256.clone()),
         needs_approval: false,
+        told: None,
     })
 }
 

@@ -30,6 +30,7 @@ impl Client {
             protocol: PROTOCOL.into(),
             version: env!("CARGO_PKG_VERSION").into(),
             space: self.session.space().to_string(),
+            role: self.session.principal().role,
             epoch: head.epoch,
             head: head.seq,
             limits: HelloLimits { frame_bytes: self.edge.limits.frame_bytes },

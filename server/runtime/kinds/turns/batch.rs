@@ -13,6 +13,7 @@ use crate::log::status::Status;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::Turn;
 use crate::mind::turn::granted::Granted;
+use crate::mind::turn::options::TurnOptions;
 use crate::mind::turn::step::Step;
 use crate::runtime::mailbox::each_after;
 use crate::thread::history;
@@ -21,11 +22,19 @@ use crate::words::id::{Name, Seq, Space};
 
 /// The beginning of a turn. In sub-steps it has the state of the step, with nothing decided; a turn that ends a wait ends
 /// its time limit, too.
-pub(super) fn opening(row: &ThreadRow, settings: &Settings, number: u64, batch: &[Seq], submodules: &[Name]) -> Draft {
+pub(super) fn opening(
+    row: &ThreadRow,
+    (settings, options): (&Settings, &TurnOptions),
+    number: u64,
+    batch: &[Seq],
+    submodules: &[Name],
+) -> Draft {
     let step = settings.substeps.then(|| serde_json::to_value(Step::default()).unwrap_or_default());
     let waited = row.state.waiting.as_ref().and_then(|waiting| waiting.until).map(|_| WAIT);
+    let deadline_ms = (!submodules.is_empty()).then_some(options.submodule_timeout_ms);
     let submodules = submodules.iter().map(Name::as_str).collect();
-    let started = Started { turn: number, batch: batch.to_vec(), submodules, step: step.as_ref(), waited, root: None };
+    let batch = batch.to_vec();
+    let started = Started { turn: number, batch, submodules, step: step.as_ref(), waited, root: None, deadline_ms };
     Fact::TurnStarted(started).encode(&row.thread)
 }
 

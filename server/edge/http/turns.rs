@@ -1,0 +1,167 @@
+//! `/threads/{thread}/turns`: what the turns of a thread came to.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::routing::get;
+use serde::Serialize;
+use utoipa::{OpenApi, ToSchema};
+
+use super::params::Params;
+use super::{Page, Resource, cursor};
+use crate::edge::problem::{Problem, Slug};
+use crate::session::handle::Session;
+use crate::session::turns::TurnsAt;
+use crate::thread::tokens::Tokens;
+use crate::thread::turns::{TurnSummary, Voice};
+use crate::words::id::{Seq, ThreadId};
+use crate::words::time::Timestamp;
+
+#[derive(OpenApi)]
+#[openapi(paths(list))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || Router::new().route("/threads/{thread}/turns", get(list)),
+    document: Document::openapi,
+    bounds: |_| {},
+};
+
+/// What a turn came to, as far as the log has it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Turn {
+    /// Its number in the thread.
+    pub turn: u64,
+    /// The seq of its first event.
+    #[schema(value_type = i64)]
+    pub first: Seq,
+    /// The seq of its last event so far; what voices say late or afterwards counts.
+    #[schema(value_type = i64)]
+    pub last: Seq,
+    /// When it began.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
+    pub started_at: Timestamp,
+    /// When it ended; null: it runs, or was left to be taken up again.
+    #[schema(value_type = Option<String>, example = "2026-11-21T04:25:04.000000Z")]
+    pub ended_at: Option<Timestamp>,
+    /// How it ended: `done`, `cancelled`, `interrupted` or `failed`.
+    #[schema(value_type = Option<String>, example = "done")]
+    pub outcome: Option<&'static str>,
+    /// How many milliseconds the decision waited for the voices; null: there was none to wait for, or an older server ran it.
+    pub deadline_ms: Option<u64>,
+    /// The seqs of all that woke the thread and waited.
+    #[schema(value_type = Vec<i64>)]
+    pub batch: Vec<Seq>,
+    /// The voices by name.
+    pub voices: Vec<TurnVoice>,
+    /// Calls of the decision's model.
+    pub rounds: u64,
+    /// Calls of models, the decision's with them.
+    pub calls: u64,
+    /// Calls of tools.
+    pub tools: u64,
+    /// Replies.
+    pub replies: u64,
+    /// Failures of voices, tools and the decision.
+    pub failures: u64,
+    /// What its calls used.
+    pub tokens: TokenCounts,
+}
+
+/// A voice in a turn.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TurnVoice {
+    /// Its name.
+    #[schema(example = "critic")]
+    pub name: String,
+    /// `spoke`, `passed`, `late` or `failed`; null: nothing has become of it yet.
+    #[schema(value_type = Option<String>, example = "spoke")]
+    pub outcome: Option<&'static str>,
+    /// Milliseconds that its calls took before the decision; null: none has come back.
+    pub ms: Option<u64>,
+    /// Whether it added something to what was decided.
+    pub followed_up: bool,
+}
+
+/// Tokens, as far as providers said; null: none of them said any.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TokenCounts {
+    /// Of requests.
+    pub input: Option<u64>,
+    /// Of answers.
+    pub output: Option<u64>,
+    /// Of requests, from the provider's cache.
+    pub cached: Option<u64>,
+}
+
+impl From<Tokens> for TokenCounts {
+    fn from(Tokens { input, output, cached }: Tokens) -> Self {
+        Self { input, output, cached }
+    }
+}
+
+impl TurnVoice {
+    fn new((name, voice): (String, Voice)) -> Self {
+        let outcome = voice.outcome().map(|outcome| outcome.as_str());
+        Self { name, outcome, ms: voice.ms, followed_up: voice.followed_up }
+    }
+}
+
+impl Turn {
+    /// None: its beginning is not known.
+    fn new(turn: u64, summary: TurnSummary) -> Option<Self> {
+        let (first, started_at) = summary.started?;
+        let outcome = summary.ended.and_then(|(_, outcome)| outcome).map(|outcome| outcome.as_str());
+        Some(Self {
+            turn,
+            first,
+            last: summary.last.map_or(first, |(seq, _)| seq),
+            started_at,
+            ended_at: summary.ended.map(|(at, _)| at),
+            outcome,
+            deadline_ms: summary.deadline_ms,
+            batch: summary.batch,
+            voices: summary.voices.into_iter().map(TurnVoice::new).collect(),
+            rounds: summary.rounds,
+            calls: summary.calls,
+            tools: summary.tools,
+            replies: summary.replies,
+            failures: summary.failures,
+            tokens: summary.tokens.into(),
+        })
+    }
+}
+
+/// The turns of a thread, the newest first. What a voice said later than two turns after its own is not counted. One request reads
+/// 10,000 events at most: where turns have very many, a page has fewer than `limit`, and `next` to go on with.
+#[utoipa::path(get, path = "/threads/{thread}/turns", operation_id = "list_turns", tag = "threads",
+    params(("thread" = String, Path, description = "its id"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
+    responses((status = 200, body = Page<Turn>)))]
+pub async fn list(
+    session: Session,
+    Path(thread): Path<String>,
+    mut params: Params,
+) -> Result<axum::Json<Page<Turn>>, Problem> {
+    let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
+    params.end()?;
+    let thread = ThreadId::parse(&thread)?;
+    let bound = format!("turns {} {thread}", session.space());
+    let at = at.map(|at| read(&cursor::read(&bound, &at)?)).transpose()?;
+    if session.thread(&thread).await?.is_none() {
+        return Err(Problem::new(Slug::NotFound, format!("there is no thread {thread}")));
+    }
+    let found = session.turns(&thread, at, limit).await?;
+    let next = found.next.map(|at| cursor::write(&bound, &format!("{} {}", at.turn, at.before)));
+    let items = found.turns.into_iter().filter_map(|(number, summary)| Turn::new(number, summary)).collect();
+    Ok(axum::Json(Page { items, next }))
+}
+
+/// The place that a cursor of ours names.
+fn read(at: &str) -> Result<TurnsAt, Problem> {
+    let place = at
+        .split_once(' ')
+        .and_then(|(turn, before)| Some(TurnsAt { turn: turn.parse().ok()?, before: before.parse().ok()? }));
+    place.ok_or_else(|| Problem::new(Slug::InvalidCursor, "no place among turns"))
+}

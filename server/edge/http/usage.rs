@@ -1,0 +1,269 @@
+//! `/usage`: what calls of models came to; and of one voice, `/submodules/{name}/figures` and `/submodules/{name}/versions`.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::routing::get;
+use serde::Serialize;
+use utoipa::{OpenApi, ToSchema};
+
+use super::Resource;
+use super::params::Params;
+use super::turns::TokenCounts;
+use crate::edge::problem::{Problem, Slug};
+use crate::session::handle::Session;
+use crate::session::usage::{By, Span, Usage, VoiceVersion};
+use crate::thread::turns::VoiceOutcome;
+use crate::thread::usage::{Calls, Figures};
+use crate::words::id::{Name, Seq};
+use crate::words::time::Timestamp;
+
+#[derive(OpenApi)]
+#[openapi(paths(usage, figures, versions), tags((name = "usage", description = "What it costs")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || {
+        Router::new()
+            .route("/usage", get(usage))
+            .route("/submodules/{name}/figures", get(figures))
+            .route("/submodules/{name}/versions", get(versions))
+    },
+    document: Document::openapi,
+    bounds: |_| {},
+};
+
+/// Keys that an answer has, the dearest; the others are summed up.
+const ITEMS: usize = 100;
+/// The longest step, in seconds: a day.
+const STEP_MAX: i64 = 86_400;
+/// The upper ends of the bins of a histogram, in milliseconds; the last bin has none.
+const BINS: [u64; 12] = [50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000];
+
+/// What some calls of models came to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CallSums {
+    /// How many there were.
+    pub calls: u64,
+    /// How many came to nothing: failed, refused or stopped.
+    pub failed: u64,
+    /// How long they took, in milliseconds, one after the other.
+    pub ms: u64,
+    /// What they used.
+    pub tokens: TokenCounts,
+}
+
+impl From<Calls> for CallSums {
+    fn from(Calls { calls, failed, ms, tokens }: Calls) -> Self {
+        Self { calls, failed, ms, tokens: tokens.into() }
+    }
+}
+
+/// What the calls of one module, thread, model or purpose came to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UsageItem {
+    /// Which.
+    #[schema(example = "submodule:critic")]
+    pub key: String,
+    /// What they came to.
+    #[serde(flatten)]
+    pub sums: CallSums,
+}
+
+/// What the calls of one step came to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UsageStep {
+    /// When the step begins: a multiple of its length since 1970.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.000000Z")]
+    pub at: Timestamp,
+    /// What they came to.
+    #[serde(flatten)]
+    pub sums: CallSums,
+}
+
+/// What calls of models came to over a span.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Usage)]
+pub struct UsageBody {
+    /// Those that used the most tokens, at most 100.
+    pub items: Vec<UsageItem>,
+    /// All others together.
+    pub rest: CallSums,
+    /// By time, the oldest first, where a step was asked for; steps without calls are missing.
+    pub steps: Vec<UsageStep>,
+    /// Where it begins, if the span has more calls than were read; null: all of the span was.
+    #[schema(value_type = Option<String>, example = "2026-11-21T04:25:00.123456Z")]
+    pub cut: Option<Timestamp>,
+}
+
+impl From<Usage> for UsageBody {
+    fn from(usage: Usage) -> Self {
+        let mut all: Vec<_> = usage.by.into_iter().collect();
+        all.sort_by_key(|(_, sums)| std::cmp::Reverse((sums.tokens.all(), sums.calls)));
+        let mut rest = Calls::default();
+        all.iter().skip(ITEMS).for_each(|(_, sums)| rest.join(sums));
+        let item = |(key, sums): (String, Calls)| UsageItem { key, sums: sums.into() };
+        let step = |(at, sums): (i64, Calls)| UsageStep { at: Timestamp::from_micros(at), sums: sums.into() };
+        Self {
+            items: all.into_iter().take(ITEMS).map(item).collect(),
+            rest: rest.into(),
+            steps: usage.steps.into_iter().map(step).collect(),
+            cut: usage.cut,
+        }
+    }
+}
+
+/// `since` and `before_ts`.
+fn span(params: &mut Params) -> Result<Span, Problem> {
+    Ok(Span { since: params.moment("since")?, before: params.moment("before_ts")? })
+}
+
+/// What calls of models came to, by who asked, in which thread, which model or why. It is made of the newest 10,000 calls of the span.
+#[utoipa::path(get, path = "/usage", operation_id = "get_usage", tag = "usage",
+    params(("by" = Option<String>, Query, example = "module", description = "what calls are told apart by: `module` (when absent), `thread`, `model` or `purpose`"),
+        ("since" = Option<String>, Query, format = DateTime, description = "only calls that ended at or after this moment"),
+        ("before_ts" = Option<String>, Query, format = DateTime, description = "only calls that ended before this moment"),
+        ("step_s" = Option<u32>, Query, minimum = 1, maximum = 86400, description = "seconds of a step, to have them by time, too"),),
+    responses((status = 200, body = UsageBody)))]
+pub async fn usage(session: Session, mut params: Params) -> Result<axum::Json<UsageBody>, Problem> {
+    let by = params.word("by", "module, thread, model, purpose", |word| match word {
+        "module" => Some(By::Module),
+        "thread" => Some(By::Thread),
+        "model" => Some(By::Model),
+        "purpose" => Some(By::Purpose),
+        _ => None,
+    })?;
+    let (span, step) = (span(&mut params)?, params.integer("step_s", 1..=STEP_MAX)?);
+    params.end()?;
+    let step = step.map(|seconds| seconds * 1_000_000);
+    Ok(axum::Json(session.usage(span, by.unwrap_or(By::Module), step).await?.into()))
+}
+
+/// How often the calls of a voice took about so long.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TimeBin {
+    /// Up to so many milliseconds, and longer than the bin before; null: longer than all bins.
+    pub up_to_ms: Option<u64>,
+    /// In how many turns.
+    pub turns: u64,
+}
+
+/// What became of a voice over a span; each turn in which it was asked counts once.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SubmoduleFigures {
+    /// In how many turns it was asked.
+    pub asked: u64,
+    /// It spoke in time.
+    pub spoke: u64,
+    /// It had nothing to say.
+    pub passed: u64,
+    /// It had not answered when the decision began.
+    pub late: u64,
+    /// It could not answer.
+    pub failed: u64,
+    /// In how many turns it added something to what was decided.
+    pub followed_up: u64,
+    /// Milliseconds that its calls took before the decision, in half of the turns at most; null: none has come back.
+    pub p50_ms: Option<u64>,
+    /// The same, in 95 of 100 turns.
+    pub p95_ms: Option<u64>,
+    /// The same, all of them.
+    pub times: Vec<TimeBin>,
+    /// What its calls used, those after decisions with them.
+    pub tokens: TokenCounts,
+    /// Where it begins, if the span has more than was read; null: all of the span was.
+    #[schema(value_type = Option<String>, example = "2026-11-21T04:25:00.123456Z")]
+    pub cut: Option<Timestamp>,
+}
+
+fn bins(times: &[u64]) -> Vec<TimeBin> {
+    let ends = BINS.into_iter().map(Some).chain([None]);
+    let mut from = 0;
+    ends.map(|up_to_ms| {
+        let to = up_to_ms.map_or(times.len(), |end| times.partition_point(|ms| *ms <= end));
+        let turns = (to - from) as u64;
+        from = to;
+        TimeBin { up_to_ms, turns }
+    })
+    .collect()
+}
+
+impl SubmoduleFigures {
+    fn new(figures: &Figures, cut: Option<Timestamp>) -> Self {
+        Self {
+            asked: figures.asked,
+            spoke: figures.of(VoiceOutcome::Spoke),
+            passed: figures.of(VoiceOutcome::Passed),
+            late: figures.of(VoiceOutcome::Late),
+            failed: figures.of(VoiceOutcome::Failed),
+            followed_up: figures.followed_up,
+            p50_ms: figures.percentile(50),
+            p95_ms: figures.percentile(95),
+            times: bins(&figures.times),
+            tokens: figures.tokens.into(),
+            cut,
+        }
+    }
+}
+
+/// What became of a voice over a span, made of its newest 10,000 events there.
+#[utoipa::path(get, path = "/submodules/{name}/figures", operation_id = "get_submodule_figures", tag = "submodules",
+    params(("name" = String, Path, description = "its name; of one that was removed, too"),
+        ("since" = Option<String>, Query, format = DateTime, description = "only what was stored at or after this moment"),
+        ("before_ts" = Option<String>, Query, format = DateTime, description = "only what was stored before this moment"),),
+    responses((status = 200, body = SubmoduleFigures)))]
+pub async fn figures(
+    session: Session,
+    Path(name): Path<String>,
+    mut params: Params,
+) -> Result<axum::Json<SubmoduleFigures>, Problem> {
+    let (name, span) = (Name::parse(&name)?, span(&mut params)?);
+    params.end()?;
+    known(&session, &name).await?;
+    let found = session.voice_figures(&name, span).await?;
+    Ok(axum::Json(SubmoduleFigures::new(&found.figures, found.cut)))
+}
+
+/// What a voice was from some event on.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SubmoduleVersion {
+    /// The event that made it so.
+    #[schema(value_type = i64)]
+    pub seq: Seq,
+    /// When.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
+    pub at: Timestamp,
+    /// Its prompt from then on; null: it was removed.
+    pub prompt: Option<String>,
+}
+
+/// What a voice was and is.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SubmoduleVersions {
+    /// The newest first.
+    pub items: Vec<SubmoduleVersion>,
+}
+
+/// What a voice was and is, among the newest 10,000 changes of voices.
+#[utoipa::path(get, path = "/submodules/{name}/versions", operation_id = "list_submodule_versions", tag = "submodules",
+    params(("name" = String, Path, description = "its name; of one that was removed, too")),
+    responses((status = 200, body = SubmoduleVersions)))]
+pub async fn versions(
+    session: Session,
+    Path(name): Path<String>,
+    params: Params,
+) -> Result<axum::Json<SubmoduleVersions>, Problem> {
+    params.end()?;
+    let versions = known(&session, &Name::parse(&name)?).await?;
+    let version = |VoiceVersion { seq, at, prompt }| SubmoduleVersion { seq, at, prompt };
+    Ok(axum::Json(SubmoduleVersions { items: versions.into_iter().map(version).collect() }))
+}
+
+/// The versions of a voice that there is, or was.
+async fn known(session: &Session, name: &Name) -> Result<Vec<VoiceVersion>, Problem> {
+    let versions = session.voice_versions(name).await?;
+    match versions.is_empty() {
+        true => Err(Problem::new(Slug::NotFound, format!("there is no submodule {name}, and there was none"))),
+        false => Ok(versions),
+    }
+}

@@ -1,0 +1,54 @@
+//! What a request is made of, piece by piece: which texts, which events, how large each is. For people; nothing is built from it.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::Question;
+use crate::thread::history::{Entry, Summary};
+use crate::words::id::Seq;
+
+/// A piece of a request, in the order in which models read it, tools first, as providers cache them.
+pub(super) struct Section {
+    /// What it is.
+    kind: &'static str,
+    /// The event it is made of.
+    seq: Option<Seq>,
+    /// Its size.
+    bytes: usize,
+}
+
+/// The pieces of a request.
+pub(super) fn sections(
+    question: &Question,
+    summaries: &[Arc<Summary>],
+    entries: &[Arc<Entry>],
+    corrections: &str,
+    own: &[Arc<Entry>],
+) -> Vec<Section> {
+    let text = |kind, bytes| Section { kind, seq: None, bytes };
+    let event = |kind| move |entry: &Arc<Entry>| Section { kind, seq: Some(entry.seq), bytes: entry.written() };
+    let values: Vec<_> = question.values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let mut all =
+        vec![text("tools", question.tools.text.as_str().len()), text("system", question.system.as_str().len())];
+    all.extend(summaries.iter().map(|summary| text("summary", summary.written())));
+    all.extend(entries.iter().map(event("event")));
+    all.push(text("corrections", corrections.len()));
+    all.push(text("task", question.tail.fill(&values).len()));
+    all.push(text("prompt", question.prompt.as_ref().map_or(0, String::len)));
+    all.extend(own.iter().map(event("own")));
+    all.retain(|section| section.bytes > 0);
+    all
+}
+
+/// The pieces as JSON. `input_tokens`, where the provider counted them, are shared out by size; else four bytes are taken for a token.
+pub(super) fn shown(sections: &[Section], input_tokens: Option<u64>) -> Value {
+    let all: usize = sections.iter().map(|section| section.bytes).sum();
+    let (all, counted) = (all.max(1) as u64, input_tokens);
+    let tokens = |bytes: usize| counted.map_or(bytes as u64 / 4, |tokens| tokens.saturating_mul(bytes as u64) / all);
+    let one = |section: &Section| {
+        let Section { kind, seq, bytes } = section;
+        json!({ "kind": kind, "seq": seq, "bytes": bytes, "tokens_estimated": tokens(*bytes) })
+    };
+    sections.iter().map(one).collect()
+}

@@ -1,0 +1,43 @@
+//! Hints of who is at work: a turn or a model call begins, and ends however it ends. Nothing is stored, and nothing is decided by them.
+
+use std::sync::Arc;
+
+use crate::log::feed::Hint;
+use crate::log::kernel::Store;
+use crate::log::work::Work;
+use crate::words::id::{Space, ThreadId};
+use crate::words::time;
+
+/// Work that is under way; it ends when this is dropped.
+pub struct Working {
+    store: Arc<dyn Store>,
+    space: Space,
+    work: Work,
+}
+
+impl Working {
+    /// A turn begins, or a model call in it: who asks, why, and which of its kind, from 0. `limit_ms`: how many milliseconds it waits.
+    pub fn begin(
+        store: &Arc<dyn Store>,
+        (space, thread, turn): (&Space, &ThreadId, u64),
+        call: Option<(String, String, u64)>,
+        limit_ms: Option<u64>,
+    ) -> Self {
+        let work = Work { thread: thread.clone(), turn, call, limit_ms, ended: false, at: time::now() };
+        let working = Self { store: store.clone(), space: space.clone(), work };
+        working.tell();
+        working
+    }
+
+    fn tell(&self) {
+        self.store.feed().hint(&self.space, 0, Hint::Work(self.work.clone()));
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.work.ended = true;
+        self.work.at = time::now();
+        self.tell();
+    }
+}

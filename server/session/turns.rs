@@ -1,0 +1,81 @@
+//! A session reads what the turns of a thread add up to, from the newest on.
+
+use std::collections::BTreeMap;
+
+use super::handle::{Error, Session};
+use super::right::Right;
+use crate::log::query::{Order, Query, Show};
+use crate::thread::turns::TurnSummary;
+use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
+
+/// Events read at a time, and for one answer at most; of one turn there are more only where its budget was set so.
+const PAGE: u32 = 500;
+const EVENTS_MAX: usize = 10_000;
+/// What a voice says late stands among the next turns: so many of them are read again for it.
+const LATER: u64 = 2;
+
+/// Where a page of turns goes on: behind which turn, and the event before which its events are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnsAt {
+    /// Only turns with a smaller number.
+    pub turn: u64,
+    /// Only events with a smaller seq.
+    pub before: Seq,
+}
+
+/// Some turns, the newest first, and where the next ones are.
+pub struct Turns {
+    /// By number.
+    pub turns: Vec<(u64, TurnSummary)>,
+    /// None: there are no more.
+    pub next: Option<TurnsAt>,
+}
+
+impl Session {
+    /// The newest turns of a thread, or those before a place: at most `limit`, and fewer where they have very many events.
+    pub async fn turns(&self, thread: &ThreadId, at: Option<TurnsAt>, limit: usize) -> Result<Turns, Error> {
+        let store = self.store(Right::Read)?;
+        let mut turns: BTreeMap<u64, TurnSummary> = BTreeMap::new();
+        let (mut before, mut read, mut whole) = (at.map(|at| at.before), 0, 0);
+        loop {
+            let query = Query {
+                thread: Some(thread.clone()),
+                before,
+                show: Show::All,
+                order: Order::Descending,
+                limit: PAGE,
+                ..Query::default()
+            };
+            let page = store.events(self.space(), &query).await?;
+            for event in &page {
+                let Some(number) = event.turn().filter(|number| at.is_none_or(|at| *number < at.turn)) else {
+                    continue;
+                };
+                let turn = turns.entry(number).or_default();
+                turn.take(event);
+                whole += usize::from(turn.started.is_some_and(|(seq, _)| seq == event.seq));
+            }
+            read += page.len();
+            before = page.last().map(|event| event.seq);
+            let is_end = page.len() < PAGE as usize;
+            if is_end || whole > limit || (read >= EVENTS_MAX && whole > 0) {
+                return Ok(cut(turns, limit, is_end));
+            }
+        }
+    }
+}
+
+/// The turns that were read whole, the newest first.
+fn cut(turns: BTreeMap<u64, TurnSummary>, limit: usize, is_end: bool) -> Turns {
+    let whole: Vec<_> = turns.into_iter().rev().filter(|(_, turn)| turn.started.is_some()).collect();
+    let is_more = whole.len() > limit || !is_end;
+    let taken: Vec<_> = whole.into_iter().take(limit).collect();
+    let at = |(last, _): &(u64, TurnSummary)| {
+        // What is said late of the next turn may stand behind the first events of the turns after it.
+        let behind = taken.iter().rev().find(|(number, _)| *number >= last + LATER).or(taken.first());
+        let before = behind.and_then(|(_, turn)| if behind == taken.first() { turn.last } else { turn.started });
+        TurnsAt { turn: *last, before: before.map_or(INTEGER_MAX, |(seq, _)| seq) }
+    };
+    let next = taken.last().filter(|_| is_more).map(at);
+    Turns { turns: taken, next }
+}

@@ -1,0 +1,154 @@
+//! A session reads what calls of models came to over a span of the log: by module, thread, model or purpose, by time, and of one voice.
+
+use std::collections::BTreeMap;
+
+use super::handle::{Error, Session};
+use super::right::Right;
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::calls::Record;
+use crate::event::fact::set::{Change, Set};
+use crate::log::query::{Order, Query, Show};
+use crate::thread::usage::{Calls, Figures, VoiceTurns};
+use crate::words::budget::Budget;
+use crate::words::id::{Name, Seq};
+use crate::words::time::Timestamp;
+
+/// Events that one answer is made of, at most, and how many are read at a time.
+pub const EVENTS_MAX: usize = 10_000;
+const PAGE: u32 = 500;
+
+/// A span of the log; open where none is said.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Span {
+    /// At or after.
+    pub since: Option<Timestamp>,
+    /// Strictly older.
+    pub before: Option<Timestamp>,
+}
+
+/// What calls are told apart by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Who asked.
+    Module,
+    /// In which thread.
+    Thread,
+    /// Which model.
+    Model,
+    /// Why.
+    Purpose,
+}
+
+/// What calls came to.
+#[derive(Debug, Default)]
+pub struct Usage {
+    /// By what they are told apart by.
+    pub by: BTreeMap<String, Calls>,
+    /// By time: the beginning of each step, in microseconds.
+    pub steps: BTreeMap<i64, Calls>,
+    /// Where it begins, if the span has more calls than were read.
+    pub cut: Option<Timestamp>,
+}
+
+/// What became of a voice over a span.
+#[derive(Debug)]
+pub struct VoiceFigures {
+    /// The figures.
+    pub figures: Figures,
+    /// Where they begin, if the span has more than was read.
+    pub cut: Option<Timestamp>,
+}
+
+/// A change of a voice.
+#[derive(Debug)]
+pub struct VoiceVersion {
+    /// The event.
+    pub seq: Seq,
+    /// When.
+    pub at: Timestamp,
+    /// Its prompt from then on; none: it was removed.
+    pub prompt: Option<String>,
+}
+
+impl By {
+    fn key(self, event: &Event, record: &Record<'_>) -> String {
+        let said = |key: &str| record.get(key).and_then(|value| value.as_str()).unwrap_or("not known").to_owned();
+        match self {
+            Self::Module => record.module.to_owned(),
+            Self::Thread => event.thread.to_string(),
+            Self::Model => said("model"),
+            Self::Purpose => said("purpose"),
+        }
+    }
+}
+
+impl Session {
+    /// What the newest calls of a span came to; with `step`, in microseconds, by time, too.
+    pub async fn usage(&self, span: Span, by: By, step: Option<i64>) -> Result<Usage, Error> {
+        let mut usage = Usage::default();
+        let query = Query { tags: vec!["debug".into()], show: Show::All, ..Query::default() };
+        let cut = self.newest(span, query, |event| {
+            let Fact::Call(record) = event.fact() else { return };
+            usage.by.entry(by.key(event, &record)).or_default().add(&record);
+            if let Some(step) = step {
+                let begin = event.ts.micros().div_euclid(step) * step;
+                usage.steps.entry(begin).or_default().add(&record);
+            }
+        });
+        usage.cut = cut.await?;
+        Ok(usage)
+    }
+
+    /// What turns, threads and the space may use up.
+    pub fn budget(&self) -> Result<&Budget, Error> {
+        Ok(self.runtime(Right::Read)?.budget())
+    }
+
+    /// What became of a voice in the newest turns of a span.
+    pub async fn voice_figures(&self, name: &Name, span: Span) -> Result<VoiceFigures, Error> {
+        let mut turns = VoiceTurns::default();
+        let tags = vec![format!("submodule:{name}"), format!("call:submodule:{name}")];
+        let query = Query { tags, show: Show::All, ..Query::default() };
+        let cut = self.newest(span, query, |event| turns.take(event)).await?;
+        Ok(VoiceFigures { figures: turns.figures(name.as_str()), cut })
+    }
+
+    /// What a voice was and is, the newest first.
+    pub async fn voice_versions(&self, name: &Name) -> Result<Vec<VoiceVersion>, Error> {
+        let mut versions = Vec::new();
+        let query = Query { tags: vec!["set:submodule".into()], ..Query::default() };
+        let version = |event: &Event| {
+            let Fact::Set(Set { key, change: Change::Submodule(voice), .. }) = event.fact() else { return };
+            if key == name.as_str() {
+                let prompt = voice.map(|voice| voice.prompt);
+                versions.push(VoiceVersion { seq: event.seq, at: event.ts, prompt });
+            }
+        };
+        self.newest(Span::default(), query, version).await?;
+        Ok(versions)
+    }
+
+    /// Hands over what is asked for in a span, the newest first; where there is too much, says when the last of it was.
+    async fn newest(
+        &self,
+        span: Span,
+        query: Query,
+        mut take: impl FnMut(&Event) + Send,
+    ) -> Result<Option<Timestamp>, Error> {
+        let store = self.store(Right::Read)?;
+        let (mut before, mut read) = (None, 0);
+        loop {
+            let Span { since, before: before_ts } = span;
+            let place = Query { since, before_ts, before, order: Order::Descending, limit: PAGE, ..query.clone() };
+            let page = store.events(self.space(), &place).await?;
+            page.iter().for_each(&mut take);
+            read += page.len();
+            let Some(last) = page.last().filter(|_| page.len() == PAGE as usize) else { return Ok(None) };
+            before = Some(last.seq);
+            if read >= EVENTS_MAX {
+                return Ok(Some(last.ts));
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What the events of a turn add up to: when it was, how it ended, what became of its voices, what it cost. In any order of the events, so
+//! that they can be read from the end of the log. Nothing is decided by it.
+
+use std::collections::BTreeMap;
+
+use super::tokens::Tokens;
+use crate::event::envelope::{Event, TurnOutcome};
+use crate::event::fact::Fact;
+use crate::event::fact::calls::Record;
+use crate::event::fact::turn::Started;
+use crate::words::failure::{By, FailureKind};
+use crate::words::id::Seq;
+use crate::words::time::Timestamp;
+
+/// What became of a voice in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VoiceOutcome {
+    /// It spoke in time.
+    Spoke,
+    /// It had nothing to say.
+    Passed,
+    /// It had not answered when the decision began.
+    Late,
+    /// It could not answer.
+    Failed,
+}
+
+impl VoiceOutcome {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Spoke => "spoke",
+            Self::Passed => "passed",
+            Self::Late => "late",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A voice in a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Voice {
+    spoke: bool,
+    late: bool,
+    failed: bool,
+    done: bool,
+    /// Whether it added something to what was decided.
+    pub followed_up: bool,
+    /// How long its calls took before the decision, in milliseconds; none: none has come back.
+    pub ms: Option<u64>,
+}
+
+impl Voice {
+    /// What became of it; none: nothing yet.
+    pub fn outcome(&self) -> Option<VoiceOutcome> {
+        match self {
+            Self { late: true, .. } => Some(VoiceOutcome::Late),
+            Self { failed: true, .. } => Some(VoiceOutcome::Failed),
+            Self { spoke: true, .. } => Some(VoiceOutcome::Spoke),
+            Self { done: true, .. } => Some(VoiceOutcome::Passed),
+            _ => None,
+        }
+    }
+}
+
+/// One turn, as far as its events were taken in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TurnSummary {
+    /// Its first event and when that was stored; none: that was not taken in yet.
+    pub started: Option<(Seq, Timestamp)>,
+    /// Its last event so far, and when that was stored.
+    pub last: Option<(Seq, Timestamp)>,
+    /// When it ended, and how; of a later build's word nothing is known.
+    pub ended: Option<(Timestamp, Option<TurnOutcome>)>,
+    /// How many milliseconds the decision waits for the voices.
+    pub deadline_ms: Option<u64>,
+    /// The seqs of all that woke the thread and waited.
+    pub batch: Vec<Seq>,
+    /// The voices by name.
+    pub voices: BTreeMap<String, Voice>,
+    /// Calls of the decision's model.
+    pub rounds: u64,
+    /// Calls of models, the decision's with them.
+    pub calls: u64,
+    /// Calls of tools that were begun.
+    pub tools: u64,
+    /// Replies.
+    pub replies: u64,
+    /// Failures, of voices, tools and the decision.
+    pub failures: u64,
+    /// What its calls used.
+    pub tokens: Tokens,
+}
+
+impl TurnSummary {
+    /// Takes in an event of the turn.
+    pub fn take(&mut self, event: &Event) {
+        if self.last.is_none_or(|(seq, _)| seq < event.seq) {
+            self.last = Some((event.seq, event.ts));
+        }
+        match event.fact() {
+            Fact::TurnStarted(started) => self.start(event, started),
+            Fact::TurnEnded(ended) => self.ended = Some((event.ts, ended.outcome)),
+            Fact::Remark(remark) => {
+                let voice = self.voice(remark.submodule);
+                voice.followed_up |= remark.is_follow_up;
+                voice.late |= remark.is_late && !remark.is_follow_up;
+                voice.spoke |= !remark.is_late && !remark.is_follow_up;
+            }
+            Fact::Call(record) => self.called(&record),
+            Fact::Action(_) => self.tools += 1,
+            Fact::Reply(_) => self.replies += 1,
+            Fact::Failure(failed) => {
+                self.failures += 1;
+                if let (By::Submodule(name), false) = (failed.who, failed.is_follow_up) {
+                    let voice = self.voice(name);
+                    let is_late = failed.is_late || failed.problem.kind == FailureKind::Timeout.as_str();
+                    voice.late |= is_late;
+                    voice.failed |= !is_late;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, event: &Event, started: Started<'_>) {
+        self.started = Some((event.seq, event.ts));
+        self.deadline_ms = started.deadline_ms;
+        self.batch = started.batch;
+        for name in started.submodules {
+            self.voice(name);
+        }
+    }
+
+    fn called(&mut self, record: &Record<'_>) {
+        self.calls += 1;
+        self.tokens.add(record);
+        match record.submodule() {
+            Some(name) if record.purpose() != "follow-up" => {
+                let voice = self.voice(name);
+                voice.done |= record.is_last();
+                voice.ms = record.duration_ms().map(|ms| voice.ms.unwrap_or(0).saturating_add(ms)).or(voice.ms);
+            }
+            Some(_) => {}
+            None => self.rounds += u64::from(record.module == "decision"),
+        }
+    }
+
+    fn voice(&mut self, name: &str) -> &mut Voice {
+        self.voices.entry(name.to_owned()).or_default()
+    }
+}

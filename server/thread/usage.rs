@@ -1,0 +1,96 @@
+//! What calls of models add up to: how many, how long, how many tokens; and what became of a voice over many turns. Nothing is decided by it.
+
+use std::collections::BTreeMap;
+
+use super::tokens::Tokens;
+use super::turns::{TurnSummary, VoiceOutcome};
+use crate::event::envelope::Event;
+use crate::event::fact::calls::{CallOutcome, Record};
+use crate::words::id::ThreadId;
+
+/// What some calls add up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Calls {
+    /// How many there were.
+    pub calls: u64,
+    /// How many came to nothing: failed, refused or stopped.
+    pub failed: u64,
+    /// How long they took, in milliseconds.
+    pub ms: u64,
+    /// What they used.
+    pub tokens: Tokens,
+}
+
+impl Calls {
+    /// Adds a call.
+    pub fn add(&mut self, record: &Record<'_>) {
+        self.calls += 1;
+        self.failed += u64::from(record.outcome() != Some(CallOutcome::Answered));
+        self.ms = self.ms.saturating_add(record.duration_ms().unwrap_or(0));
+        self.tokens.add(record);
+    }
+
+    /// Adds others.
+    pub fn join(&mut self, more: &Self) {
+        self.calls += more.calls;
+        self.failed += more.failed;
+        self.ms = self.ms.saturating_add(more.ms);
+        self.tokens.join(&more.tokens);
+    }
+}
+
+/// What became of a voice over many turns.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Figures {
+    /// By outcome; none: nothing yet.
+    pub outcomes: BTreeMap<Option<&'static str>, u64>,
+    /// How many turns it was asked in.
+    pub asked: u64,
+    /// How often it added something to what was decided.
+    pub followed_up: u64,
+    /// How long its calls took before each decision, in milliseconds, the shortest first.
+    pub times: Vec<u64>,
+    /// What its calls used, those after decisions with them.
+    pub tokens: Tokens,
+}
+
+/// Turns in which a voice was asked, as far as its own events say it.
+#[derive(Debug, Default)]
+pub struct VoiceTurns(BTreeMap<(ThreadId, u64), TurnSummary>);
+
+impl VoiceTurns {
+    /// Takes in an event of the voice.
+    pub fn take(&mut self, event: &Event) {
+        if let Some(turn) = event.turn() {
+            self.0.entry((event.thread.clone(), turn)).or_default().take(event);
+        }
+    }
+
+    /// What they add up to.
+    pub fn figures(self, name: &str) -> Figures {
+        let mut figures = Figures::default();
+        for turn in self.0.into_values() {
+            figures.tokens.join(&turn.tokens);
+            let Some(voice) = turn.voices.get(name) else { continue };
+            figures.asked += 1;
+            figures.followed_up += u64::from(voice.followed_up);
+            *figures.outcomes.entry(voice.outcome().map(VoiceOutcome::as_str)).or_default() += 1;
+            figures.times.extend(voice.ms);
+        }
+        figures.times.sort_unstable();
+        figures
+    }
+}
+
+impl Figures {
+    /// How many came to this.
+    pub fn of(&self, outcome: VoiceOutcome) -> u64 {
+        self.outcomes.get(&Some(outcome.as_str())).copied().unwrap_or(0)
+    }
+
+    /// The time that so many of a hundred stayed within, in milliseconds; none: no call has come back.
+    pub fn percentile(&self, percent: usize) -> Option<u64> {
+        let last = self.times.len().checked_sub(1)?;
+        self.times.get((self.times.len() * percent).div_ceil(100).saturating_sub(1).min(last)).copied()
+    }
+}
