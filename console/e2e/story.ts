@@ -38,11 +38,11 @@ function voice(asked: Asked, after: number): Answer {
 }
 
 function decision(asked: Asked, pace: number): Answer {
-  const between = 30 * pace;
+  const between = /slowly/.test(asked.said) ? 150 : 30 * pace;
   const since = asked.prompt.slice(asked.prompt.lastIndexOf(`: ${asked.said}`));
   const did = (tool: string) => new RegExp(`(call|result) ${tool}`).test(since);
   if (/permit/.test(asked.said) && !did("send_mail") && !did("state_put")) return { calls: [{ name: "state_put", arguments: { key: "office/permit", content: "Ask the building office whether a 12 m² lean-to is free of permit", related_keys: [] } }], after: 700 * pace };
-  if (/which plants/i.test(asked.said) && !did("ask_user")) return { calls: [{ name: "ask_user", arguments: { text: "Which plants stay over winter?", choices: ["citrus", "olives", "none"], schema: null, who: null, timeout_s: null } }], after: 500 * pace };
+  if (/which plants/i.test(asked.said) && !did("ask_user")) return { calls: [{ name: "ask_user", arguments: { question: "Which plants stay over winter?", choices: ["citrus", "olives", "none"], schema: null, who: null, expires_s: null } }], after: 500 * pace };
   if (/say nothing/i.test(asked.said)) return { calls: [{ name: "do_nothing", arguments: { reason: "“Thanks” needs no answer." } }], after: 400 * pace };
   if (/greenhouse|winter/.test(asked.said) && !did("state_search")) return { calls: [{ name: "state_search", arguments: { query: "wall heating", limit: 5 } }], after: 900 * pace };
   return { calls: [{ name: "reply", arguments: { text: /greenhouse|winter/.test(asked.said) ? REPLY : `You said: ${asked.said}` } }], after: 900 * pace, between };

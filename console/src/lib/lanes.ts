@@ -90,7 +90,8 @@ export function layout(turn: Turn, now: number): Picture {
     marks: [],
     links: [],
     rides: [],
-    deadline: turn.deadline === undefined ? undefined : turn.deadline - t0,
+    // A turn that was over before it has no use for it.
+    deadline: turn.deadline === undefined || turn.deadline > end ? undefined : turn.deadline - t0,
     voices: { first: 1, count: 0 },
     now: atWork ? now - t0 : undefined,
     followUps: turn.followUps.length > 0 && turn.end !== undefined ? turn.end - t0 : undefined,

@@ -33,6 +33,9 @@ class Session {
   behind = $state(0);
   asleep = $state(0);
   epochs = $state(0);
+  /** Counts up with each token: what was refused before is asked for again. */
+  opened = $state(0);
+  #locked = $state(false);
   approvals = $state.raw<Schemas.Approval[]>([]);
   questions = $state.raw<Schemas.Question[]>([]);
   threads = $state.raw<Schemas.Thread[]>([]);
@@ -70,6 +73,8 @@ class Session {
     this.client.onProblem((problem) => (this.problem = problem));
     this.client.connect();
     this.#follow(true);
+    // A server that wants a token waits for it on the socket, and says so over HTTP at once.
+    void this.#ask();
     setInterval(() => this.#tick(), 1_000);
     document.addEventListener("visibilitychange", () => document.hidden || this.client.wake());
     addEventListener("online", () => this.client.wake());
@@ -83,7 +88,7 @@ class Session {
   }
 
   get needsToken(): boolean {
-    return this.state.kind === "closed" && this.state.reason === "unauthenticated";
+    return this.#locked || (this.state.kind === "closed" && this.state.reason === "unauthenticated");
   }
 
   /** Whether the key in use may do what needs this role; unknown roles may, and the server decides. */
@@ -97,7 +102,10 @@ class Session {
   use(token: string, keep: boolean): void {
     if (keep) sessionStorage.setItem(KEPT, token);
     else sessionStorage.removeItem(KEPT);
+    this.client.close();
     this.client.token = token;
+    this.#locked = false;
+    this.opened += 1;
     this.client.connect();
   }
 
@@ -263,8 +271,9 @@ class Session {
   async #ask(): Promise<void> {
     try {
       this.metadata = await this.client.api.metadata();
-    } catch {
-      // Said by the connection line.
+    } catch (error) {
+      // What else is wrong is said by the connection line.
+      if (error instanceof ProblemError && error.status === 401) this.#locked = true;
     }
   }
 

@@ -1,0 +1,264 @@
+// The console in a browser, against the real server with a scripted model.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import type { AnyEvent } from "../src/lib/events.ts";
+import { Watched, launch } from "./browser.ts";
+import { endpoint } from "./model.ts";
+import { Thinkd } from "./server.ts";
+import { story } from "./story.ts";
+
+const PACE = 0.25;
+const VIEWS: [string, string | RegExp][] = [
+  ["#/t/main", "Yes, down to about"],
+  ["#/live", "Decided with"],
+  ["#/live?span=5m", "main"],
+  ["#/inbox", "What runs"],
+  ["#/inbox?show=schedules", "Nothing comes by itself"],
+  ["#/log", "botanist, late"],
+  ["#/threads", "waits for"],
+  ["#/t/main/about", "Used so far"],
+  ["#/pipelines", "summary"],
+  ["#/voices", "what came of it"],
+  ["#/voices/critic", "Last words"],
+  ["#/world", "16 mm twin-wall"],
+  ["#/usage", "by who asked"],
+  ["#/help", "Textures of the lanes"],
+];
+
+let browser: Browser;
+let model: Awaited<ReturnType<typeof endpoint>>;
+let server: Thinkd;
+
+before(async () => {
+  browser = await launch();
+  model = await endpoint(story(PACE));
+  server = new Thinkd({ THINKD_MODEL: "qwen3:4b", OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "x", THINKD_TURN__SUBMODULE_TIMEOUT_MS: "700", THINKD_TOOLS__APPROVAL: '["state_put"]' });
+  await server.start();
+  for (const name of ["frugal", "botanist"]) await server.call("POST", "/submodules", { name, prompt: `You are ${name}. Say what a ${name} would say.` });
+  await server.say("Is it free of permit?");
+  await server.say("Can the greenhouse stay above 5 °C all winter?");
+  await server.call("POST", "/world-model", { statement: "16 mm twin-wall has a U value of 1.9" });
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  await model?.close();
+});
+
+const events = async (query: string) => (await server.call<{ items: AnyEvent[] }>("GET", `/events?limit=500&order=asc&${query}`)).items;
+
+for (const [theme, width] of [["dark", 1440], ["light", 1440], ["dark", 390]] as const) {
+  test(`every view, ${theme}, ${width} wide: shows what it is there for, axe finds nothing, nothing goes elsewhere`, async () => {
+    const one = await Watched.open(browser, server.url, "", { colorScheme: theme, viewport: { width, height: 900 }, hasTouch: width < 700 });
+    for (const [hash, words] of VIEWS) {
+      await one.go(hash);
+      if (!(width < 700 && hash === "#/inbox")) await one.sees(words);
+      await one.axe(`${hash} (${theme}, ${width})`);
+      const wide = await one.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(wide <= 0, `${hash} is ${wide} px too wide`);
+    }
+    one.clean();
+    await one.close();
+  });
+}
+
+test("the policy is strict, and it is the server's", async () => {
+  const response = await fetch(`${server.url}/console/`);
+  const policy = response.headers.get("content-security-policy") ?? "";
+  for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"]) assert.ok(policy.includes(part), `${part} in ${policy}`);
+  assert.ok(!policy.includes("unsafe"));
+});
+
+test("a reply is shown while it is written, with the thoughts beside it, and is stored whole", async () => {
+  const one = await Watched.open(browser, server.url, "#/t/main");
+  await one.sees("Yes, down to about");
+  await one.page.getByLabel("Say something to main").fill("And slowly, what of the winter of 1985 in the greenhouse?");
+  await one.page.keyboard.press("Enter");
+  await one.sees("And slowly, what of the winter of 1985 in the greenhouse?");
+  await one.page.locator(".said[aria-busy=true] .caret").waitFor({ state: "attached" });
+  await one.page.locator(".thoughts").getByText("memory", { exact: true }).waitFor();
+  await one.page.locator(".said[aria-busy=true]").waitFor({ state: "detached" });
+  const replies = (await events("tags=response&thread=main")).length;
+  await one.page.waitForFunction((n) => document.querySelectorAll(".said.mind").length === n, replies);
+  one.clean();
+  await one.close();
+});
+
+test("stop ends the turn, and says so", async () => {
+  const one = await Watched.open(browser, server.url, "#/t/stopped");
+  await one.page.getByLabel("Say something to stopped").fill("Tell me slowly about the greenhouse in winter");
+  await one.page.keyboard.press("Enter");
+  await one.page.getByRole("button", { name: /Stop/ }).click();
+  await one.sees("Stopped. What was said until then is stored.");
+  for (let i = 0; i < 100 && (await events("thread=stopped&tags=turn")).at(-1)?.payload.outcome !== "cancelled"; i += 1) await new Promise((done) => setTimeout(done, 50));
+  assert.equal((await events("thread=stopped&tags=turn")).at(-1)?.payload.outcome, "cancelled");
+  one.clean();
+  await one.close();
+});
+
+test("an approval with edited arguments: what runs is what was edited", async () => {
+  const one = await Watched.open(browser, server.url, "#/inbox");
+  await one.sees("What runs");
+  await one.page.keyboard.press("e");
+  const field = one.page.getByLabel("content", { exact: true });
+  await field.fill("Ask the office in writing, by Friday");
+  await one.sees("1 field changed by you");
+  await one.page.getByRole("button", { name: "show the difference" }).click();
+  await one.page.getByRole("button", { name: /Grant as changed/ }).click();
+  await one.sees("Nothing waits for you");
+  const granted = (await events("tags=granted")).at(-1)!;
+  assert.equal(granted.payload.edited, true);
+  assert.equal((granted.payload.arguments as { content: string }).content, "Ask the office in writing, by Friday");
+  for (let i = 0; i < 100 && !(await server.call("GET", "/state/office%2Fpermit").catch(() => undefined)); i += 1) await new Promise((done) => setTimeout(done, 50));
+  assert.equal((await server.call<{ content: string }>("GET", "/state/office%2Fpermit")).content, "Ask the office in writing, by Friday");
+  await one.sees(/granted/);
+  one.clean();
+  await one.close();
+});
+
+test("a question is answered by a choice", async () => {
+  await server.say("Which plants do you mean?");
+  const one = await Watched.open(browser, server.url, "#/inbox");
+  await one.sees("Which plants stay over winter?");
+  await one.page.getByRole("button", { name: "olives" }).click();
+  await one.sees("Nothing waits for you");
+  assert.ok((await events("tags=answer")).some((event) => event.payload.text === "olives"));
+  one.clean();
+  await one.close();
+});
+
+test("a server that is killed in the middle of a reply: said plainly, and the talk equals the log afterwards", async () => {
+  const one = await Watched.open(browser, server.url, "#/t/cut");
+  one.quiet = true;
+  await one.page.getByLabel("Say something to cut").fill("Tell me slowly about the greenhouse in winter");
+  await one.page.keyboard.press("Enter");
+  await one.page.locator(".said[aria-busy=true] .caret").waitFor({ state: "attached" });
+  await server.kill();
+  await one.sees(/no server/);
+  await one.page.getByLabel("Say something to cut").fill("said without a server");
+  await one.page.keyboard.press("Enter");
+  await one.sees("on its way");
+  await one.sees("what is sent now waits here");
+  await server.start();
+  await one.sees("live, no gap");
+  await one.sees("You said: said without a server");
+  const log = (await events("thread=cut")).filter((event) => event.meta.tags.includes("input") || event.meta.tags.includes("response"));
+  assert.equal(log.filter((event) => event.payload.text === "said without a server").length, 1);
+  await one.page.waitForFunction((n) => document.querySelectorAll(".said.you, .said.mind").length === n, log.length);
+  await one.close();
+});
+
+test("two tabs: what is said in one stands in the other, and a verdict of one settles it in both", async () => {
+  const [one, two] = [await Watched.open(browser, server.url, "#/t/main"), await Watched.open(browser, server.url, "#/t/main")];
+  await two.sees("live, no gap");
+  await one.page.getByLabel("Say something to main").fill("From tab one: free of permit?");
+  await one.page.keyboard.press("Enter");
+  await two.sees("From tab one: free of permit?");
+  await two.page.locator(".side .n.gate").getByText("1").waitFor();
+  await two.go("#/inbox");
+  await two.page.getByRole("button", { name: /Deny/ }).click();
+  await two.sees("Nothing waits for you");
+  await one.page.locator(".side .n.gate").waitFor({ state: "detached" });
+  for (const tab of [one, two]) {
+    tab.clean();
+    await tab.close();
+  }
+});
+
+test("by the keyboard alone: views, search, rows, drawer, Ctrl K, and no key while somebody types", async () => {
+  const one = await Watched.open(browser, server.url, "#/t/main");
+  const { keyboard } = one.page;
+  await one.sees("live, no gap");
+  await one.page.locator("main").focus();
+  await keyboard.press("g");
+  await keyboard.press("o");
+  await one.page.locator(".lr").first().waitFor();
+  await keyboard.press("j");
+  await one.page.locator(".drawer").waitFor();
+  await keyboard.press("r");
+  await one.page.locator(".drawer pre").waitFor();
+  await keyboard.press("Escape");
+  await one.page.locator(".drawer").waitFor({ state: "detached" });
+  await keyboard.press("/");
+  await keyboard.type("gogo");
+  assert.ok(one.page.url().includes("#/log"), "typing in a field goes nowhere");
+  await keyboard.press("Enter");
+  await one.sees("Nothing matches");
+  await keyboard.press("Control+k");
+  await keyboard.type("usage");
+  await keyboard.press("Enter");
+  await one.sees("by who asked");
+  await keyboard.press("Control+k");
+  await keyboard.type("#5");
+  await keyboard.press("Enter");
+  await one.page.locator(".drawer").waitFor();
+  await keyboard.press("?");
+  await one.sees("Textures of the lanes");
+  await keyboard.press("g");
+  await keyboard.press("l");
+  await one.page.locator("button.b").first().focus();
+  await keyboard.press("ArrowDown");
+  await keyboard.press("Enter");
+  await one.sees("Rebuilt from the log byte for byte.");
+  one.clean();
+  await one.close();
+});
+
+test("the prompt view is what was sent, and two calls stand against each other", async () => {
+  const call = (await events("tags=debug&thread=main")).find((event) => event.payload.module === "submodule:critic")!;
+  const one = await Watched.open(browser, server.url, `#/call/${call.event_id}`);
+  await one.sees("rebuilt byte for byte");
+  await one.sees("Prompt of critic");
+  await one.page.getByRole("button", { name: "As sent" }).click();
+  await one.sees(/You are one inner voice/);
+  await one.page.getByLabel("Compare with another call of this turn").selectOption({ index: 1 });
+  await one.page.locator(".diff .add, .diff .del").first().waitFor();
+  await one.axe("#/call against");
+  one.clean();
+  await one.close();
+});
+
+test("the lanes are saved as one file that stands for itself", async () => {
+  const one = await Watched.open(browser, server.url, "#/t/main/turn/2");
+  await one.sees("Decided with");
+  const [download] = await Promise.all([one.page.waitForEvent("download"), one.page.getByRole("button", { name: "Save as SVG" }).click()]);
+  const stream = await download.createReadStream();
+  let file = "";
+  for await (const piece of stream) file += String(piece);
+  assert.match(file, /^<svg xmlns=/);
+  assert.match(file, /botanist/);
+  assert.match(file, /deadline/);
+  assert.doesNotMatch(file, /href|src=|<script/);
+  one.clean();
+  await one.close();
+});
+
+test("reduced motion: nothing is animated", async () => {
+  const one = await Watched.open(browser, server.url, "#/t/main");
+  await one.sees("live, no gap");
+  assert.equal(await one.page.evaluate(() => document.getAnimations().length), 0);
+  await one.close();
+});
+
+test("a long log: only the rows in view are in the page, and every permalink opens", async () => {
+  const one = await Watched.open(browser, server.url, "#/log?debug=1");
+  await one.page.locator(".lr").first().waitFor();
+  const rows = await one.page.locator(".rows > li").count();
+  assert.ok(rows > 10 && rows < 90, `${rows} rows`);
+  const box = one.page.locator(".log");
+  const seqs = new Set<string>();
+  for (let i = 0; i < 60; i += 1) {
+    for (const text of await one.page.locator(".lr .seq").allTextContents()) seqs.add(text);
+    const before = await box.evaluate((element) => element.scrollTop);
+    await box.evaluate((element) => element.scrollBy(0, 500));
+    await one.page.waitForTimeout(40);
+    if ((await box.evaluate((element) => element.scrollTop)) === before) break;
+  }
+  await one.sees("This is where the log begins.");
+  assert.ok(seqs.has("#1"));
+  await one.go("#/log/2");
+  await one.page.locator(".drawer").waitFor();
+  one.clean();
+  await one.close();
+});

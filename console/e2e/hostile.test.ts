@@ -1,0 +1,123 @@
+// Hostile text in every field, tokens and roles: what is planted runs nowhere, and who may only look cannot act.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { Watched, launch } from "./browser.ts";
+import { type Answer, type Asked, endpoint } from "./model.ts";
+import { Thinkd } from "./server.ts";
+
+const PLANT = `<img src=x onerror="window.planted=1"><script>window.planted=1</script><svg onload="window.planted=1"></svg>`;
+const MORE = `${PLANT} [click](javascript:window.planted=1) **[x](data:text/html,<script>window.planted=1</script>)** \u202eright to left\u0000\u001b[31m`;
+
+/** Everything that a model can write is planted. */
+function planted(asked: Asked): Answer {
+  if (asked.voice) return { text: `${asked.voice}: ${MORE}` };
+  if (/remember/.test(asked.said) && !/call state_put/.test(asked.prompt)) return { calls: [{ name: "state_put", arguments: { key: "k", content: PLANT, related_keys: [PLANT] } }] };
+  if (/ask me/.test(asked.said) && !/call ask_user/.test(asked.prompt)) return { calls: [{ name: "ask_user", arguments: { question: PLANT, choices: [PLANT, "b"], schema: null, who: null, expires_s: null } }] };
+  if (/search/.test(asked.said) && !/call state_search/.test(asked.prompt)) return { calls: [{ name: "state_search", arguments: { query: PLANT, limit: 3 } }] };
+  return { calls: [{ name: "reply", arguments: { text: MORE } }] };
+}
+
+let browser: Browser;
+let model: Awaited<ReturnType<typeof endpoint>>;
+let server: Thinkd;
+before(async () => {
+  browser = await launch();
+  model = await endpoint(planted);
+  server = new Thinkd({ THINKD_MODEL: "m", OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "x", THINKD_TOOLS__APPROVAL: '["state_put"]' });
+  await server.start();
+  await server.call("POST", "/submodules", { name: "owl", prompt: `You are owl. ${MORE.replaceAll("\u0000", "")}` });
+  for (const text of [`remember ${PLANT}`, `ask me ${PLANT}`, `search ${PLANT}`, "x".repeat(60_000)]) await server.say(text);
+  await server.call("POST", "/threads", { label: "victim", kind: "process", title: PLANT.slice(0, 60), prompt: PLANT });
+  await server.call("POST", "/world-model", { statement: PLANT, quote: PLANT });
+  await server.call("POST", "/schedules", { name: "plant", note: PLANT.slice(0, 100), when: { kind: "daily", time: "07:30", zone: "Europe/Berlin" } });
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  await model?.close();
+});
+
+test("a script planted in every text field runs nowhere", async () => {
+  const one = await Watched.open(browser, server.url, "#/t/main");
+  await one.sees(/right to left/);
+  const log = await server.call<{ items: { seq: number; event_id: string; meta: { tags: string[] } }[] }>("GET", "/events?limit=500&order=asc");
+  const calls = await server.call<{ items: { event_id: string }[] }>("GET", "/events?limit=3&tags=debug");
+  const statement = (await server.call<{ items: { id: string }[] }>("GET", "/world-model")).items[0]!;
+  const gates = [...(await server.call<{ items: { approval_id: string }[] }>("GET", "/approvals")).items.map((item) => item.approval_id), ...(await server.call<{ items: { question_id: string }[] }>("GET", "/questions")).items.map((item) => item.question_id)];
+  assert.equal(gates.length, 2);
+  const places = ["#/t/main", "#/live", "#/live?span=5m", "#/threads", "#/t/victim/about", "#/pipelines", "#/voices/owl", "#/usage", "#/inbox?show=schedules", "#/log?raw=1", `#/log?q=${encodeURIComponent("<img src=x onerror=window.planted=1>")}`, `#/log?thread=${encodeURIComponent(PLANT)}`, `#/world/${statement.id}`, `#/recall?q=${encodeURIComponent(PLANT)}`, `#/${PLANT}`, `#/t/${encodeURIComponent(PLANT)}`, ...gates.map((id) => `#/inbox/${id}`), ...calls.items.map(({ event_id: id }) => `#/call/${id}`), ...log.items.slice(-12).map(({ seq }) => `#/log/${seq}`)];
+  // A thread or a text that is none is refused by the server, and the console shows that.
+  one.quiet = true;
+  for (const place of places) {
+    await one.go(place);
+    await one.page.waitForTimeout(250);
+    assert.equal(await one.page.evaluate(() => (window as { planted?: number }).planted), undefined, place);
+    assert.equal(await one.page.locator("main img[src=x], main script, main [onerror], main [onload]").count(), 0, place);
+  }
+  assert.deepEqual(one.wrong.filter((what) => !what.startsWith("console:")), []);
+  await one.close();
+});
+
+test("the control: without the console's care the same text does run", async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.setContent(`<main>${PLANT}</main>`);
+  await page.waitForFunction(() => (window as { planted?: number }).planted === 1);
+  await context.close();
+});
+
+test("a token is asked for, kept out of the address, and gone with the page unless it is to be kept", async () => {
+  const locked = new Thinkd({ THINKD_TOKEN: "open sesame 0123456789abcdef" });
+  await locked.start();
+  try {
+    const one = await Watched.open(browser, locked.url, "#/t/main");
+    one.quiet = true;
+    await one.sees("This server asks for a token");
+    await one.axe("the prompt for a token");
+    await one.page.getByRole("textbox", { name: "Token" }).fill("wrong");
+    await one.page.keyboard.press("Enter");
+    await one.sees("This server asks for a token");
+    await one.page.getByRole("textbox", { name: "Token" }).fill("open sesame 0123456789abcdef");
+    await one.page.keyboard.press("Enter");
+    await one.sees("live, no gap");
+    await one.sees("Nothing has been said in main yet");
+    assert.ok(!one.page.url().includes("sesame"));
+    assert.equal(await one.page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]).includes("sesame")), false);
+    await one.page.reload();
+    await one.sees("This server asks for a token");
+    await one.page.getByRole("textbox", { name: "Token" }).fill("open sesame 0123456789abcdef");
+    await one.page.getByText("keep it until this tab is closed").click();
+    await one.page.getByRole("button", { name: "Open" }).click();
+    await one.sees("live, no gap");
+    await one.page.reload();
+    await one.sees("live, no gap");
+    await one.close();
+  } finally {
+    await locked.stop();
+  }
+});
+
+test("who may only look sees no button that acts", async () => {
+  const { writeFileSync } = await import("node:fs");
+  const shared = new Thinkd({});
+  writeFileSync(`${shared.folder}/thinkd.toml`, `[[keys]]\nkey = "viewer-0123456789abcdef0123"\nspace = "default"\nrole = "viewer"\n`);
+  await shared.start();
+  try {
+    const one = await Watched.open(browser, shared.url, "#/t/main");
+    one.quiet = true;
+    await one.sees("This server asks for a token");
+    await one.page.getByRole("textbox", { name: "Token" }).fill("viewer-0123456789abcdef0123");
+    await one.page.keyboard.press("Enter");
+    await one.sees("This key may look, and not speak");
+    await one.go("#/threads");
+    await one.sees("waits for");
+    assert.equal(await one.page.getByRole("button", { name: "New thread" }).count(), 0);
+    await one.go("#/voices");
+    await one.page.waitForTimeout(300);
+    assert.equal(await one.page.getByRole("button", { name: "Add a voice" }).count(), 0);
+    await one.close();
+  } finally {
+    await shared.stop();
+  }
+});
