@@ -285,7 +285,7 @@ export type Message = Of<["message", `from:${string}`], {
 }>;
 
 /** Something went wrong in the thread; the turn may go on. */
-export type Failure = Of<["failure", string, "decision" | `submodule:${string}` | `tool:${string}` | `pipeline:${string}` | "summary" | "core", ...("unreadable" | "follow-up" | "late")[]], {
+export type Failure = Of<["failure", string, "decision" | `submodule:${string}` | `tool:${string}` | `pipeline:${string}` | "trial" | "summary" | "core", ...("unreadable" | "follow-up" | "late")[]], {
   /** the same for people and models */
   text: string;
   /** timeout, model, tool, interpreter, budget, outcome_unknown, node, store, internal or client */
@@ -560,11 +560,11 @@ export type Recalled = Of<["recall", ...(`recalled:${string}`)[]], {
   turn: number;
 }>;
 
-/** A statement that came from events of this thread, or that they returned, is not held any more, or is held again. Once for each thread and fall. */
+/** A statement that came from events of this thread, or that they returned, is not held any more, never was, or is held again. Once for each thread and fall, and once more where it came from, or was returned by, further events behind the fall. */
 export type Correction = Of<["correction", `corrected:${string}`], {
   /** the same for people and models */
   text: string;
-  /** statement, says, status, since: the event that says so, of: the events of this thread */
+  /** statement, says, status, since: the event that says so, was_held: false where it never was held, of: the events of this thread */
   correction: Record<string, unknown>;
 }>;
 

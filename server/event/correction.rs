@@ -1,4 +1,4 @@
-//! A correction says in a thread that a statement is not held any more which came from some of its events, or which these returned.
+//! A correction says in a thread that a statement is not held any more, or never was, which came from some of its events, or which these returned.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +23,20 @@ pub struct Correction {
     pub status: Status,
     /// The event that says so.
     pub since: Seq,
+    /// It was held before that; no: it never was.
+    #[serde(default = "yes", skip_serializing_if = "is_so")]
+    pub was_held: bool,
     /// The events of the thread from which it came, or that returned it, in order.
     pub of: Vec<Seq>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_so(it: &bool) -> bool {
+    *it
 }
 
 impl Status {

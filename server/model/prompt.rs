@@ -220,6 +220,7 @@ prompts! {
         view_omitted("view_omitted.md", ["count"]): "Stands for what was left out.",
         view_gap("view_gap.md", ["count"]): "Stands for what was left out between.",
         view_correction("view_correction.md", ["seq", "since", "statement", "status"]): "Says that what an entry said is not held any more.",
+        view_never_held("view_never_held.md", ["seq", "since", "statement", "status"]): "Says that what an entry said was never held.",
         view_corrections_omitted("view_corrections_omitted.md", ["count"]): "Stands for more of that.",
         view_cut("view_cut.md", ["all", "seq", "shown"]): "Marks a shortened text.",
     }

@@ -113,3 +113,15 @@ fn an_event_that_is_of_no_kind_or_not_as_described_is_found() {
         assert!(faults.iter().any(|fault| fault.contains(says)), "{says}: {faults:?}");
     }
 }
+
+#[test]
+fn the_document_of_a_failure_names_everybody_who_can_fail() {
+    let page = include_str!("../../docs/events.md");
+    let section = page.split("\n## failure\n").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+    for who in ["decision", "submodule:<name>", "tool:<name>", "pipeline:<name>", "trial", "summary", "core"] {
+        assert!(thinkd::words::failure::By::parse(who).is_some(), "{who}");
+        let tags = section.lines().find(|line| line.starts_with("Tags ")).unwrap();
+        let known: Vec<&str> = tags.split('`').flat_map(|part| part.split('|')).collect();
+        assert!(known.contains(&who), "{who}: {tags}");
+    }
+}

@@ -25,6 +25,7 @@ mod quality;
 mod recall;
 mod rules;
 mod shelf;
+mod told;
 mod trials;
 mod turns;
 mod views;

@@ -23,15 +23,15 @@ pub struct Corrected(pub Correction);
 
 pub(super) const CORRECTED: Spec = Spec {
     name: "correction",
-    about: "A statement that came from events of this thread, or that they returned, is not held any more, or is held again. Once for each thread and \
-            fall.",
+    about: "A statement that came from events of this thread, or that they returned, is not held any more, never was, or is held again. Once for each \
+            thread and fall, and once more where it came from, or was returned by, further events behind the fall.",
     tags: &["correction", "corrected:<statement>"],
     members: &[
         TEXT,
         (
             "correction",
             "object",
-            "statement, says, status, since: the event that says so, of: the events of this thread",
+            "statement, says, status, since: the event that says so, was_held: false where it never was held, of: the events of this thread",
         ),
     ],
     open: false,
@@ -44,9 +44,13 @@ impl Corrected {
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
         let Self(correction) = self;
-        let Correction { statement, says, status, since, .. } = &correction;
-        let how = if status.has_fallen() { "no longer held" } else { "held again" };
-        let text = format!("{how} since #{since} ({}): {}", status.as_str(), Value::from(says.as_str()));
+        let Correction { statement, says, status, since, was_held, .. } = &correction;
+        let (word, says) = (status.as_str(), Value::from(says.as_str()));
+        let text = match (status.has_fallen(), was_held) {
+            (true, true) => format!("no longer held since #{since} ({word}): {says}"),
+            (true, false) => format!("never held: {word} in #{since}: {says}"),
+            (false, _) => format!("held again since #{since} ({word}): {says}"),
+        };
         let tags = tags([TAG, &format!("corrected:{statement}")]);
         let payload = json!({ "text": text, "correction": correction });
         Draft::new(thread, Source::Internal, Modality::State, tags, payload)
@@ -86,6 +90,13 @@ impl Draft {
         let id = id::about(&format!("{statement} since {since} told in {thread}"));
         Corrected(correction).encode(thread).with_id(id)
     }
+
+    /// The same once more, as it came from further events, or these returned it: stored once for the same events.
+    pub fn corrected_further(thread: &ThreadId, correction: Correction) -> Self {
+        let Correction { statement, since, of, .. } = &correction;
+        let id = id::about(&format!("{statement} since {since} told in {thread} of {of:?}"));
+        Corrected(correction).encode(thread).with_id(id)
+    }
 }
 
 /// One of each, for the documents and the tests.
@@ -95,8 +106,10 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         says: "The library opens at nine.".into(),
         status: Status::Ended,
         since: 97,
+        was_held: true,
         of: vec![42, 61],
     };
+    let never = Correction { status: Status::Falsified, was_held: false, ..fallen.clone() };
     let again = Correction { status: Status::Surviving, since: 120, ..fallen.clone() };
-    [fallen, again].map(|correction| Corrected(correction).encode(thread)).into()
+    [fallen, never, again].map(|correction| Corrected(correction).encode(thread)).into()
 }

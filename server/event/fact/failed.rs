@@ -67,7 +67,7 @@ pub(super) const FAILURE: Spec = Spec {
     tags: &[
         "failure",
         "<kind>",
-        "decision|submodule:<name>|tool:<name>|pipeline:<name>|summary|core",
+        "decision|submodule:<name>|tool:<name>|pipeline:<name>|trial|summary|core",
         "unreadable?",
         "follow-up?",
         "late?",

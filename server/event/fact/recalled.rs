@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::Kind;
 use super::family::{Byline, Family, Piece, Role};
+use super::{Fact, Kind};
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility};
 use crate::event::raw::Raw;
@@ -37,6 +37,15 @@ pub(super) const RECALLED: Spec = Spec {
 /// The statements that tags say were returned.
 pub(super) fn statements(raw: Raw<'_>) -> Vec<&str> {
     raw.tags.iter().filter_map(|tag| tag.strip_prefix(OF)).collect()
+}
+
+/// The statements that an event returned, of a recall of a turn or by the tool.
+pub fn returned<'a>(fact: &Fact<'a>) -> Vec<&'a str> {
+    match fact {
+        Fact::Result(outcome) => outcome.recalled.clone(),
+        Fact::Recalled(recalled) => recalled.statements.clone(),
+        _ => Vec::new(),
+    }
 }
 
 /// The tags that say which statements were returned.

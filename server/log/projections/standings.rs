@@ -76,10 +76,11 @@ impl dyn Store + '_ {
         self.select(select).await?.last().map(read).transpose()
     }
 
-    /// What a statement was before an event, the oldest first.
-    pub async fn stood(&self, space: &Space, id: &str, before: Seq) -> Result<Vec<Status>, StoreError> {
+    /// What a statement was before an event, and from which event on, the oldest first.
+    pub async fn stood(&self, space: &Space, id: &str, before: Seq) -> Result<Vec<(Seq, Status)>, StoreError> {
         let select = Select::of(&TABLE, space).equal("id", id).at_most("seq", before - 1).order_by(&["seq"]);
-        self.select(select).await?.iter().map(super::statements::status_of).collect()
+        let rows = self.select(select).await?;
+        rows.iter().map(|row| Ok((row.integer("seq")?, super::statements::status_of(row)?))).collect()
     }
 
     /// What was said of statements behind a position and up to an event, by the ids of the statements, in order; at most `limit`.

@@ -165,7 +165,7 @@ impl ModelClient {
         let summaries = self.summaries(place, &row, scope.show, (entries.first(), bytes)).await?;
         let mut blocks = history::summed(&summaries, &entries, omitted, self.options.media, &self.prompts);
         let most = bytes / CORRECTIONS_PART;
-        let corrections = history::corrections(&row.state.corrections, &entries, most, &self.prompts);
+        let corrections = history::corrections(&row.state.corrections, (&summaries, &entries), most, &self.prompts);
         blocks.push(Block::Text(corrections.clone()));
         let (left_out, slice) = (hidden, Slice::default());
         Ok(PromptView {

@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
+use crate::event::fact::recalled;
 use crate::event::fact::set::{Change, Timer};
 use crate::event::fact::statement::Trials as Said;
 use crate::event::statement::{Claim, Instrument, Judged, Outcome, Status};
@@ -100,6 +101,21 @@ impl Work for Trials {
 
     fn is_whole_thread(&self) -> bool {
         true
+    }
+
+    /// A recall that was under way while a statement fell is stored behind the fall, and the trials may have told of that by then. After a crash a start
+    /// finds it (`renewing.rs`).
+    fn sees(&self, space: &Space, event: &Event) {
+        let ids: Vec<String> = recalled::returned(&event.fact()).into_iter().map(str::to_owned).collect();
+        if ids.is_empty() {
+            return;
+        }
+        let (store, waker, space) = (self.store.clone(), self.waker.clone(), space.clone());
+        self.mind.beside.spawn(async move {
+            if let Err(error) = wake_if_fallen(&*store, &waker, &space, ids).await {
+                tracing::warn!(%space, %error, "it was not looked whether a recall returned what is not held any more; a start looks again");
+            }
+        });
     }
 
     async fn work(&self, claim: Leased) -> Result<Looked, StoreError> {
@@ -212,7 +228,9 @@ impl Trials {
     /// Tries what is due until nothing is, then rests until something is claimed, answered or due again.
     async fn try_all(&self, Leased { row, fence, stop, .. }: Leased) -> Result<Looked, StoreError> {
         let space = fence.space.clone();
-        let (thread, mut told) = (row.thread.clone(), row.state.told.unwrap_or(row.handled));
+        let thread = row.thread.clone();
+        let named = row.state.told.unwrap_or(row.handled);
+        let mut told = named;
         let purse = self.quotas.open(&space, &thread, None, false);
         let bench = Bench {
             trials: self,
@@ -267,6 +285,10 @@ impl Trials {
                 }
             }
             if under_way.is_empty() {
+                told = match bench.tell_late(told, named).await {
+                    Ok(told) => told,
+                    Err(lost) => return looked(Err(lost)),
+                };
                 return looked(
                     bench
                         .writer
@@ -320,6 +342,18 @@ impl Trials {
             .chain([Draft::trials(Said::Rested { handled: woken, told: Some(told) })])
             .collect())
     }
+}
+
+/// Wakes the trials where one of some statements has fallen.
+async fn wake_if_fallen(store: &dyn Store, waker: &Waker, space: &Space, ids: Vec<String>) -> Result<(), StoreError> {
+    if !telling::has_fallen(store, space, ids).await? {
+        return Ok(());
+    }
+    if let Appended::Stored(placed) = store.append(Append::free(space, vec![Draft::trials(Said::Due)])).await? {
+        let on_stored = waker.on_stored();
+        placed.iter().for_each(|placed| on_stored(space, &placed.shown.event));
+    }
+    Ok(())
 }
 
 /// What something that becomes of a statement is stored under: that it is as it was looked at.

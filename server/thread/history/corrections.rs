@@ -1,10 +1,10 @@
-//! The corrections of a view: after the transcript a line for each of its entries from which a statement came, or that returned one, that is not
-//! held any more. They move, so they stand behind what is a prefix of the next view.
+//! The corrections of a view: after the transcript a line for each of its entries, or of those that its summaries stand for, from which a statement
+//! came, or that returned one, that is not held any more, or never was. They move, so they stand behind what is a prefix of the next view.
 
 use std::sync::Arc;
 
-use super::Entry;
 use super::writing::quoted;
+use super::{Entry, Summary};
 use crate::event::correction::Correction;
 use crate::model::prompt::Prompts;
 use crate::words::id::Seq;
@@ -13,8 +13,17 @@ use crate::words::id::Seq;
 const LINES_MAX: usize = 16;
 
 /// The lines, the newest first, as far as `bytes` go, and how many are left out; nothing where nothing is to be said.
-pub fn corrections(all: &[Correction], entries: &[Arc<Entry>], bytes: usize, prompts: &Prompts) -> String {
-    let is_shown = |seq: &&Seq| entries.binary_search_by_key(*seq, |entry| entry.seq).is_ok();
+pub fn corrections(
+    all: &[Correction],
+    (summaries, entries): (&[Arc<Summary>], &[Arc<Entry>]),
+    bytes: usize,
+    prompts: &Prompts,
+) -> String {
+    // What a summary says of an event came from it, too.
+    let is_shown = |seq: &&Seq| {
+        entries.binary_search_by_key(*seq, |entry| entry.seq).is_ok()
+            || summaries.iter().any(|summary| (summary.covers.from..=summary.covers.to).contains(*seq))
+    };
     let of =
         |it: &Correction| it.of.iter().rev().filter(is_shown).map(|seq| line(it, *seq, prompts)).collect::<Vec<_>>();
     let lines: Vec<String> = all.iter().rev().flat_map(of).collect();
@@ -32,8 +41,9 @@ pub fn corrections(all: &[Correction], entries: &[Arc<Entry>], bytes: usize, pro
 }
 
 fn line(correction: &Correction, seq: Seq, prompts: &Prompts) -> String {
-    let Correction { says, status, since, .. } = correction;
+    let Correction { says, status, since, was_held, .. } = correction;
     let (seq, since, says) = (seq.to_string(), since.to_string(), quoted(says));
     let values = [("seq", &*seq), ("since", &*since), ("status", status.as_str()), ("statement", &*says)];
-    prompts.view_correction.fill(&values) + "\n"
+    let how = if *was_held { &prompts.view_correction } else { &prompts.view_never_held };
+    how.fill(&values) + "\n"
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::bench::{Bench, OnTrial, folded};
 use super::people::somebody_may_answer;
+use super::telling::{has_fallen, named_lately};
 use super::{REACH, Trials, word};
 use crate::event::draft::Draft;
 use crate::event::fact::statement::Trials as Said;
@@ -16,7 +17,7 @@ use crate::log::error::StoreError;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::mind::turn_writer::Lost;
 use crate::runtime::refused::Refused;
-use crate::words::id::{Seq, Space};
+use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time;
 
 /// Most statements that become due in one go.
@@ -42,7 +43,7 @@ impl Trials {
     pub async fn look_for_new_instruments(self: Arc<Self>) {
         let looked = async {
             for space in self.store.spaces_with_statements().await? {
-                if self.has_something_to_retest(&space).await? {
+                if self.has_something_to_retest(&space).await? || self.has_something_to_tell(&space).await? {
                     self.append(&space, vec![Draft::trials(Said::Due)]).await?;
                     continue;
                 }
@@ -62,6 +63,14 @@ impl Trials {
         if let Err(error) = looked.await {
             tracing::warn!(%error, "statements that a new instrument could test were not looked for; a claim has them looked for again");
         }
+    }
+
+    /// Whether something that had fallen was named since threads were told last: nobody may have lived to say so.
+    async fn has_something_to_tell(&self, space: &Space) -> Result<bool, StoreError> {
+        let Some(row) = self.store.thread(space, &ThreadId::of_trials()).await? else { return Ok(false) };
+        let after = row.state.told.unwrap_or(row.handled);
+        let named = named_lately(&*self.store, space, (after, Seq::MAX - 1)).await?;
+        has_fallen(&*self.store, space, named.into_keys()).await
     }
 
     /// The instruments that there are now, for some statements at least.
