@@ -59,7 +59,7 @@ pub struct Settings {
     /// origin of any scheme (`tauri://localhost`, `https://mind.example`) allows exactly its pages.
     #[serde(deserialize_with = "list")]
     pub hosts: Vec<String>,
-    /// Whether the console is served at `/console/`, where `/` leads to. Its files hold no data; the page asks for a key where one is needed.
+    /// Whether the console is served at `/console`, where `/` leads to. Its files hold no data; the page asks for a key where one is needed.
     pub console: bool,
     /// A folder whose files replace the built-in prompts of the same name; absent: only built-in prompts.
     #[serde(skip_serializing_if = "Option::is_none")]
