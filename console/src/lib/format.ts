@@ -72,6 +72,11 @@ export function line(text: string, most = 240): string {
   return shown(head.length > most || text.length > most * 2 ? `${head.slice(0, most)} …` : head);
 }
 
+/** The beginning of a text with Markdown, without its signs. */
+export function plain(text: string, most = 240): string {
+  return line(text.slice(0, most * 3).replace(/[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|^#{1,6} /gm, ""), most);
+}
+
 /** JSON as text, short of `most` characters. */
 export function json(value: unknown, indent = 0, most = LONG): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value, null, indent) ?? "");

@@ -1,5 +1,5 @@
 // One turn as swim lanes over time: where each bar, sign and line stands. Times are milliseconds from the turn's beginning; drawing is elsewhere.
-import { at, line, span } from "./format.ts";
+import { at, line, plain, span } from "./format.ts";
 import { type AnyEvent, type Role, tagged, textOf } from "./events.ts";
 import { type Call, type Turn, type Voice, begin, lastMoment } from "./turns.ts";
 
@@ -147,8 +147,9 @@ function voiceLane(draw: Draw, voice: Voice): void {
   const spoken = voice.said[0];
   const last = spoken ?? voice.failure ?? voice.calls.at(-1)?.event;
   const to = endOf(voice, now) - t0;
-  const since = turn.working.filter((one) => one.module === `submodule:${voice.name}`).map((one) => one.since);
-  const asked = [...voice.calls.map((call) => call.start), ...(voice.outcome === "at work" ? since : [])];
+  // Until the record of its call is there, the server's hint says when a voice was asked.
+  const since = turn.working.filter((one) => one.module === `submodule:${voice.name}` && one.purpose !== "follow-up").map((one) => one.since);
+  const asked = [...voice.calls.map((call) => call.start), ...since];
   const from = Math.max(0, (asked.length ? Math.min(...asked) : turn.start) - t0);
   const status = voice.outcome === "in time" || voice.outcome === "late" || voice.outcome === "at work" ? span(to) : voice.outcome;
   picture.lanes.push({ name: voice.name, sign, role, status, group: false });
@@ -263,7 +264,7 @@ function replyLane({ picture, turn, t0 }: Draw, decision: number): void {
     const round = turn.rounds.find((call) => call.end - t0 >= to - 1) ?? turn.rounds.at(-1);
     // The first piece is not in the log: a reply is drawn over the round that wrote it.
     const from = round ? Math.min(to, round.start - t0) : to;
-    picture.bars.push({ lane, from, to, texture: "solid", role: "reply", label: line(textOf(reply), 60), word: `reply: ${line(textOf(reply), 80)}`, event: reply, call: undefined });
+    picture.bars.push({ lane, from, to, texture: "solid", role: "reply", label: plain(textOf(reply), 60), word: `reply: ${plain(textOf(reply), 80)}`, event: reply, call: undefined });
     picture.marks.push({ lane, t: to, sign: "reply", role: "reply", word: tagged(reply, "partial") ? "cut off" : "stored", event: reply });
     picture.links.push({ from: { lane: decision, t: from }, to: { lane, t: from }, role: "reply", kind: "under" });
   }
@@ -272,7 +273,7 @@ function replyLane({ picture, turn, t0 }: Draw, decision: number): void {
 /** Five to eight round times for an axis that begins at 0. */
 export function ticks(width: number): { t: number; label: string }[] {
   const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 60_000, 120_000, 300_000, 600_000, 3_600_000, 7_200_000, 86_400_000].find((one) => width / one <= 8) ?? width / 6;
-  const unit = step >= 60_000 ? { size: 60_000, name: "min" } : step >= 1000 ? { size: 1000, name: "s" } : { size: 1, name: "ms" };
+  const unit = width >= 180_000 ? { size: 60_000, name: "min" } : width >= 2_000 ? { size: 1000, name: "s" } : { size: 1, name: "ms" };
   const marks = [];
   for (let t = 0; t <= width; t += step) marks.push({ t, label: t === 0 ? `0 ${unit.name}` : String(Math.round((t / unit.size) * 10) / 10) });
   return marks;

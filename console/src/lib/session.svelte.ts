@@ -80,6 +80,12 @@ class Session {
     addEventListener("online", () => this.client.wake());
   }
 
+  /** The greatest seq that the page has, or else knows of. */
+  get newest(): number {
+    void this.rev;
+    return this.store.newest ?? this.hello?.head ?? 0;
+  }
+
   /** The line at the top right. */
   get words(): Words {
     void this.rev;
@@ -118,7 +124,8 @@ class Session {
   /** A page of the log. */
   async history(where: Where, ask: Ask, signal?: AbortSignal): Promise<AnyEvent[]> {
     const debug = this.#debug && where.debug === true;
-    const query = { ...where, ...ask, debug: debug || undefined };
+    const { debug: _, ...filter } = where;
+    const query = { ...filter, ...ask, ...(debug ? { debug } : {}) };
     try {
       const page = await this.client.api.listEvents(query, signal ? { signal } : {});
       return page.items;
