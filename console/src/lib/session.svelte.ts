@@ -9,6 +9,8 @@ import type { Ask } from "./window.ts";
 
 const TAIL = 1_500;
 const BATCH = 2_000;
+/** Milliseconds between two times that events are taken into the page. */
+const FLUSH = 100;
 const KEPT = "thinkd.token";
 
 /** What `GET /events` takes beside the paging. */
@@ -30,6 +32,8 @@ class Session {
   draftRev = $state(0);
   /** The log's clock, in milliseconds since 1970; moves once a second. */
   now = $state(Date.now());
+  /** Counts up once a second. */
+  second = $state(0);
   behind = $state(0);
   asleep = $state(0);
   epochs = $state(0);
@@ -54,6 +58,8 @@ class Session {
   #badSince: number | undefined = Date.now();
   #buffer: AnyEvent[] = [];
   #framed = false;
+  #flushed = 0;
+  #later: ReturnType<typeof setTimeout> | undefined;
   #drafted = false;
   #debug = true;
   #filled = false;
@@ -236,26 +242,36 @@ class Session {
     this.#frame();
   }
 
-  /** Everything that came since the last frame goes into the page at once; a page that cannot follow takes it in portions. */
+  /** What came is taken into the page together, drafts once a frame, events ten times a second at most; a page that cannot follow takes them in portions. */
   #frame(): void {
     if (this.#framed) return;
     this.#framed = true;
     const run = () => {
       this.#framed = false;
-      const events = this.#buffer.splice(0, BATCH);
-      this.behind = this.#buffer.length;
-      if (events.length > 0) {
-        this.store.add(events);
-        for (const listener of this.#listeners) listener(events);
-      }
       if (this.#drafted) this.draftRev += 1;
       this.#drafted = false;
-      this.now = Math.max(this.now, Date.now() + this.#offset);
-      this.rev += 1;
-      if (this.#buffer.length > 0) this.#frame();
+      const wait = this.#flushed + FLUSH - performance.now();
+      if (wait <= 0) this.#flush();
+      else this.#later ??= setTimeout(() => this.#flush(), wait);
     };
     if (document.hidden) setTimeout(run, 250);
     else requestAnimationFrame(run);
+  }
+
+  #flush(): void {
+    clearTimeout(this.#later);
+    this.#later = undefined;
+    this.#flushed = performance.now();
+    const events = this.#buffer.splice(0, BATCH);
+    this.behind = this.#buffer.length;
+    if (events.length > 0) {
+      this.store.add(events);
+      for (const listener of this.#listeners) listener(events);
+    }
+    const now = Date.now() + this.#offset;
+    if (now - this.now >= 500) this.now = now;
+    this.rev += 1;
+    if (this.#buffer.length > 0) this.#frame();
   }
 
   #changed(state: State): void {
@@ -291,6 +307,7 @@ class Session {
       this.client.wake();
     }
     this.#ticked = now;
+    this.second += 1;
     this.now = now + this.#offset;
   }
 }
