@@ -11,11 +11,14 @@ mod code;
 mod delivery;
 mod doors;
 mod figures;
+mod frameworks;
 mod handover;
 mod history;
 mod memory;
 #[path = "../tests/it/support/planted.rs"]
 mod planted;
+#[path = "../tests/it/support/planted_frameworks.rs"]
+mod planted_frameworks;
 #[path = "../tests/it/support/worlds.rs"]
 mod planted_worlds;
 mod postgres;
@@ -36,7 +39,7 @@ use figures::Arguments;
 
 type Part = fn(&Arguments);
 
-const PARTS: [(&str, Part); 15] = [
+const PARTS: [(&str, Part); 16] = [
     ("turns", turns::run),
     ("postgres", postgres::run),
     ("handover", handover::run),
@@ -52,6 +55,7 @@ const PARTS: [(&str, Part); 15] = [
     ("code", code::run),
     ("recall", recall::run),
     ("worlds", worlds::run),
+    ("frameworks", frameworks::run),
 ];
 
 fn main() {

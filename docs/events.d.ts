@@ -103,6 +103,8 @@ export type TurnEnded = Of<["turn", "ended", `turn:${number}`], {
   wait?: Record<string, unknown>;
   /** the log's end as the thread knew it */
   seen?: number;
+  /** the thread's mood from now on, in thousandths: sum; walk and facts, of which it is made; seen, the points by then */
+  mood?: Record<string, unknown>;
 }>;
 
 /** Somebody wants a turn to end that another server runs. */
@@ -722,6 +724,36 @@ export type EntityUnmerged = Of<["entity", "unmerged"], {
   by: string | null;
 }>;
 
+/** A task is like those that a framework is for: it is solved with it, or without it to compare. */
+export type FrameworkChosen = Of<["framework", "chosen", `framework:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the framework's id */
+  framework: string;
+  /** whether the task is solved with it */
+  with: boolean;
+  /** the task, in a few words */
+  task: string;
+  /** why */
+  reason: string;
+}>;
+
+/** What came of a task that a framework is for, with it or without it. */
+export type FrameworkOutcome = Of<["framework", "outcome", `framework:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the framework's id */
+  framework: string;
+  /** whether the task is solved with it */
+  with: boolean;
+  /** the task, in a few words */
+  task: string;
+  /** whether it was solved */
+  worked: boolean;
+  /** with, without: each tried, worked; of all such tasks since the framework has been as it is */
+  tally: Record<string, unknown>;
+}>;
+
 /** A subthread was created. */
 export type ThreadSpawned = Of<["thread", "thread-spawned"], {
   /** the same for people and models */
@@ -1132,6 +1164,22 @@ export type SetSchedule = Of<["state", "set:schedule"], {
   root?: number;
 }>;
 
+/** A framework of the space: how a kind of task is solved. */
+export type SetFramework = Of<["state", "set:framework"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** name, purpose, knowledge, recipe; by: the name of who made it, or null; tally: what came of like tasks so far; null: removed */
+  change: Record<string, unknown> | null;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
 /** What another server says of a tool, as models are told of it from now on: of the first time, or approved by a person. */
 export type SetPin = Of<["state", "set:pin"], {
   /** for people */
@@ -1231,6 +1279,8 @@ export type ThinkdEvent =
   | SummariesRested
   | EntityMerged
   | EntityUnmerged
+  | FrameworkChosen
+  | FrameworkOutcome
   | ThreadSpawned
   | ThreadEnded
   | ThreadStuck
@@ -1257,6 +1307,7 @@ export type ThinkdEvent =
   | SetEntry
   | SetSetting
   | SetSchedule
+  | SetFramework
   | SetPin
   | SetStep
   | SetDoctor;

@@ -44,6 +44,7 @@ pub mod event {
     pub mod envelope;
     pub mod evidence;
     pub mod fact;
+    pub mod framework;
     pub mod gather;
     pub mod intent;
     pub mod method;
@@ -132,6 +133,7 @@ pub mod recall {
     mod bm25;
     mod calibration;
     pub mod finder;
+    pub mod frameworks;
     pub mod fusion;
     pub mod graph;
     pub mod held;
@@ -197,6 +199,7 @@ pub mod pipelines {
 pub mod runtime {
     mod ends;
     pub mod firing;
+    pub mod frameworks;
     pub mod ground;
     pub mod handle;
     pub mod kinds;
@@ -225,6 +228,7 @@ pub mod session {
     pub mod audit;
     pub mod entities;
     pub mod follow;
+    pub mod frameworks;
     pub mod handle;
     mod log;
     mod missions;

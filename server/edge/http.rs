@@ -25,6 +25,7 @@ pub mod bounds;
 pub mod cursor;
 pub mod entities;
 pub mod events;
+pub mod frameworks;
 pub mod lingering_close;
 pub mod messages;
 pub mod openapi;
@@ -62,7 +63,7 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 21] = [
+const RESOURCES: [Resource; 22] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
@@ -78,6 +79,7 @@ const RESOURCES: [Resource; 21] = [
     entities::RESOURCE,
     recall::RESOURCE,
     audit::RESOURCE,
+    frameworks::RESOURCE,
     pipelines::RESOURCE,
     blobs::RESOURCE,
     server::RESOURCE,

@@ -60,6 +60,8 @@ pub struct Limits {
     pub submodules: u32,
     /// Most schedules of a space.
     pub schedules: u32,
+    /// Most frameworks of a space.
+    pub frameworks: u32,
     /// The shortest interval of a schedule, in milliseconds.
     pub schedule_interval_ms: u64,
     /// Most bytes of a tool's result that its event keeps; the rest is a blob.
@@ -110,6 +112,7 @@ impl Default for Limits {
             threads: 100_000,
             submodules: 32,
             schedules: 1000,
+            frameworks: 500,
             schedule_interval_ms: 1000,
             tool_output_bytes: 64 << 10,
             ping_ms: 20_000,

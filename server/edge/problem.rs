@@ -64,6 +64,7 @@ pub enum Slug {
     ToolChanged,
     /// The settings are others than who changes them knows.
     SettingsChanged,
+    FrameworkChanged,
     /// Too many bytes.
     TooLarge,
     /// Too long an address.
@@ -114,6 +115,7 @@ impl Slug {
             Self::Busy => ("busy", 409, "The thread is busy"),
             Self::AlreadySettled => ("already-settled", 409, "This is settled already"),
             Self::ToolChanged => ("tool-changed", 409, "The tool has changed"),
+            Self::FrameworkChanged => ("framework-changed", 409, "The framework has changed meanwhile"),
             Self::SettingsChanged => ("settings-changed", 409, "The settings have changed meanwhile"),
             Self::TooLarge => ("too-large", 413, "This is too large"),
             Self::UriTooLong => ("uri-too-long", 414, "This address is too long"),
@@ -301,6 +303,7 @@ fn from_runtime(refused: &Refused) -> Problem {
         Refused::Busy(_) | Refused::RunUnderWay(_) => Slug::Busy,
         Refused::QueueFull(_) => Slug::QueueFull,
         Refused::SettingsChanged { .. } => Slug::SettingsChanged,
+        Refused::FrameworkChanged { .. } => Slug::FrameworkChanged,
         Refused::TooManyRuns { .. } | Refused::Crowded(_) => Slug::TooManyRequests,
         Refused::Settled(_) => Slug::AlreadySettled,
         Refused::ToolChanged(_) => Slug::ToolChanged,

@@ -77,6 +77,15 @@ pub enum Condition {
     },
     /// No names were merged or un-merged behind this event.
     NoneMergedSince(Seq),
+    /// A framework is there, and nothing has been said of it since this event.
+    FrameworkAt {
+        /// Its id.
+        id: String,
+        /// The event.
+        changed: Seq,
+    },
+    /// The space has fewer frameworks than so many.
+    FewerFrameworks(usize),
     /// The space has a submodule of this name, and with this prompt.
     PromptIs {
         /// Its name.
@@ -146,6 +155,8 @@ impl fmt::Display for Condition {
             Self::Request { id, .. } => write!(f, "the request {id} is settled"),
             Self::PinAt { tool, .. } => write!(f, "somebody has settled what models are told of {tool} meanwhile"),
             Self::StatementAt { id, .. } => write!(f, "something has become of the statement {id} meanwhile"),
+            Self::FrameworkAt { id, .. } => write!(f, "something has been said of the framework {id} meanwhile"),
+            Self::FewerFrameworks(most) => write!(f, "the space has {most} frameworks already"),
             Self::NoneHeldSince { seq, .. } => write!(f, "other statements are held since event {seq}"),
             Self::NoneMergedSince(seq) => write!(f, "names were merged or un-merged since event {seq}"),
             Self::SettingsAt(seq) => write!(f, "event {seq} is not the last change of a setting any more"),

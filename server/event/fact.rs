@@ -16,6 +16,7 @@ use corrected::Corrected;
 use entity::EntityFact;
 use failed::{ClientFailed, Failed};
 use family::Family;
+use framework::FrameworkFact;
 use input::{Input, Trigger};
 use question::{Answer, Question};
 use recalled::Recalled;
@@ -35,6 +36,7 @@ pub mod corrected;
 pub mod entity;
 pub mod failed;
 mod family;
+pub mod framework;
 pub mod input;
 pub mod question;
 pub mod recalled;
@@ -118,6 +120,8 @@ pub enum Fact<'a> {
     Entity(EntityFact),
     /// Something was said of a task of a mission.
     Task(TaskFact),
+    /// Something was said of a framework.
+    Framework(FrameworkFact<'a>),
     /// Nothing that this build knows.
     Unknown(Raw<'a>),
 }
@@ -213,6 +217,8 @@ kinds! {
     TaskRefused => task::REFUSED,
     TaskChanged => task::CHANGED,
     TaskOver => task::OVER,
+    FrameworkChosen => framework::CHOSEN,
+    FrameworkOutcome => framework::CAME,
 }
 
 impl<'a> From<Raw<'a>> for Fact<'a> {
@@ -256,6 +262,7 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
         summary::SUMMARIES => Summaries::decode(raw).map(Fact::Summaries),
         entity::TAG => EntityFact::decode(raw).map(Fact::Entity),
         task::TAG => TaskFact::decode(raw).map(Fact::Task),
+        framework::TAG => FrameworkFact::decode(raw).map(Fact::Framework),
         _ if tag(1) == Some(tag::ACTION) => Action::decode(raw).map(Fact::Action),
         tag::DECISION => Decided::decode(raw).map(Fact::Decided),
         by if by.starts_with("submodule:") => Remark::decode(raw).map(Fact::Remark),
@@ -299,6 +306,7 @@ impl<'a> Fact<'a> {
             Self::Summaries(fact) => fact.encode(thread),
             Self::Entity(fact) => fact.encode(thread),
             Self::Task(fact) => fact.encode(thread),
+            Self::Framework(fact) => fact.encode(thread),
             Self::Unknown(raw) => {
                 let Raw { source, modality, tags, payload, .. } = raw;
                 Draft::new(thread, source, modality, tags.to_vec(), payload.clone().into())
@@ -341,6 +349,7 @@ impl<'a> Fact<'a> {
             Self::Summaries(fact) => fact,
             Self::Entity(fact) => fact,
             Self::Task(fact) => fact,
+            Self::Framework(fact) => fact,
             Self::Unknown(raw) => raw,
         }
     }
@@ -370,6 +379,7 @@ pub fn examples() -> Vec<Draft> {
         summary::examples(&thread),
         entity::examples(&thread),
         task::examples(),
+        framework::examples(&thread),
     ];
     families.into_iter().flatten().collect()
 }

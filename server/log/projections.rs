@@ -11,6 +11,7 @@ use crate::words::id::Space;
 
 pub mod contacts;
 pub mod entries;
+pub mod frameworks;
 pub mod merges;
 pub mod pins;
 pub mod requests;
@@ -26,6 +27,7 @@ pub mod timers;
 pub static ALL: [&Projection; 12] = [
     &contacts::PROJECTION,
     &entries::PROJECTION,
+    &frameworks::PROJECTION,
     &merges::PROJECTION,
     &pins::PROJECTION,
     &requests::PROJECTION,

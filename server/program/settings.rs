@@ -380,6 +380,7 @@ impl Settings {
             text_bytes: self.limits.text_bytes,
             threads: self.limits.threads,
             schedules: self.limits.schedules,
+            frameworks: self.limits.frameworks,
             schedule_interval: ms(self.limits.schedule_interval_ms),
             submodules: self.limits.submodules,
             claims: self.memory.waiting,

@@ -17,6 +17,12 @@ const LONG: f32 = 7.0;
 const UNKNOWN: f32 = 0.5;
 /// What a part of a name counts in a text that does not have the whole name: it may be about a namesake.
 const PART: f32 = 0.3;
+/// Texts are counted among so many at least: where there are fewer, the rest is imagined. Of one text alone nobody could say which of its words are
+/// common, and the words that only questions have would outweigh all that it says.
+const FEW: usize = 20;
+/// The share of imagined texts that have a word of so many letters, from one on: short words are the common ones. Longer ones, and those of scripts in
+/// which length says nothing, stand in none.
+const COMMON: [f32; 8] = [0.7, 0.7, 0.7, 0.25, 0.1, 0.05, 0.05, 0.02];
 /// Bytes of a posting and of the room of a word, by which memory is counted.
 const POSTING: usize = size_of::<Posting>();
 const WORD: usize = 96;
@@ -29,17 +35,31 @@ struct Posting {
 }
 
 /// See the module. Texts are known by a number that the caller gives them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Index {
     words: HashMap<Box<str>, Vec<Posting>>,
     /// By the number of the text; none: there is no such text.
     lengths: Vec<Option<u32>>,
     texts: usize,
+    /// As many texts it stands for at least.
+    least: usize,
     total: u64,
     bytes: usize,
 }
 
+impl Default for Index {
+    fn default() -> Self {
+        Self::standing_for(FEW)
+    }
+}
+
 impl Index {
+    /// An empty one that stands for so many texts at least: where it has fewer, the rest is imagined.
+    pub fn standing_for(least: usize) -> Self {
+        let (words, lengths) = (HashMap::new(), Vec::new());
+        Self { words, lengths, texts: 0, least, total: 0, bytes: 0 }
+    }
+
     /// Takes a text in by its words.
     pub fn put(&mut self, doc: u32, words: &[String]) {
         for (word, count) in counted(words) {
@@ -164,10 +184,16 @@ impl Index {
     /// What a word tells: the rarer it is, the more. What no text has may be a name that nothing is known of, or a word that only questions have.
     #[expect(clippy::cast_precision_loss, reason = "counts of texts and characters")]
     fn weight(&self, word: &str, texts: usize, is_name: bool) -> f32 {
-        let (all, known) = (self.texts as f32, texts as f32);
+        let imagined = self.least.saturating_sub(self.texts) as f32;
+        let common = if is_name || !word.is_ascii() { 0.0 } else { share(word) };
+        let (all, known) = (self.texts as f32 + imagined, imagined.mul_add(common, texts as f32));
         let weight = (1.0 + (all - known + 0.5) / (known + 0.5)).ln();
         match texts == 0 && !is_name {
-            true if word.is_ascii() => weight * UNKNOWN * (word.len() as f32 / LONG).min(1.0),
+            true if word.is_ascii() => {
+                // What is imagined of it counts its length already.
+                let (part, long) = (imagined / all, (word.len() as f32 / LONG).min(1.0));
+                weight * UNKNOWN * part.mul_add(1.0 - long, long)
+            }
             true => weight * UNKNOWN,
             false => weight,
         }
@@ -186,6 +212,11 @@ impl Index {
         let count = posting.count as f32;
         count * (SATURATION + 1.0) / (count + SATURATION * (1.0 - LENGTH + LENGTH * length))
     }
+}
+
+/// The share of imagined texts that have a word.
+fn share(word: &str) -> f32 {
+    COMMON.get(word.len().saturating_sub(1)).copied().unwrap_or(0.0)
 }
 
 fn counted(words: &[String]) -> HashMap<&str, u32> {

@@ -41,6 +41,8 @@ pub(super) const PAST_MAX: usize = 100_000;
 const PAST_AT_ONCE: u32 = 2;
 /// How long such a question waits for its turn.
 pub(super) const PAST_WAIT: Duration = Duration::from_secs(5);
+/// Frameworks have one part of so many of the memory beside what statements have.
+const FRAMEWORKS: usize = 16;
 /// So often is a recall begun again that something changed under.
 const TRIES: usize = 3;
 
@@ -143,6 +145,8 @@ pub enum Error {
 pub struct Recall {
     pub(super) store: Arc<dyn Store>,
     pub(super) shelf: Shelf,
+    /// The frameworks of spaces, by which tasks are compared.
+    pub(super) frameworks: Shelf,
     pub(super) places: Places,
     /// Places for questions about another time.
     pub(super) pasts: Places,
@@ -171,13 +175,13 @@ impl Recall {
         let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         let places = Places::new("recalls", u32::try_from(cores).unwrap_or(2), share);
         let pasts = Places::new("past_recalls", PAST_AT_ONCE, share);
-        let shelf = Shelf::new(options.bytes, options.idle, View::default);
-        Self { store, shelf, places, pasts, options, uses: Uses::default(), meaning: None }
+        let (shelf, frameworks) = shelves(&options, View::default);
+        Self { store, shelf, frameworks, places, pasts, options, uses: Uses::default(), meaning: None }
     }
 
     /// The same, with vectors that a model makes.
     pub fn with_model(mut self, embedder: Arc<dyn Embedder>) -> Self {
-        self.shelf = Shelf::new(self.options.bytes, self.options.idle, View::by_model);
+        (self.shelf, self.frameworks) = shelves(&self.options, View::by_model);
         self.meaning = Some(Meaning::new(self.store.clone(), embedder, self.options.vectors.clone()));
         self
     }
@@ -287,9 +291,14 @@ impl Recall {
         Ok(is_still)
     }
 
+    /// How many tokens the hits of a question may have.
+    pub(super) fn room_of(&self, question: &Question) -> usize {
+        question.tokens.unwrap_or(self.options.tokens) as usize
+    }
+
     /// As many hits as there is room for.
     pub(super) fn cut(&self, hits: Vec<Hit>, question: &Question, without_vectors: Option<String>) -> Found {
-        let room = question.tokens.unwrap_or(self.options.tokens) as usize;
+        let room = self.room_of(question);
         let (mut used, all) = (0, hits.len());
         // What has no room leaves it to those behind it.
         let mut fits = |hit: &Hit| {
@@ -301,6 +310,12 @@ impl Recall {
         let hits: Vec<Hit> = hits.into_iter().filter(|hit| fits(hit)).collect();
         Found { left_out: all - hits.len(), hits, without_vectors }
     }
+}
+
+/// The shelves of statements and of frameworks.
+fn shelves(options: &Options, empty: fn() -> View) -> (Shelf, Shelf) {
+    let shelf = |bytes, metric| Shelf::new(bytes, options.idle, empty, metric);
+    (shelf(options.bytes, "thinkd_recall_bytes"), shelf(options.bytes / FRAMEWORKS, "thinkd_recall_framework_bytes"))
 }
 
 /// What names statements as they were seen, each once.

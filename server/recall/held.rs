@@ -47,6 +47,12 @@ impl Held {
         }
     }
 
+    /// A text that claims nothing of the world: a framework, a note, a thought.
+    pub(super) fn plain(id: String, number: Seq, text: String) -> Self {
+        let (valid, status) = (Valid::default(), Status::Surviving);
+        Self { id, number, changed: number, text, triple: None, valid, status, reflection_only: false }
+    }
+
     /// The words by which it is found: those of its text in order, then those of its names.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = sequence(&self.text);

@@ -35,6 +35,8 @@ struct Inner {
     most: usize,
     idle: Duration,
     empty: fn() -> View,
+    /// The metric of the bytes that are kept.
+    metric: &'static str,
     // A plain mutex: held to count, never across an await.
     spaces: Mutex<Spaces>,
 }
@@ -116,9 +118,9 @@ impl Spaces {
 }
 
 impl Shelf {
-    /// A shelf for so many bytes, on which nothing stays that nobody uses for so long, and what a view on it begins as.
-    pub fn new(most: usize, idle: Duration, empty: fn() -> View) -> Self {
-        Self(Arc::new(Inner { most, idle, empty, spaces: Mutex::default() }))
+    /// A shelf for so many bytes, on which nothing stays that nobody uses for so long, what a view on it begins as, and the metric of the bytes.
+    pub fn new(most: usize, idle: Duration, empty: fn() -> View, metric: &'static str) -> Self {
+        Self(Arc::new(Inner { most, idle, empty, metric, spaces: Mutex::default() }))
     }
 
     /// How many bytes there may be.
@@ -211,7 +213,7 @@ impl Inner {
 
     fn tell(&self, spaces: &Spaces) {
         #[expect(clippy::cast_precision_loss, reason = "a metric")]
-        metrics::gauge!("thinkd_recall_bytes").set(spaces.kept.values().map(Kept::bytes).sum::<usize>() as f64);
+        metrics::gauge!(self.metric).set(spaces.kept.values().map(Kept::bytes).sum::<usize>() as f64);
     }
 }
 
@@ -305,7 +307,7 @@ mod tests {
         fn no_space_takes_from_another_below_an_equal_share(steps in steps()) {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             runtime.block_on(async {
-                let shelf = Shelf::new(100, Duration::from_secs(600), View::default);
+                let shelf = Shelf::new(100, Duration::from_secs(600), View::default, "bytes");
                 let spaces: Vec<Space> = (0..6).map(|at| Space::parse(&format!("s{at}")).unwrap()).collect();
                 let mut rooms: BTreeMap<usize, Room> = BTreeMap::new();
                 for step in steps {

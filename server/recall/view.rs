@@ -1,7 +1,7 @@
 //! The held statements of a space in memory: their words and their graph, and what a question finds among them. Pure: it is told which rows changed
 //! (`recall/finder.rs`), and holds a statement exactly while its row says that it is held.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::bm25::{Asked, Index};
 use super::fusion::{Candidate, MEANT, SAID, SAID_OF_UNKNOWN, Scores, keep_first, ranked};
@@ -62,6 +62,11 @@ impl View {
     /// One whose vectors a model makes: they are put in as they come (`give`).
     pub fn by_model() -> Self {
         Self::of(Scale::UNKNOWN, Some(BTreeSet::new()))
+    }
+
+    /// One of texts that stand for so many: what else there is was not read, since it has no word of the question.
+    pub fn standing_for(texts: usize) -> Self {
+        Self { words: Index::standing_for(texts), ..Self::default() }
     }
 
     fn of(scale: Scale, missing: Option<BTreeSet<Doc>>) -> Self {
@@ -147,6 +152,20 @@ impl View {
         self.bytes += held.bytes();
         self.by_id.insert(held.id.clone(), doc);
         self.held[doc as usize] = Some(held);
+    }
+
+    /// Holds these and nothing else: what is there already with the same text stays.
+    pub(super) fn hold(&mut self, all: Vec<Held>) {
+        let wanted: HashSet<&str> = all.iter().map(|held| held.id.as_str()).collect();
+        let gone: Vec<String> = self.by_id.keys().filter(|id| !wanted.contains(id.as_str())).cloned().collect();
+        gone.iter().for_each(|id| self.remove(id));
+        for held in all {
+            let known = self.doc_of(&held.id).and_then(|doc| self.held.get_mut(doc as usize)?.as_mut());
+            match known.filter(|known| known.text == held.text) {
+                Some(known) => known.changed = held.changed,
+                None => self.put(held),
+            }
+        }
     }
 
     /// Lets a statement go, if it is there.

@@ -74,6 +74,17 @@ pub enum Refused {
         /// The one that changed them last.
         last: Seq,
     },
+    /// Something has been said of a framework meanwhile.
+    #[error(
+        "event {last} said something of the framework last, not event {expected}, as was expected: read it again, and send {last} as \
+         expected_seq if the change is still wanted"
+    )]
+    FrameworkChanged {
+        /// The event that the caller knows.
+        expected: Seq,
+        /// The one that said something of it last.
+        last: Seq,
+    },
     /// What is asked for is understood but cannot be done.
     #[error("{0}")]
     Unprocessable(String),

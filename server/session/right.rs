@@ -10,7 +10,7 @@ pub enum Right {
     /// To speak in the space: inputs, blobs and answers to questions; to create, end and cancel threads and runs of pipelines.
     Speak,
     /// To change what the mind is made of, how it behaves, what wakes it by the clock and what it holds to be so: submodules, settings,
-    /// schedules, the withdrawal of statements, which names are one.
+    /// schedules, frameworks, the withdrawal of statements, which names are one.
     Shape,
     /// To say of tool calls whether they may run.
     Judge,
@@ -41,7 +41,7 @@ impl Right {
                 "the role of this key may only read here: what speaks, creates, ends or cancels is for a key with role = \"member\" or above"
             }
             Self::Shape => {
-                "the role of this key may not change submodules, settings or schedules, withdraw statements or merge names; that is for a key with role = \"operator\" or \"admin\""
+                "the role of this key may not change submodules, settings, schedules or frameworks, withdraw statements or merge names; that is for a key with role = \"operator\" or \"admin\""
             }
             Self::Judge => {
                 "the role of this key may not say whether calls may run; that is for a key with role = \"operator\" or \"admin\""

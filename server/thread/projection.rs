@@ -190,6 +190,7 @@ fn set(set: &Set<'_>, thread: &mut ThreadChange) {
         | set::Change::Entry(_)
         | set::Change::Setting(_)
         | set::Change::Schedule(_)
+        | set::Change::Framework(_)
         | set::Change::Pin(_) => {}
         // What has rows, in a form of a newer build: a row stays as it is. What only readers look at has none.
         set::Change::Unreadable { kind, .. } => thread.unreadable = *kind != set::Kind::Wait,

@@ -44,6 +44,8 @@ pub struct Limits {
     pub threads: u64,
     /// Most schedules of a space.
     pub schedules: u32,
+    /// Most frameworks of a space.
+    pub frameworks: u32,
     /// The shortest interval of a schedule.
     pub schedule_interval: Duration,
     /// Most submodules of a space.
@@ -61,6 +63,7 @@ impl Default for Limits {
             text_bytes: 64 << 10,
             threads: 100_000,
             schedules: 1000,
+            frameworks: 500,
             schedule_interval: Duration::from_secs(1),
             submodules: 32,
             claims: 1000,

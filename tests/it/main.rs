@@ -29,6 +29,7 @@ mod documents;
 mod facts;
 mod failures;
 mod floors;
+mod frameworks;
 mod gathering;
 mod hints;
 mod history_http;

@@ -99,6 +99,7 @@ struct Things {
     question: String,
     schedule: String,
     statement: String,
+    framework: String,
 }
 
 /// Makes one thing of each kind in a space.
@@ -123,7 +124,9 @@ async fn things(app: &App, space: &str, round: usize) -> Things {
     let blob = stored.expect(201)["blob"].as_str().unwrap().to_owned();
     let claimed =
         ask("POST", "/world-model", Some(json!({ "statement": format!("{label} is so.") }))).await.expect(202);
+    let framework = ask("POST", "/frameworks", Some(json!({ "name": label, "purpose": "anything" }))).await.expect(201);
     Things {
+        framework: framework["id"].as_str().unwrap().to_owned(),
         statement: claimed["id"].as_str().unwrap().to_owned(),
         event: newest("&tags=input").await,
         call: newest("&tags=debug").await,
@@ -159,6 +162,7 @@ async fn everything(app: &App, round: usize) -> Vec<Done> {
         question: "0193b6c2-7c2e-7aaa-8000-0123456789ae".into(),
         schedule: "nobody".into(),
         statement: "0193b6c2-7c2e-7aaa-8000-0123456789af".into(),
+        framework: "0193b6c2-7c2e-7aaa-8000-0123456789b0".into(),
     };
     let mut all = Vec::new();
     for (role, name) in ROLES.iter().enumerate() {
@@ -222,7 +226,7 @@ impl Act {
 
 fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
     use Needs::{Judge, Oversee, Read, Shape, Speak};
-    let Things { thread, event, call, blob, submodule, approval, question, schedule, statement } = things;
+    let Things { thread, event, call, blob, submodule, approval, question, schedule, statement, framework } = things;
     let run = "/pipelines/nobody/runs/0193b6c2-7c2e-7aaa-8000-0123456789ab";
     let text = json!({ "text": "hello" });
     vec![
@@ -293,6 +297,15 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
         act("POST /world-model/entities/unmerge", Shape, "/world-model/entities/unmerge".into())
             .with(json!({ "name": fresh, "reason": "two" }))
             .only(Whose::Own),
+        act("GET /frameworks", Read, "/frameworks".into()).only(Whose::Own),
+        act("GET /frameworks/{id}", Read, format!("/frameworks/{framework}")),
+        act("POST /frameworks", Shape, "/frameworks".into())
+            .with(json!({ "name": fresh, "purpose": "anything" }))
+            .only(Whose::Own),
+        act("PATCH /frameworks/{id}", Shape, format!("/frameworks/{framework}")).with(json!({ "name": "renamed" })),
+        act("POST /frameworks/{id}/outcomes", Speak, format!("/frameworks/{framework}/outcomes"))
+            .with(json!({ "with": true, "worked": true, "task": "this" })),
+        act("DELETE /frameworks/{id}", Shape, format!("/frameworks/{framework}")).spends("frameworks"),
         act("GET /recall", Read, "/recall?q=anything".into()).only(Whose::Own),
         act("GET /state", Read, "/state".into()).only(Whose::Own),
         act("GET /state/{key}", Read, "/state/nobody".into()).only(Whose::Absent),
@@ -319,6 +332,11 @@ async fn fresh(app: &App, kind: &str, path: &str, label: &str) -> String {
         let body = Some(json!({ "statement": format!("{label} is so.") }));
         let claimed = ask(app, &key("ours", "operator"), "POST", "/world-model", body).await.expect(202);
         return format!("/world-model/{}/retract", claimed["id"].as_str().unwrap());
+    }
+    if kind == "frameworks" {
+        let body = Some(json!({ "name": label, "purpose": "anything" }));
+        let made = ask(app, &key("ours", "operator"), "POST", "/frameworks", body).await.expect(201);
+        return format!("/frameworks/{}", made["id"].as_str().unwrap());
     }
     let body = match kind {
         "threads" => json!({ "kind": "conversation", "label": label }),

@@ -19,6 +19,7 @@ pub mod http;
 pub mod imports;
 pub mod issuer;
 pub mod planted;
+pub mod planted_frameworks;
 pub mod prefix;
 pub mod schema;
 pub mod socket;

@@ -10,6 +10,7 @@ use super::family::{Family, Role};
 use crate::event::condition::Condition;
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility, tag};
+use crate::event::framework::{Framework, Recipe, Tally};
 use crate::event::gather::Gather;
 use crate::event::process::{WAIT, Waiting, Watch, described};
 use crate::event::raw::Raw;
@@ -59,6 +60,8 @@ pub enum Change<'a> {
     Setting(SettingValue),
     /// A schedule.
     Schedule(Option<Box<Schedule>>),
+    /// A framework.
+    Framework(Option<Box<Framework>>),
     /// A tool of another server, as models may be told of it.
     Pin(Box<Pin>),
     /// The state of a turn's step.
@@ -90,6 +93,7 @@ pub enum Kind {
     Entry,
     Setting,
     Schedule,
+    Framework,
     Pin,
     Step,
     Doctor,
@@ -242,6 +246,13 @@ spec!(
     "thread, event, payload, when, overlap, catch_up_s, note, paused; due, through, last; null: removed"
 );
 spec!(
+    FRAMEWORK,
+    "framework",
+    "A framework of the space: how a kind of task is solved.",
+    "object | null",
+    "name, purpose, knowledge, recipe; by: the name of who made it, or null; tally: what came of like tasks so far; null: removed"
+);
+spec!(
     PIN,
     "pin",
     "What another server says of a tool, as models are told of it from now on: of the first time, or approved by a person.",
@@ -253,7 +264,7 @@ spec!(DOCTOR, "doctor", "`thinkd doctor` tried to write.", "unknown", "what it t
 
 impl Kind {
     /// Every one of them.
-    pub(super) const ALL: [Self; 15] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::Thread,
         Self::Wait,
         Self::Plan,
@@ -266,6 +277,7 @@ impl Kind {
         Self::Entry,
         Self::Setting,
         Self::Schedule,
+        Self::Framework,
         Self::Pin,
         Self::Step,
         Self::Doctor,
@@ -286,6 +298,7 @@ impl Kind {
             Self::Entry => "entry",
             Self::Setting => "setting",
             Self::Schedule => "schedule",
+            Self::Framework => "framework",
             Self::Pin => "pin",
             Self::Step => "step",
             Self::Doctor => "doctor",
@@ -310,6 +323,7 @@ impl Kind {
             Self::Entry => &ENTRY,
             Self::Setting => &SETTING,
             Self::Schedule => &SCHEDULE,
+            Self::Framework => &FRAMEWORK,
             Self::Pin => &PIN,
             Self::Step => &STEP,
             Self::Doctor => &DOCTOR,
@@ -340,6 +354,7 @@ impl<'a> Change<'a> {
             Kind::Entry => said(change).map(Self::Entry),
             Kind::Setting => SettingValue::deserialize(change).ok().map(Self::Setting),
             Kind::Schedule => said(change).map(Self::Schedule),
+            Kind::Framework => said(change).map(Self::Framework),
             Kind::Pin => Pin::deserialize(change).ok().map(|pin| Self::Pin(Box::new(pin))),
             Kind::Step => Some(Self::Step(change)),
             Kind::Doctor => Some(Self::Doctor(change)),
@@ -362,6 +377,7 @@ impl<'a> Change<'a> {
             Self::Entry(_) => Kind::Entry,
             Self::Setting(_) => Kind::Setting,
             Self::Schedule(_) => Kind::Schedule,
+            Self::Framework(_) => Kind::Framework,
             Self::Pin(_) => Kind::Pin,
             Self::Step(_) => Kind::Step,
             Self::Doctor(_) => Kind::Doctor,
@@ -388,6 +404,7 @@ impl<'a> Change<'a> {
             Self::Entry(note) => value(note),
             Self::Setting(setting) => value(setting),
             Self::Schedule(schedule) => value(schedule),
+            Self::Framework(framework) => value(framework),
             Self::Pin(pin) => value(pin),
         }
     }
@@ -550,6 +567,17 @@ fn schedule(thread: &ThreadId, name: &Name) -> Schedule {
     }
 }
 
+fn framework() -> Framework {
+    Framework {
+        name: "appointments".into(),
+        purpose: "putting appointments in an order in which none collide".into(),
+        knowledge: vec!["Begin with the one that has the fewest free times.".into()],
+        recipe: Recipe::Text,
+        by: Some("ann".into()),
+        tally: Tally::default(),
+    }
+}
+
 fn pin() -> Pin {
     Pin {
         server: "files".into(),
@@ -590,6 +618,7 @@ pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<
         changed("price", Change::Entry(Some(note))),
         changed("user_away", Change::Setting(away)),
         changed(name.as_str(), Change::Schedule(Some(Box::new(schedule(child, name))))),
+        changed("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b", Change::Framework(Some(Box::new(framework())))),
         changed("mcp__files__read", Change::Pin(Box::new(pin()))),
         Set { key: "7", change: Change::Step(&step), turn: Some(7), root: None }.encode(thread),
         changed("write", Change::Doctor(&json!({ "was": "tried" }))),

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::log::projections::{merges, pins, requests, schedules, settings, statements, submodules, timers};
+use crate::log::projections::{
+    frameworks, merges, pins, requests, schedules, settings, statements, submodules, timers,
+};
 use crate::log::rows::Rows;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
@@ -36,6 +38,7 @@ impl Asked {
         let mut asked = Self::default();
         let mut due: BTreeMap<&Space, Timestamp> = BTreeMap::new();
         let (mut with_submodules, mut with_settings) = (BTreeSet::new(), BTreeSet::new());
+        let mut with_frameworks = BTreeSet::new();
         let (mut with_schedules, mut schedules_due, mut schedules) =
             (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         let conditions = drafts.flat_map(|(space, draft)| draft.conditions.iter().map(move |it| (space, it)));
@@ -60,6 +63,10 @@ impl Asked {
                 }
                 Condition::Request { id, .. } => asked.rows.push(requests::of_id(space, id)),
                 Condition::StatementAt { id, .. } => asked.rows.push(statements::of_id(space, id)),
+                Condition::FrameworkAt { id, .. } => asked.rows.push(frameworks::of_id(space, id)),
+                Condition::FewerFrameworks(_) => {
+                    with_frameworks.insert(space);
+                }
                 Condition::NoneHeldSince { seq, .. } => {
                     asked.rows.push(statements::grounds::changed_behind(space, *seq))
                 }
@@ -83,6 +90,7 @@ impl Asked {
         let submodules = with_submodules.into_iter().map(submodules::all);
         asked.rows.extend(due.chain(named).chain(schedules_due).chain(schedules).chain(submodules));
         asked.rows.extend(with_settings.into_iter().map(settings::all));
+        asked.rows.extend(with_frameworks.into_iter().map(frameworks::ids));
         asked
     }
 
@@ -121,6 +129,8 @@ impl Before {
             Condition::HasSubmodule(name) => submodules::names(seen, space).contains(name.as_str()),
             Condition::PinAt { tool, seq } => pins::last(seen, space, tool) == *seq,
             Condition::StatementAt { id, changed } => statements::is_at(seen, space, id, *changed),
+            Condition::FrameworkAt { id, changed } => frameworks::is_at(seen, space, id, *changed),
+            Condition::FewerFrameworks(most) => frameworks::has_room(seen, space, *most),
             Condition::NoneHeldSince { seq, about } => statements::grounds::is_quiet(seen, space, *seq, about.as_ref()),
             Condition::NoneMergedSince(seq) => merges::is_quiet(seen, space, *seq),
             Condition::SettingsAt(seq) => settings::last_change(seen, space) == *seq,

@@ -1,0 +1,176 @@
+//! Frameworks of a space as they stand now: what each says, and what came of like tasks with it and without it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Change, Projection};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::framework::Said;
+use crate::event::fact::set::{self, Set};
+use crate::event::framework::{Framework, Recipe, Tally};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::migrations::{Migration, migration};
+use crate::log::seen::Seen;
+use crate::log::select::Select;
+use crate::log::shown::json;
+use crate::log::table::{Cell, Row, Table, integer, text};
+use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::time::Timestamp;
+
+/// A framework's row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrameworkRow {
+    /// Its id.
+    pub id: String,
+    /// What it is, as it stands now.
+    pub framework: Framework,
+    /// The event that said something of it last.
+    pub changed: Seq,
+    /// When it was set.
+    pub updated: Timestamp,
+}
+
+/// What of a framework's row tells whether it is for a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrameworkName {
+    /// Its id.
+    pub id: String,
+    /// What it is called.
+    pub name: String,
+    /// For which tasks it is.
+    pub purpose: String,
+    /// What came of like tasks.
+    pub tally: Tally,
+    /// The event that said something of it last.
+    pub changed: Seq,
+}
+
+/// What stands in no column of its own.
+#[derive(Serialize, Deserialize)]
+struct Body {
+    knowledge: Vec<String>,
+    recipe: Recipe,
+    by: Option<String>,
+}
+
+pub(super) static PROJECTION: Projection =
+    Projection { table: &TABLE, kind: Some(set::Kind::Framework), migrations: &MIGRATIONS, fold };
+
+static MIGRATIONS: [Migration; 1] = [migration!("0028_frameworks")];
+
+static TABLE: Table = Table {
+    name: "frameworks",
+    key: &[text("space"), text("id")],
+    rest: &[
+        text("name"),
+        text("purpose"),
+        text("kind"),
+        text("body"),
+        text("tally"),
+        integer("changed"),
+        integer("updated"),
+    ],
+    words: None,
+};
+
+fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
+    let key = |id: &str| -> [(&'static str, Cell); 2] { [("space", space.into()), ("id", id.into())] };
+    let changed = ("changed", Cell::from(event.seq));
+    match fact {
+        Fact::Set(Set { key: id, change: set::Change::Framework(framework), .. }) => {
+            let Some(framework) = framework else { return Some(Change::Remove(key(id).into())) };
+            let Framework { name, purpose, knowledge, recipe, by, tally } = Framework::clone(framework);
+            let kind = recipe.kind();
+            let (Ok(body), Ok(tally)) = (json(&Body { knowledge, recipe, by }), json(&tally)) else {
+                return Some(Change::Unreadable);
+            };
+            let rest = [
+                ("name", name.into()),
+                ("purpose", purpose.into()),
+                ("kind", kind.into()),
+                ("body", body.into()),
+                ("tally", tally.into()),
+                changed,
+                ("updated", event.ts.into()),
+            ];
+            Some(Change::Put(key(id).into_iter().chain(rest).collect()))
+        }
+        Fact::Framework(fact) => {
+            let Said::Came { tally, .. } = &fact.what else { return None };
+            let tally = json(tally).ok()?;
+            Some(Change::Alter(key(fact.framework).into_iter().chain([("tally", tally.into()), changed]).collect()))
+        }
+        _ => None,
+    }
+}
+
+fn read(row: &Row) -> Result<FrameworkRow, StoreError> {
+    let FrameworkName { id, name, purpose, tally, changed } = read_name(row)?;
+    let Body { knowledge, recipe, by } = row.json("body")?;
+    let framework = Framework { name, purpose, knowledge, recipe, by, tally };
+    Ok(FrameworkRow { id, framework, changed, updated: row.time("updated")? })
+}
+
+fn read_name(row: &Row) -> Result<FrameworkName, StoreError> {
+    Ok(FrameworkName {
+        id: row.text("id")?.to_owned(),
+        name: row.text("name")?.to_owned(),
+        purpose: row.text("purpose")?.to_owned(),
+        tally: row.json("tally")?,
+        changed: row.integer("changed")?,
+    })
+}
+
+/// What an append has to read to know whether a framework is as somebody saw it.
+pub(in crate::log) fn of_id(space: &Space, id: &str) -> Select {
+    Select::of(&TABLE, space).equal("id", id)
+}
+
+/// What an append has to read to know how many frameworks a space has.
+pub(in crate::log) fn ids(space: &Space) -> Select {
+    Select::of(&TABLE, space).distinct(&["space", "id", "changed"])
+}
+
+/// Whether a framework is there, and nothing has been said of it since that event.
+pub(in crate::log) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Seq) -> bool {
+    let row = seen.row(&TABLE.changed(space, &ThreadId::default(), id));
+    row.is_some_and(|row| *row.cell("changed") == Cell::from(changed))
+}
+
+/// Whether a space has fewer frameworks than so many.
+pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, most: usize) -> bool {
+    seen.rows(&TABLE, space).take(most).count() < most
+}
+
+/// Errors: see [`Store`].
+impl dyn Store + '_ {
+    /// One framework.
+    pub async fn framework(&self, space: &Space, id: &str) -> Result<Option<FrameworkRow>, StoreError> {
+        self.select(of_id(space, id)).await?.first().map(read).transpose()
+    }
+
+    /// Frameworks in the order in which they were created, those after `after`, of one kind if it is named; at most `limit`.
+    pub async fn frameworks(
+        &self,
+        space: &Space,
+        kind: Option<&str>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<FrameworkRow>, StoreError> {
+        let mut select = Select::of(&TABLE, space);
+        if let Some(after) = after {
+            select = select.after("id", after);
+        }
+        if let Some(kind) = kind {
+            select = select.equal("kind", kind);
+        }
+        self.select(select.order_by(&["id"]).first(limit)).await?.iter().map(read).collect()
+    }
+
+    /// What tells of each framework of a space for which tasks it is, in the order in which they were created.
+    pub async fn framework_names(&self, space: &Space) -> Result<Vec<FrameworkName>, StoreError> {
+        let select = Select::of(&TABLE, space).distinct(&["id", "name", "purpose", "tally", "changed"]);
+        self.select(select.order_by(&["id"])).await?.iter().map(read_name).collect()
+    }
+}

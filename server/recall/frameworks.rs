@@ -1,0 +1,74 @@
+//! Which frameworks a task is like: found by words and vectors as statements are, above the same threshold. Each comes with whether the task is to be
+//! solved with it or without it, to compare, and why.
+
+use super::finder::{Error, Recall, apart};
+use super::held::Held;
+use super::hit::Hit;
+use super::meaning::Meant;
+use crate::event::framework::{Framework, PER_TASK};
+use crate::log::projections::frameworks::FrameworkRow;
+use crate::words::id::Space;
+
+/// Most characters of a task that are compared: its beginning says what it is.
+const TASK_MAX: usize = 1024;
+
+/// A framework that a task is like.
+#[derive(Debug, Clone)]
+pub struct Likely {
+    /// The framework.
+    pub row: FrameworkRow,
+    /// Whether the task is to be solved with it; else it is solved without it, to compare, and its outcome is told, too.
+    pub with: bool,
+    /// Why it is, or is not, in a sentence: how like the task is, and how the framework stands.
+    pub reason: String,
+    /// How like the task is, in thousandths.
+    pub score: i64,
+}
+
+impl Recall {
+    /// The frameworks that a task is like, the likest first: at most two, and none that was dropped or never worked.
+    ///
+    /// Whoever solves the task records the choice (`Draft::framework_chosen`), and what came of it (`Runtime::framework_outcome`), with each of them.
+    pub async fn frameworks_for(&self, space: &Space, task: &str) -> Result<Vec<Likely>, Error> {
+        let hits = self.frameworks(space, task).await?;
+        let mut likely = Vec::new();
+        for hit in hits {
+            // Another may have removed or changed it meanwhile: it is what its row says.
+            let Some(row) = self.store.framework(space, &hit.held.id).await? else { continue };
+            let Some((with, why)) = row.framework.tally.next() else { continue };
+            #[expect(clippy::cast_precision_loss, reason = "at most 1000")]
+            let like = format!("like the task by {:.2} ({})", hit.score as f64 / 1000.0, hit.words.join(" "));
+            likely.push(Likely { row, with, reason: format!("{like}; {why}"), score: hit.score });
+            if likely.len() == PER_TASK {
+                break;
+            }
+        }
+        Ok(likely)
+    }
+
+    /// The frameworks that a text is like, whatever came of them.
+    pub(super) async fn frameworks(&self, space: &Space, text: &str) -> Result<Vec<Hit>, Error> {
+        let text: String = text.chars().take(TASK_MAX).collect();
+        let _place = self.places.take(space).await;
+        let slot = self.frameworks.of(space);
+        {
+            let _turn = slot.turn.lock().await;
+            let held: Vec<Held> = self
+                .store
+                .framework_names(space)
+                .await?
+                .into_iter()
+                .map(|row| Held::plain(row.id, row.changed, Framework::found_by(&row.name, &row.purpose)))
+                .collect();
+            slot.write(|view| view.hold(held));
+            if !self.frameworks.holds(space, &slot, slot.read(super::view::View::bytes)) {
+                return Err(Error::TooLarge { most: self.frameworks.most() });
+            }
+        }
+        let Meant { vector, .. } = match &self.meaning {
+            Some(meaning) => meaning.of(&slot, &text).await,
+            None => Meant::built_in(&text),
+        };
+        apart(move || slot.read(|view| view.find_meant(&text, vector.as_ref(), usize::MAX))).await
+    }
+}
