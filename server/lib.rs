@@ -49,6 +49,7 @@ pub mod event {
     pub mod intent;
     pub mod method;
     pub mod mission;
+    pub mod mood;
     pub mod process;
     pub mod raw;
     pub mod request;
@@ -202,6 +203,7 @@ pub mod runtime {
     pub mod frameworks;
     pub mod ground;
     pub mod handle;
+    mod identity;
     pub mod kinds;
     mod lease_loop;
     mod mailbox;
@@ -211,6 +213,7 @@ pub mod runtime {
     mod operate;
     pub mod options;
     mod prompt_view;
+    mod reflection;
     pub mod refused;
     mod remote_cancel;
     pub mod requests;
@@ -230,6 +233,7 @@ pub mod session {
     pub mod follow;
     pub mod frameworks;
     pub mod handle;
+    mod identity;
     mod log;
     mod missions;
     pub mod outcome;

@@ -26,6 +26,7 @@ pub mod cursor;
 pub mod entities;
 pub mod events;
 pub mod frameworks;
+pub mod identity;
 pub mod lingering_close;
 pub mod messages;
 pub mod openapi;
@@ -63,7 +64,7 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 22] = [
+const RESOURCES: [Resource; 23] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
@@ -80,6 +81,7 @@ const RESOURCES: [Resource; 22] = [
     recall::RESOURCE,
     audit::RESOURCE,
     frameworks::RESOURCE,
+    identity::RESOURCE,
     pipelines::RESOURCE,
     blobs::RESOURCE,
     server::RESOURCE,

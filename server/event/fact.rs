@@ -38,6 +38,7 @@ pub mod failed;
 mod family;
 pub mod framework;
 pub mod input;
+pub mod points;
 pub mod question;
 pub mod recalled;
 pub mod remark;

@@ -152,6 +152,8 @@ impl ThreadRow {
             adopted,
             root,
             summary,
+            mood,
+            points,
         } = &change.state;
         state.root = root.or(state.root);
         if change.from_outside {
@@ -186,6 +188,8 @@ impl ThreadRow {
             correction.take_into(&mut state.corrections);
         }
         state.told = told.or(state.told);
+        state.mood = mood.or(state.mood);
+        state.points = state.points.saturating_add(*points);
         let opened = open.iter().flatten();
         opened.for_each(|name| {
             if !state.open.contains(name) {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::event::correction::Correction;
 use crate::event::gather::{Gather, GatherPart};
+use crate::event::mood::Mood;
 use crate::event::process::{Waiting, Waking, Watch};
 use crate::event::summary::{Held, Made};
 use crate::words::id::{Seq, ThreadId};
@@ -70,6 +71,12 @@ pub struct ThreadState {
     /// The summaries that stand for events that its decision is not shown any more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub summaries: Vec<Held>,
+    /// Its mood, as its last turn left it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mood: Option<Mood>,
+    /// The number of points of all that happened to it, by which its mood moves.
+    #[serde(skip_serializing_if = "is_none_yet")]
+    pub points: i64,
 }
 
 /// Who is a thread's parent since its own has ended.
@@ -154,6 +161,10 @@ pub struct ThreadStateChange {
     pub root: Option<Seq>,
     /// Some of its events were summed up.
     pub summary: Option<Made>,
+    /// Its mood from now on.
+    pub mood: Option<Mood>,
+    /// How many points more.
+    pub points: i64,
 }
 
 impl ThreadState {

@@ -2,7 +2,7 @@
 //! Submodules and the decision choose what is asked and what becomes of the answer.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -11,7 +11,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::envelope::Event;
-use crate::log::blob::Blob;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::query::Show;
@@ -26,17 +25,17 @@ use recent::Recent;
 
 pub use prompt_view::{PromptView, Scope};
 pub use record::Ready;
+pub use self_block::Identity;
 pub use summing::{Summing, ToSumUp};
 
+mod kept;
 mod prompt_view;
 mod rebuild;
 mod recent;
 mod record;
 mod sections;
+mod self_block;
 mod summing;
-
-/// Prompts whose blobs are known to be stored; more than so many and the set starts anew.
-const KNOWN_MAX: usize = 4096;
 
 /// Where a call is made.
 #[derive(Debug, Clone)]
@@ -109,6 +108,8 @@ pub struct ModelClient {
     model: Arc<dyn Model>,
     prompts: Arc<Prompts>,
     options: history::Options,
+    /// Models are told who they are, and in which mood.
+    tells_self: bool,
     // A plain mutex: held for a set look-up, never across an await.
     known: Mutex<HashSet<(Space, String)>>,
     recent: Recent,
@@ -119,7 +120,13 @@ impl ModelClient {
     /// A client on this store and model.
     pub fn new(store: Arc<dyn Store>, model: Arc<dyn Model>, prompts: Arc<Prompts>, options: history::Options) -> Self {
         let (known, recent, summed) = Default::default();
-        Self { store, model, prompts, options, known, recent, summed }
+        Self { store, model, prompts, options, tells_self: false, known, recent, summed }
+    }
+
+    /// The same, that tells models who they are and in which mood, or does not.
+    #[must_use]
+    pub fn telling_self(self, tells_self: bool) -> Self {
+        Self { tells_self, ..self }
     }
 
     /// The prompts it asks with.
@@ -154,8 +161,11 @@ impl ModelClient {
         view: &PromptView,
         question: &Question,
     ) -> Result<Ready, StoreError> {
-        place.purse.read().await?;
-        let request = self.request(place, view.blocks.clone(), question, self.options.media, view.lengths).await?;
+        let ((), block) = tokio::try_join!(place.purse.read(), self.self_block(place, view, question))?;
+        let now = block.as_ref().map(|block| block.now.as_str());
+        let system = block.as_ref().map_or(&question.system, |block| &block.system);
+        let asked = (question, system, now);
+        let request = self.request(place, view.blocks.clone(), asked, self.options.media, view.lengths).await?;
         let prepared = self.model.prepare(&request);
         let prompt = async {
             match &question.prompt {
@@ -165,7 +175,7 @@ impl ModelClient {
         };
         // At once: one commit, where they are new.
         let (system, tail, tools, prompt) = tokio::try_join!(
-            self.keep(&place.space, &question.system),
+            self.keep(&place.space, system),
             self.keep(&place.space, question.tail.source()),
             self.keep(&place.space, &question.tools.text),
             prompt,
@@ -198,6 +208,9 @@ impl ModelClient {
         }
         if let Some(gap) = view.gap {
             shown["gap"] = json!(gap);
+        }
+        if let Some(now) = now {
+            shown["self"] = json!(now);
         }
         view.note_summaries(&mut shown);
         let record = Map::from_iter([
@@ -281,7 +294,7 @@ impl ModelClient {
         &self,
         place: &TurnPlace,
         mut blocks: Vec<Block>,
-        question: &Question,
+        (question, system, now): (&Question, &Text, Option<&str>),
         media: usize,
         lengths: Lengths,
     ) -> Result<Request, StoreError> {
@@ -294,7 +307,9 @@ impl ModelClient {
             blocks.push(Block::Text(format!("\n\n{}\n", self.prompts.submodule_own.source().as_str())));
             blocks.extend(self.write(&question.own, Omitted::default(), media, lengths));
         }
-        let system = Message { role: Role::System, content: vec![Content::Text(question.system.as_str().to_owned())] };
+        // Last of all, since it is what changes.
+        blocks.extend(now.map(|now| Block::Text(history::beside(now))));
+        let system = Message { role: Role::System, content: vec![Content::Text(system.as_str().to_owned())] };
         let user = Message { role: Role::User, content: self.contents(&place.space, blocks).await? };
         Ok(Request {
             thread: place.thread.clone(),
@@ -323,26 +338,6 @@ impl ModelClient {
             }
         }
         Ok(contents)
-    }
-
-    /// Keeps a text as a blob, once, and returns its hash.
-    async fn keep(&self, space: &Space, text: &Text) -> Result<String, StoreError> {
-        let key = (space.clone(), text.sha256().to_owned());
-        if self.lock_known().contains(&key) {
-            return Ok(key.1);
-        }
-        let bytes = bytes::Bytes::copy_from_slice(text.as_str().as_bytes());
-        let hash = self.store.put_blob(space, Blob { mime: "text/plain; charset=utf-8".into(), bytes }).await?;
-        let mut known = self.lock_known();
-        if known.len() >= KNOWN_MAX {
-            known.clear();
-        }
-        known.insert(key);
-        Ok(hash)
-    }
-
-    fn lock_known(&self) -> std::sync::MutexGuard<'_, HashSet<(Space, String)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -184,7 +184,12 @@ fn extract(text: &str) -> String {
 
 /// What stands before a submodule's own prompt, and that prompt: `prompts/submodule_*.md` end with this line.
 fn role(view: &str) -> (&str, &str) {
-    view.split_once("\nYour role:\n").unwrap_or((view, ""))
+    let (view, prompt) = view.split_once("\nYour role:\n").unwrap_or((view, ""));
+    // Its task and its mood stand behind it (`prompts/self_now.md`).
+    match prompt.rsplit_once("\n\n(") {
+        Some((prompt, now)) if now.ends_with(".)") => (view, prompt),
+        _ => (view, prompt),
+    }
 }
 
 /// What a prompt asks for: its first sentence that does more than name who speaks.

@@ -14,6 +14,7 @@ use crate::edge::context;
 use crate::edge::jwt::options::JwtOptions;
 use crate::edge::keys::Key;
 use crate::edge::limits::{self, ms};
+use crate::event::mood;
 use crate::log::options::{CONNECTIONS, CONNECTIONS_MIN, Options};
 use crate::mind::decision;
 use crate::mind::turn::options::TurnOptions;
@@ -91,6 +92,8 @@ pub struct Settings {
     pub replica: Replica,
     /// How what is claimed is tried before it is held to be so.
     pub memory: memory::Options,
+    /// What models are told of themselves, and how moods move.
+    pub mood: mood::Options,
     /// How threads are given to servers, and given up.
     pub runtime: Running,
     /// Bytes, counts and milliseconds that protect the server and its tenants.
@@ -123,6 +126,7 @@ impl Default for Settings {
             mission: mission::Options::default(),
             replica: Replica::default(),
             memory: memory::Options::default(),
+            mood: mood::Options::default(),
             runtime: Running::default(),
             limits: limits::Limits::default(),
             log: Log::default(),
@@ -274,6 +278,7 @@ impl Settings {
             ));
         }
         self.edge().check().map_err(Invalid)?;
+        self.mood.check().map_err(Invalid)?;
         self.tools.code.check().map_err(Invalid)?;
         self.memory.knowledge.check(self.tools.mcp.keys()).map_err(Invalid)?;
         self.check_database()?;
@@ -407,6 +412,7 @@ impl Settings {
             pipeline_limits: self.pipelines.clone(),
             mission: self.mission.clone(),
             memory: self.memory.clone(),
+            mood: self.mood.clone(),
             lease: ms(self.runtime.lease_ms),
             scan: ms(self.runtime.scan_ms),
             supervisor: supervisor.clone(),

@@ -65,10 +65,13 @@ impl Ground {
         let threads = tokio::runtime::Handle::current().metrics().num_workers();
         let mind = Mind {
             tools,
-            client: Arc::new(ModelClient::new(store.clone(), model, prompts.clone(), history)),
+            client: Arc::new(
+                ModelClient::new(store.clone(), model, prompts.clone(), history).telling_self(options.mood.enabled),
+            ),
             options: options.turn.clone(),
             budget: budget.clone(),
             recalling: options.memory.recalling(recall.clone()),
+            mood: options.mood.clone(),
             on_stored: waker.on_stored(),
             processors: Processors::new(threads, options.space_share),
             tally: Arc::default(),

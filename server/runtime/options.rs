@@ -6,6 +6,7 @@ use super::memory;
 use super::mission;
 use super::schedule::Scheduling;
 use crate::event::condition::Condition;
+use crate::event::mood;
 use crate::mind::turn::options::TurnOptions;
 use crate::pipelines::registry::{self, Pipelines};
 use crate::tasks::share::SPACE_SHARE;
@@ -40,6 +41,8 @@ pub struct Options {
     pub mission: mission::Options,
     /// How statements are tried.
     pub memory: memory::Options,
+    /// How moods move.
+    pub mood: mood::Options,
     /// How long a lease on a thread lasts unless it is renewed.
     pub lease: Duration,
     /// How often to look for threads that wait and nobody runs.
@@ -63,6 +66,7 @@ impl Default for Options {
             pipeline_limits: registry::Limits::default(),
             mission: mission::Options::default(),
             memory: memory::Options::default(),
+            mood: mood::Options::default(),
             lease: Duration::from_secs(10),
             scan: Duration::from_secs(3),
             supervisor: Supervisor::default(),

@@ -108,7 +108,7 @@ impl Runtime {
     }
 
     /// The first due time after a moment, of what may be.
-    fn first_due(&self, schedule: &Schedule, after: Timestamp) -> Result<Option<Timestamp>, Refused> {
+    pub(super) fn first_due(&self, schedule: &Schedule, after: Timestamp) -> Result<Option<Timestamp>, Refused> {
         let said = |wrongs: Vec<crate::words::recurrence::Wrong>| {
             Refused::Unprocessable(wrongs.into_iter().map(|wrong| wrong.detail).collect::<Vec<_>>().join("; "))
         };

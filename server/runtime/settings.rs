@@ -32,7 +32,10 @@ impl Runtime {
             let draft = Draft::set(&ThreadId::default(), setting.as_str(), Change::Setting(change));
             expected.map(Condition::SettingsAt).into_iter().fold(draft, Draft::only_if)
         };
-        let drafts: Vec<Draft> = changes.iter().map(draft).collect();
+        let mut drafts: Vec<Draft> = changes.iter().map(draft).collect();
+        for (_, value) in changes.iter().filter(|(setting, _)| *setting == Setting::ReflectionS) {
+            drafts.push(self.reflection(value)?);
+        }
         let is_nothing = drafts.is_empty();
         let stored = if is_nothing { Ok(()) } else { self.store_settings(space, drafts).await };
         let rows = store.settings(space).await?;

@@ -42,6 +42,7 @@ fn counted(event: &Event, fact: &Fact<'_>) -> ThreadChange {
         ..ThreadChange::default()
     };
     thread.state.waking = fact.waking();
+    thread.state.points = fact.points();
     thread
 }
 
@@ -92,6 +93,7 @@ fn turn_ended(ended: &turn::Ended, thread: &mut ThreadChange) {
         Some(TurnOutcome::Done | TurnOutcome::Interrupted) | None => None,
     };
     thread.state.waits = waits(ended.wait.clone(), ended.seen.or(thread.handled));
+    thread.state.mood = ended.mood;
 }
 
 /// From when on the thread waits for whom, if an event says so.

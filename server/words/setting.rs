@@ -8,16 +8,27 @@ use serde_json::{Value, json};
 pub enum Setting {
     /// Nobody is there to be asked: a question is answered "away" at once. It never grants an approval.
     UserAway,
+    /// What the mind of the space is for, in its models' words; empty: nobody has said.
+    Mission,
+    /// How many seconds lie between two reflections; null: the mind does not reflect by itself.
+    ReflectionS,
 }
+
+/// Most characters of a mission.
+pub const MISSION_MAX: usize = 2000;
+/// The longest time between two reflections, in seconds: a year.
+pub const REFLECTION_MAX_S: f64 = 31_622_400.0;
 
 impl Setting {
     /// Every one of them.
-    pub const ALL: [Self; 1] = [Self::UserAway];
+    pub const ALL: [Self; 3] = [Self::UserAway, Self::Mission, Self::ReflectionS];
 
     /// Its key.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::UserAway => "user_away",
+            Self::Mission => "mission",
+            Self::ReflectionS => "reflection_s",
         }
     }
 
@@ -30,6 +41,8 @@ impl Setting {
     pub fn initial(self) -> Value {
         match self {
             Self::UserAway => Value::Bool(false),
+            Self::Mission => Value::from(""),
+            Self::ReflectionS => Value::Null,
         }
     }
 
@@ -37,6 +50,14 @@ impl Setting {
     pub fn refuses(self, value: &Value) -> Option<&'static str> {
         match self {
             Self::UserAway => (!value.is_boolean()).then_some("true or false is expected"),
+            Self::Mission => {
+                let is_mission = value.as_str().is_some_and(|text| text.chars().count() <= MISSION_MAX);
+                (!is_mission).then_some("a text of at most 2000 characters is expected")
+            }
+            Self::ReflectionS => {
+                let is_time = value.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds <= REFLECTION_MAX_S);
+                (!is_time && !value.is_null()).then_some("a number of seconds up to a year, or null, is expected")
+            }
         }
     }
 
@@ -46,6 +67,18 @@ impl Setting {
             Self::UserAway => json!({
                 "type": "boolean",
                 "description": "nobody is there to be asked: open questions are withdrawn and new ones answered \"away\" at once; never grants an approval",
+            }),
+            Self::Mission => json!({
+                "type": "string",
+                "maxLength": MISSION_MAX,
+                "pattern": r"^[^\u0000]*$",
+                "description": "what the mind of the space is for: every model of it is told; empty: nobody has said",
+            }),
+            Self::ReflectionS => json!({
+                "type": ["number", "null"],
+                "exclusiveMinimum": 0,
+                "maximum": REFLECTION_MAX_S,
+                "description": "how many seconds lie between two reflections (the schedule `reflection`); null: the mind does not reflect by itself",
             }),
         }
     }

@@ -33,6 +33,7 @@ mod frameworks;
 mod gathering;
 mod hints;
 mod history_http;
+mod identity;
 mod ids;
 mod inbox;
 mod inside;

@@ -20,7 +20,7 @@ fn the_measure_measures() {
 }
 
 /// What fifty turns with four voices send, each turn with the follow-ups that belong to it.
-async fn fifty_turns(env: &[(&str, u64)]) -> Vec<Arc<Request>> {
+async fn fifty_turns(env: &[(&str, &str)]) -> Vec<Arc<Request>> {
     let medium = Medium::sqlite();
     const WORDS: [&str; 8] = ["garden", "engine", "harbour", "violin", "glacier", "library", "kitchen", "orbit"];
     let stub = Stub::start().await;
@@ -68,7 +68,8 @@ fn goes_on(before: &Request, after: &Request) -> bool {
 /// than were sent when views were cut every sixteen events. What is sent does not depend on the database: one will do.
 #[tokio::test]
 async fn over_fifty_turns_nearly_all_prompt_bytes_repeat_what_was_sent() {
-    let (requests, often) = tokio::join!(fifty_turns(&[]), fifty_turns(&[("THINKD_HISTORY__BLOCK", 16)]));
+    let (often, nobody) = ([("THINKD_HISTORY__BLOCK", "16")], [("THINKD_MOOD__ENABLED", "false")]);
+    let (requests, often, nobody) = tokio::join!(fifty_turns(&[]), fifty_turns(&often), fifty_turns(&nobody));
     let of = |requests: &[Arc<Request>], is: fn(&Request) -> bool| {
         requests.iter().filter(|request| is(request)).cloned().collect::<Vec<_>>()
     };
@@ -77,7 +78,11 @@ async fn over_fifty_turns_nearly_all_prompt_bytes_repeat_what_was_sent() {
     let (decision, _) = share(&decisions, "the decision");
     share(&of(&requests, Request::is_voice), "the voices");
     let (control, _) = share(&of(&often, Request::is_decision), "the decision, its views cut every sixteen events");
-    assert!(whole >= 0.975 && decision >= 0.94, "{whole} {decision}");
+    // Who a mind is stands in front, and its mood last of all: that costs less than a point.
+    let (without, _) = share(&nobody, "all, without who they are and their mood");
+    assert!(whole >= without - 0.01, "{whole} with the mood, {without} without");
+    // The mood at the end of each of the nine calls is nothing that was sent before.
+    assert!(without >= 0.975 && whole >= 0.97 && decision >= 0.94, "{without} {whole} {decision}");
     assert!(control < 0.7, "the control: {control}");
     assert!(bytes <= 1.2 * BYTES_BEFORE, "{bytes} bytes a turn, {BYTES_BEFORE} before");
     // A view begins as the last one did until it is cut, once in a few hundred events; so do the tools before it.

@@ -306,6 +306,7 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
         act("POST /frameworks/{id}/outcomes", Speak, format!("/frameworks/{framework}/outcomes"))
             .with(json!({ "with": true, "worked": true, "task": "this" })),
         act("DELETE /frameworks/{id}", Shape, format!("/frameworks/{framework}")).spends("frameworks"),
+        act("GET /self", Read, format!("/self?thread={thread}")),
         act("GET /recall", Read, "/recall?q=anything".into()).only(Whose::Own),
         act("GET /state", Read, "/state".into()).only(Whose::Own),
         act("GET /state/{key}", Read, "/state/nobody".into()).only(Whose::Absent),

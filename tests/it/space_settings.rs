@@ -29,18 +29,19 @@ async fn rebuild_finds_nothing_to_mend(app: &mut App) {
 on_both!(a_setting_is_an_event_and_lasts, |medium| {
     let stub = Stub::start().await;
     let mut app = App::start(medium, &stub).await;
-    assert_eq!(settings(&app).await, json!({ "settings": { "user_away": false }, "changes": {}, "seq": 0 }));
+    let all = |away: bool| json!({ "user_away": away, "mission": "", "reflection_s": null });
+    assert_eq!(settings(&app).await, json!({ "settings": all(false), "changes": {}, "seq": 0 }));
     let set = put(&app, json!({ "settings": { "user_away": true } })).await.expect(200);
     let [event] = &changes(&app).await[..] else { panic!("one event a key") };
     assert_eq!((&event["payload"]["key"], &event["thread"]), (&json!("user_away"), &json!("main")));
     assert_eq!(event["payload"]["change"], json!({ "value": true, "by": null }));
-    assert_eq!((&set["settings"], &set["seq"]), (&json!({ "user_away": true }), &event["seq"]));
+    assert_eq!((&set["settings"], &set["seq"]), (&all(true), &event["seq"]));
     assert_eq!(set["changes"]["user_away"], json!({ "seq": event["seq"], "by": null, "at": event["ts"] }));
     assert_eq!(settings(&app).await, set);
     app.restart().await;
     assert_eq!(settings(&app).await, set, "it lasts");
     let back = put(&app, json!({ "settings": { "user_away": false }, "expected_seq": set["seq"] })).await.expect(200);
-    assert_eq!(back["settings"], json!({ "user_away": false }));
+    assert_eq!(back["settings"], all(false));
     let by_ann = app.request("PUT", "/settings").header("authorization", "ann:none");
     let back = http::send(by_ann.json(&json!({ "settings": { "user_away": false } }))).await.expect(200);
     assert_eq!(back["changes"]["user_away"]["by"], "ann");
@@ -129,14 +130,14 @@ on_both!(settings_are_of_a_space_and_changed_by_its_operators, |medium| {
     };
     for role in ["viewer", "member"] {
         ask("PUT", "ours", role).await.expect_problem(403, "forbidden");
-        assert_eq!(ask("GET", "ours", role).await.expect(200)["settings"], json!({ "user_away": false }));
+        assert_eq!(ask("GET", "ours", role).await.expect(200)["settings"]["user_away"], false);
     }
     ask("PUT", "ours", "operator").await.expect(200);
-    assert_eq!(ask("GET", "ours", "viewer").await.expect(200)["settings"], json!({ "user_away": true }));
+    assert_eq!(ask("GET", "ours", "viewer").await.expect(200)["settings"]["user_away"], true);
     let theirs = ask("GET", "theirs", "viewer").await.expect(200);
     assert_eq!(
         theirs,
-        json!({ "settings": { "user_away": false }, "changes": {}, "seq": 0 }),
+        json!({ "settings": { "user_away": false, "mission": "", "reflection_s": null }, "changes": {}, "seq": 0 }),
         "another space's are others"
     );
 });

@@ -7,6 +7,7 @@ use super::Kind;
 use super::family::{Family, Role};
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, TurnOutcome, Visibility, tag};
+use crate::event::mood::Mood;
 use crate::event::process::Waiting;
 use crate::event::raw::Raw;
 use crate::event::spec::{ROOT, Spec, TEXT, TURN};
@@ -44,6 +45,8 @@ pub struct Ended {
     pub wait: Option<Waiting>,
     /// What of the log whoever ended it had seen.
     pub seen: Option<Seq>,
+    /// The mood in which it leaves the thread; none: as it was.
+    pub mood: Option<Mood>,
 }
 
 /// Somebody wants a turn to end that another server runs.
@@ -81,6 +84,11 @@ pub(super) const ENDED: Spec = Spec {
         ("handled", "number", "where the thread's mailbox now begins"),
         ("wait?", "object", "for whom the thread waits: from, name, outside, until, reason"),
         ("seen?", "number", "the log's end as the thread knew it"),
+        (
+            "mood?",
+            "object",
+            "the thread's mood from now on, in thousandths: sum; walk and facts, of which it is made; seen, the points by then",
+        ),
     ],
     open: false,
 };
@@ -125,18 +133,20 @@ impl Ended {
             handled: raw.seq("handled"),
             wait: raw.get("wait").and_then(|wait| Waiting::deserialize(wait).ok()),
             seen: raw.seq("seen"),
+            mood: raw.get("mood").and_then(|mood| Mood::deserialize(mood).ok()),
         })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { turn, outcome, handled, wait, seen } = self;
+        let Self { turn, outcome, handled, wait, seen, mood } = self;
         let outcome = outcome.map_or("unknown", TurnOutcome::as_str);
         let text = format!("turn {turn} ended: {outcome}");
         let payload = json!({ "text": text, "turn": turn, "outcome": outcome, "handled": handled });
         let tags = tags([tag::TURN, tag::ENDED, &format!("turn:{turn}")]);
         let draft = Draft::new(thread, Source::Internal, Modality::State, tags, payload);
         let wait = wait.map(|wait| serde_json::to_value(wait).unwrap_or_default());
-        draft.payload_some("wait", wait).payload_some("seen", seen)
+        let mood = mood.map(|mood| serde_json::to_value(mood).unwrap_or_default());
+        draft.payload_some("wait", wait).payload_some("seen", seen).payload_some("mood", mood)
     }
 }
 
@@ -245,7 +255,8 @@ impl Draft {
 
     /// A turn ends. `handled` is where the thread's mailbox now begins.
     pub fn turn_ended(thread: &ThreadId, turn: u64, outcome: TurnOutcome, handled: Seq) -> Self {
-        Ended { turn, outcome: Some(outcome), handled: Some(handled), wait: None, seen: None }.encode(thread)
+        Ended { turn, outcome: Some(outcome), handled: Some(handled), wait: None, seen: None, mood: None }
+            .encode(thread)
     }
 
     /// Somebody wants a turn to end that another server runs.
@@ -267,8 +278,15 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         deadline_ms: Some(20_000),
     };
     let wait = Waiting::for_anybody();
-    let ended =
-        Ended { turn: 7, outcome: Some(TurnOutcome::Done), handled: Some(42), wait: Some(wait), seen: Some(51) };
+    let mood = Mood { sum: 80, walk: -20, facts: 100, seen: 3 };
+    let ended = Ended {
+        turn: 7,
+        outcome: Some(TurnOutcome::Done),
+        handled: Some(42),
+        wait: Some(wait),
+        seen: Some(51),
+        mood: Some(mood),
+    };
     vec![
         Draft::turn_started(thread, 7, &[41, 42], &[]),
         started.encode(thread),

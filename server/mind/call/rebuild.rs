@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::sections::Around;
 use super::summing::noted;
 use super::{ModelClient, Question, TurnPlace, sections};
 use crate::event::envelope::Event;
@@ -47,10 +48,14 @@ impl ModelClient {
         // What was said then, whatever became of it since.
         let corrections = view.get("corrections").and_then(Value::as_str).unwrap_or_default();
         blocks.push(Block::Text(corrections.to_owned()));
+        let now = view.get("self").and_then(Value::as_str);
         let own = question.own.iter().map(|event| Arc::new(Entry::of(event, lengths, &self.prompts)));
-        let sections = sections::sections(&question, &summaries, &entries, corrections, &Vec::from_iter(own));
+        let own = Vec::from_iter(own);
+        let around = Around { corrections, own: &own, now: now.unwrap_or_default() };
+        let sections = sections::sections(&question, &summaries, &entries, &around);
         let input_tokens = call.get("usage").and_then(|usage| usage.get("input_tokens")).and_then(Value::as_u64);
-        let prepared = self.model.prepare(&self.request(&place, blocks, &question, size("media"), lengths).await?);
+        let asked = (&question, &question.system, now);
+        let prepared = self.model.prepare(&self.request(&place, blocks, asked, size("media"), lengths).await?);
         let exact =
             call.get("request_sha256").and_then(Value::as_str) == Some(&sha256(prepared.body.as_str().as_bytes()));
         let body: Value = serde_json::from_str(prepared.body.as_str()).unwrap_or_default();

@@ -18,13 +18,22 @@ pub(super) struct Section {
     bytes: usize,
 }
 
+/// What stands behind the transcript.
+pub(super) struct Around<'a> {
+    /// What of it is no longer held.
+    pub corrections: &'a str,
+    /// The asker's own events.
+    pub own: &'a [Arc<Entry>],
+    /// The asker's task and mood.
+    pub now: &'a str,
+}
+
 /// The pieces of a request.
 pub(super) fn sections(
     question: &Question,
     summaries: &[Arc<Summary>],
     entries: &[Arc<Entry>],
-    corrections: &str,
-    own: &[Arc<Entry>],
+    around: &Around<'_>,
 ) -> Vec<Section> {
     let text = |kind, bytes| Section { kind, seq: None, bytes };
     let event = |kind| move |entry: &Arc<Entry>| Section { kind, seq: Some(entry.seq), bytes: entry.written() };
@@ -33,10 +42,11 @@ pub(super) fn sections(
         vec![text("tools", question.tools.text.as_str().len()), text("system", question.system.as_str().len())];
     all.extend(summaries.iter().map(|summary| text("summary", summary.written())));
     all.extend(entries.iter().map(event("event")));
-    all.push(text("corrections", corrections.len()));
+    all.push(text("corrections", around.corrections.len()));
     all.push(text("task", question.tail.fill(&values).len()));
     all.push(text("prompt", question.prompt.as_ref().map_or(0, String::len)));
-    all.extend(own.iter().map(event("own")));
+    all.extend(around.own.iter().map(event("own")));
+    all.push(text("self", around.now.len()));
     all.retain(|section| section.bytes > 0);
     all
 }

@@ -14,8 +14,10 @@ use super::{Next, Turn};
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::fact::Fact;
+use crate::event::fact::points::points_of_end;
 use crate::event::fact::set::{Change, Set};
 use crate::event::fact::turn;
+use crate::event::mood::{self, Mood};
 use crate::event::process::{Ending, Waiting, described};
 use crate::log::error::StoreError;
 use crate::log::feed::DeltaOutcome;
@@ -59,6 +61,8 @@ pub struct Mind {
     pub tally: Arc<Tally>,
     /// Where late submodules and follow-ups run on after their turn.
     pub beside: TaskTracker,
+    /// How moods move.
+    pub mood: mood::Options,
     /// Who sees to it that what an event asks for of others happens.
     pub on_stored: OnStored,
 }
@@ -86,6 +90,10 @@ pub struct Driver {
     pub stop: Arc<Stop>,
     /// What the thread comes to when it ends.
     pub status: Status,
+    /// The mood in which the thread is.
+    pub mood: Mood,
+    /// The points of all that happened to the thread so far, by which its mood moves.
+    pub points: i64,
 }
 
 impl Driver {
@@ -252,7 +260,8 @@ impl Driver {
         let status = ends(&drafts);
         self.status = status.unwrap_or(if waiting.is_some() { Status::Waiting } else { Status::Idle });
         let (turn, handled) = (self.turn.number(), Some(self.turn.last_of_batch()));
-        let ended = turn::Ended { turn, outcome: Some(outcome), handled, wait: waiting, seen: None };
+        let mood = self.mood_after(&drafts, outcome);
+        let ended = turn::Ended { turn, outcome: Some(outcome), handled, wait: waiting, seen: None, mood };
         drafts.push(Fact::TurnEnded(ended).encode(&thread));
         self.stop.end();
         let stored = self.writer.close(drafts).await?;
@@ -262,6 +271,17 @@ impl Driver {
             self.follow_up();
         }
         Ok(outcome)
+    }
+
+    /// The mood in which the turn leaves the thread, with what is stored with its end; none: moods are off.
+    fn mood_after(&self, drafts: &[Draft], outcome: TurnOutcome) -> Option<Mood> {
+        let (TurnPlace { space, thread, turn, .. }, options) = (&self.place, &self.mind.mood);
+        if !options.enabled {
+            return None;
+        }
+        let own = drafts.iter().filter(|draft| draft.thread == self.place.thread).map(|draft| draft.fact().points());
+        let points = self.points + own.sum::<i64>() + points_of_end(outcome);
+        Some(self.mood.after(points, mood::draw(options, space, thread, *turn), options))
     }
 
     async fn closing(
@@ -289,6 +309,7 @@ impl Driver {
             let event = &shown.event;
             self.place.purse.stored(event, &self.place.thread);
             if event.thread == self.place.thread {
+                self.points += event.fact().points();
                 self.turn.apply(event);
             }
             // The thread itself is looked after as long as it has something to do.

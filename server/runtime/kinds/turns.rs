@@ -226,6 +226,8 @@ impl Turns {
             parent: row.parent(),
             stop,
             status: Status::Idle,
+            mood: row.state.mood.unwrap_or_default(),
+            points: row.state.points,
         };
         let ended = match tokio::spawn(self.mind.processors.of(&place.space, driver.run())).await {
             Ok(ended) => ended,
@@ -244,7 +246,7 @@ impl Turns {
         mut drafts: Vec<Draft>,
     ) -> Result<Looked, StoreError> {
         let (outcome, wait) = (Some(TurnOutcome::Done), row.state.waiting.clone());
-        let ended = Ended { turn: place.turn, outcome, handled: Some(up_to), wait, seen: Some(row.head) };
+        let ended = Ended { turn: place.turn, outcome, handled: Some(up_to), wait, seen: Some(row.head), mood: None };
         let ended = Fact::TurnEnded(ended).encode(&place.thread);
         let status = if row.state.waiting.is_some() { Status::Waiting } else { Status::Idle };
         // The turn's beginning ended the limit of the wait that goes on.

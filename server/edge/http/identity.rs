@@ -1,0 +1,71 @@
+//! `/self`: who a thread is, what it is for, what it thought lately, and in which mood it is.
+
+use axum::Router;
+use axum::routing::get;
+use serde::Serialize;
+use utoipa::{OpenApi, ToSchema};
+
+use super::Resource;
+use super::params::Params;
+use crate::edge::problem::Problem;
+use crate::mind::call::Identity;
+use crate::session::handle::Session;
+use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::time::Timestamp;
+
+#[derive(OpenApi)]
+#[openapi(paths(read),
+    tags((name = "self", description = "Who a mind is, and in which mood")))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource =
+    Resource { routes: || Router::new().route("/self", get(read)), document: Document::openapi, bounds: |_| {} };
+
+/// Who a thread is. Its models are told the same: who it is and its mission first, its task and its mood last.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SelfView)]
+pub struct Myself {
+    /// The space whose mind it is part of.
+    #[schema(value_type = String, example = "default")]
+    pub space: Space,
+    /// The thread.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// What all of it is for: the thread's own mission, or that of the space (the setting `mission`); null: nobody has said.
+    pub mission: Option<String>,
+    /// What the thread is for, in a line; null: nobody has said.
+    pub task: Option<String>,
+    /// Its mood, in a word.
+    #[schema(example = "composed")]
+    pub mood: String,
+    /// What it thought lately, the newest first.
+    pub thoughts: Vec<Thought>,
+}
+
+/// Something that a mind thought.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Thought {
+    /// The event.
+    #[schema(value_type = i64, example = 41)]
+    pub seq: Seq,
+    /// What it thought.
+    pub text: String,
+    /// When.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
+    pub at: Timestamp,
+}
+
+/// Who a thread is, its mission, its task, its mood, and what it thought lately.
+#[utoipa::path(get, path = "/self", operation_id = "get_self", tag = "self",
+    params(("thread" = Option<String>, Query, description = "which thread; `main` when absent"),),
+    responses((status = 200, body = Myself)))]
+pub async fn read(session: Session, mut query: Params) -> Result<axum::Json<Myself>, Problem> {
+    let thread = query.thread()?.unwrap_or_default();
+    query.end()?;
+    let (Identity { mission, task, mood }, thoughts) = session.identity(&thread).await?;
+    let thought =
+        |event: crate::event::envelope::Event| Thought { seq: event.seq, text: event.text().to_owned(), at: event.ts };
+    let thoughts = thoughts.into_iter().map(thought).collect();
+    Ok(axum::Json(Myself { space: session.space().clone(), thread, mission, task, mood, thoughts }))
+}

@@ -1,0 +1,172 @@
+//! The mood of a thread: a number that moves slowly, by what happened to the thread and by a random walk that a seed decides, so that two calls which are
+//! otherwise the same are not the same for ever. Models are shown a word for it, never the number. Pure: each turn's end moves it once, and keeps it in
+//! its event; what a turn is asked with was logged before.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::words::id::{Space, ThreadId};
+
+/// How a mood moves: `[mood]` in thinkd.toml.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Whether models are told who they are, and in which mood.
+    pub enabled: bool,
+    /// By how much the mood moves at most with a turn: above 0, at most 1. From the lowest to the highest mood it is 2.
+    pub step: f64,
+    /// By how much the random part moves at most with a turn: from 0 to 1.
+    pub drift: f64,
+    /// The number that decides the random part: the same seed brings the same moods.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { enabled: true, step: 0.1, drift: 0.05, seed: 0 }
+    }
+}
+
+impl Options {
+    /// Says what cannot be, in a sentence for the operator.
+    pub fn check(&self) -> Result<(), String> {
+        if !(self.step > 0.0 && self.step <= 1.0) {
+            return Err(format!("mood.step is {}; it is above 0 and at most 1", self.step));
+        }
+        if !(0.0..=1.0).contains(&self.drift) {
+            return Err(format!("mood.drift is {}; it is from 0 to 1", self.drift));
+        }
+        Ok(())
+    }
+}
+
+/// The highest mood, in thousandths; the lowest is as far below 0.
+const MOST: i64 = 1000;
+/// The farthest that the random part goes.
+const WALK: i64 = 400;
+/// What one point of what happened moves, and what is left of it a turn later, in thousandths.
+const POINT: i64 = 80;
+const KEPT: i64 = 800;
+
+/// A mood, in thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Mood {
+    /// The mood, a number of thousandths from -1000 to 1000.
+    pub sum: i64,
+    /// What of it is random, a number of thousandths.
+    pub walk: i64,
+    /// What of it comes from what happened, a number of thousandths.
+    pub facts: i64,
+    /// The number of points of all that had happened by then.
+    pub seen: i64,
+}
+
+impl Mood {
+    /// The mood when a turn ends by which so many points had happened. `draw`: see [`draw`].
+    #[must_use]
+    pub fn after(self, points: i64, draw: f64, options: &Options) -> Self {
+        let walk = reflected(self.walk + thousandths(options.drift * draw));
+        let new = points.saturating_sub(self.seen).saturating_mul(POINT);
+        let facts = (self.facts * KEPT / 1000).saturating_add(new).clamp(-MOST, MOST);
+        let step = thousandths(options.step).max(1);
+        let sum = self.sum + (walk + facts - self.sum).clamp(-step, step);
+        Self { sum: sum.clamp(-MOST, MOST), walk, facts, seen: points }
+    }
+
+    /// The word for it, of a list from the lowest to the highest.
+    pub fn word<'a>(&self, words: &[&'a str]) -> &'a str {
+        let at = usize::try_from(self.sum.clamp(-MOST, MOST) + MOST).unwrap_or(0) * words.len() / (2 * 1000 + 1);
+        words.get(at).copied().unwrap_or_default()
+    }
+}
+
+/// What goes beyond the farthest comes back from there.
+fn reflected(walk: i64) -> i64 {
+    let beyond = (walk.abs() - WALK).max(0);
+    walk.signum() * (walk.abs().min(WALK) - beyond.min(WALK))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "at most 1000")]
+fn thousandths(part: f64) -> i64 {
+    (part * 1000.0).round() as i64
+}
+
+/// The random number of a turn, -1 to 1: the same for the same seed, thread and turn.
+pub fn draw(options: &Options, space: &Space, thread: &ThreadId, turn: u64) -> f64 {
+    let hash = Sha256::new()
+        .chain_update(options.seed.to_le_bytes())
+        .chain_update(space.as_str())
+        .chain_update([0])
+        .chain_update(thread.as_str())
+        .chain_update([0])
+        .chain_update(turn.to_le_bytes())
+        .finalize();
+    let bits = hash.iter().take(4).fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
+    f64::from(bits) / f64::from(u32::MAX) * 2.0 - 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn moods(options: &Options, points: &[i64]) -> Vec<Mood> {
+        let (space, thread) = (Space::default(), ThreadId::default());
+        let (mut mood, mut sum) = (Mood::default(), 0);
+        (1..)
+            .zip(points)
+            .map(|(turn, more)| {
+                sum += more;
+                mood = mood.after(sum, draw(options, &space, &thread, turn), options);
+                mood
+            })
+            .collect()
+    }
+
+    fn options() -> impl Strategy<Value = Options> {
+        (0.001..1.0_f64, 0.0..1.0_f64, any::<u64>()).prop_map(|(step, drift, seed)| Options {
+            enabled: true,
+            step,
+            drift,
+            seed,
+        })
+    }
+
+    proptest! {
+        /// D1.73: whatever happens, it moves by at most the step, the random part by at most the drift, and it stays within its ends.
+        #[test]
+        fn d1_73_a_mood_moves_by_at_most_its_step(options in options(), points in prop::collection::vec(-50..50_i64, 1..80)) {
+            let mut before = Mood::default();
+            for mood in moods(&options, &points) {
+                prop_assert!((mood.sum - before.sum).abs() <= thousandths(options.step).max(1));
+                prop_assert!((mood.walk - before.walk).abs() <= thousandths(options.drift));
+                prop_assert!(mood.sum.abs() <= MOST && mood.walk.abs() <= WALK);
+                before = mood;
+            }
+        }
+
+        /// D1.72: by the same seed a run of failures leads to a lower mood than a run of successes.
+        #[test]
+        fn d1_72_failures_lead_to_a_lower_mood_than_successes(options in options()) {
+            let (bad, good) = (moods(&options, &[-2; 30]), moods(&options, &[2; 30]));
+            prop_assert!(bad[29].sum < good[29].sum);
+        }
+
+        /// T1.42: a seed decides the sequence.
+        #[test]
+        fn t1_42_the_same_seed_brings_the_same_moods_and_another_one_others(seed in any::<u64>()) {
+            let options = |seed| Options { drift: 0.2, seed, ..Options::default() };
+            prop_assert_eq!(moods(&options(seed), &[0; 20]), moods(&options(seed), &[0; 20]));
+            prop_assert_ne!(moods(&options(seed), &[0; 20]), moods(&options(seed.wrapping_add(1)), &[0; 20]));
+        }
+    }
+
+    #[test]
+    fn every_mood_has_a_word() {
+        let words = ["low", "even", "high"];
+        let word = |sum| Mood { sum, ..Mood::default() }.word(&words);
+        assert_eq!([word(-1000), word(-334), word(0), word(334), word(1000)], ["low", "low", "even", "high", "high"]);
+        assert_eq!(Mood::default().word(&[]), "");
+    }
+}

@@ -1,0 +1,118 @@
+//! What a model is told of the mind that it is part of: who it is and its mission at the end of what it is told first, which stays the same; its task and
+//! its mood last of all, in few bytes, so that all before them can be served by a prompt cache.
+
+use serde_json::Value;
+
+use super::{ModelClient, PromptView, Question, TurnPlace};
+use crate::log::error::StoreError;
+use crate::log::thread_row::ThreadRow;
+use crate::model::prompt::Prompts;
+use crate::thread::history::one_line;
+use crate::thread::settings::Settings;
+use crate::words::failure::Who;
+use crate::words::id::Space;
+use crate::words::setting::Setting;
+use crate::words::text::Text;
+
+/// Most bytes of what comes last.
+const NOW_BYTES: usize = 200;
+
+/// Who a thread is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// What all of it is for: the thread's own mission, or that of the space; none: nobody has said.
+    pub mission: Option<String>,
+    /// What the thread is for, in a line; none: nobody has said.
+    pub task: Option<String>,
+    /// Its mood, in a word.
+    pub mood: String,
+}
+
+/// What is told of it.
+pub(super) struct SelfBlock {
+    /// What the model is told first, with who it is.
+    pub system: Text,
+    /// What it is told last.
+    pub now: String,
+}
+
+impl ModelClient {
+    /// Who a thread is: of one that is not there, who it would be.
+    pub async fn identity(&self, space: &Space, row: Option<&ThreadRow>) -> Result<Identity, StoreError> {
+        // A mission's thread keeps its own.
+        let own = row.and_then(|row| row.settings.get("mission")).and_then(Value::as_str).map(str::to_owned);
+        let mission = match own {
+            Some(mission) => Some(mission),
+            None => match self.store.setting(space, Setting::Mission).await? {
+                Value::String(mission) => Some(mission),
+                _ => None,
+            },
+        };
+        let task = row.and_then(|row| Settings::of(&row.settings).title);
+        let said = |text: &String| !text.trim().is_empty();
+        let words: Vec<&str> =
+            self.prompts.mood_words.source().as_str().lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let mood = row.and_then(|row| row.state.mood).unwrap_or_default().word(&words).to_owned();
+        Ok(Identity { mission: mission.filter(said), task: task.filter(said), mood })
+    }
+
+    /// What the asker of a question is told of itself; none: it is nobody. Who tries statements, sums up or works in a pipeline is an instrument: what it
+    /// says must not depend on a mood.
+    pub(super) async fn self_block(
+        &self,
+        place: &TurnPlace,
+        view: &PromptView,
+        question: &Question,
+    ) -> Result<Option<SelfBlock>, StoreError> {
+        if !self.tells_self || !matches!(question.who, Who::Decision | Who::Submodule(_)) {
+            return Ok(None);
+        }
+        let identity = self.identity(&place.space, Some(&view.row)).await?;
+        let who = who(&identity, &self.prompts);
+        let system = Text::new(format!("{}\n\n{who}", question.system.as_str()));
+        Ok(Some(SelfBlock { system, now: now(&identity, &self.prompts) }))
+    }
+}
+
+fn who(identity: &Identity, prompts: &Prompts) -> String {
+    let mission = identity.mission.as_ref().map(|mission| one_line(mission));
+    let mission = mission.map(|mission| prompts.self_mission.fill(&[("mission", &*mission)])).unwrap_or_default();
+    prompts.self_who.fill(&[("mission", &mission)]).trim_end().to_owned()
+}
+
+/// The task, cut to the room that is left for it, and the mood.
+fn now(identity: &Identity, prompts: &Prompts) -> String {
+    let with = |task: &str| {
+        let task = if task.is_empty() { String::new() } else { prompts.self_task.fill(&[("task", task)]) };
+        format!("\n\n{}", prompts.self_now.fill(&[("mood", &identity.mood), ("task", &task)]))
+    };
+    let task = one_line(identity.task.as_deref().unwrap_or_default()).into_owned();
+    let mut whole = with(&task);
+    if whole.len() > NOW_BYTES {
+        let over = whole.len() - NOW_BYTES + "…".len();
+        let end = task.floor_char_boundary(task.len().saturating_sub(over));
+        whole = if end == 0 { with("") } else { with(&format!("{}…", &task[..end])) };
+    }
+    whole.truncate(whole.floor_char_boundary(NOW_BYTES));
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// However long a task is, what comes last has at most 200 bytes, says the mood, and is one line.
+        #[test]
+        fn what_comes_last_is_short(task in "\\PC{0,400}|[\\n\\t a-z]{0,300}") {
+            let prompts = Prompts::load(None).unwrap();
+            let identity = Identity { mission: None, task: Some(task), mood: "composed".into() };
+            let now = now(&identity, &prompts);
+            prop_assert!(now.len() <= NOW_BYTES, "{} bytes", now.len());
+            prop_assert!(now.contains("composed"), "{}", now);
+            prop_assert_eq!(now.trim_start().lines().count(), 1);
+        }
+    }
+}

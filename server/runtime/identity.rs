@@ -1,0 +1,30 @@
+//! Who a thread is, and what it thought lately.
+
+use super::handle::Runtime;
+use super::refused::Refused;
+use crate::event::envelope::{Event, tag};
+use crate::log::query::{Query, Show};
+use crate::mind::call::Identity;
+use crate::words::id::{Space, ThreadId};
+
+/// Thoughts that are looked at, the newest.
+const THOUGHTS: u32 = 10;
+
+impl Runtime {
+    /// Who a thread is, and its newest thoughts, the newest first. The main thread need not be there yet.
+    pub async fn identity(&self, space: &Space, thread: &ThreadId) -> Result<(Identity, Vec<Event>), Refused> {
+        let row = self.store().thread(space, thread).await?;
+        if row.is_none() && !thread.is_main() {
+            return Err(Refused::NotFound(format!("thread {thread}")));
+        }
+        let identity = self.0.ground.mind.client.identity(space, row.as_ref()).await?;
+        let query = Query {
+            thread: Some(thread.clone()),
+            tags: vec![tag::THOUGHT.to_owned()],
+            show: Show::Visible,
+            limit: THOUGHTS,
+            ..Query::default()
+        };
+        Ok((identity, self.store().events(space, &query).await?))
+    }
+}

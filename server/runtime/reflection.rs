@@ -1,0 +1,45 @@
+//! Reflection: the setting `reflection_s` sets a schedule, which tells the thread `reflection` at that pace to think for itself. What it finds out of the
+//! world goes through trials like any other claim. Without the setting there is no schedule, and nothing is written.
+
+use serde_json::Value;
+
+use super::handle::Runtime;
+use super::refused::Refused;
+use crate::event::draft::Draft;
+use crate::event::fact::set::Change;
+use crate::event::schedule::{Overlap, Schedule};
+use crate::words::id::{Name, ThreadId};
+use crate::words::recurrence::{RecurrenceKind, When};
+use crate::words::time::{self, Timestamp};
+
+/// The schedule, the thread that it goes to, and its trigger.
+const REFLECTION: &str = "reflection";
+
+impl Runtime {
+    /// What a value of the setting does to the schedule.
+    pub(super) fn reflection(&self, value: &Value) -> Result<Draft, Refused> {
+        let schedule = value.as_f64().map(|seconds| self.reflecting(seconds, time::now())).transpose()?;
+        Ok(Draft::set(&ThreadId::default(), REFLECTION, Change::Schedule(schedule.map(Box::new))))
+    }
+
+    fn reflecting(&self, seconds: f64, now: Timestamp) -> Result<Schedule, Refused> {
+        let invalid = |error: crate::words::id::InvalidId| Refused::Unprocessable(error.to_string());
+        let text = self.0.ground.mind.client.prompts().reflection.source().as_str();
+        let schedule = Schedule {
+            thread: ThreadId::parse(REFLECTION).map_err(invalid)?,
+            event: Name::parse(REFLECTION).map_err(invalid)?,
+            payload: [("text".to_owned(), text.into())].into_iter().collect(),
+            when: When { seconds: Some(seconds), ..When::of(RecurrenceKind::Every) }.starting(now),
+            // Reflections do not pile up, and one that was missed is not made up for.
+            overlap: Overlap::Skip,
+            catch_up_s: seconds.max(1.0),
+            note: "set by the setting reflection_s".into(),
+            paused: false,
+            due: None,
+            through: None,
+            last: None,
+        };
+        let due = self.first_due(&schedule, now)?;
+        Ok(Schedule { due, ..schedule })
+    }
+}

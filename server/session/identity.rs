@@ -1,0 +1,14 @@
+//! A session asks who a thread is.
+
+use super::handle::{Error, Session};
+use super::right::Right;
+use crate::event::envelope::Event;
+use crate::mind::call::Identity;
+use crate::words::id::ThreadId;
+
+impl Session {
+    /// Who a thread is, and its newest thoughts, the newest first.
+    pub async fn identity(&self, thread: &ThreadId) -> Result<(Identity, Vec<Event>), Error> {
+        Ok(self.runtime(Right::Read)?.identity(self.space(), thread).await?)
+    }
+}
