@@ -141,6 +141,7 @@ pub mod recall {
     pub mod hit;
     pub mod meaning;
     mod measuring;
+    pub mod memories;
     mod pagerank;
     mod past;
     pub mod reembed;

@@ -7,12 +7,19 @@ use super::finder::Found;
 use super::fusion::Scores;
 use super::held::Held;
 use super::hit::Hit;
+use super::memories::Memory;
 use crate::event::statement::{Status, Triple, spaced};
+use crate::words::id::Seq;
 use crate::words::time::Timestamp;
 
 /// A statement that is held and relevant. Nothing is ever proven: it is a hypothesis that no test has refuted so far.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Recalled {
+    /// What it is: `statements`.
+    pub kind: Memory,
+    /// The event that claimed it.
+    #[schema(value_type = i64, example = 41)]
+    pub seq: Seq,
     /// The statement.
     #[serde(flatten)]
     pub statement: HeldStatement,
@@ -85,7 +92,8 @@ impl From<Hit> for Recalled {
         let score = score as f64 / 1000.0;
         let why = Why { scores, matched: words, names, path: way };
         let contested_by = against.into_iter().map(Into::into).collect();
-        Self { statement: held.into(), score, why, same, contested_by, contested_by_count: against_count }
+        let (kind, seq) = (Memory::Statements, held.number);
+        Self { kind, seq, statement: held.into(), score, why, same, contested_by, contested_by_count: against_count }
     }
 }
 

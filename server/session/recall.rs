@@ -3,12 +3,18 @@
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::recall::finder::{self, Found, Look, Question, Seen};
+use crate::recall::memories::{Memory, OtherHit};
 use crate::runtime::refused::Refused;
 
 impl Session {
     /// What is held and relevant to a question.
     pub async fn recall(&self, question: &Question) -> Result<Found, Error> {
         Ok(self.runtime(Right::Read)?.recall().recall(self.space(), question).await?)
+    }
+
+    /// What is relevant to a question among notes, thoughts and frameworks, and how many more have no room.
+    pub async fn recall_others(&self, question: &Question, among: &[Memory]) -> Result<(Vec<OtherHit>, usize), Error> {
+        Ok(self.runtime(Right::Read)?.recall().others(self.space(), question, among).await?)
     }
 
     /// Which vectors are in force, for people.

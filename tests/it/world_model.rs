@@ -19,6 +19,7 @@ mod ground;
 mod kept;
 mod knowledge;
 mod meaning;
+mod memories;
 mod merges;
 mod people;
 mod quality;

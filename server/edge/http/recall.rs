@@ -10,10 +10,11 @@ use super::params::{self, Params};
 use super::world_model::name;
 use super::{Resource, bounds};
 use crate::edge::problem::{Problem, Slug};
-use crate::recall::finder::{DEPTH_MAX, EDGES_MAX, HITS_MAX, Look, Question, TOKENS_MAX};
+use crate::recall::finder::{DEPTH_MAX, EDGES_MAX, Found, HITS_MAX, Look, Question, TOKENS_MAX};
+use crate::recall::memories::{Memory, OtherHit, share};
 use crate::recall::shown::{HeldStatement, Recalled};
 use crate::session::handle::Session;
-use crate::words::id::INTEGER_MAX;
+use crate::words::id::{INTEGER_MAX, Seq};
 
 #[derive(OpenApi)]
 #[openapi(paths(recall, graph))]
@@ -39,8 +40,44 @@ pub struct Recollection {
     pub items: Vec<Recalled>,
     /// How many more are relevant and have no room.
     pub left_out: usize,
+    /// The notes, thoughts and frameworks that are relevant, by score; they claim nothing of the world. Empty where `in` does not ask for them.
+    pub others: Vec<Other>,
     /// Why vectors said nothing, or not of all statements: it was answered by words and the graph; null: they did.
     pub without_vectors: Option<String>,
+}
+
+/// A note, a thought or a framework that is relevant.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Other {
+    /// What it is: `notes`, `thoughts` or `frameworks`.
+    pub kind: Memory,
+    /// The key of a note, the event of a thought, the id of a framework.
+    pub id: String,
+    /// The event that said it last.
+    #[schema(value_type = i64, example = 41)]
+    pub seq: Seq,
+    /// What it says.
+    pub text: String,
+    /// How relevant it is, 0 to 1: the same for every question.
+    pub score: f64,
+    /// The words of the question that it has.
+    pub matched: Vec<String>,
+}
+
+impl From<OtherHit> for Other {
+    fn from(hit: OtherHit) -> Self {
+        let OtherHit { kind, id, seq, text, score, words: matched } = hit;
+        Self { kind, id, seq, text, score: share(score), matched }
+    }
+}
+
+/// `in`: what is looked through, between commas.
+fn among(query: &mut Params) -> Result<Vec<Memory>, Problem> {
+    let Some(text) = query.one("in")? else { return Ok(vec![Memory::Statements]) };
+    let read: Option<Vec<Memory>> = text.split(',').map(Memory::parse).collect();
+    read.ok_or_else(|| {
+        Problem::parameter("in", format!("any of {} between commas", Memory::ALL.map(Memory::as_str).join(", ")))
+    })
 }
 
 /// A part of the graph: each statement is an edge from its subject to its object.
@@ -58,7 +95,8 @@ pub struct GraphPart {
         ("limit" = Option<u32>, Query, description = "8 when absent"),
         ("tokens" = Option<u32>, Query, description = "most tokens of all statements together, estimated; `memory.recall_tokens` when absent"),
         ("at" = Option<String>, Query, description = "only what is held to have been so at this time; of a relation that has one value at a time the newest"),
-        ("as_of" = Option<i64>, Query, description = "as it was when the event of this seq was the last one"),),
+        ("as_of" = Option<i64>, Query, description = "as it was when the event of this seq was the last one"),
+        ("in" = Option<String>, Query, description = "what is looked through, between commas: `statements`, `notes`, `thoughts`, `frameworks`; statements alone when absent. `at` and `as_of` are of statements alone"),),
     responses((status = 200, body = Recollection)))]
 pub async fn recall(session: Session, mut query: Params) -> Result<axum::Json<Recollection>, Problem> {
     let text = query.words()?.ok_or_else(|| Problem::parameter("q", "is missing: what is to be recalled?"))?;
@@ -71,10 +109,24 @@ pub async fn recall(session: Session, mut query: Params) -> Result<axum::Json<Re
         at: query.moment("at")?,
         as_of: query.seq("as_of")?,
     };
+    let among = among(&mut query)?;
     query.end()?;
-    let found = session.recall(&question).await?;
+    if (question.at.is_some() || question.as_of.is_some()) && among != [Memory::Statements] {
+        return Err(Problem::parameter("in", "only statements are recalled as they were at another time (at, as_of)"));
+    }
+    let found = match among.contains(&Memory::Statements) {
+        true => session.recall(&question).await?,
+        false => Found::default(),
+    };
+    let (others, more) = session.recall_others(&question, &among).await?;
+    let others = others.into_iter().map(Other::from).collect();
     let items = found.hits.into_iter().map(Recalled::from).collect();
-    Ok(axum::Json(Recollection { items, left_out: found.left_out, without_vectors: found.without_vectors }))
+    Ok(axum::Json(Recollection {
+        items,
+        others,
+        left_out: found.left_out + more,
+        without_vectors: found.without_vectors,
+    }))
 }
 
 /// What is around a name, nearest first; with `to`, the shortest way between two.
@@ -109,6 +161,10 @@ fn draw_bounds(document: &mut Value) {
             let bound = match parameter["name"].as_str() {
                 Some("entity" | "to") => name(),
                 Some("limit") => json!({ "minimum": 1, "maximum": limit }),
+                Some("in") => {
+                    let any = Memory::ALL.map(Memory::as_str).join("|");
+                    json!({ "pattern": format!("^({any})(,({any}))*$") })
+                }
                 Some("tokens") => json!({ "minimum": 1, "maximum": TOKENS_MAX }),
                 Some("depth") => json!({ "minimum": 1, "maximum": DEPTH_MAX }),
                 Some("at") => json!({ "format": "date-time" }),

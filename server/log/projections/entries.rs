@@ -8,11 +8,12 @@ use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Set};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
+use crate::log::migrations::{Migration, migration};
 use crate::log::select::Select;
 use crate::log::shown::json;
 use crate::log::table::{Cell, Row, Table, Words, integer, text};
 use crate::log::words;
-use crate::words::id::Space;
+use crate::words::id::{Seq, Space};
 use crate::words::time::Timestamp;
 
 /// One entry of the internal state.
@@ -28,6 +29,8 @@ pub struct EntryRow {
     pub owner: String,
     /// When it was last written.
     pub updated: Timestamp,
+    /// The event that wrote it last.
+    pub seq: Seq,
 }
 
 /// Most entries that are looked at for one word of a search.
@@ -36,12 +39,14 @@ const CANDIDATES: u32 = 200;
 const WORDS: usize = 8;
 
 pub(super) static PROJECTION: Projection =
-    Projection { table: &TABLE, kind: Some(set::Kind::Entry), migrations: &[], fold };
+    Projection { table: &TABLE, kind: Some(set::Kind::Entry), migrations: &MIGRATIONS, fold };
+
+static MIGRATIONS: [Migration; 1] = [migration!("0029_notes_know_their_event")];
 
 static TABLE: Table = Table {
     name: "entries",
     key: &[text("space"), text("key")],
-    rest: &[text("content"), text("related_keys"), text("owner"), integer("updated")],
+    rest: &[text("content"), text("related_keys"), text("owner"), integer("updated"), integer("seq")],
     words: Some(Words { table: "entry_words", of: words_of_row }),
 };
 
@@ -58,6 +63,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         ("related_keys", related_keys.into()),
         ("owner", note.owner.clone().into()),
         ("updated", event.ts.into()),
+        ("seq", event.seq.into()),
     ];
     Some(Change::Put(cells().into_iter().chain(rest).collect()))
 }
@@ -69,6 +75,7 @@ fn read(row: &Row) -> Result<EntryRow, StoreError> {
         related_keys: row.json("related_keys")?,
         owner: row.text("owner")?.to_owned(),
         updated: row.time("updated")?,
+        seq: row.integer("seq")?,
     })
 }
 

@@ -25,6 +25,9 @@ pub struct Options {
     /// What was held when this event was the last one
     #[arg(long, value_name = "SEQ")]
     as_of: Option<u64>,
+    /// What is looked through, between commas: statements, notes, thoughts, frameworks
+    #[arg(long = "in", value_name = "LIST")]
+    among: Option<String>,
 }
 
 /// Asks, and says what was found and why.
@@ -33,9 +36,11 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let mut query = vec![("q", options.question.clone()), ("limit", options.limit.to_string())];
     query.extend(options.at.iter().map(|at| ("at", at.clone())));
     query.extend(options.as_of.iter().map(|seq| ("as_of", seq.to_string())));
+    query.extend(options.among.iter().map(|among| ("in", among.clone())));
     let found: Value = server.ask(&client, "/recall", &query).await?;
     let hits = found["items"].as_array().map_or(&[][..], Vec::as_slice);
-    if hits.is_empty() {
+    let others = found["others"].as_array().map_or(&[][..], Vec::as_slice);
+    if hits.is_empty() && others.is_empty() {
         return Ok(say("nothing that is held is relevant")?);
     }
     for hit in hits {
@@ -51,6 +56,11 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         {
             say(format_args!("    and {more} more"))?;
         }
+    }
+    for other in others {
+        let what =
+            format!("{} #{}, {}", escaped(other["kind"].as_str().unwrap_or_default()), other["seq"], other["score"]);
+        say(format_args!("{}\n    {}", text(other), painted(colours, &[FAINT], &what)))?;
     }
     match found["left_out"].as_u64() {
         None | Some(0) => Ok(()),

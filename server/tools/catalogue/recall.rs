@@ -6,10 +6,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::recall::finder::{Error, HITS_MAX, QUESTION_MAX, Question, Recall as Finder};
+use crate::recall::finder::{Error, Found, HITS_MAX, QUESTION_MAX, Question, Recall as Finder};
+use crate::recall::memories::{self, Memory, OtherHit};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
+use crate::words::id::Space;
 
 /// See the module.
 pub struct Recall {
@@ -31,6 +33,28 @@ const HITS: u32 = 8;
 pub struct Input {
     query: String,
     limit: Option<u32>,
+    // The prompt says which there are: their schema would be sent with every call.
+    #[serde(rename = "in")]
+    #[schemars(with = "Option<Vec<String>>")]
+    among: Option<Vec<Memory>>,
+}
+
+impl Recall {
+    /// The statements, if they are asked for, and the rest, if any of it is.
+    async fn found(
+        &self,
+        space: &Space,
+        question: &Question,
+        among: &[Memory],
+    ) -> Result<(Found, Option<Vec<OtherHit>>), Error> {
+        let found = match among.contains(&Memory::Statements) {
+            true => self.recall.recall(space, question).await?,
+            false => Found::default(),
+        };
+        let others = among.iter().any(|memory| *memory != Memory::Statements);
+        let others = if others { Some(self.recall.others(space, question, among).await?.0) } else { None };
+        Ok((found, others))
+    }
 }
 
 impl Typed for Recall {
@@ -40,7 +64,7 @@ impl Typed for Recall {
     const EFFECT: Effect = Effect::Repeatable;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
-        let (text, limit) = (input.query, input.limit.unwrap_or(HITS).clamp(1, HITS_MAX) as usize);
+        let (text, limit) = (input.query.clone(), input.limit.unwrap_or(HITS).clamp(1, HITS_MAX) as usize);
         if text.trim().is_empty() {
             return Err(invalid("the query says nothing".to_owned(), "empty-input"));
         }
@@ -50,8 +74,15 @@ impl Typed for Recall {
             return Err(invalid(text, "text-too-large"));
         }
         let question = Question { text, limit, ..Question::default() };
-        match self.recall.recall(&site.space, &question).await {
-            Ok(found) => Ok(Output { recalled: found.statements(), ..Output::value(found.told()) }),
+        let among = input.among.filter(|among| !among.is_empty()).unwrap_or_else(|| vec![Memory::Statements]);
+        match self.found(&site.space, &question, &among).await {
+            Ok((found, None)) => Ok(Output { recalled: found.statements(), ..Output::value(found.told()) }),
+            Ok((found, Some(others))) => {
+                let recalled = found.statements();
+                let mut told = found.told();
+                told["others"] = memories::told(&others);
+                Ok(Output { recalled, ..Output::value(told) })
+            }
             Err(error @ Error::Store(_)) => Err(Failure::new(FailureKind::Store, error.to_string()).retryable()),
             Err(error) => Err(invalid(error.to_string(), "recall")),
         }
