@@ -24,7 +24,7 @@ pub mod tasks;
 pub mod timers;
 
 /// Every one of them.
-pub static ALL: [&Projection; 12] = [
+pub static ALL: [&Projection; 13] = [
     &contacts::PROJECTION,
     &entries::PROJECTION,
     &frameworks::PROJECTION,
