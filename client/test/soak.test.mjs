@@ -64,12 +64,16 @@ test(`after ${FAULTS} faults the transcript is the log`, { timeout: 3_600_000 },
   const stored = await Promise.all(acks);
   const late = heap();
 
-  // All turns come to their end: as many as there are threads with something to answer.
-  await until("the end of all turns", async () => {
-    const threads = (await client.api.listThreads({}).catch(() => ({ items: [] }))).items;
-    const head = (await client.api.metadata()).head;
-    return threads.length > 0 && threads.every((thread) => thread.status === "idle" && thread.handled > 0) && client.cursor >= head;
-  });
+  // All turns come to their end, and the client is told of it.
+  let left = "";
+  const ended = async () => {
+    const threads = (await client.api.listThreads({})).items;
+    const { head } = await client.api.metadata();
+    const busy = threads.filter((thread) => thread.status !== "idle").map(({ id, status }) => `${id} ${status}`);
+    left = `${busy.join(", ") || "no thread"} at work; the cursor is ${client.cursor} of ${head}, ${client.state.kind}`;
+    return busy.length === 0 && client.cursor >= head;
+  };
+  await until("the end of all turns", ended).catch((error) => assert.fail(`${error.message}: ${left}`));
   const events = await log(client);
   await until("the last event", () => client.cursor >= events.at(-1).seq);
   assert.deepEqual(transcript, events.map(({ seq, event_id }) => `${seq} ${event_id}`), "the transcript is the log");
