@@ -234,6 +234,26 @@ test("the lanes are saved as one file that stands for itself", async () => {
   await one.close();
 });
 
+test("a thread that cannot go on is counted, named with its cause, and can be ended with what is below it", async () => {
+  await server.call("POST", "/threads", { label: "yard", kind: "process", title: "yard", prompt: "You are doomed." });
+  await server.call("POST", "/threads", { parent: "yard", label: "gate", kind: "process", prompt: "You are below." });
+  await server.call("POST", "/threads/yard/messages", { text: "go" });
+  const one = await Watched.open(browser, server.url, "#/threads");
+  await one.sees("One thread cannot go on.");
+  await one.page.locator(".side .n.fail").getByText("1 stuck").waitFor();
+  await one.sees(/answered 400/);
+  await one.page.getByRole("link", { name: "yard" }).first().click();
+  await one.sees("It cannot go on.");
+  await one.axe("a stuck thread");
+  await one.page.getByRole("button", { name: "End with subthreads" }).click();
+  await one.page.getByRole("button", { name: /End it and 1 below/ }).click();
+  await one.page.locator(".side .n.fail").waitFor({ state: "detached" });
+  const threads = await server.call<{ items: { id: string; status: string }[] }>("GET", "/threads?subtree=yard");
+  assert.ok(threads.items.length === 2 && threads.items.every((thread) => thread.status === "stopped" || thread.status === "done"), JSON.stringify(threads.items));
+  one.clean();
+  await one.close();
+});
+
 test("reduced motion: nothing is animated", async () => {
   const one = await Watched.open(browser, server.url, "#/t/main");
   await one.sees("live, no gap");

@@ -38,6 +38,7 @@ function voice(asked: Asked, after: number): Answer {
 }
 
 function decision(asked: Asked, pace: number): Answer {
+  if (/doomed/.test(asked.prompt)) return { status: 400 };
   const between = /slowly/.test(asked.said) ? 150 : 30 * pace;
   const since = asked.prompt.slice(asked.prompt.lastIndexOf(`: ${asked.said}`));
   const did = (tool: string) => new RegExp(`(call|result) ${tool}`).test(since);
