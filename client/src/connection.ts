@@ -146,7 +146,8 @@ export class Connection {
   async #introduce(socket: Socket): Promise<void> {
     try {
       const token = await this.#needs.token();
-      if (token !== undefined && this.#socket === socket) socket.send(JSON.stringify({ type: "auth", token }));
+      // Without a token the server is made to say at once whether it wants one.
+      if (this.#socket === socket) socket.send(JSON.stringify(token === undefined ? { type: "ping" } : { type: "auth", token }));
     } catch (error) {
       if (this.#socket === socket) this.#lost(1006, `there is no token: ${String(error)}`);
     }

@@ -122,6 +122,9 @@ test("what is said without a connection waits, and goes once, in order", async (
 
 test("a wrong key is final, and the right one goes on with what waits", async () => {
   const locked = await new Server({ THINKD_TOKEN: "the-token-of-this-server" }).start();
+  const { client: nobody } = watching({ after: 0 }, locked.url);
+  await until("the word that a key is wanted", () => nobody.state.kind === "closed");
+  assert.equal(nobody.state.reason, "unauthenticated");
   const { client, seen } = watching({ after: 0 }, locked.url, { token: "another-token-than-that" });
   const ack = client.send("main", { text: "let me in" });
   await until("the refusal", () => client.state.kind === "closed");
