@@ -85,6 +85,23 @@ test("a reply is shown while it is written, with the thoughts beside it, and is 
   await one.close();
 });
 
+test("an image is said and shown: its bytes come from this server, and the model is sent it", async () => {
+  const one = await Watched.open(browser, server.url, "#/t/pictures");
+  await one.sees("Nothing has been said in pictures yet");
+  const bytes = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
+  await one.page.locator("input[type=file]").setInputFiles([{ name: "wall.png", mimeType: "image/png", buffer: bytes }, { name: "note.txt", mimeType: "text/plain", buffer: Buffer.from("x") }]);
+  await one.sees("wall.png");
+  assert.equal(await one.page.getByText("note.txt").count(), 0, "only images and sounds are taken");
+  await one.page.getByLabel("Say something to pictures").fill("What do you see?");
+  await one.page.keyboard.press("Enter");
+  await one.page.waitForFunction(() => [...document.querySelectorAll<HTMLImageElement>(".said.you img")].some((image) => image.naturalWidth === 1 && image.src.startsWith("blob:")));
+  const inputs = (await events("thread=pictures&tags=input")).map((event) => event.modality);
+  assert.deepEqual(inputs, ["text", "image"]);
+  await one.sees(/You said/);
+  one.clean();
+  await one.close();
+});
+
 test("stop ends the turn, and says so", async () => {
   const one = await Watched.open(browser, server.url, "#/t/stopped");
   await one.page.getByLabel("Say something to stopped").fill("Tell me slowly about the greenhouse in winter");
