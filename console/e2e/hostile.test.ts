@@ -121,3 +121,27 @@ test("who may only look sees no button that acts", async () => {
     await shared.stop();
   }
 });
+
+test("another log behind the same address: the page says so, and shows nothing of the old one", async () => {
+  const { rmSync, readdirSync } = await import("node:fs");
+  const restored = new Thinkd({});
+  await restored.start();
+  try {
+    await restored.say("only in the old log");
+    const one = await Watched.open(browser, restored.url, "#/t/main");
+    one.quiet = true;
+    await one.sees("only in the old log");
+    await restored.kill();
+    for (const name of readdirSync(restored.folder)) rmSync(`${restored.folder}/${name}`, { recursive: true });
+    await restored.start();
+    await one.sees("The log is another one than before");
+    await one.sees("Nothing has been said in main yet");
+    assert.equal(await one.page.getByText("only in the old log").count(), 0);
+    await restored.say("only in the new log");
+    await one.sees("only in the new log");
+    await one.sees("live, no gap");
+    await one.close();
+  } finally {
+    await restored.stop();
+  }
+});
