@@ -63,6 +63,7 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
         let model = Arc::new(Offline::new());
         let options = options::Options::default();
         let supplies = Supplies {
+            mission: thinkd::runtime::mission::Options::default().budget(),
             store: log.clone(),
             prompts,
             budget: Arc::new(options.budget.clone()),

@@ -370,6 +370,30 @@ export type RunCancel = Of<["run", "cancel", `pipeline:${string}`], {
   user?: string;
 }>;
 
+/** Somebody wants a mission to rest: nothing is done for it until somebody wants it to go on. */
+export type RunPaused = Of<["run", "paused", `pipeline:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the run */
+  run: string;
+  /** its pipeline */
+  pipeline: string;
+  /** who, when known */
+  user?: string;
+}>;
+
+/** Somebody wants a mission that rests to go on. */
+export type RunContinued = Of<["run", "continued", `pipeline:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the run */
+  run: string;
+  /** its pipeline */
+  pipeline: string;
+  /** who, when known */
+  user?: string;
+}>;
+
 /** A run has ended, and its thread with it. */
 export type RunEnded = Of<["run", "ended", `pipeline:${string}`, "done" | "failed" | "cancelled"], {
   /** the same for people and models */
@@ -752,6 +776,166 @@ export type FrameworkOutcome = Of<["framework", "outcome", `framework:${string}`
   worked: boolean;
   /** with, without: each tried, worked; of all such tasks since the framework has been as it is */
   tally: Record<string, unknown>;
+/** A mission has one more task. */
+export type TaskMade = Of<["task", "made", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** its name */
+  name: string;
+  /** what is to be done */
+  description: string;
+  /** what it may cost */
+  value: "low" | "medium" | "high";
+  /** the task that was split into it and others */
+  parent: number | null;
+  /** the tasks that have to end before it begins */
+  requires: number[];
+  /** names of tasks and thoughts that brought to it, as the planner says */
+  brought_by: string[];
+  /** its place among its siblings: the lowest goes first */
+  rank: number;
+}>;
+
+/** Work on a task begins, in a thread of its own. */
+export type TaskBegan = Of<["task", "began", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** a task that it requires and that failed */
+  behind: number | null;
+}>;
+
+/** Whether a task is to be split. */
+export type TaskSplit = Of<["task", "split", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** whether it is */
+  needed: boolean;
+  /** why */
+  why: string;
+}>;
+
+/** What the user would have to say for a task. */
+export type TaskAsked = Of<["task", "asked", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** the question */
+  question: string | null;
+}>;
+
+/** How a task may be done, with the chance that it works. */
+export type TaskRoutes = Of<["task", "routes", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** name, how, estimate, splits */
+  routes: Record<string, unknown>[];
+}>;
+
+/** How the answer of a task will be checked: said before there is one. */
+export type TaskChecked = Of<["task", "checked", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** by, and code, query or rubric */
+  check: Record<string, unknown>;
+}>;
+
+/** A task was tried by a route. */
+export type TaskTried = Of<["task", "tried", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** the route */
+  route: string;
+  /** the tier that was asked */
+  tier: "low" | "high";
+  /** the answer */
+  answer: string | null;
+  /** what was thought on the way, or why there is no answer */
+  why: string;
+}>;
+
+/** The answer of a task was checked. */
+export type TaskJudged = Of<["task", "judged", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** what decided it */
+  by: "program" | "knowledge" | "rubric";
+  /** whether the answer will do */
+  passes: boolean;
+  /** why */
+  why: string;
+}>;
+
+/** Whether a task is tried once more by the high tier, and the figures that decide it. */
+export type TaskRetry = Of<["task", "retry", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** whether it is */
+  made: boolean;
+  /** calls_left, tasks_left */
+  figures: Record<string, unknown>;
+}>;
+
+/** Something that a model wanted of a task was not done. */
+export type TaskRefused = Of<["task", "refused", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** what */
+  of: string;
+  /** why */
+  why: string;
+}>;
+
+/** A task is another from now on: what is to be done, what it requires, its place among its siblings. */
+export type TaskChanged = Of<["task", "changed", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** its name */
+  name: string;
+  /** what is to be done */
+  description: string;
+  /** the tasks that have to end before it begins */
+  requires: number[];
+  /** its place among its siblings: the lowest goes first */
+  rank: number;
+  /** why */
+  why: string;
+  /** who did it; null: the mission itself */
+  by: string | null;
+}>;
+
+/** A task is over, and its thread with it. */
+export type TaskOver = Of<["task", "over", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** how */
+  status: "closed" | "failed_with_current_available_instruments";
+  /** the answer that passed its check */
+  answer: string | null;
+  /** why it failed */
+  reason: string | null;
 }>;
 
 /** A subthread was created. */
@@ -1254,6 +1438,8 @@ export type ThinkdEvent =
   | RunStarted
   | RunResumed
   | RunCancel
+  | RunPaused
+  | RunContinued
   | RunEnded
   | NodeStarted
   | NodeFinished
@@ -1281,6 +1467,18 @@ export type ThinkdEvent =
   | EntityUnmerged
   | FrameworkChosen
   | FrameworkOutcome
+  | TaskMade
+  | TaskBegan
+  | TaskSplit
+  | TaskAsked
+  | TaskRoutes
+  | TaskChecked
+  | TaskTried
+  | TaskJudged
+  | TaskRetry
+  | TaskRefused
+  | TaskChanged
+  | TaskOver
   | ThreadSpawned
   | ThreadEnded
   | ThreadStuck

@@ -59,6 +59,7 @@ pub mod event {
     pub mod spec;
     pub mod statement;
     pub mod summary;
+    pub mod task;
     pub mod trial;
 }
 /// Fair shares of the machine; supervision of background tasks.

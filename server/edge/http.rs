@@ -29,6 +29,7 @@ pub mod frameworks;
 pub mod identity;
 pub mod lingering_close;
 pub mod messages;
+pub mod missions;
 pub mod openapi;
 pub mod params;
 pub mod pending;
@@ -64,12 +65,13 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 23] = [
+const RESOURCES: [Resource; 24] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
     threads::RESOURCE,
     tasks::RESOURCE,
+    missions::RESOURCE,
     turns::RESOURCE,
     submodules::RESOURCE,
     usage::RESOURCE,

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::words::id::{Name, Seq};
+use super::mission::TaskId;
+use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::time::Timestamp;
 
 /// See the module. Where it is not so, nothing of the append is stored.
@@ -93,6 +94,15 @@ pub enum Condition {
         /// Its prompt.
         prompt: String,
     },
+    /// A task of a mission is there and not over.
+    TaskToCome {
+        /// The mission.
+        mission: ThreadId,
+        /// The task.
+        task: TaskId,
+        /// Nor begun.
+        open: bool,
+    },
     /// A request to people is there, and like this.
     Request {
         /// Its id.
@@ -142,6 +152,8 @@ impl fmt::Display for Condition {
             Self::EndsWith(seq) => write!(f, "the thread does not end with event {seq} any more"),
             Self::FewerSubthreads(most) => write!(f, "the thread has {most} subthreads already"),
             Self::FewerThreads(most) => write!(f, "the space has {most} threads already that have not ended"),
+            Self::TaskToCome { task, open: true, .. } => write!(f, "work on {task} has begun already"),
+            Self::TaskToCome { task, open: false, .. } => write!(f, "{task} is over already"),
             Self::TimerStands { name, .. } => write!(f, "the timer {name} is over"),
             Self::ScheduleStands { name, .. } => write!(f, "the schedule {name} was changed or fired meanwhile"),
             Self::NewSchedule { name, most } => {

@@ -181,6 +181,8 @@ kinds! {
     RunStarted => run::STARTED,
     RunResumed => run::RESUMED,
     RunCancel => run::CANCEL,
+    RunPaused => run::PAUSED,
+    RunContinued => run::CONTINUED,
     RunEnded => run::ENDED,
     NodeStarted => run::NODE_STARTED,
     NodeFinished => run::NODE_FINISHED,

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::id::{Seq, ThreadId};
+
 /// Most characters of a mission.
 pub const MISSION_MAX: usize = 16_000;
 /// Most characters of a task's name.
@@ -63,6 +65,12 @@ pub struct Wanted {
     pub value: Value,
     /// What it may use up.
     pub budget: MissionBudget,
+    /// The thread that began it, and is told the answer; none: people did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<ThreadId>,
+    /// The event from outside that this goes back to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<Seq>,
 }
 
 /// The number of a task in its mission; ids are written `t1`, `t2`, … in the order in which tasks were made.
@@ -102,6 +110,19 @@ pub struct NewTask {
     pub brought_by: Vec<String>,
     /// Its place among its siblings: the lowest goes first.
     pub rank: u64,
+}
+
+/// A change of a task; what is absent stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskEdit {
+    /// Its name.
+    pub name: Option<String>,
+    /// What is to be done.
+    pub description: Option<String>,
+    /// The tasks that have to end before it begins.
+    pub requires: Option<Vec<TaskId>>,
+    /// Its place among its siblings.
+    pub rank: Option<u64>,
 }
 
 /// Where a task stands.
@@ -237,9 +258,9 @@ impl Iterator for Ladder {
 /// The figures by which it is decided whether the high tier is asked once more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
-    /// Model calls that the mission has left.
+    /// How many model calls the mission has left.
     pub calls_left: u64,
-    /// Tasks of it that have not ended, this one included.
+    /// How many tasks of it have not ended, this one included.
     pub tasks_left: u64,
 }
 

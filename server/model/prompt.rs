@@ -211,7 +211,7 @@ prompts! {
         mission_wanted("mission_wanted.md", ["mission", "nudge"]): "Ends what it asks about itself.",
         mission_split("mission_split.md", ["mission", "nudge", "task"]): "Ends what it asks about a task to be split.",
         mission_consider("mission_consider.md", []): "What it says to who thinks about how a task is done.",
-        mission_task("mission_task.md", ["mission", "nudge", "task"]): "Ends what it asks about that.",
+        mission_task("mission_task.md", ["mission", "nudge", "said", "task"]): "Ends what it asks about that.",
         mission_solve("mission_solve.md", []): "What it says to who does a task.",
         mission_try("mission_try.md", ["mission", "nudge", "route", "so_far", "task"]): "Ends what it asks about that.",
         mission_judge("mission_judge.md", []): "What it says to who judges an answer.",

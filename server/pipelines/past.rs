@@ -46,6 +46,12 @@ impl Past {
                     self.cancel = true;
                     return;
                 }
+                RunNews::Continued { .. } => return,
+                RunNews::Paused { .. } => {
+                    self.spent += self.worked();
+                    self.work = None;
+                    return;
+                }
                 RunNews::Resumed { .. } => {
                     self.resumed += 1;
                     self.spent += self.worked();

@@ -96,6 +96,7 @@ async fn run(
         limits: settings.tool_limits(),
         recall: Arc::new(recall(settings, store.clone())?),
         code: Arc::new(Runner::new(settings.tools.code.clone())),
+        mission: settings.mission.budget(),
     };
     let (mut tools, mcp) = (tools.clone(), Arc::new(Mcp::new(&settings.tools.mcp, &supplies)?));
     if !settings.tools.mcp.is_empty() {

@@ -26,6 +26,7 @@ mod key;
 mod keyboard;
 mod markdown;
 mod memory;
+mod mission;
 mod paint;
 mod recall;
 mod reembed;
@@ -59,6 +60,8 @@ enum Command {
     Events(events::Options),
     /// List what waits for a person, show it, approve, reject or answer it
     Inbox(inbox::Options),
+    /// Have a running server do something in tasks that are tried and checked, and follow it
+    Mission(mission::Options),
     /// Find what a running server holds to be so
     Recall(recall::Options),
     /// Look after what a running server holds to be so
@@ -151,6 +154,7 @@ fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Resu
         Command::Chat(options) => wait_for(chat::run(&options, &settings)),
         Command::Events(options) => wait_for(events::run(&options, &settings)),
         Command::Inbox(options) => wait_for(inbox::run(&options, &settings)),
+        Command::Mission(options) => wait_for(mission::run(&options, &settings)),
         Command::Recall(options) => wait_for(recall::run(&options, &settings)),
         Command::Memory { command } => wait_for(memory::run(&command, &settings)),
         Command::Healthcheck => wait_for(client::healthcheck(&settings)),

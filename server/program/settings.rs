@@ -313,6 +313,7 @@ impl Settings {
             ("mission.model_calls", self.mission.model_calls),
             ("mission.tokens", self.mission.tokens),
             ("mission.time_ms", self.mission.time_ms),
+            ("mission.question_ms", self.mission.question_ms),
             ("mission.at_once", self.mission.at_once.into()),
         ];
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {

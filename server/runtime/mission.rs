@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::mission::MissionBudget;
+
 /// How missions go. `[mission]` in thinkd.toml.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -20,6 +22,8 @@ pub struct Options {
     pub tokens: u64,
     /// How long one mission may be worked on; a mission may be given less.
     pub time_ms: u64,
+    /// How long a task waits for the answer of the user before it does without.
+    pub question_ms: u64,
     /// Missions that one server works on at a time; others wait.
     pub at_once: u32,
 }
@@ -34,7 +38,16 @@ impl Default for Options {
             model_calls: 500,
             tokens: 4_000_000,
             time_ms: 3_600_000,
+            question_ms: 600_000,
             at_once: 16,
         }
+    }
+}
+
+impl Options {
+    /// The most that a mission may use up.
+    pub fn budget(&self) -> MissionBudget {
+        let Self { model_calls, tokens, time_ms, .. } = *self;
+        MissionBudget { model_calls, tokens, time_ms }
     }
 }

@@ -83,6 +83,9 @@ fn reason(event: &Event, row: &ThreadRow, policy: Policy) -> Option<Why> {
     if event.thread != row.thread {
         return None;
     }
+    if matches!(event.fact(), Fact::Run(RunFact { what: RunNews::Paused { .. }, .. })) {
+        return Some(Why::Leave);
+    }
     let cancels_run = matches!(event.fact(), Fact::Run(RunFact { what: RunNews::Cancel { .. }, .. }));
     if cancels_run || event.cancels(row.turn_at_hand()) || event.ends_thread() {
         return Some(Why::Cancel);

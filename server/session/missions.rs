@@ -1,8 +1,8 @@
-//! A session begins missions, and sees their tasks and thoughts.
+//! A session begins missions, sees their tasks, and changes them while they run.
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::event::mission::{MissionBudget, Value, Wanted};
+use crate::event::mission::{MissionBudget, TaskEdit, TaskId, Value, Wanted};
 use crate::log::projections::tasks::TaskRow;
 use crate::log::thread_row::ThreadRow;
 use crate::words::id::ThreadId;
@@ -19,7 +19,7 @@ impl Session {
             tokens: least(tokens, options.tokens),
             time_ms: least(time_ms, options.time_ms),
         };
-        let wanted = Wanted { mission: mission.to_owned(), value, budget };
+        let wanted = Wanted { mission: mission.to_owned(), value, budget, by: None, root: None };
         Ok(missions.start(self.space(), wanted, self.user()).await?)
     }
 
@@ -30,5 +30,27 @@ impl Session {
             return Ok(None);
         }
         Ok(Some(store.tasks(self.space(), mission, None, None).await?))
+    }
+
+    /// Changes a task that has not begun.
+    pub async fn edit_task(&self, mission: &ThreadId, task: TaskId, edit: TaskEdit) -> Result<(), Error> {
+        let missions = &self.kinds(Right::Speak)?.missions;
+        let by = self.user().unwrap_or(self.principal().role.as_str());
+        Ok(missions.edit(self.space(), mission, task, edit, by).await?)
+    }
+
+    /// Skips a task that is not over, and its parts.
+    pub async fn skip_task(&self, mission: &ThreadId, task: TaskId) -> Result<(), Error> {
+        Ok(self.kinds(Right::Speak)?.missions.skip(self.space(), mission, task).await?)
+    }
+
+    /// Has a mission rest.
+    pub async fn pause_mission(&self, mission: &ThreadId) -> Result<ThreadRow, Error> {
+        Ok(self.kinds(Right::Speak)?.missions.pause(self.space(), mission, self.user()).await?)
+    }
+
+    /// Has a mission go on that rests.
+    pub async fn resume_mission(&self, mission: &ThreadId) -> Result<ThreadRow, Error> {
+        Ok(self.kinds(Right::Speak)?.missions.resume(self.space(), mission, self.user()).await?)
     }
 }

@@ -162,7 +162,10 @@ fn run(run: &RunFact<'_>, event: &Event, thread: &mut ThreadChange) {
                 _ => Status::Stopped,
             });
         }
-        RunNews::Resumed { .. } | RunNews::Cancel { .. } => {}
+        // What rests is no work for anybody; what is to end goes on to its end.
+        RunNews::Paused { .. } => thread.status = Some(Status::Waiting),
+        RunNews::Continued { .. } | RunNews::Cancel { .. } => thread.status = Some(Status::Idle),
+        RunNews::Resumed { .. } => {}
     }
 }
 

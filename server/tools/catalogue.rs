@@ -29,6 +29,7 @@ mod schedule;
 mod send;
 mod set_timer;
 mod spawn_thread;
+mod start_mission;
 mod state;
 mod step;
 mod terminate;
@@ -65,6 +66,8 @@ pub fn built_in() -> Catalogue {
         .with(RARELY, watch::CloseWatch::new)
         .with(DECISIONS, fan_out::FanOut::new)
         .with(RARELY, fan_out::Sequence::new)
+        // A mission has no parts of its own that begin others: only who decides in one go begins one.
+        .with(Audience { step: false, ..RARELY }, start_mission::StartMission::new)
         .with(RARELY, run_code::RunCode::new)
         .with(RARELY, remember::Remember::new)
         .with(Audience { submodule: true, ..RARELY }, recall::Recall::new)

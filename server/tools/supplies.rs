@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::approval::Rules;
 use super::code::runner::Runner;
+use crate::event::mission::MissionBudget;
 use crate::log::kernel::Store;
 use crate::model::prompt::Prompts;
 use crate::recall::finder::Recall;
@@ -27,6 +28,8 @@ pub struct Supplies {
     pub recall: Arc<Recall>,
     /// What runs code.
     pub code: Arc<Runner>,
+    /// What a mission may use up.
+    pub mission: MissionBudget,
 }
 
 /// What one tool call may take.

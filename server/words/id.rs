@@ -54,6 +54,11 @@ impl Name {
         if is_name(text) { Ok(Self(text.to_owned())) } else { Err(InvalidId::new("name", text, NAME_RULE)) }
     }
 
+    /// The name under which the steps of missions are told of.
+    pub fn of_mission() -> Self {
+        Self("mission".into())
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0

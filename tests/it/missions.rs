@@ -8,6 +8,7 @@ use crate::support::*;
 mod bad_input;
 mod budgets;
 mod crash;
+mod people;
 mod routes;
 
 /// Requests of this step of a mission.
@@ -185,6 +186,17 @@ on_both!(d1_27_a_mission_is_decomposed_done_checked_and_answered, |medium| {
     let one = app.get(&format!("/threads/{mission}/tasks/t2")).await.expect(200);
     let stream = one["stream_of_consciousness"].as_str().unwrap();
     assert!(stream.contains("did list the talks") && !stream.contains("book"), "{stream}");
+    // D1.09, D1.37: all of it in one call.
+    let memory = app.get(&format!("/threads/{mission}/memory")).await.expect(200);
+    assert_eq!(memory["tasks"].as_array().unwrap().len(), 3);
+    assert!(
+        memory["thoughts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|it| it["content"].as_str().unwrap().contains("did book a room"))
+    );
+    assert_eq!(memory["statements"], json!([]), "nothing is held");
     let story = story_of(&app, &mission).await;
     let of_two: Vec<&str> = story.iter().filter_map(|line| line.strip_prefix("t2 ")).collect();
     assert_eq!(of_two, ["made", "began", "split", "asked", "routes", "checked", "tried", "judged", "over"]);

@@ -78,7 +78,16 @@ impl Bench {
         let (budget, limits) = (Arc::new(options.budget.clone()), options.tool_limits);
         let recall = Arc::new(Recall::new(store.clone(), Default::default(), 1.0));
         let code = Default::default();
-        let supplies = Supplies { store: store.clone(), prompts, budget, approvals, limits, recall, code };
+        let supplies = Supplies {
+            store: store.clone(),
+            prompts,
+            budget,
+            approvals,
+            limits,
+            recall,
+            code,
+            mission: thinkd::runtime::mission::Options::default().budget(),
+        };
         let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
         let model = Arc::new(Offline::new());
         let ground = Ground::new(supplies, tools.clone(), model, history::Options::default(), options);

@@ -100,6 +100,7 @@ struct Things {
     schedule: String,
     statement: String,
     framework: String,
+    mission: String,
 }
 
 /// Makes one thing of each kind in a space.
@@ -125,8 +126,10 @@ async fn things(app: &App, space: &str, round: usize) -> Things {
     let claimed =
         ask("POST", "/world-model", Some(json!({ "statement": format!("{label} is so.") }))).await.expect(202);
     let framework = ask("POST", "/frameworks", Some(json!({ "name": label, "purpose": "anything" }))).await.expect(201);
+    let mission = ask("POST", "/threads", Some(json!({ "kind": "mission", "mission": label }))).await.expect(201);
     Things {
         framework: framework["id"].as_str().unwrap().to_owned(),
+        mission: mission["id"].as_str().unwrap().to_owned(),
         statement: claimed["id"].as_str().unwrap().to_owned(),
         event: newest("&tags=input").await,
         call: newest("&tags=debug").await,
@@ -163,6 +166,7 @@ async fn everything(app: &App, round: usize) -> Vec<Done> {
         schedule: "nobody".into(),
         statement: "0193b6c2-7c2e-7aaa-8000-0123456789af".into(),
         framework: "0193b6c2-7c2e-7aaa-8000-0123456789b0".into(),
+        mission: format!("missions.{}", "0".repeat(32)),
     };
     let mut all = Vec::new();
     for (role, name) in ROLES.iter().enumerate() {
@@ -226,7 +230,7 @@ impl Act {
 
 fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
     use Needs::{Judge, Oversee, Read, Shape, Speak};
-    let Things { thread, event, call, blob, submodule, approval, question, schedule, statement, framework } = things;
+    let Things { thread, event, call, blob, submodule, approval, question, schedule, statement, framework, mission } = things;
     let run = "/pipelines/nobody/runs/0193b6c2-7c2e-7aaa-8000-0123456789ab";
     let text = json!({ "text": "hello" });
     vec![
@@ -249,6 +253,16 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
             .only(Whose::Own),
         act("POST /threads/{thread}/cancel", Speak, format!("/threads/{thread}/cancel")),
         act("POST /threads/{thread}/end", Speak, format!("/threads/{thread}/end")).spends("threads"),
+        act("GET /threads/{thread}/tasks", Read, format!("/threads/{mission}/tasks")),
+        act("GET /threads/{thread}/memory", Read, format!("/threads/{mission}/memory")),
+        act("GET /threads/{thread}/thoughts", Read, format!("/threads/{mission}/thoughts")),
+        act("GET /threads/{thread}/tasks/{task}", Read, format!("/threads/{mission}/tasks/t0")).only(Whose::Absent),
+        act("PATCH /threads/{thread}/tasks/{task}", Speak, format!("/threads/{mission}/tasks/t1"))
+            .with(json!({ "rank": 3 }))
+            .only(Whose::Absent),
+        act("DELETE /threads/{thread}/tasks/{task}", Speak, format!("/threads/{mission}/tasks/t1")).only(Whose::Absent),
+        act("POST /threads/{thread}/pause", Speak, format!("/threads/{mission}/pause")).only(Whose::Absent),
+        act("POST /threads/{thread}/resume", Speak, format!("/threads/{mission}/resume")).only(Whose::Absent),
         act("GET /submodules", Read, "/submodules".into()).only(Whose::Own),
         act("POST /submodules", Shape, "/submodules".into())
             .with(json!({ "name": fresh, "prompt": "Say hm." }))

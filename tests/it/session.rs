@@ -76,6 +76,7 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let (history, options) = (history::Options::default(), thinkd::runtime::options::Options::default());
     let budget = Arc::new(options.budget.clone());
     let supplies = Supplies {
+        mission: thinkd::runtime::mission::Options::default().budget(),
         store: store.clone(),
         prompts,
         budget,

@@ -1,4 +1,4 @@
-//! `/threads/{mission}/tasks` and `/thoughts`: the working memory of a mission.
+//! `/threads/{mission}/tasks`: the tasks of a mission.
 
 use std::collections::BTreeMap;
 
@@ -21,18 +21,13 @@ use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
 
 #[derive(OpenApi)]
-#[openapi(paths(list, one, thoughts),
+#[openapi(paths(list),
     tags((name = "missions", description = "What missions are made of: their tasks, and what was thought of each")))]
 struct Document;
 
 /// See the module.
 pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/threads/{thread}/tasks", get(list))
-            .route("/threads/{thread}/tasks/{task}", get(one))
-            .route("/threads/{thread}/thoughts", get(thoughts))
-    },
+    routes: || Router::new().route("/threads/{thread}/tasks", get(list)),
     document: Document::openapi,
     bounds: |_| {},
 };
@@ -120,25 +115,8 @@ impl From<Check> for TaskCheck {
     }
 }
 
-/// A thought that was had while a task was worked on.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Thought {
-    /// Its id; ids only go up: it is the position of its event.
-    #[schema(value_type = i64)]
-    pub id: Seq,
-    /// Its name, by which it is found, too.
-    pub name: String,
-    /// What was thought.
-    pub content: String,
-    /// The task.
-    pub task: String,
-    /// When.
-    #[schema(value_type = String)]
-    pub at: Timestamp,
-}
-
 /// Which tasks require which.
-fn depending(rows: &[TaskRow]) -> BTreeMap<TaskId, Vec<String>> {
+pub(super) fn depending(rows: &[TaskRow]) -> BTreeMap<TaskId, Vec<String>> {
     let mut depending: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
     for row in rows {
         for required in &row.requires {
@@ -149,7 +127,7 @@ fn depending(rows: &[TaskRow]) -> BTreeMap<TaskId, Vec<String>> {
 }
 
 impl Task {
-    fn new(mission: &ThreadId, row: TaskRow, depending: &BTreeMap<TaskId, Vec<String>>) -> Self {
+    pub(super) fn new(mission: &ThreadId, row: TaskRow, depending: &BTreeMap<TaskId, Vec<String>>) -> Self {
         let id = |task: &TaskId| task.to_string();
         let thread = (row.began > 0).then(|| mission.of_task(row.task));
         Self {
@@ -179,7 +157,7 @@ impl Task {
     }
 }
 
-async fn rows(session: &Session, mission: &ThreadId) -> Result<Vec<TaskRow>, Problem> {
+pub(super) async fn rows(session: &Session, mission: &ThreadId) -> Result<Vec<TaskRow>, Problem> {
     let rows = session.tasks(mission).await?;
     rows.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no mission {mission}")))
 }
@@ -220,12 +198,15 @@ pub async fn one(
     params: Params,
 ) -> Result<axum::Json<Task>, Problem> {
     params.end()?;
-    let mission = ThreadId::parse(&thread)?;
-    let rows = rows(&session, &mission).await?;
+    shown(&session, &ThreadId::parse(&thread)?, &task).await.map(axum::Json)
+}
+
+pub(super) async fn shown(session: &Session, mission: &ThreadId, task: &str) -> Result<Task, Problem> {
+    let rows = rows(session, mission).await?;
     let depending = depending(&rows);
-    let id = TaskId::parse(&task);
+    let id = TaskId::parse(task);
     let row = rows.into_iter().find(|row| Some(row.task) == id);
-    let row = row.ok_or_else(|| Problem::new(Slug::NotFound, format!("{mission} has no such task")))?;
+    let row = row.ok_or_else(|| no_such_task(mission))?;
     let thread = mission.of_task(row.task);
     let query = Query {
         thread: Some(thread),
@@ -237,48 +218,9 @@ pub async fn one(
     let said = session.events(&query).await?;
     let thoughts = said.iter().filter(|event| matches!(event.fact(), Fact::Task(it) if it.what.is_thought()));
     let stream = thoughts.map(|event| event.text().to_owned()).collect::<Vec<_>>().join("\n\n");
-    Ok(axum::Json(Task { stream_of_consciousness: Some(stream), ..Task::new(&mission, row, &depending) }))
+    Ok(Task { stream_of_consciousness: Some(stream), ..Task::new(mission, row, &depending) })
 }
 
-/// The thoughts that were had while the tasks of a mission were worked on, the oldest first. A page may have fewer than `limit`, or none, and `next` to go
-/// on with.
-#[utoipa::path(get, path = "/threads/{thread}/thoughts", operation_id = "list_thoughts", tag = "missions",
-    params(("thread" = String, Path, description = "the mission"),
-        ("q" = Option<String>, Query, description = "only those with all of these words in their names or in what was thought"),
-        ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
-        ("cursor" = Option<String>, Query, description = "`next` of the page before")),
-    responses((status = 200, body = Page<Thought>)))]
-pub async fn thoughts(
-    session: Session,
-    Path(thread): Path<String>,
-    mut params: Params,
-) -> Result<axum::Json<Page<Thought>>, Problem> {
-    let (limit, at, text) = (params.limit()?, params.one("cursor")?, params.words()?);
-    params.end()?;
-    let mission = ThreadId::parse(&thread)?;
-    rows(&session, &mission).await?;
-    let bound = format!("thoughts {mission} {} {}", session.space(), text.as_deref().unwrap_or_default());
-    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?.and_then(|at| at.parse::<Seq>().ok());
-    let tags = vec![TAG.to_owned()];
-    let query = Query {
-        thread: Some(mission),
-        subtree: true,
-        tags,
-        text,
-        after,
-        order: Order::Ascending,
-        limit,
-        ..Query::default()
-    };
-    let events = session.events(&query).await?;
-    let next = events.last().filter(|_| events.len() == limit as usize);
-    let next = next.map(|last| cursor::write(&bound, &last.seq.to_string()));
-    let thought = |event: &crate::event::envelope::Event| match event.fact() {
-        Fact::Task(fact) if fact.what.is_thought() => {
-            let (name, content) = fact.what.words(fact.task);
-            Some(Thought { id: event.seq, name, content, task: fact.task.to_string(), at: event.ts })
-        }
-        _ => None,
-    };
-    Ok(axum::Json(Page { items: events.iter().filter_map(thought).collect(), next }))
+pub(super) fn no_such_task(mission: &ThreadId) -> Problem {
+    Problem::new(Slug::NotFound, format!("{mission} has no such task"))
 }

@@ -88,7 +88,7 @@ pub struct Limits {
 }
 
 impl From<Wanted> for MissionOf {
-    fn from(Wanted { mission, value, budget }: Wanted) -> Self {
+    fn from(Wanted { mission, value, budget, .. }: Wanted) -> Self {
         let MissionBudget { model_calls, tokens, time_ms } = budget;
         Self { mission, value, budget: Limits { model_calls, tokens, time_ms } }
     }

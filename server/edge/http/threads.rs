@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{OpenApi, ToSchema};
 
+use super::missions::{self, CreateBudget, Plan};
 use super::params::Params;
 use super::thread::{Kind, Thread};
 use super::thread_filter::{Filter, listed};
@@ -153,29 +154,6 @@ pub struct CreateThread {
     pub budget: Option<CreateBudget>,
 }
 
-/// When a mission begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Plan {
-    /// At once.
-    Go,
-}
-
-/// What a mission may use up.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CreateBudget {
-    /// Model calls.
-    #[schema(minimum = 1)]
-    pub model_calls: Option<u64>,
-    /// Tokens, in and out.
-    #[schema(minimum = 1)]
-    pub tokens: Option<u64>,
-    /// Milliseconds of work.
-    #[schema(minimum = 1)]
-    pub time_ms: Option<u64>,
-}
-
 /// A contact of a thread to be.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -278,22 +256,8 @@ impl CreateThread {
         };
         let strange = strange.iter().filter(|(_, is_there)| *is_there);
         strange.for_each(|(pointer, _)| wrongs.add(Slug::Unprocessable, *pointer, why));
-        if !is_mission {
-            return;
-        }
-        match self.mission.as_deref().map(str::trim) {
-            None | Some("") => wrongs.add(Slug::EmptyInput, "/mission", "a mission says what is wanted"),
-            Some(text) if text.chars().count() > MISSION_MAX => {
-                let detail = format!("a mission has at most {MISSION_MAX} characters");
-                wrongs.add(Slug::TextTooLarge, "/mission", detail);
-            }
-            Some(_) => {}
-        }
-        let budget = self.budget.iter();
-        let budget =
-            budget.flat_map(|it| [("model_calls", it.model_calls), ("tokens", it.tokens), ("time_ms", it.time_ms)]);
-        for (name, _) in budget.filter(|(_, value)| *value == Some(0)) {
-            wrongs.add(Slug::Unprocessable, format!("/budget/{name}"), "a budget of 0 would do nothing");
+        if is_mission {
+            missions::check(self.mission.as_deref(), self.budget.as_ref(), wrongs);
         }
     }
 }

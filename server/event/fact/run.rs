@@ -93,6 +93,16 @@ pub enum RunNews<'a> {
         /// Who, when known.
         user: Option<&'a str>,
     },
+    /// Somebody wants it to rest.
+    Paused {
+        /// Who, when known.
+        user: Option<&'a str>,
+    },
+    /// Somebody wants it to go on.
+    Continued {
+        /// Who, when known.
+        user: Option<&'a str>,
+    },
     /// It has ended.
     Ended {
         /// `done`, `failed` or `cancelled`.
@@ -192,6 +202,10 @@ impl<'a> From<&'a Held> for Slot<'a> {
     }
 }
 
+/// The second tags of what is said of rest.
+const PAUSE: &str = "paused";
+const CONTINUE: &str = "continued";
+
 const RUN: Member = ("run", "string", "the run");
 const PIPELINE: Member = ("pipeline", "string", "its pipeline");
 const NODE_NAME: Member = ("node", "string", "the node");
@@ -225,6 +239,20 @@ pub(super) const CANCEL: Spec = Spec {
     name: "run-cancel",
     about: "Somebody wants a run to end.",
     tags: &["run", "cancel", "pipeline:<name>"],
+    members: &[TEXT, RUN, PIPELINE, USER],
+    open: false,
+};
+pub(super) const PAUSED: Spec = Spec {
+    name: "run-paused",
+    about: "Somebody wants a mission to rest: nothing is done for it until somebody wants it to go on.",
+    tags: &["run", "paused", "pipeline:<name>"],
+    members: &[TEXT, RUN, PIPELINE, USER],
+    open: false,
+};
+pub(super) const CONTINUED: Spec = Spec {
+    name: "run-continued",
+    about: "Somebody wants a mission that rests to go on.",
+    tags: &["run", "continued", "pipeline:<name>"],
     members: &[TEXT, RUN, PIPELINE, USER],
     open: false,
 };
@@ -282,6 +310,8 @@ impl<'a> RunFact<'a> {
             tag::STARTED => RunNews::Started { input: Slot::of(raw, "input"), user: raw.text("user") },
             tag::RESUMED => RunNews::Resumed { time: time_in(raw.said("text")) },
             tag::CANCEL => RunNews::Cancel { user: raw.text("user") },
+            PAUSE => RunNews::Paused { user: raw.text("user") },
+            CONTINUE => RunNews::Continued { user: raw.text("user") },
             tag::ENDED => RunNews::Ended {
                 outcome: raw.said("outcome"),
                 output: Slot::of(raw, "output"),
@@ -306,6 +336,12 @@ impl<'a> RunFact<'a> {
             RunNews::Cancel { user } => {
                 let draft = of_run(Source::User, tag::CANCEL, format!("{pipeline} is to be cancelled"));
                 draft.payload_some("user", user)
+            }
+            RunNews::Paused { user } => {
+                of_run(Source::User, PAUSE, format!("{pipeline} is to rest")).payload_some("user", user)
+            }
+            RunNews::Continued { user } => {
+                of_run(Source::User, CONTINUE, format!("{pipeline} is to go on")).payload_some("user", user)
             }
             RunNews::Ended { outcome, output, failure } => {
                 let draft = of_run(Source::Internal, tag::ENDED, format!("{pipeline} ended: {outcome}"));
@@ -369,6 +405,8 @@ impl<'a> Family<'a> for RunFact<'a> {
             RunNews::Started { .. } => Kind::RunStarted,
             RunNews::Resumed { .. } => Kind::RunResumed,
             RunNews::Cancel { .. } => Kind::RunCancel,
+            RunNews::Paused { .. } => Kind::RunPaused,
+            RunNews::Continued { .. } => Kind::RunContinued,
             RunNews::Ended { .. } => Kind::RunEnded,
         })
     }
@@ -430,6 +468,11 @@ impl RunKey {
         Self { id, pipeline, thread: ThreadId::of_run(id) }
     }
 
+    /// The run that a mission is: its steps are told of as those of a pipeline of this name.
+    pub fn of_mission(id: Uuid) -> Self {
+        Self { id, pipeline: Name::of_mission(), thread: ThreadId::of_mission(id) }
+    }
+
     /// The run's own thread.
     pub fn thread(&self) -> ThreadId {
         self.thread.clone()
@@ -463,6 +506,16 @@ impl RunKey {
     /// Somebody wants it to end.
     pub fn cancel(&self, user: Option<&str>) -> Draft {
         self.fact(RunNews::Cancel { user })
+    }
+
+    /// Somebody wants it to rest.
+    pub fn paused(&self, user: Option<&str>) -> Draft {
+        self.fact(RunNews::Paused { user })
+    }
+
+    /// Somebody wants it to go on.
+    pub fn continued(&self, user: Option<&str>) -> Draft {
+        self.fact(RunNews::Continued { user })
     }
 
     /// It ends; a failure is an event of its own before that.
@@ -535,6 +588,7 @@ pub(super) fn examples(failure: &Failure) -> Vec<Draft> {
     let blob =
         Held::Blob { sha256: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae".into(), bytes: 90_000 };
     let mut drafts = vec![run.started(&held, Some("ada")), run.resumed(2), run.cancel(None)];
+    drafts.extend([run.paused(Some("ada")), run.continued(None)]);
     drafts.extend(run.ended(&RunOutcome::Done(held.clone())));
     drafts.extend(run.ended(&RunOutcome::Failed(failure.clone())));
     drafts.extend(run.ended(&RunOutcome::Cancelled));

@@ -3,7 +3,6 @@
 //! `tasks` is made of them.
 //! Long because a family of facts is one file: its kinds, their documents, and an example of each.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::Kind;
@@ -13,6 +12,7 @@ use crate::event::envelope::{Modality, Source, Visibility};
 use crate::event::mission::{Check, Figures, NewTask, Route, TaskId, TaskStatus, Value};
 use crate::event::raw::Raw;
 use crate::event::spec::{Member, Spec, TEXT};
+use crate::event::task::TaskNews;
 use crate::words::id::ThreadId;
 
 /// The first tag.
@@ -25,93 +25,6 @@ pub struct TaskFact {
     pub task: TaskId,
     /// What.
     pub what: TaskNews,
-}
-
-/// See `TaskFact`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "what", rename_all = "kebab-case")]
-pub enum TaskNews {
-    /// There is one more.
-    Made(NewTask),
-    /// Work on it begins.
-    Began {
-        /// A task that it requires and that failed.
-        behind: Option<TaskId>,
-    },
-    /// Whether it is to be split.
-    Split {
-        /// Whether it is.
-        needed: bool,
-        /// Why.
-        why: String,
-    },
-    /// What the user would have to say.
-    Asked {
-        /// The question; none: nothing.
-        question: Option<String>,
-    },
-    /// How it may be done.
-    Routes {
-        /// As they were listed.
-        routes: Vec<Route>,
-    },
-    /// How its answer will be checked.
-    Checked {
-        /// How.
-        check: Check,
-    },
-    /// It was tried.
-    Tried {
-        /// By which route.
-        route: String,
-        /// `low` or `high`.
-        tier: String,
-        /// The answer; none: it came to none.
-        answer: Option<String>,
-        /// What was thought on the way, or why there is no answer.
-        why: String,
-    },
-    /// Its answer was checked.
-    Judged {
-        /// `program`, `knowledge` or `rubric`.
-        by: String,
-        /// Whether it will do.
-        passes: bool,
-        /// Why.
-        why: String,
-    },
-    /// Whether the high tier is asked once more.
-    Retry {
-        /// Whether it is.
-        made: bool,
-        /// The figures that decided it.
-        figures: Figures,
-    },
-    /// Something that a model wanted was not done.
-    Refused {
-        /// What.
-        of: String,
-        /// Why.
-        why: String,
-    },
-    /// It requires these from now on, and is this.
-    Changed {
-        /// What is to be done before it.
-        requires: Vec<TaskId>,
-        /// What is to be done.
-        description: String,
-        /// Why.
-        why: String,
-    },
-    /// It is over.
-    Over {
-        /// `closed`, or that it failed.
-        status: TaskStatus,
-        /// The answer that passed its check.
-        answer: Option<String>,
-        /// Why it failed.
-        reason: Option<String>,
-    },
 }
 
 const TASK: Member = ("task", "number", "the task: 3 is `t3`");
@@ -159,10 +72,13 @@ specs! {
         ("figures", "object", "calls_left, tasks_left")
     ],
     REFUSED "refused": "Something that a model wanted of a task was not done." [("of", "string", "what"), WHY],
-    CHANGED "changed": "A task is another from now on: what it requires, what is to be done." [
-        ("requires", "number[]", "the tasks that have to end before it begins"),
+    CHANGED "changed": "A task is another from now on: what is to be done, what it requires, its place among its siblings." [
+        ("name", "string", "its name"),
         ("description", "string", "what is to be done"),
-        WHY
+        ("requires", "number[]", "the tasks that have to end before it begins"),
+        ("rank", "number", "its place among its siblings: the lowest goes first"),
+        WHY,
+        ("by", "string | null", "who did it; null: the mission itself")
     ],
     OVER "over": "A task is over, and its thread with it." [
         ("status", "\"closed\" | \"failed_with_current_available_instruments\"", "how"),
@@ -171,91 +87,37 @@ specs! {
     ],
 }
 
-impl TaskNews {
-    fn word(&self) -> &'static str {
-        match self {
-            Self::Made(_) => "made",
-            Self::Began { .. } => "began",
-            Self::Split { .. } => "split",
-            Self::Asked { .. } => "asked",
-            Self::Routes { .. } => "routes",
-            Self::Checked { .. } => "checked",
-            Self::Tried { .. } => "tried",
-            Self::Judged { .. } => "judged",
-            Self::Retry { .. } => "retry",
-            Self::Refused { .. } => "refused",
-            Self::Changed { .. } => "changed",
-            Self::Over { .. } => "over",
-        }
+fn word(news: &TaskNews) -> &'static str {
+    match news {
+        TaskNews::Made(_) => "made",
+        TaskNews::Began { .. } => "began",
+        TaskNews::Split { .. } => "split",
+        TaskNews::Asked { .. } => "asked",
+        TaskNews::Routes { .. } => "routes",
+        TaskNews::Checked { .. } => "checked",
+        TaskNews::Tried { .. } => "tried",
+        TaskNews::Judged { .. } => "judged",
+        TaskNews::Retry { .. } => "retry",
+        TaskNews::Refused { .. } => "refused",
+        TaskNews::Changed { .. } => "changed",
+        TaskNews::Over { .. } => "over",
     }
+}
 
-    fn kind(&self) -> Kind {
-        match self {
-            Self::Made(_) => Kind::TaskMade,
-            Self::Began { .. } => Kind::TaskBegan,
-            Self::Split { .. } => Kind::TaskSplit,
-            Self::Asked { .. } => Kind::TaskAsked,
-            Self::Routes { .. } => Kind::TaskRoutes,
-            Self::Checked { .. } => Kind::TaskChecked,
-            Self::Tried { .. } => Kind::TaskTried,
-            Self::Judged { .. } => Kind::TaskJudged,
-            Self::Retry { .. } => Kind::TaskRetry,
-            Self::Refused { .. } => Kind::TaskRefused,
-            Self::Changed { .. } => Kind::TaskChanged,
-            Self::Over { .. } => Kind::TaskOver,
-        }
-    }
-
-    /// What it is called, and what it says, of the task with this id. Its text is both, so that it is found by either.
-    pub fn words(&self, task: TaskId) -> (String, String) {
-        match self {
-            Self::Made(new) => (format!("{task} {}", new.name), new.description.clone()),
-            Self::Began { behind: None } => (format!("{task} begins"), String::new()),
-            Self::Began { behind: Some(failed) } => (format!("{task} begins behind {failed}"), "it failed".to_owned()),
-            Self::Split { needed: true, why } => (format!("{task} is to be split"), why.clone()),
-            Self::Split { needed: false, why } => (format!("{task} is not to be split"), why.clone()),
-            Self::Asked { question: Some(question) } => (format!("{task} asks the user"), question.clone()),
-            Self::Asked { question: None } => (format!("{task} asks the user nothing"), String::new()),
-            Self::Routes { routes } => {
-                let each = routes.iter().map(|it| format!("{} ({}): {}", it.name, it.estimate, it.how));
-                (format!("{task} has {} routes", routes.len()), each.collect::<Vec<_>>().join("\n"))
-            }
-            Self::Checked { check } => (format!("{task} will be checked"), check.rubric().to_owned()),
-            Self::Tried { route, tier, answer: Some(answer), why } => {
-                (format!("{task} tried {route} ({tier})"), format!("{answer}\n{why}").trim_end().to_owned())
-            }
-            Self::Tried { route, tier, answer: None, why } => {
-                (format!("{task} tried {route} ({tier}) without an answer"), why.clone())
-            }
-            Self::Judged { by, passes, why } => {
-                (format!("{task} {} ({by})", if *passes { "passes" } else { "does not pass" }), why.clone())
-            }
-            Self::Retry { made, figures: Figures { calls_left, tasks_left } } => {
-                let is = if *made { "is" } else { "is not" };
-                let figures = format!("{calls_left} calls and {tasks_left} tasks are left");
-                (format!("{task} {is} tried again by the high tier"), figures)
-            }
-            Self::Refused { of, why } => (format!("{task} was refused {of}"), why.clone()),
-            Self::Changed { description, why, .. } => (format!("{task} is changed"), format!("{why}\n{description}")),
-            Self::Over { status: TaskStatus::Closed, answer, .. } => {
-                (format!("{task} is closed"), answer.clone().unwrap_or_default())
-            }
-            Self::Over { reason, .. } => (format!("{task} failed"), reason.clone().unwrap_or_default()),
-        }
-    }
-
-    /// Whether somebody thought it while the task was worked on.
-    pub const fn is_thought(&self) -> bool {
-        match self {
-            Self::Split { .. }
-            | Self::Routes { .. }
-            | Self::Checked { .. }
-            | Self::Tried { .. }
-            | Self::Judged { .. }
-            | Self::Refused { .. } => true,
-            Self::Asked { question } => question.is_some(),
-            Self::Made(_) | Self::Began { .. } | Self::Retry { .. } | Self::Changed { .. } | Self::Over { .. } => false,
-        }
+fn kind(news: &TaskNews) -> Kind {
+    match news {
+        TaskNews::Made(_) => Kind::TaskMade,
+        TaskNews::Began { .. } => Kind::TaskBegan,
+        TaskNews::Split { .. } => Kind::TaskSplit,
+        TaskNews::Asked { .. } => Kind::TaskAsked,
+        TaskNews::Routes { .. } => Kind::TaskRoutes,
+        TaskNews::Checked { .. } => Kind::TaskChecked,
+        TaskNews::Tried { .. } => Kind::TaskTried,
+        TaskNews::Judged { .. } => Kind::TaskJudged,
+        TaskNews::Retry { .. } => Kind::TaskRetry,
+        TaskNews::Refused { .. } => Kind::TaskRefused,
+        TaskNews::Changed { .. } => Kind::TaskChanged,
+        TaskNews::Over { .. } => Kind::TaskOver,
     }
 }
 
@@ -269,7 +131,7 @@ impl TaskFact {
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
         let Self { task, what } = self;
-        let named = tags([TAG, what.word(), &format!("{TAG}:{task}")]);
+        let named = tags([TAG, word(&what), &format!("{TAG}:{task}")]);
         // Made of maps with string keys and of finite numbers: this cannot fail.
         let mut payload = serde_json::to_value(&what).unwrap_or_default();
         if let Some(members) = payload.as_object_mut() {
@@ -285,7 +147,7 @@ impl TaskFact {
 
 impl<'a> Family<'a> for TaskFact {
     fn kind(&self) -> Option<Kind> {
-        Some(self.what.kind())
+        Some(kind(&self.what))
     }
 
     fn visibility(&self) -> Visibility {
@@ -354,9 +216,12 @@ pub(super) fn examples() -> Vec<Draft> {
         TaskNews::Retry { made: true, figures },
         TaskNews::Refused { of: "a question to the user".into(), why: "its value is medium: it may not ask".into() },
         TaskNews::Changed {
-            requires: Vec::new(),
+            name: "order the talks".into(),
             description: "Put the talks that are known into an order.".into(),
+            requires: Vec::new(),
+            rank: 2,
             why: "t1 failed".into(),
+            by: None,
         },
         TaskNews::Over { status: TaskStatus::Closed, answer: Some("09:00 owls, 10:00 mice".into()), reason: None },
         TaskNews::Over {

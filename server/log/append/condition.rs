@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::log::projections::{
-    frameworks, merges, pins, requests, schedules, settings, statements, submodules, timers,
+    frameworks, merges, pins, requests, schedules, settings, statements, submodules, tasks, timers,
 };
 use crate::log::rows::Rows;
 use crate::log::seen::Seen;
@@ -62,6 +62,7 @@ impl Asked {
                     with_submodules.insert(space);
                 }
                 Condition::Request { id, .. } => asked.rows.push(requests::of_id(space, id)),
+                Condition::TaskToCome { mission, task, .. } => asked.rows.push(tasks::of_id(space, mission, *task)),
                 Condition::StatementAt { id, .. } => asked.rows.push(statements::of_id(space, id)),
                 Condition::FrameworkAt { id, .. } => asked.rows.push(frameworks::of_id(space, id)),
                 Condition::FewerFrameworks(_) => {
@@ -128,6 +129,7 @@ impl Before {
             Condition::Request { id, state } => requests::is_in(seen, space, id, *state),
             Condition::HasSubmodule(name) => submodules::names(seen, space).contains(name.as_str()),
             Condition::PinAt { tool, seq } => pins::last(seen, space, tool) == *seq,
+            Condition::TaskToCome { mission, task, open } => tasks::is_to_come(seen, space, mission, *task, *open),
             Condition::StatementAt { id, changed } => statements::is_at(seen, space, id, *changed),
             Condition::FrameworkAt { id, changed } => frameworks::is_at(seen, space, id, *changed),
             Condition::FewerFrameworks(most) => frameworks::has_room(seen, space, *most),

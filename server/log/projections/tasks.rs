@@ -8,11 +8,13 @@ use serde_json::json;
 use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::fact::task::{TaskFact, TaskNews};
+use crate::event::fact::task::TaskFact;
 use crate::event::mission::{Check, Route, TaskId, TaskStatus, Value};
+use crate::event::task::TaskNews;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::migrations::{Migration, migration};
+use crate::log::seen::Seen;
 use crate::log::select::Select;
 use crate::log::table::{Cell, Row, Table, integer, text};
 use crate::words::id::{Seq, Space, ThreadId};
@@ -128,9 +130,12 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         TaskNews::Began { .. } => alter(vec![status(TaskStatus::InProgress), ("began", event.seq.into())]),
         TaskNews::Routes { routes } => alter(vec![("routes", list(routes))]),
         TaskNews::Checked { check } => alter(vec![("acceptance", list(check))]),
-        TaskNews::Changed { requires, description, .. } => {
-            alter(vec![("requires", list(requires)), ("description", description.as_str().into())])
-        }
+        TaskNews::Changed { name, description, requires, rank, .. } => alter(vec![
+            ("name", name.as_str().into()),
+            ("description", description.as_str().into()),
+            ("requires", list(requires)),
+            ("rank", number(*rank)),
+        ]),
         TaskNews::Over { status: over, answer, reason } => {
             alter(vec![status(*over), ("answer", some(answer.as_deref())), ("reason", some(reason.as_deref()))])
         }
@@ -172,6 +177,18 @@ fn read(row: &Row) -> Result<TaskRow, StoreError> {
         reason: json_or_none(row, "reason")?,
         updated: row.time("updated")?,
     })
+}
+
+/// What an append has to read to know how far a task is.
+pub(in crate::log) fn of_id(space: &Space, mission: &ThreadId, task: TaskId) -> Select {
+    Select::of(&TABLE, space).equal("mission", mission).equal("task", number(task.0))
+}
+
+/// Whether a task is there and not over; `open`: and not begun either.
+pub(in crate::log) fn is_to_come(seen: Seen<'_>, space: &Space, mission: &ThreadId, task: TaskId, open: bool) -> bool {
+    let row = seen.row(&(&TABLE, vec![Cell::from(space), Cell::from(mission), number(task.0)]));
+    let status = row.and_then(|row| TaskStatus::parse(row.text("status").ok()?));
+    status.is_some_and(|status| status == TaskStatus::Open || (!open && !status.is_over()))
 }
 
 /// Errors: see [`Store`].

@@ -8,10 +8,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use serde_json::json;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use unhurried::NodeExecutionError;
 
 use crate::event::draft::Draft;
+use crate::event::envelope::Event;
 use crate::event::fact::run::{Held, RunKey, RunOutcome};
 use crate::event::mission::Wanted;
 use crate::log::appended::{Append, Appended};
@@ -38,7 +39,7 @@ use crate::thread::quota::Quotas;
 use crate::tools::code::runner::Runner;
 use crate::tools::knowledge::Search;
 use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{self, Name, Seq, Space, ThreadId};
+use crate::words::id::{self, Seq, Space, ThreadId};
 use board::Board;
 use desk::Desk;
 
@@ -47,14 +48,14 @@ mod board;
 mod checking;
 mod closing;
 mod desk;
+mod editing;
 mod flow;
+mod planning;
 mod said;
 mod steps;
 
 /// How often a mission is taken up again: one that ends its server each time must not do so for ever.
 const RESUMES_MAX: u64 = 256;
-/// The name under which the steps of a mission are told of.
-const PIPELINE: &str = "mission";
 /// Most events that are stored at once when a mission leaves tasks behind.
 const LEFT_AT_ONCE: usize = 500;
 
@@ -77,6 +78,8 @@ struct Begun {
     past: Past,
     /// The event that it began with.
     root: Seq,
+    /// The last one that was read.
+    head: Seq,
 }
 
 #[async_trait]
@@ -106,6 +109,13 @@ impl Work for Missions {
         true
     }
 
+    /// A mission that a tool began is stored with what else its turn did.
+    fn sees(&self, space: &Space, event: &Event) {
+        if event.thread.is_of_mission() && event.begins_run().is_some() {
+            self.waker.wake(space, &event.thread, None);
+        }
+    }
+
     async fn work(&self, claim: Claim) -> Result<Looked, StoreError> {
         self.take_mission(claim).await
     }
@@ -113,7 +123,7 @@ impl Work for Missions {
 
 /// The run that a mission is.
 fn key(thread: &ThreadId) -> Option<RunKey> {
-    Some(RunKey { id: thread.mission()?, pipeline: Name::parse(PIPELINE).ok()?, thread: thread.clone() })
+    thread.mission().map(RunKey::of_mission)
 }
 
 impl Missions {
@@ -133,8 +143,8 @@ impl Missions {
 
     /// Begins a mission. Returns its thread after the commit.
     pub async fn start(&self, space: &Space, wanted: Wanted, user: Option<&str>) -> Result<ThreadRow, Refused> {
-        let thread = ThreadId::of_mission(id::announced());
-        let key = key(&thread).ok_or_else(|| Refused::Unprocessable("a mission could not be named".into()))?;
+        let key = RunKey::of_mission(id::announced());
+        let thread = key.thread();
         let started = key.started(&Held::Here(json!(wanted)), user).only_if(self.options.room_in_space());
         match self.store.append(Append::free(space, vec![started])).await {
             Ok(Appended::Stored(_)) => {}
@@ -149,6 +159,8 @@ impl Missions {
 
     /// A mission's turn: from where its log leaves off to its end, or until it is left.
     async fn take_mission(&self, Claim { row, fence, stop, attempts, .. }: Claim) -> Result<Looked, StoreError> {
+        // Followed first, then read: what people change is in one of the two.
+        let follower = self.store.feed().follow(&fence.space, Some(&row.thread));
         let begun = self.begun(&fence.space, &row).await?;
         let Some((key, Held::Here(input))) = begun.past.started.clone() else {
             tracing::error!(thread = %row.thread, "a mission without a beginning is left alone");
@@ -180,6 +192,8 @@ impl Missions {
             stop: stop.token().clone(),
             board: Mutex::new(Board::of(tasks)),
             spent: OnceLock::new(),
+            on_stored: self.waker.on_stored(),
+            edits: watch::Sender::new(0),
             wanted,
         });
         if attempts.are_used_up() {
@@ -195,6 +209,7 @@ impl Missions {
                 Why::Cancel | Why::Interrupt => Ok((RunOutcome::Cancelled, None)),
             },
             lost = ledger.lost() => Err(lost),
+            never = desk.follow(follower, begun.head) => match never {},
             outcome = work(&key, &begun.past, &desk, &ledger) => Ok(outcome),
         };
         match came_to {
@@ -210,6 +225,7 @@ impl Missions {
             if begun.root == 0 {
                 begun.root = event.seq;
             }
+            begun.head = event.seq;
             true
         })
         .await?;
@@ -240,7 +256,10 @@ impl Missions {
         }
         let labels = [("outcome", outcome.as_str().to_owned())];
         let reply = (!text.is_empty()).then(|| Draft::answered(&key.thread, &text));
-        ledger.close(reply.into_iter().chain(key.ended(&outcome)).collect()).await?;
+        let by = desk.wanted().by.as_ref();
+        let told = by.map(|by| Draft::message(by, &key.thread, &text).rooted(desk.wanted().root));
+        ledger.close(reply.into_iter().chain(told).chain(key.ended(&outcome)).collect()).await?;
+        by.into_iter().for_each(|by| self.waker.wake(desk.space(), by, None));
         metrics::counter!("thinkd_missions_total", &labels).increment(1);
         Ok(status)
     }

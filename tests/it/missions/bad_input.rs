@@ -67,7 +67,11 @@ on_both!(ten_thousand_tasks_are_cut_to_what_there_is_room_for, |medium| {
     let list_of: Vec<(&str, &[i64])> = names.iter().map(|name| (name.as_str(), &[][..])).collect();
     stub.on(node("decompose"), tasks(&list_of));
     otherwise(&stub);
-    let app = Setup::new(medium, &stub).env("THINKD_MISSION__TASKS", 12).start().await;
+    let app = Setup::new(medium, &stub)
+        .env("THINKD_MISSION__TASKS", 12)
+        .env("THINKD_MODELS__LOW__STREAM", false)
+        .start()
+        .await;
     let mission = begin(&app, "very much", json!({})).await;
     assert_eq!(ended(&app, &mission).await["status"], "done");
     assert_eq!(list(&app, &mission).await.len(), 12);

@@ -141,7 +141,7 @@ on_both!(a_task_behind_a_failed_one_is_planned_anew_once, |medium| {
     let without = json!({ "possible": true, "description": "do less", "why": "a guess will do" });
     stub.on(about("replan", "can do without"), call("replan", without));
     otherwise(&stub);
-    let app = App::start(medium, &stub).await;
+    let app = Setup::new(medium, &stub).env("THINKD_MISSION__DEPTH", 1).start().await;
     let mission = begin(&app, "three things", json!({})).await;
     assert_eq!(ended(&app, &mission).await["status"], "done");
     let tasks = list(&app, &mission).await;
@@ -175,6 +175,7 @@ on_both!(d1_36_a_program_decides_before_a_model_does, |medium| {
     let app = Setup::new(medium, &stub)
         .env("THINKD_TOOLS__CODE__ENABLED", true)
         .env("THINKD_TOOLS__CODE__TIME_MS", 200)
+        .env("THINKD_MISSION__DEPTH", 1)
         .start()
         .await;
     let mission = begin(&app, "four things", json!({})).await;

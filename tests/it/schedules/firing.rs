@@ -68,6 +68,7 @@ impl Bench {
         let options = Options { default_submodules: false, ..options };
         let (budget, limits) = (Arc::new(options.budget.clone()), options.tool_limits);
         let supplies = Supplies {
+            mission: thinkd::runtime::mission::Options::default().budget(),
             store: store.clone(),
             prompts,
             budget,

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::event::mission::{NewTask, TaskId, TaskStatus, Value};
 use crate::log::projections::tasks::TaskRow;
 
@@ -20,6 +22,15 @@ pub(super) struct TaskNow {
     pub status: TaskStatus,
     pub answer: Option<String>,
     pub reason: Option<String>,
+    /// What the user was asked for it, in this life.
+    pub said: Option<Said>,
+}
+
+/// What came of a question to the user; no answer: nobody gave one in time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Said {
+    pub question: String,
+    pub answer: Option<String>,
 }
 
 /// See the module.
@@ -28,6 +39,8 @@ pub(super) struct Board {
     tasks: BTreeMap<TaskId, TaskNow>,
     /// Those that were not begun in this life, by what they are parts of.
     waiting: BTreeMap<Option<TaskId>, BTreeSet<(u64, TaskId)>>,
+    /// Those that people do not want any more.
+    skipped: BTreeSet<TaskId>,
 }
 
 impl Board {
@@ -54,7 +67,8 @@ impl Board {
         let level = parent.and_then(|parent| self.tasks.get(&parent)).map_or(1, |parent| parent.level + 1);
         self.waiting.entry(parent).or_default().insert((rank, task));
         let (status, answer, reason) = (TaskStatus::Open, None, None);
-        let now = TaskNow { name, description, value, parent, requires, rank, level, status, answer, reason };
+        let said = None;
+        let now = TaskNow { name, description, value, parent, requires, rank, level, status, answer, reason, said };
         self.tasks.insert(task, now);
     }
 
@@ -113,6 +127,33 @@ impl Board {
         let next = waiting.iter().find(|(_, task)| is_ready(task) == Some(true)).copied()?;
         waiting.remove(&next);
         Some(next.1)
+    }
+
+    /// People have made another one of a task. What has begun stays as it was begun.
+    pub fn change(&mut self, task: TaskId, name: &str, description: &str, requires: &[TaskId], rank: u64) {
+        let Some(now) = self.tasks.get_mut(&task).filter(|now| now.status == TaskStatus::Open) else { return };
+        let (parent, before) = (now.parent, now.rank);
+        (now.name, now.description, now.requires, now.rank) =
+            (name.to_owned(), description.to_owned(), requires.to_vec(), rank);
+        let waiting = self.waiting.entry(parent).or_default();
+        if waiting.remove(&(before, task)) {
+            waiting.insert((rank, task));
+        }
+    }
+
+    /// People do not want a task any more.
+    pub fn skip(&mut self, task: TaskId, reason: &str) {
+        let Some(now) = self.tasks.get_mut(&task).filter(|now| !now.status.is_over()) else { return };
+        now.status = TaskStatus::FailedWithCurrentAvailableInstruments;
+        now.reason = Some(reason.to_owned());
+        let (parent, rank) = (now.parent, now.rank);
+        self.waiting.entry(parent).or_default().remove(&(rank, task));
+        self.skipped.insert(task);
+    }
+
+    /// Whether people do not want a task any more.
+    pub fn is_skipped(&self, task: TaskId) -> bool {
+        self.skipped.contains(&task)
     }
 
     /// The first task that this one requires, and that failed.

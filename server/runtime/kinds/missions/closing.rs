@@ -5,11 +5,18 @@ use std::fmt::Write as _;
 use serde_json::{Value as Json, json};
 
 use super::board::{Board, TaskNow};
-use super::steps::ended_thread;
 use crate::event::draft::Draft;
-use crate::event::fact::task::TaskNews;
+use crate::event::fact::set::Thread;
 use crate::event::mission::{TaskId, TaskStatus};
+use crate::event::task::TaskNews;
+use crate::log::status::Status;
 use crate::words::id::ThreadId;
+
+/// A thread that ends with its task.
+pub(super) fn ended_thread(thread: &ThreadId, is_closed: bool, reason: Option<&str>) -> Draft {
+    let status = if is_closed { Status::Done } else { Status::Failed };
+    Draft::set_thread(thread, Thread { status: Some(status.as_str()), reason, ..Thread::default() })
+}
 
 /// A task is over, and its thread with it.
 pub(super) fn over(mission: &ThreadId, task: TaskId, answer: Option<String>, reason: Option<String>) -> [Draft; 2] {

@@ -1,27 +1,46 @@
 //! The desk is what the nodes of one mission work with: the board, the models, the budget, and the ledger that stores what they say. Cheap to clone; it is
 //! given to nodes as an argument.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use serde::{Serialize, Serializer};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::board::Board;
 use super::said::Refusal;
 use crate::event::draft::Draft;
-use crate::event::fact::task::TaskNews;
-use crate::event::mission::{TaskId, Wanted};
+use crate::event::envelope::{Event, tag};
+use crate::event::fact::Fact;
+use crate::event::fact::question::{Answer, Answered, Question};
+use crate::event::fact::task::{TAG, TaskFact};
+use crate::event::mission::{TEXT_MAX, TaskId, Wanted};
+use crate::event::statement::cut;
+use crate::event::task::TaskNews;
 use crate::log::error::StoreError;
+use crate::log::feed::Follower;
+use crate::log::query::{Order, Query};
 use crate::log::thread_row::ThreadRow;
 use crate::mind::call::ModelClient;
+use crate::mind::turn::driver::OnStored;
 use crate::mind::turn_writer::Lost;
 use crate::pipelines::ledger::Ledger;
 use crate::runtime::mission::Options;
 use crate::thread::quota::Purse;
+use crate::tools::approval::after;
 use crate::tools::code::runner::Runner;
 use crate::tools::knowledge::Search;
-use crate::words::id::{Space, ThreadId};
+use crate::words::id::{self, Seq, Space, ThreadId};
+use crate::words::time;
+
+/// How many events are read at a time to hear what people say.
+const HEARD_AT_ONCE: u32 = 100;
+/// How long to rest when the log cannot be read.
+const REST: Duration = Duration::from_secs(1);
+/// Answers that are looked at: as many as there are open at a time.
+const ANSWERS_MAX: u32 = 500;
 
 /// See the module.
 #[derive(Clone)]
@@ -47,6 +66,10 @@ pub(super) struct Parts {
     pub places: Arc<Semaphore>,
     /// What a budget said that is used up.
     pub spent: OnceLock<String>,
+    /// Is told of what is stored that others look for.
+    pub on_stored: OnStored,
+    /// How often people have changed tasks since the mission was taken up.
+    pub edits: watch::Sender<u64>,
 }
 
 /// The same for all nodes of a mission: nothing that a journal would have to compare.
@@ -129,6 +152,114 @@ impl Desk {
         let (thread, _) = self.seat(task);
         let say = |(about, of, why)| Draft::task(&thread, about, TaskNews::Refused { of, why });
         self.beside(task, refused.into_iter().map(say));
+    }
+
+    /// Hears what people say of the tasks of a mission while it is worked on.
+    pub async fn follow(&self, mut follower: Follower, mut seen: Seq) -> Infallible {
+        loop {
+            let query = Query {
+                thread: Some(self.mission_thread().clone()),
+                tags: vec![TAG.to_owned()],
+                after: Some(seen),
+                order: Order::Ascending,
+                limit: HEARD_AT_ONCE,
+                ..Query::default()
+            };
+            match self.0.client.store().events(self.space(), &query).await {
+                Ok(events) => {
+                    for event in &events {
+                        seen = event.seq;
+                        self.hear(event);
+                    }
+                    if events.len() < HEARD_AT_ONCE as usize {
+                        follower.changed().await;
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, mission = %self.mission_thread(), "what people say of its tasks cannot be read; it is tried again");
+                    tokio::time::sleep(REST).await;
+                }
+            }
+        }
+    }
+
+    /// Takes in what people said of the tasks.
+    fn hear(&self, event: &Event) {
+        let Fact::Task(TaskFact { task, what }) = event.fact() else { return };
+        match &what {
+            TaskNews::Changed { name, description, requires, rank, .. } => {
+                self.board().change(task, name, description, requires, *rank);
+            }
+            TaskNews::Over { reason, .. } => self.board().skip(task, reason.as_deref().unwrap_or_default()),
+            _ => return,
+        }
+        self.0.edits.send_modify(|edits| *edits += 1);
+    }
+
+    /// Waits until people do not want a task any more.
+    pub async fn skipped(&self, task: TaskId) {
+        let mut edits = self.0.edits.subscribe();
+        while !self.board().is_skipped(task) {
+            if edits.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Asks people, and waits until one has answered, or nobody may any more. A question that was asked before a crash is asked no second time.
+    pub async fn ask_people(&self, task: TaskId, question: &str) -> Option<String> {
+        let (store, space, mission) = (self.0.client.store(), &self.0.space, &self.0.row.thread);
+        let mut follower = store.feed().follow(space, Some(mission));
+        let id = id::about(&format!("the question of {task} in {mission}"));
+        let asked = Question {
+            question: &id.to_string(),
+            turn: 1,
+            call_id: &format!("{task}.question"),
+            text: question,
+            choices: Vec::new(),
+            schema: None,
+            who: Vec::new(),
+            expires: &after(time::now(), Duration::from_millis(self.0.options.question_ms)).to_string(),
+            server: None,
+            trial: None,
+        };
+        self.0.ledger.write(Fact::Question(asked).encode(mission).with_id(id)).await;
+        // Who looks for what is due, and for people who went meanwhile, is told as of any other question.
+        match store.event(space, id).await {
+            Ok(event) => event.iter().for_each(|event| (self.0.on_stored)(space, event)),
+            Err(error) => return self.lose(error).await,
+        }
+        loop {
+            let (thread, tags) = (Some(mission.clone()), vec![tag::ANSWER.to_owned()]);
+            let query = Query { thread, tags, limit: ANSWERS_MAX, ..Query::default() };
+            let answers = match store.events(space, &query).await {
+                Ok(answers) => answers,
+                Err(error) => return self.lose(error).await,
+            };
+            let is_it = |fact: &Answer<'_>| fact.question == id.to_string();
+            for event in &answers {
+                if let Fact::Answer(answer) = event.fact()
+                    && is_it(&answer)
+                {
+                    let is_given = matches!(answer.what, Answered::Given { .. });
+                    return is_given.then(|| cut(answer.text, TEXT_MAX));
+                }
+            }
+            follower.changed().await;
+        }
+    }
+
+    /// A task as its row is by now: people may have changed it up to when work on it began.
+    pub async fn refresh(&self, task: TaskId) {
+        let store = self.0.client.store();
+        let before = task.0.checked_sub(1).map(TaskId);
+        let row = match store.tasks(&self.0.space, &self.0.row.thread, before, Some(1)).await {
+            Ok(rows) => rows.into_iter().find(|row| row.task == task),
+            Err(error) => self.lose(error).await,
+        };
+        if let (Some(row), Some(now)) = (row, self.board().get_mut(task)) {
+            (now.name, now.description, now.requires) = (row.name, row.description, row.requires);
+        }
     }
 
     /// A place to work at. One that is given back lets another task begin.

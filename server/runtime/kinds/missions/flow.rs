@@ -1,5 +1,5 @@
 //! The mission as a pipeline: decompose; work off what may begin; for each task ask how, try route by route, best first, check each answer; and
-//! answer from all of it. What a step does is in `missions/steps.rs`. Every step is a node whose value the journal of the run keeps, and each task is a flow
+//! answer from all of it. What a step does is in `missions/planning.rs` and `missions/steps.rs`. Every step is a node whose value the journal of the run keeps, and each task is a flow
 //! of its own, so that a mission that was cut off goes on wherever each of its tasks was.
 
 use futures_util::StreamExt as _;
@@ -9,7 +9,8 @@ use unhurried::{Context, NodeExecutionError, Run};
 
 use super::asking::Came;
 use super::desk::Desk;
-use super::steps::{Ended, Tried, Verdict, answer, begin, check, consider, decompose, end, replan, retry, solve};
+use super::planning::{ask_user, consider, decompose, replan};
+use super::steps::{Ended, Tried, Verdict, answer, begin, check, end, retry, solve};
 use crate::event::mission::{Ladder, Step, TaskId, Value};
 
 type Done<T> = Result<T, NodeExecutionError>;
@@ -36,7 +37,13 @@ fn work_off(desk: Desk, parent: Option<TaskId>) -> BoxFuture<'static, Done<()>> 
         loop {
             while flows.len() < desk.options().width as usize && desk.spent().is_none() {
                 let Some(task) = desk.board().take_next(parent) else { break };
-                flows.push(Run::branch(task, work_on(desk.clone(), task)));
+                let (work, skipped) = (Run::branch(task, work_on(desk.clone(), task)), desk.clone());
+                flows.push(async move {
+                    tokio::select! {
+                        () = skipped.skipped(task) => Ok(()),
+                        done = work => done,
+                    }
+                });
             }
             match flows.next().await {
                 Some(done) => done?,
@@ -58,7 +65,22 @@ async fn work_on(desk: Desk, task: TaskId) -> Done<()> {
             Came::Spent(_) => return Ok(()),
         }
     }
-    let Came::To(considered) = desk.noting(consider(Context::new(task), desk.clone()).await?) else { return Ok(()) };
+    let Came::To(mut considered) = desk.noting(consider(Context::new(task), None, desk.clone()).await?) else {
+        return Ok(());
+    };
+    if let Some(question) = considered.question.take() {
+        // Who waits for people leaves its place to others.
+        drop(place.take());
+        let said = ask_user(Context::new(task), question, desk.clone()).await?;
+        if let Some(now) = desk.board().get_mut(task) {
+            now.said = Some(said.clone());
+        }
+        place = desk.place().await;
+        let Came::To(again) = desk.noting(consider(Context::new(task), Some(said), desk.clone()).await?) else {
+            return Ok(());
+        };
+        considered = again;
+    }
     let mut wrong: Vec<Verdict> = Vec::new();
     for step in Ladder::of(&considered.routes, desk.value(task) != Value::Low) {
         if let Step::High(_) = step
@@ -98,7 +120,8 @@ async fn work_on(desk: Desk, task: TaskId) -> Done<()> {
             Came::Spent(_) => return Ok(()),
         }
     }
-    let last = wrong.last().map_or_else(|| "there was nothing to try".to_owned(), |last| last.why.clone());
+    let judged = wrong.iter().rfind(|it| it.answer.is_some()).or(wrong.last());
+    let last = judged.map_or_else(|| "there was nothing to try".to_owned(), |last| last.why.clone());
     finish(&desk, task, Ended::failed(format!("no answer passed its check by {} tries: {last}", wrong.len()))).await
 }
 

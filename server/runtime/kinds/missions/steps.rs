@@ -7,15 +7,15 @@ use serde_json::{Value as Json, json};
 use unhurried::node;
 
 use super::asking::{Ask, Came};
-use super::checking::Decided;
+use super::checking::{Decided, stopped};
+use super::closing;
 use super::desk::Desk;
-use super::said::{Consider, Considered, Decompose, Judge, Replan, Report, Solve};
+use super::said::{Judge, Report, Solve};
 use crate::event::draft::Draft;
 use crate::event::fact::set::Thread;
-use crate::event::fact::task::TaskNews;
-use crate::event::mission::{ANSWER_MAX, Check, Figures, NewTask, Route, Step, TEXT_MAX, TaskId, TaskStatus, Value};
+use crate::event::mission::{ANSWER_MAX, Check, Figures, Route, Step, TEXT_MAX, TaskId, TaskStatus};
 use crate::event::statement::cut;
-use crate::log::status::Status;
+use crate::event::task::TaskNews;
 use crate::model::provider::Tier;
 use crate::thread::settings::{Kind, Settings};
 
@@ -60,55 +60,6 @@ impl Ended {
     }
 }
 
-/// The parts of the mission, or of a task. Nothing comes of it where there is no room for them.
-#[node]
-pub(super) async fn decompose(parent: Option<TaskId>, desk: Desk) -> Came<Vec<TaskId>> {
-    let prompts = desk.client().prompts();
-    let mut values = vec![("mission".to_owned(), quoted(&desk.wanted().mission))];
-    let (level, value) = match parent {
-        None => (0, desk.wanted().value),
-        Some(task) => {
-            values.push(("task".to_owned(), desk.described(task)));
-            desk.board().get(task).map_or((0, Value::Low), |now| (now.level, now.value))
-        }
-    };
-    let (depth, most) = (desk.options().depth, desk.options().tasks as usize);
-    if level >= depth {
-        let why = format!("tasks are split {depth} deep at most (mission.depth)");
-        desk.refuse(parent, parent.map(|task| (task, "to split".to_owned(), why.clone())));
-        return Came::ToNothing(why);
-    }
-    if desk.board().len() >= most {
-        let why = format!("a mission has at most {most} tasks (mission.tasks)");
-        desk.refuse(parent, parent.map(|task| (task, "to split".to_owned(), why.clone())));
-        return Came::ToNothing(why);
-    }
-    let tail = if parent.is_some() { &prompts.mission_split } else { &prompts.mission_wanted };
-    let (node, tool, system) = ("decompose", "decompose", &prompts.mission_decompose);
-    let ask = Ask { node, tool, task: parent, tier: Tier::Low, system, tail, values };
-    let some = |said: &Decompose| match said.tasks.is_empty() {
-        true => Err("the list of tasks is empty: where nothing is to be split, it has one task".to_owned()),
-        false => Ok(()),
-    };
-    let said = match desk.ask::<Decompose>(ask, some).await {
-        Came::To(said) => said,
-        Came::Spent(why) => return Came::Spent(why),
-        Came::ToNothing(why) if parent.is_some() => return Came::ToNothing(format!("it was not split: {why}")),
-        // A mission may be one task.
-        Came::ToNothing(why) => return Came::To(desk.one_task(&why)),
-    };
-    let (made, refused) = {
-        let board = desk.board();
-        said.read(&board, parent, (board.next_number(), most - board.len()), value)
-    };
-    desk.refuse(parent, refused);
-    match (made.is_empty(), parent) {
-        (false, _) => Came::To(desk.make(parent, made)),
-        (true, Some(_)) => Came::ToNothing("none of its parts could be made".to_owned()),
-        (true, None) => Came::To(desk.one_task("none of its tasks could be made")),
-    }
-}
-
 /// A task begins, in a thread of its own. Returns one that it requires and that failed.
 #[node]
 pub(super) async fn begin(task: TaskId, desk: Desk) -> Option<TaskId> {
@@ -128,82 +79,6 @@ pub(super) async fn begin(task: TaskId, desk: Desk) -> Option<TaskId> {
     desk.say(task, [TaskNews::Began { behind }]);
     desk.set_status(task, TaskStatus::InProgress);
     behind
-}
-
-/// Whether a task can do without one that failed, once.
-#[node]
-pub(super) async fn replan(task: TaskId, failed: TaskId, desk: Desk) -> Came<()> {
-    let prompts = desk.client().prompts();
-    let values = vec![
-        ("mission".to_owned(), quoted(&desk.wanted().mission)),
-        ("task".to_owned(), desk.described(task)),
-        ("failed".to_owned(), desk.described(failed)),
-    ];
-    let (system, tail) = (&prompts.mission_replan, &prompts.mission_behind);
-    let ask = Ask { node: "replan", tool: "replan", task: Some(task), tier: Tier::Low, system, tail, values };
-    let why = {
-        let board = desk.board();
-        let reason = board.get(failed).and_then(|now| now.reason.clone()).unwrap_or_default();
-        format!("it requires {failed}, which failed: {reason}")
-    };
-    let said = match desk.ask::<Replan>(ask, |_| Ok(())).await {
-        Came::To(said) if said.possible => said,
-        Came::To(_) | Came::ToNothing(_) => return Came::ToNothing(why),
-        Came::Spent(why) => return Came::Spent(why),
-    };
-    let changed = {
-        let mut board = desk.board();
-        let over = TaskStatus::FailedWithCurrentAvailableInstruments;
-        let requires: Vec<TaskId> = board.get(task).map(|now| now.requires.clone()).unwrap_or_default();
-        let stays = |it: &TaskId| board.get(*it).is_some_and(|now| now.status != over);
-        let requires: Vec<TaskId> = requires.into_iter().filter(stays).collect();
-        let description = said.description.map(|it| cut(&it, TEXT_MAX)).filter(|it| !it.is_empty());
-        board.get_mut(task).map(|now| {
-            now.requires.clone_from(&requires);
-            now.description = description.unwrap_or_else(|| now.description.clone());
-            TaskNews::Changed { requires, description: now.description.clone(), why: format!("{why}; {}", said.why) }
-        })
-    };
-    desk.say(task, changed);
-    Came::To(())
-}
-
-/// Whether a task is to be split, what the user would have to say, by which routes it may be done, and how its answer will be checked: one call, four events.
-#[node]
-pub(super) async fn consider(task: TaskId, desk: Desk) -> Came<Considered> {
-    let prompts = desk.client().prompts();
-    let values =
-        vec![("mission".to_owned(), quoted(&desk.wanted().mission)), ("task".to_owned(), desk.described(task))];
-    let (system, tail) = (&prompts.mission_consider, &prompts.mission_task);
-    let ask = Ask { node: "consider", tool: "consider", task: Some(task), tier: Tier::Low, system, tail, values };
-    let considered = match desk.ask::<Consider>(ask, |_| Ok(())).await {
-        Came::To(said) => {
-            let (mut considered, refused) = said.read(task, desk.options().routes as usize);
-            desk.refuse(Some(task), refused);
-            let value = desk.board().get(task).map_or(Value::Low, |now| now.value);
-            if considered.question.take().is_some() {
-                let why = match value {
-                    Value::High => "a mission goes on by itself once it has begun".to_owned(),
-                    _ => format!("its value is {}: only a task of the value high asks the user", value.as_str()),
-                };
-                desk.refuse(Some(task), [(task, "a question to the user".to_owned(), why)]);
-            }
-            considered
-        }
-        Came::ToNothing(why) => Considered::of_nobody(&why),
-        Came::Spent(why) => return Came::Spent(why),
-    };
-    let Considered { split: needed, split_why, question, routes, check } = considered.clone();
-    desk.say(
-        task,
-        [
-            TaskNews::Split { needed, why: split_why },
-            TaskNews::Asked { question },
-            TaskNews::Routes { routes },
-            TaskNews::Checked { check },
-        ],
-    );
-    Came::To(considered)
 }
 
 /// Whether a task is tried once more by the high tier: a rule over figures.
@@ -300,10 +175,7 @@ pub(super) async fn check(task: TaskId, check: Check, answer: String, desk: Desk
 /// A task is over, and its thread with it.
 #[node]
 pub(super) async fn end(task: TaskId, ended: Ended, desk: Desk) {
-    desk.beside(
-        Some(task),
-        super::closing::over(desk.mission_thread(), task, ended.answer.clone(), ended.reason.clone()),
-    );
+    desk.beside(Some(task), closing::over(desk.mission_thread(), task, ended.answer.clone(), ended.reason.clone()));
     let mut board = desk.board();
     if let Some(now) = board.get_mut(task) {
         let failed = TaskStatus::FailedWithCurrentAvailableInstruments;
@@ -316,7 +188,7 @@ pub(super) async fn end(task: TaskId, ended: Ended, desk: Desk) {
 #[node]
 pub(super) async fn answer(nothing: (), desk: Desk) -> Came<String> {
     let () = nothing;
-    let tasks: Vec<Json> = desk.board().all().map(|(task, now)| super::closing::shown(task, now)).collect();
+    let tasks: Vec<Json> = desk.board().all().map(|(task, now)| closing::shown(task, now)).collect();
     let values =
         vec![("mission".to_owned(), quoted(&desk.wanted().mission)), ("tasks".to_owned(), json!(tasks).to_string())];
     let (system, tail) = (&desk.client().prompts().mission_answer, &desk.client().prompts().mission_tasks);
@@ -327,12 +199,13 @@ pub(super) async fn answer(nothing: (), desk: Desk) -> Came<String> {
     };
     match desk.ask::<Report>(ask, some).await {
         Came::To(said) => Came::To(cut(&said.answer, ANSWER_MAX)),
-        Came::ToNothing(_) => Came::ToNothing(super::closing::what_there_is(&desk.board(), None)),
+        Came::ToNothing(_) => Came::ToNothing(closing::what_there_is(&desk.board(), None)),
         Came::Spent(why) => Came::Spent(why),
     }
 }
 
-fn quoted(text: &str) -> String {
+/// Others' words as one JSON string: nothing in them can end it.
+pub(super) fn quoted(text: &str) -> String {
     json!(text).to_string()
 }
 
@@ -342,10 +215,10 @@ fn word(tier: Tier) -> String {
 
 impl Desk {
     /// A task as those are told of it who work on it: with what was done before, and with its parts.
-    fn described(&self, task: TaskId) -> String {
+    pub fn described(&self, task: TaskId) -> String {
         let board = self.board();
         let Some(now) = board.get(task) else { return String::new() };
-        let before = now.requires.iter().filter_map(|it| Some(super::closing::shown(*it, board.get(*it)?)));
+        let before = now.requires.iter().filter_map(|it| Some(closing::shown(*it, board.get(*it)?)));
         let before: Vec<Json> = before.collect();
         json!({ "id": task.to_string(), "name": now.name, "description": now.description, "before": before })
             .to_string()
@@ -365,41 +238,6 @@ impl Desk {
         }
     }
 
-    /// The mission as its only task.
-    fn one_task(&self, why: &str) -> Vec<TaskId> {
-        let mission = &self.wanted().mission;
-        let whole = NewTask {
-            task: TaskId(self.board().next_number()),
-            name: "the mission".into(),
-            description: mission.clone(),
-            value: self.wanted().value,
-            parent: None,
-            requires: Vec::new(),
-            brought_by: Vec::new(),
-            rank: 1,
-        };
-        self.refuse(None, [(TaskId(0), "the decomposition".to_owned(), format!("{why}; the mission is one task"))]);
-        self.make(None, vec![whole])
-    }
-
-    /// Makes tasks; who was split into them requires them from now on.
-    fn make(&self, parent: Option<TaskId>, made: Vec<NewTask>) -> Vec<TaskId> {
-        let ids: Vec<TaskId> = made.iter().map(|new| new.task).collect();
-        let (thread, mut board) = (self.mission_thread(), self.board());
-        let mut drafts: Vec<Draft> =
-            made.iter().map(|new| Draft::task(thread, new.task, TaskNews::Made(new.clone()))).collect();
-        made.into_iter().for_each(|new| board.add(new));
-        if let Some(now) = parent.and_then(|parent| board.get_mut(parent)) {
-            now.requires.extend(ids.iter().copied());
-            let (requires, description) = (now.requires.clone(), now.description.clone());
-            let changed = TaskNews::Changed { requires, description, why: "it was split".into() };
-            drafts.extend(parent.map(|parent| Draft::task(&thread.of_task(parent), parent, changed)));
-        }
-        drop(board);
-        self.beside(parent, drafts);
-        ids
-    }
-
     fn no_answer(&self, task: TaskId, route: &str, tier: Tier, why: String) -> Came<Tried> {
         let (route, tier) = (route.to_owned(), word(tier));
         self.say(task, [TaskNews::Tried { route, tier, answer: None, why: cut(&why, TEXT_MAX) }]);
@@ -412,7 +250,7 @@ impl Desk {
             return Err("programs are not run here (tools.code.enabled)".to_owned());
         }
         let request = Request { language: Language::JavaScript, code: program.to_owned(), input: Json::Null };
-        let ran = self.code().run(self.space(), request).await.map_err(|error| super::checking::stopped(&error))?;
+        let ran = self.code().run(self.space(), request).await.map_err(|error| stopped(&error))?;
         let value = ran.outcome.map_err(|thrown| format!("the program ended in an error: {}", thrown.message))?;
         let printed = cut(&ran.printed, ANSWER_MAX);
         let value = match value {
@@ -427,10 +265,4 @@ impl Desk {
             Ok(said)
         }
     }
-}
-
-/// A thread that ends with its task.
-pub(super) fn ended_thread(thread: &crate::words::id::ThreadId, is_closed: bool, reason: Option<&str>) -> Draft {
-    let status = if is_closed { Status::Done } else { Status::Failed };
-    Draft::set_thread(thread, Thread { status: Some(status.as_str()), reason, ..Thread::default() })
 }

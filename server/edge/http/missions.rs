@@ -1,0 +1,332 @@
+//! Missions beside the list of their tasks: what one may be given, its thoughts and its working memory, and what people do to it while it runs.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::routing::{get, post};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::{OpenApi, ToSchema};
+
+use super::params::Params;
+use super::tasks::{self, Task, depending, no_such_task, rows, shown};
+use super::thread::Thread;
+use super::{Json, Page, Resource, bounds, cursor};
+use crate::edge::json::Body;
+use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::task::TAG;
+use crate::event::mission::{MISSION_MAX, NAME_MAX, TEXT_MAX, TaskEdit, TaskId};
+use crate::log::query::{Order, Query};
+use crate::recall::finder::Question;
+use crate::recall::shown::Recalled;
+use crate::session::handle::Session;
+use crate::thread::settings::Settings;
+use crate::words::id::{Seq, ThreadId};
+use crate::words::time::Timestamp;
+
+#[derive(OpenApi)]
+#[openapi(paths(tasks::one, edit, skip, thoughts, memory, pause, resume))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || {
+        Router::new()
+            .route("/threads/{thread}/tasks/{task}", get(tasks::one).patch(edit).delete(skip))
+            .route("/threads/{thread}/thoughts", get(thoughts))
+            .route("/threads/{thread}/memory", get(memory))
+            .route("/threads/{thread}/pause", post(pause))
+            .route("/threads/{thread}/resume", post(resume))
+    },
+    document: Document::openapi,
+    bounds: |document| {
+        let list = json!({ "items": { "type": "string", "pattern": "^t[1-9][0-9]*$" }, "maxItems": REQUIRED_MAX });
+        let members = [
+            ("name", json!({ "minLength": 1, "maxLength": NAME_MAX })),
+            ("description", json!({ "minLength": 1, "maxLength": TEXT_MAX })),
+            ("tasks_required", list),
+        ];
+        bounds::of_body(document, "EditTask", members);
+    },
+};
+
+/// Most tasks, thoughts and statements of a working memory, and most characters that are recalled by.
+const TASKS_MAX: usize = 500;
+const THOUGHTS_MAX: u32 = 100;
+const STATEMENTS_MAX: usize = 8;
+const QUESTION_MAX: usize = 1000;
+/// Most tasks that one may be given to require.
+const REQUIRED_MAX: usize = 100;
+
+/// When a mission begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Plan {
+    /// At once.
+    Go,
+}
+
+/// What a mission may use up.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateBudget {
+    /// Model calls.
+    #[schema(minimum = 1)]
+    pub model_calls: Option<u64>,
+    /// Tokens, in and out.
+    #[schema(minimum = 1)]
+    pub tokens: Option<u64>,
+    /// Milliseconds of work.
+    #[schema(minimum = 1)]
+    pub time_ms: Option<u64>,
+}
+
+/// Says what is wrong with a mission to be.
+pub(super) fn check(mission: Option<&str>, budget: Option<&CreateBudget>, wrongs: &mut Wrongs) {
+    match mission.map(str::trim) {
+        None | Some("") => wrongs.add(Slug::EmptyInput, "/mission", "a mission says what is wanted"),
+        Some(text) if text.chars().count() > MISSION_MAX => {
+            let detail = format!("a mission has at most {MISSION_MAX} characters");
+            wrongs.add(Slug::TextTooLarge, "/mission", detail);
+        }
+        Some(_) => {}
+    }
+    let budget = budget.iter();
+    let budget =
+        budget.flat_map(|it| [("model_calls", it.model_calls), ("tokens", it.tokens), ("time_ms", it.time_ms)]);
+    for (name, _) in budget.filter(|(_, value)| *value == Some(0)) {
+        wrongs.add(Slug::Unprocessable, format!("/budget/{name}"), "a budget of 0 would do nothing");
+    }
+}
+
+/// A thought that was had while a task was worked on.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Thought {
+    /// Its id; ids only go up: it is the position of its event.
+    #[schema(value_type = i64)]
+    pub id: Seq,
+    /// Its name, by which it is found, too.
+    pub name: String,
+    /// What was thought.
+    pub content: String,
+    /// The task.
+    pub task: String,
+    /// When.
+    #[schema(value_type = String)]
+    pub at: Timestamp,
+}
+
+/// The thoughts that were had while the tasks of a mission were worked on, the oldest first. A page may have fewer than `limit`, or none, and `next` to go
+/// on with.
+#[utoipa::path(get, path = "/threads/{thread}/thoughts", operation_id = "list_thoughts", tag = "missions",
+    params(("thread" = String, Path, description = "the mission"),
+        ("q" = Option<String>, Query, description = "only those with all of these words in their names or in what was thought"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before")),
+    responses((status = 200, body = Page<Thought>)))]
+pub async fn thoughts(
+    session: Session,
+    Path(thread): Path<String>,
+    mut params: Params,
+) -> Result<axum::Json<Page<Thought>>, Problem> {
+    let (limit, at, text) = (params.limit()?, params.one("cursor")?, params.words()?);
+    params.end()?;
+    let mission = ThreadId::parse(&thread)?;
+    rows(&session, &mission).await?;
+    let bound = format!("thoughts {mission} {} {}", session.space(), text.as_deref().unwrap_or_default());
+    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?.and_then(|at| at.parse::<Seq>().ok());
+    let tags = vec![TAG.to_owned()];
+    let query = Query {
+        thread: Some(mission),
+        subtree: true,
+        tags,
+        text,
+        after,
+        order: Order::Ascending,
+        limit,
+        ..Query::default()
+    };
+    let events = session.events(&query).await?;
+    let next = events.last().filter(|_| events.len() == limit as usize);
+    let next = next.map(|last| cursor::write(&bound, &last.seq.to_string()));
+    Ok(axum::Json(Page { items: events.iter().filter_map(thought).collect(), next }))
+}
+
+/// A change of a task; what is absent stays.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditTask {
+    /// Its name.
+    pub name: Option<String>,
+    /// What is to be done.
+    #[schema(example = "Order the talks, the longest first.")]
+    pub description: Option<String>,
+    /// The ids of the tasks beside it that have to end before it begins.
+    pub tasks_required: Option<Vec<String>>,
+    /// Its place among its siblings: the lowest goes first.
+    #[schema(minimum = 0, maximum = 1_000_000)]
+    pub rank: Option<u64>,
+}
+
+impl EditTask {
+    fn parse(&self, wrongs: &mut Wrongs) -> Option<TaskEdit> {
+        let texts = [("/name", &self.name, NAME_MAX), ("/description", &self.description, TEXT_MAX)];
+        for (pointer, text, most) in texts {
+            match text.as_deref().map(str::trim) {
+                Some("") => wrongs.add(Slug::EmptyInput, pointer, "a task says what is to be done"),
+                Some(text) if text.chars().count() > most => {
+                    wrongs.add(Slug::TextTooLarge, pointer, format!("it has at most {most} characters"));
+                }
+                _ => {}
+            }
+        }
+        if self.rank.is_some_and(|rank| rank > 1_000_000) {
+            wrongs.add(Slug::Unprocessable, "/rank", "a rank is at most 1000000");
+        }
+        let requires = self.tasks_required.as_ref().map(|ids| {
+            if ids.len() > REQUIRED_MAX {
+                let detail = format!("a task requires at most {REQUIRED_MAX} others by hand");
+                wrongs.add(Slug::Unprocessable, "/tasks_required", detail);
+            }
+            let ids = ids.iter().enumerate().map(|(at, text)| {
+                let id = TaskId::parse(text);
+                if id.is_none() {
+                    wrongs.add(Slug::InvalidId, format!("/tasks_required/{at}"), "the id of a task is t1, t2, …");
+                }
+                id
+            });
+            ids.collect::<Option<Vec<TaskId>>>()
+        });
+        let requires = match requires {
+            Some(ids) => Some(ids?),
+            None => None,
+        };
+        let text = |text: &Option<String>| text.as_deref().map(|text| text.trim().to_owned());
+        Some(TaskEdit { name: text(&self.name), description: text(&self.description), requires, rank: self.rank })
+    }
+}
+
+impl Body for EditTask {
+    fn check(&self, wrongs: &mut Wrongs) {
+        self.parse(wrongs);
+    }
+}
+
+/// Changes a task before work on it begins: its words, what it requires, its place among its siblings.
+#[utoipa::path(patch, path = "/threads/{thread}/tasks/{task}", operation_id = "edit_task", tag = "missions", request_body = EditTask,
+    params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
+    responses((status = 200, body = Task)))]
+pub async fn edit(
+    session: Session,
+    Path((thread, task)): Path<(String, String)>,
+    params: Params,
+    Json(body): Json<EditTask>,
+) -> Result<axum::Json<Task>, Problem> {
+    params.end()?;
+    let mut wrongs = Wrongs::default();
+    let edit = body.parse(&mut wrongs);
+    let edit = wrongs.or(edit)?;
+    let mission = ThreadId::parse(&thread)?;
+    let id = TaskId::parse(&task).ok_or_else(|| no_such_task(&mission))?;
+    session.edit_task(&mission, id, edit).await?;
+    shown(&session, &mission, &task).await.map(axum::Json)
+}
+
+/// Skips a task that is not over, and its parts: it counts as failed, and what is under way is stopped.
+#[utoipa::path(delete, path = "/threads/{thread}/tasks/{task}", operation_id = "skip_task", tag = "missions",
+    params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
+    responses((status = 200, body = Task)))]
+pub async fn skip(
+    session: Session,
+    Path((thread, task)): Path<(String, String)>,
+    params: Params,
+) -> Result<axum::Json<Task>, Problem> {
+    params.end()?;
+    let mission = ThreadId::parse(&thread)?;
+    let id = TaskId::parse(&task).ok_or_else(|| no_such_task(&mission))?;
+    session.skip_task(&mission, id).await?;
+    shown(&session, &mission, &task).await.map(axum::Json)
+}
+
+fn thought(event: &Event) -> Option<Thought> {
+    match event.fact() {
+        Fact::Task(fact) if fact.what.is_thought() => {
+            let (name, content) = fact.what.words(fact.task);
+            Some(Thought { id: event.seq, name, content, task: fact.task.to_string(), at: event.ts })
+        }
+        _ => None,
+    }
+}
+
+/// The working memory of a mission.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct WorkingMemory {
+    /// The tasks that are not over, and then the others, in the order in which they were made; at most 500 of them.
+    pub tasks: Vec<Task>,
+    /// The newest thoughts, the oldest of these first; at most 100.
+    pub thoughts: Vec<Thought>,
+    /// What is held and relevant to the mission.
+    pub statements: Vec<Recalled>,
+}
+
+/// The tasks of a mission, the thoughts that were had last, and what is held and relevant to it, in one call.
+#[utoipa::path(get, path = "/threads/{thread}/memory", operation_id = "working_memory", tag = "missions",
+    params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = WorkingMemory)))]
+pub async fn memory(
+    session: Session,
+    Path(thread): Path<String>,
+    params: Params,
+) -> Result<axum::Json<WorkingMemory>, Problem> {
+    params.end()?;
+    let mission = ThreadId::parse(&thread)?;
+    let mut rows = rows(&session, &mission).await?;
+    let depending = depending(&rows);
+    rows.sort_by_key(|row| row.status.is_over());
+    rows.truncate(TASKS_MAX);
+    let query = Query {
+        thread: Some(mission.clone()),
+        subtree: true,
+        tags: vec![TAG.to_owned()],
+        limit: THOUGHTS_MAX,
+        ..Query::default()
+    };
+    let mut said = session.events(&query).await?;
+    said.reverse();
+    let row = session.thread(&mission).await?;
+    let wanted = row.and_then(|row| Settings::of(&row.settings).wanted);
+    let text: String = wanted.map(|wanted| wanted.mission.chars().take(QUESTION_MAX).collect()).unwrap_or_default();
+    let question = Question { text, limit: STATEMENTS_MAX, tokens: None, at: None, as_of: None };
+    let found = session.recall(&question).await?;
+    Ok(axum::Json(WorkingMemory {
+        tasks: rows.into_iter().map(|row| Task::new(&mission, row, &depending)).collect(),
+        thoughts: said.iter().filter_map(thought).collect(),
+        statements: found.hits.into_iter().map(Recalled::from).collect(),
+    }))
+}
+
+/// Has a mission rest: what is under way is left, and begun again when it goes on.
+#[utoipa::path(post, path = "/threads/{thread}/pause", operation_id = "pause_mission", tag = "missions",
+    params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = Thread)))]
+pub async fn pause(
+    session: Session,
+    Path(thread): Path<String>,
+    params: Params,
+) -> Result<axum::Json<Thread>, Problem> {
+    params.end()?;
+    let row = session.pause_mission(&ThreadId::parse(&thread)?).await?;
+    Ok(axum::Json(Thread::new(row, Vec::new(), &[])))
+}
+
+/// Has a mission go on that rests.
+#[utoipa::path(post, path = "/threads/{thread}/resume", operation_id = "resume_mission", tag = "missions",
+    params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = Thread)))]
+pub async fn resume(
+    session: Session,
+    Path(thread): Path<String>,
+    params: Params,
+) -> Result<axum::Json<Thread>, Problem> {
+    params.end()?;
+    let row = session.resume_mission(&ThreadId::parse(&thread)?).await?;
+    Ok(axum::Json(Thread::new(row, Vec::new(), &[])))
+}

@@ -1,0 +1,152 @@
+//! What is said of a task of a mission, step by step, and how that reads. How it is written into events is `fact/task.rs`. Pure.
+
+use serde::{Deserialize, Serialize};
+
+use super::mission::{Check, Figures, NewTask, Route, TaskId, TaskStatus};
+
+/// Something that is said of a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum TaskNews {
+    /// There is one more.
+    Made(NewTask),
+    /// Work on it begins.
+    Began {
+        /// A task that it requires and that failed.
+        behind: Option<TaskId>,
+    },
+    /// Whether it is to be split.
+    Split {
+        /// Whether it is.
+        needed: bool,
+        /// Why.
+        why: String,
+    },
+    /// What the user would have to say.
+    Asked {
+        /// The question; none: nothing.
+        question: Option<String>,
+    },
+    /// How it may be done.
+    Routes {
+        /// As they were listed.
+        routes: Vec<Route>,
+    },
+    /// How its answer will be checked.
+    Checked {
+        /// How.
+        check: Check,
+    },
+    /// It was tried.
+    Tried {
+        /// By which route.
+        route: String,
+        /// `low` or `high`.
+        tier: String,
+        /// The answer; none: it came to none.
+        answer: Option<String>,
+        /// What was thought on the way, or why there is no answer.
+        why: String,
+    },
+    /// Its answer was checked.
+    Judged {
+        /// `program`, `knowledge` or `rubric`.
+        by: String,
+        /// Whether it will do.
+        passes: bool,
+        /// Why.
+        why: String,
+    },
+    /// Whether the high tier is asked once more.
+    Retry {
+        /// Whether it is.
+        made: bool,
+        /// The figures that decided it.
+        figures: Figures,
+    },
+    /// Something that a model wanted was not done.
+    Refused {
+        /// What.
+        of: String,
+        /// Why.
+        why: String,
+    },
+    /// It is this from now on.
+    Changed {
+        /// Its name.
+        name: String,
+        /// What is to be done.
+        description: String,
+        /// What is to be done before it.
+        requires: Vec<TaskId>,
+        /// Its place among its siblings.
+        rank: u64,
+        /// Why.
+        why: String,
+        /// Who did it; none: the mission itself.
+        by: Option<String>,
+    },
+    /// It is over.
+    Over {
+        /// `closed`, or that it failed.
+        status: TaskStatus,
+        /// The answer that passed its check.
+        answer: Option<String>,
+        /// Why it failed.
+        reason: Option<String>,
+    },
+}
+
+impl TaskNews {
+    /// What it is called, and what it says, of the task with this id. Its text is both, so that it is found by either.
+    pub fn words(&self, task: TaskId) -> (String, String) {
+        match self {
+            Self::Made(new) => (format!("{task} {}", new.name), new.description.clone()),
+            Self::Began { behind: None } => (format!("{task} begins"), String::new()),
+            Self::Began { behind: Some(failed) } => (format!("{task} begins behind {failed}"), "it failed".to_owned()),
+            Self::Split { needed: true, why } => (format!("{task} is to be split"), why.clone()),
+            Self::Split { needed: false, why } => (format!("{task} is not to be split"), why.clone()),
+            Self::Asked { question: Some(question) } => (format!("{task} asks the user"), question.clone()),
+            Self::Asked { question: None } => (format!("{task} asks the user nothing"), String::new()),
+            Self::Routes { routes } => {
+                let each = routes.iter().map(|it| format!("{} ({}): {}", it.name, it.estimate, it.how));
+                (format!("{task} has {} routes", routes.len()), each.collect::<Vec<_>>().join("\n"))
+            }
+            Self::Checked { check } => (format!("{task} will be checked"), check.rubric().to_owned()),
+            Self::Tried { route, tier, answer: Some(answer), why } => {
+                (format!("{task} tried {route} ({tier})"), format!("{answer}\n{why}").trim_end().to_owned())
+            }
+            Self::Tried { route, tier, answer: None, why } => {
+                (format!("{task} tried {route} ({tier}) without an answer"), why.clone())
+            }
+            Self::Judged { by, passes, why } => {
+                (format!("{task} {} ({by})", if *passes { "passes" } else { "does not pass" }), why.clone())
+            }
+            Self::Retry { made, figures: Figures { calls_left, tasks_left } } => {
+                let is = if *made { "is" } else { "is not" };
+                let figures = format!("{calls_left} calls and {tasks_left} tasks are left");
+                (format!("{task} {is} tried again by the high tier"), figures)
+            }
+            Self::Refused { of, why } => (format!("{task} was refused {of}"), why.clone()),
+            Self::Changed { description, why, .. } => (format!("{task} is changed"), format!("{why}\n{description}")),
+            Self::Over { status: TaskStatus::Closed, answer, .. } => {
+                (format!("{task} is closed"), answer.clone().unwrap_or_default())
+            }
+            Self::Over { reason, .. } => (format!("{task} failed"), reason.clone().unwrap_or_default()),
+        }
+    }
+
+    /// Whether somebody thought it while the task was worked on.
+    pub const fn is_thought(&self) -> bool {
+        match self {
+            Self::Split { .. }
+            | Self::Routes { .. }
+            | Self::Checked { .. }
+            | Self::Tried { .. }
+            | Self::Judged { .. }
+            | Self::Refused { .. } => true,
+            Self::Asked { question } => question.is_some(),
+            Self::Made(_) | Self::Began { .. } | Self::Retry { .. } | Self::Changed { .. } | Self::Over { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! `thinkd mission`: begins a mission on a running server, shows its tasks as a tree while they are done, and prints the answer.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use anyhow::bail;
+use serde_json::{Value, json};
+
+use super::client::{Server, Target};
+use super::paint::{self, ALARM, BOLD, FAINT, painted};
+use super::safe::safe;
+use crate::event::mission;
+use crate::program::output::say;
+use crate::program::settings::Settings;
+use crate::program::telemetry::escaped;
+
+/// How often it is looked what became of the tasks.
+const LOOK: Duration = Duration::from_millis(300);
+/// Most characters of a line about a task.
+const LINE: usize = 160;
+
+/// What is wanted.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    #[command(flatten)]
+    target: Target,
+    /// What is wanted, in your words
+    #[arg(allow_hyphen_values = true)]
+    mission: String,
+    /// What it may cost: low, medium or high
+    #[arg(long, default_value = "medium", value_parser = ["low", "medium", "high"])]
+    value: String,
+    /// Most model calls; as configured if not given
+    #[arg(long, value_name = "N")]
+    calls: Option<u64>,
+    /// Begin it and do not wait for its answer
+    #[arg(long)]
+    no_wait: bool,
+}
+
+/// Begins it, and follows it to its end. The error: it did not come to an answer.
+pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
+    let count = options.mission.chars().count();
+    if count > mission::MISSION_MAX {
+        bail!("a mission has at most {} characters; this one has {count}", mission::MISSION_MAX);
+    }
+    let (server, client, colours) = (options.target.server(settings), reqwest::Client::new(), paint::is_wanted());
+    let mut wanted = json!({ "kind": "mission", "mission": options.mission, "value": options.value });
+    if let Some(calls) = options.calls {
+        wanted["budget"] = json!({ "model_calls": calls });
+    }
+    let begun = server.post(&client, "/threads", &wanted).await?;
+    let thread = begun["id"].as_str().unwrap_or_default().to_owned();
+    say(painted(colours, &[FAINT], &format!("{}: {}/threads/{}", escaped(&thread), server.base, escaped(&thread))))?;
+    if options.no_wait {
+        return Ok(());
+    }
+    let mut tree = Tree { server, client, thread, colours, shown: HashMap::new() };
+    let status = tree.follow().await?;
+    let answer = tree.answer().await?;
+    say("")?;
+    say(safe(&answer))?;
+    if status == "done" { Ok(()) } else { bail!("the mission ended: {}", escaped(&status)) }
+}
+
+/// The tasks of a mission, as far as they were shown.
+struct Tree {
+    server: Server,
+    client: reqwest::Client,
+    thread: String,
+    colours: bool,
+    /// By id: the status that was shown last.
+    shown: HashMap<String, String>,
+}
+
+impl Tree {
+    /// Shows every change of a task until the mission has ended: how it ended.
+    async fn follow(&mut self) -> anyhow::Result<String> {
+        loop {
+            let path = format!("/threads/{}", self.thread);
+            let mission: Value = self.server.ask(&self.client, &path, &[]).await?;
+            // Read behind the mission: its end is behind that of its tasks.
+            self.show_changes().await?;
+            let status = mission["status"].as_str().unwrap_or_default();
+            if ["done", "failed", "stopped"].contains(&status) {
+                return Ok(status.to_owned());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    async fn show_changes(&mut self) -> anyhow::Result<()> {
+        let tasks = self.tasks().await?;
+        let parents: HashMap<&str, &str> =
+            tasks.iter().filter_map(|task| Some((task["id"].as_str()?, task["parent"].as_str()?))).collect();
+        for task in &tasks {
+            let (id, status) = (task["id"].as_str().unwrap_or_default(), task["status"].as_str().unwrap_or_default());
+            if self.shown.get(id).is_some_and(|shown| shown == status) {
+                continue;
+            }
+            let depth = std::iter::successors(parents.get(id), |id| parents.get(**id)).count();
+            say(format_args!("{}{}", "  ".repeat(depth), self.line(task)))?;
+            self.shown.insert(id.to_owned(), status.to_owned());
+        }
+        Ok(())
+    }
+
+    async fn tasks(&self) -> anyhow::Result<Vec<Value>> {
+        let (mut tasks, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let mut query = vec![("limit", "500".to_owned())];
+            query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
+            let page: Value = self.server.ask(&self.client, &format!("/threads/{}/tasks", self.thread), &query).await?;
+            tasks.extend(page["items"].as_array().into_iter().flatten().cloned());
+            match page["next"].as_str() {
+                Some(next) => cursor = Some(next.to_owned()),
+                None => return Ok(tasks),
+            }
+        }
+    }
+
+    /// `t2 list the talks: closed: nine talks`
+    fn line(&self, task: &Value) -> String {
+        let text = |key: &str| task[key].as_str().unwrap_or_default();
+        let (word, codes, more): (&str, &[&str], &str) = match text("status") {
+            "open" => ("○", &[FAINT], ""),
+            "in_progress" => ("◐", &[BOLD], ""),
+            "closed" => ("●", &[BOLD], text("answer")),
+            _ => ("✗", &[ALARM], text("reason")),
+        };
+        let line: String = format!("{} {}", text("id"), text("name")).chars().take(LINE).collect();
+        let more: String = more.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LINE).collect();
+        let more = if more.is_empty() { String::new() } else { format!(": {}", escaped(&more)) };
+        format!("{} {}{}", painted(self.colours, codes, word), escaped(&line), painted(self.colours, &[FAINT], &more))
+    }
+
+    async fn answer(&self) -> anyhow::Result<String> {
+        let query = [("thread", self.thread.clone()), ("tags", "response".to_owned()), ("limit", "1".to_owned())];
+        let page: Value = self.server.ask(&self.client, "/events", &query).await?;
+        Ok(page["items"][0]["payload"]["text"].as_str().unwrap_or("There is no answer.").to_owned())
+    }
+}

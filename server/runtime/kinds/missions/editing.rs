@@ -1,0 +1,145 @@
+//! What people do to missions while they run: change a task before it begins, skip one, have a mission rest and go on. Each is an event, which the server
+//! hears that works on the mission.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::closing::ended_thread;
+use super::{Missions, key};
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::mission::{TaskEdit, TaskId, TaskStatus, circle};
+use crate::event::task::TaskNews;
+use crate::log::appended::Append;
+use crate::log::error::StoreError;
+use crate::log::projections::tasks::TaskRow;
+use crate::log::thread_row::ThreadRow;
+use crate::mind::turn::stop::Why;
+use crate::runtime::refused::Refused;
+use crate::words::id::{Space, ThreadId};
+
+/// Why a task failed that people did not want any more.
+pub const SKIPPED: &str = "skipped";
+
+impl Missions {
+    async fn mission(&self, space: &Space, mission: &ThreadId) -> Result<ThreadRow, Refused> {
+        let row = if mission.is_of_mission() { self.store.thread(space, mission).await? } else { None };
+        let row = row.ok_or_else(|| Refused::NotFound(format!("mission {mission}")))?;
+        match row.status.is_final() {
+            true => {
+                Err(Refused::Settled(format!("the mission {mission} has ended: nothing of it is changed any more")))
+            }
+            false => Ok(row),
+        }
+    }
+
+    async fn task(&self, space: &Space, mission: &ThreadId, task: TaskId) -> Result<(TaskRow, Vec<TaskRow>), Refused> {
+        let rows = self.store.tasks(space, mission, None, None).await?;
+        let row = rows.iter().find(|row| row.task == task).cloned();
+        Ok((row.ok_or_else(|| Refused::NotFound(format!("task {task} of {mission}")))?, rows))
+    }
+
+    /// Changes a task that has not begun.
+    pub async fn edit(
+        &self,
+        space: &Space,
+        mission: &ThreadId,
+        task: TaskId,
+        edit: TaskEdit,
+        by: &str,
+    ) -> Result<(), Refused> {
+        self.mission(space, mission).await?;
+        let (row, rows) = self.task(space, mission, task).await?;
+        let requires = edit.requires.unwrap_or_else(|| row.requires.clone());
+        check_required(&row, &rows, &requires)?;
+        let changed = TaskNews::Changed {
+            name: edit.name.unwrap_or(row.name),
+            description: edit.description.unwrap_or(row.description),
+            requires,
+            rank: edit.rank.unwrap_or(row.rank),
+            why: "it was changed by hand".into(),
+            by: Some(by.to_owned()),
+        };
+        let stands = Condition::TaskToCome { mission: mission.clone(), task, open: true };
+        self.say(space, vec![Draft::task(mission, task, changed).only_if(stands)]).await
+    }
+
+    /// Skips a task that is not over, and its parts.
+    pub async fn skip(&self, space: &Space, mission: &ThreadId, task: TaskId) -> Result<(), Refused> {
+        self.mission(space, mission).await?;
+        let (_, rows) = self.task(space, mission, task).await?;
+        let stands = Condition::TaskToCome { mission: mission.clone(), task, open: false };
+        let mut below = BTreeSet::from([task]);
+        // Parts are made after what they are parts of.
+        below.extend(rows.iter().fold(below.clone(), |mut below, row| {
+            below.extend(row.parent.filter(|parent| below.contains(parent)).map(|_| row.task));
+            below
+        }));
+        let over = |row: &TaskRow| {
+            let status = TaskStatus::FailedWithCurrentAvailableInstruments;
+            let news = TaskNews::Over { status, answer: None, reason: Some(SKIPPED.into()) };
+            let thread = mission.of_task(row.task);
+            let ended = (row.began > 0).then(|| ended_thread(&thread, false, Some(SKIPPED)));
+            std::iter::once(Draft::task(mission, row.task, news)).chain(ended)
+        };
+        let to_come = rows.iter().filter(|row| below.contains(&row.task) && !row.status.is_over());
+        let mut drafts: Vec<Draft> = to_come.flat_map(over).collect();
+        match drafts.first_mut() {
+            None => return Err(Refused::Settled(format!("{task} is over already"))),
+            Some(first) => first.conditions.push(stands),
+        }
+        self.say(space, drafts).await
+    }
+
+    /// Has a mission rest.
+    pub async fn pause(&self, space: &Space, mission: &ThreadId, user: Option<&str>) -> Result<ThreadRow, Refused> {
+        let row = self.mission(space, mission).await?;
+        let key = key(&row.thread).ok_or_else(|| Refused::NotFound(format!("mission {mission}")))?;
+        self.say(space, vec![key.paused(user).only_if(Condition::NotEnded)]).await?;
+        self.running.stop(&(space.clone(), mission.clone()), Why::Leave);
+        self.known(space, mission).await
+    }
+
+    /// Has a mission go on that rests.
+    pub async fn resume(&self, space: &Space, mission: &ThreadId, user: Option<&str>) -> Result<ThreadRow, Refused> {
+        let row = self.mission(space, mission).await?;
+        let key = key(&row.thread).ok_or_else(|| Refused::NotFound(format!("mission {mission}")))?;
+        self.say(space, vec![key.continued(user).only_if(Condition::NotEnded)]).await?;
+        self.waker.wake(space, mission, None);
+        self.known(space, mission).await
+    }
+
+    async fn known(&self, space: &Space, mission: &ThreadId) -> Result<ThreadRow, Refused> {
+        let row = self.store.thread(space, mission).await?;
+        row.ok_or_else(|| Refused::NotFound(format!("mission {mission}")))
+    }
+
+    async fn say(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), Refused> {
+        match self.store.append(Append::free(space, drafts)).await {
+            Ok(_) => Ok(()),
+            Err(StoreError::Unmet(unmet)) => Err(Refused::Settled(unmet.to_string())),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Whether a task may require these: they are its siblings, and no circle is closed.
+fn check_required(row: &TaskRow, rows: &[TaskRow], requires: &[TaskId]) -> Result<(), Refused> {
+    let mut known: BTreeMap<TaskId, Vec<TaskId>> = rows.iter().map(|row| (row.task, row.requires.clone())).collect();
+    known.insert(row.task, Vec::new());
+    for required in requires {
+        let is_sibling = rows.iter().any(|it| it.task == *required && it.parent == row.parent);
+        if !is_sibling {
+            let text =
+                format!("{} cannot require {required}: only tasks beside it, and there is none of that id", row.task);
+            return Err(Refused::Unprocessable(text));
+        }
+        if let Some(way) = circle(&known, row.task, *required) {
+            let way = way.iter().map(TaskId::to_string).collect::<Vec<_>>().join(" → ");
+            return Err(Refused::Unprocessable(format!(
+                "{} cannot require {required}: it would close a circle: {way}",
+                row.task
+            )));
+        }
+    }
+    Ok(())
+}

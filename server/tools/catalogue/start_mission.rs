@@ -1,0 +1,70 @@
+//! `start_mission`: begins a mission beside the conversation. The call only begins it; its answer comes back as a message from its thread.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::event::condition::Condition;
+use crate::event::fact::run::{Held, RunKey};
+use crate::event::mission::{MISSION_MAX, MissionBudget, Value, Wanted};
+use crate::tools::supplies::Supplies;
+use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id;
+
+/// See the module.
+pub struct StartMission {
+    budget: MissionBudget,
+    /// Most threads of a space that have not ended.
+    threads: u64,
+}
+
+impl StartMission {
+    pub(super) fn new(supplies: &Supplies) -> Self {
+        Self { budget: supplies.mission.clone(), threads: supplies.limits.threads }
+    }
+}
+
+/// Its arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    mission: String,
+    value: Option<Worth>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Worth {
+    Low,
+    Medium,
+    High,
+}
+
+impl Typed for StartMission {
+    type Input = Input;
+    const NAME: &'static str = "start_mission";
+    const PROMPT: &'static str = include_str!("../../../prompts/tools/start_mission.md");
+    const EFFECT: Effect = Effect::Events;
+
+    async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
+        let mission = input.mission.trim().to_owned();
+        let count = mission.chars().count();
+        if count == 0 || count > MISSION_MAX {
+            let text = format!("a mission says in 1 to {MISSION_MAX} characters what is wanted; this one has {count}");
+            return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" })));
+        }
+        let value = match input.value {
+            Some(Worth::Low) => Value::Low,
+            Some(Worth::High) => Value::High,
+            Some(Worth::Medium) | None => Value::Medium,
+        };
+        let (by, root) = (Some(site.thread.clone()), site.so_far.purse.root());
+        let wanted = Wanted { mission, value, budget: self.budget.clone(), by, root };
+        let key = RunKey::of_mission(id::announced());
+        let room = Condition::FewerThreads(self.threads);
+        let started = key.started(&Held::Here(json!(wanted)), None).only_if(room);
+        let note = "it goes on beside this conversation; its answer will come as a message from that thread";
+        Ok(Output { sent: 1, drafts: vec![started], ..Output::value(json!({ "mission": key.thread, "note": note })) })
+    }
+}

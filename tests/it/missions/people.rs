@@ -1,0 +1,180 @@
+//! What people do to missions while they run, and how a conversation begins one.
+
+use serde_json::json;
+
+use super::*;
+
+// D1.21, T1.09: both sides, a circle is refused by name, and what has begun stays as it was begun.
+on_both!(t1_09_a_task_is_changed_before_it_begins, |medium| {
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    stub.on(node("decompose"), tasks(&[("a", &[]), ("b", &[]), ("c", &[])]));
+    stub.on(about("solve", "a"), solved("did a").held(&gate));
+    otherwise(&stub);
+    let app = Setup::new(medium, &stub).env("THINKD_MISSION__WIDTH", 1).start().await;
+    let mission = begin(&app, "three things", json!({})).await;
+    stub.request(about("solve", "a")).await;
+    let path = |task: &str| format!("/threads/{mission}/tasks/{task}");
+    let changed = json!({ "name": "bee", "description": "do b otherwise", "tasks_required": ["t3"], "rank": 9 });
+    let b = app.patch(&path("t2"), changed).await.expect(200);
+    assert_eq!((&b["tasks_required"], &b["rank"], &b["name"]), (&json!(["t3"]), &json!(9), &json!("bee")));
+    assert_eq!(app.get(&path("t3")).await.expect(200)["tasks_depending"], json!(["t2"]));
+    let circle = app.patch(&path("t3"), json!({ "tasks_required": ["t2"] })).await.expect_problem(422, "unprocessable");
+    assert!(circle["detail"].as_str().unwrap().contains("t3 → t2 → t3"), "{circle}");
+    app.patch(&path("t3"), json!({ "tasks_required": ["t9"] })).await.expect_problem(422, "unprocessable");
+    app.patch(&path("t3"), json!({ "tasks_required": ["9"] })).await.expect_problem(400, "invalid-id");
+    app.patch(&path("t3"), json!({ "name": " " })).await.expect_problem(400, "empty-input");
+    app.patch(&path("t9"), json!({ "rank": 1 })).await.expect_problem(404, "not-found");
+    let begun =
+        app.patch(&path("t1"), json!({ "description": "do nothing" })).await.expect_problem(409, "already-settled");
+    assert!(begun["detail"].as_str().unwrap().contains("t1 has begun"), "{begun}");
+    gate.open();
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    let order: Vec<Value> = stub.all(node("solve")).iter().map(|it| task_of(it)["name"].clone()).collect();
+    assert_eq!(order, ["a", "c", "bee"]);
+    assert!(stub.request(about("solve", "bee")).await.says("do b otherwise"));
+    app.patch(&path("t2"), json!({ "rank": 1 })).await.expect_problem(409, "already-settled");
+    rebuilt(app).await;
+});
+
+// A skipped task is over, what is under way for it is stopped, and what requires it is planned anew.
+on_both!(a_task_is_skipped_before_and_while_it_is_done, |medium| {
+    let stub = Stub::start().await;
+    stub.on(node("decompose"), tasks(&[("a", &[]), ("b", &[]), ("c", &[1])]));
+    stub.on(about("solve", "a"), text("never").never());
+    otherwise(&stub);
+    let app = Setup::new(medium, &stub).env("THINKD_MISSION__WIDTH", 1).start().await;
+    let mission = begin(&app, "three things", json!({})).await;
+    let asked = stub.request(about("solve", "a")).await;
+    let path = |task: &str| format!("/threads/{mission}/tasks/{task}");
+    for task in ["t2", "t1"] {
+        let skipped = app.delete(&path(task)).await.expect(200);
+        assert_eq!(skipped["status"], "failed_with_current_available_instruments");
+        assert_eq!(skipped["reason"], "skipped");
+        app.delete(&path(task)).await.expect_problem(409, "already-settled");
+    }
+    asked.closed().await;
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    assert_eq!(stub.count(about("consider", "b")), 0);
+    let tasks = list(&app, &mission).await;
+    assert!(
+        named(&tasks, "c")["reason"].as_str().unwrap().contains("requires t1, which failed: skipped"),
+        "{tasks:#?}"
+    );
+    let last = stub.request(node("answer")).await;
+    assert!(last.says("skipped"), "{last:?}");
+    rebuilt(app).await;
+});
+
+on_both!(a_mission_rests_and_goes_on, |medium| {
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    stub.script(node("solve"), [solved("did a").held(&gate)]);
+    otherwise(&stub);
+    let mut app = App::start(medium, &stub).await;
+    let mission = begin(&app, "one thing", json!({})).await;
+    let asked = stub.request(node("solve")).await;
+    let paused = app.post(&format!("/threads/{mission}/pause"), json!({})).await.expect(200);
+    assert_eq!(paused["status"], "waiting");
+    // What is under way is left; nothing is asked, not after a restart either.
+    asked.closed().await;
+    app.restart().await;
+    assert_eq!(app.get(&format!("/threads/{mission}")).await.expect(200)["status"], "waiting");
+    assert_eq!(stub.count(node("solve")), 1);
+    app.post(&format!("/threads/{mission}/resume"), json!({})).await.expect(200);
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    assert_eq!(stub.count(node("solve")), 2, "what was cut off is asked again, and nothing else");
+    assert_eq!(stub.count(node("decompose")) + stub.count(node("consider")), 2);
+    app.post(&format!("/threads/{mission}/pause"), json!({})).await.expect_problem(409, "already-settled");
+    app.post("/threads/main/pause", json!({})).await.expect_problem(404, "not-found");
+});
+
+on_both!(a_mission_that_rests_can_be_cancelled, |medium| {
+    let stub = Stub::start().await;
+    stub.on(node("decompose"), text("never").never());
+    let app = App::start(medium, &stub).await;
+    let mission = begin(&app, "one thing", json!({})).await;
+    stub.request(node("decompose")).await;
+    app.post(&format!("/threads/{mission}/pause"), json!({})).await.expect(200);
+    app.post(&format!("/threads/{mission}/cancel"), json!({})).await.expect(200);
+    assert_eq!(ended(&app, &mission).await["status"], "stopped");
+});
+
+// The decision begins a mission by a tool; its answer comes back as a message, which it replies to.
+on_both!(a_conversation_begins_a_mission_and_is_told_its_answer, |medium| {
+    let stub = Stub::start().await;
+    let begins = call("start_mission", json!({ "mission": "Plan five talks.", "value": "low" }));
+    stub.script(decision, [begins, reply("I am on it.")]);
+    stub.on(|request| decision(request) && request.says("the answer to the mission"), reply("it is planned"));
+    otherwise(&stub);
+    let app = Setup::new(medium, &stub).env("THINKD_TOOLS__CONVERSATION", "reply,start_mission").start().await;
+    let mut socket = app.socket().await;
+    socket.say("plan five talks, please").await;
+    assert_eq!(said(&socket.response().await), "I am on it.");
+    socket.event("the reply to the answer", |event| has(event, "response") && said(event) == "it is planned").await;
+    let log = app.log().await;
+    let message = one(&log, &["message"]);
+    assert_eq!((said(message), message["thread"].as_str()), ("the answer to the mission", Some("main")));
+    let mission = one(&log, &["run", "started"])["thread"].as_str().unwrap().to_owned();
+    assert!(has(message, &format!("from:{mission}")), "{message}");
+    assert_eq!(app.get(&format!("/threads/{mission}")).await.expect(200)["mission"]["value"], "low");
+    envelope::check_log(&log);
+});
+
+// D1.18, D1.30: a task of the value high asks over the queue of questions; the answer is in its next prompt.
+on_both!(d1_30_a_task_of_high_value_asks_the_user, |medium| {
+    let stub = Stub::start().await;
+    let asks = |room: &str| {
+        let mut way = ways(&[("straight", 0.9)]);
+        way["question"] = json!(room);
+        call("consider", way)
+    };
+    stub.script(node("consider"), [asks("Which room?"), considered(&[("as the user says", 0.9)])]);
+    otherwise(&stub);
+    let mut app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    let mission = begin(&app, "book a room", json!({ "value": "high" })).await;
+    let question = socket.tagged("question").await;
+    assert_eq!((said(&question), question["thread"].as_str()), ("Which room?", Some(mission.as_str())));
+    // A crash asks no second time.
+    app.restart().await;
+    let id = question["payload"]["question_id"].as_str().unwrap();
+    let open = app.get("/questions").await.expect(200);
+    assert_eq!(open["items"].as_array().unwrap().len(), 1, "{open}");
+    let answered = app.post(&format!("/questions/{id}"), json!({ "text": "the blue one" })).await;
+    assert!(answered.status < 300, "{}", answered.text);
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    let again = stub.nth(1, node("consider")).await;
+    assert_eq!(
+        told(&again, "What the user said of it: "),
+        json!({ "question": "Which room?", "answer": "the blue one" })
+    );
+    assert_eq!(stub.count(node("consider")), 2);
+    let tasks = list(&app, &mission).await;
+    assert_eq!(tasks[0]["routes"][0]["name"], "as the user says");
+    envelope::check_log(&app.log().await);
+});
+
+// D1.60, T1.28: while people are away nobody is asked; a question that nobody answers in time is done without.
+on_both!(t1_28_a_task_does_without_people_who_are_away_or_late, |medium| {
+    let stub = Stub::start().await;
+    let mut way = ways(&[("straight", 0.9)]);
+    way["question"] = json!("Which room?");
+    stub.on(node("consider"), call("consider", way));
+    otherwise(&stub);
+    let app = Setup::new(medium, &stub).env("THINKD_MISSION__QUESTION_MS", 300).start().await;
+    app.request("PUT", "/settings").json(&json!({ "settings": { "user_away": true } })).send().await.unwrap();
+    let mission = begin(&app, "book a room", json!({ "value": "high" })).await;
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    let log = app.log().await;
+    assert!(with(&log, &["question", "user"]).is_empty());
+    assert!(said(one(&log, &["task", "refused"])).contains("user_away"));
+    app.request("PUT", "/settings").json(&json!({ "settings": { "user_away": false } })).send().await.unwrap();
+    let mission = begin(&app, "book a room", json!({ "value": "high" })).await;
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    let log = app.log().await;
+    assert_eq!(with(&log, &["question", "user"]).len(), 1);
+    let late = stub.all(node("consider")).into_iter().next_back().unwrap();
+    assert_eq!(told(&late, "What the user said of it: ")["answer"], Value::Null);
+    assert!(with(&log, &["task", "refused"]).iter().any(|it| said(it).contains("asked once")));
+});
