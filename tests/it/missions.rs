@@ -163,6 +163,13 @@ on_both!(d1_27_a_mission_is_decomposed_done_checked_and_answered, |medium| {
     for name in ["order the talks", "list the talks", "book a room"] {
         assert!(last.says(name) && last.says(&format!("did {name}")), "{last:?}");
     }
+    // D1.71, T1.44: each says who it is, the mission, and last its task and mood; the judge is told of none of it.
+    for call in &calls {
+        let is_told = call.says("Your mission: Plan a day of five talks.") && call.says("Your mood: composed.)");
+        assert_eq!(is_told, call.module != "mission:judge", "{call:?}");
+    }
+    let begun = calls.iter().find(|r| about("solve", "book a room")(r)).unwrap();
+    assert!(begun.says("(Your task: book a room. Your mood"), "{begun:?}");
     // What requires comes after, whatever the order of the list.
     let solved: Vec<Value> = calls.iter().filter(|r| node("solve")(r)).map(|r| task_of(r)["name"].clone()).collect();
     let place = |name: &str| solved.iter().position(|it| it == name).unwrap();

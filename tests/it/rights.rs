@@ -230,7 +230,8 @@ impl Act {
 
 fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
     use Needs::{Judge, Oversee, Read, Shape, Speak};
-    let Things { thread, event, call, blob, submodule, approval, question, schedule, statement, framework, mission } = things;
+    let Things { thread, event, call, blob, submodule, approval, question, schedule, statement, framework, mission } =
+        things;
     let run = "/pipelines/nobody/runs/0193b6c2-7c2e-7aaa-8000-0123456789ab";
     let text = json!({ "text": "hello" });
     vec![

@@ -14,6 +14,8 @@ use crate::words::id::Space;
 use crate::words::setting::Setting;
 use crate::words::text::Text;
 
+/// The step of a mission that judges: it sees a task and its answer, and nothing else.
+const JUDGE: &str = "judge";
 /// Most bytes of what comes last.
 const NOW_BYTES: usize = 200;
 
@@ -39,32 +41,36 @@ pub(super) struct SelfBlock {
 impl ModelClient {
     /// Who a thread is: of one that is not there, who it would be.
     pub async fn identity(&self, space: &Space, row: Option<&ThreadRow>) -> Result<Identity, StoreError> {
-        // A mission's thread keeps its own.
-        let own = row.and_then(|row| row.settings.get("mission")).and_then(Value::as_str).map(str::to_owned);
-        let mission = match own {
-            Some(mission) => Some(mission),
+        let settings = row.map(|row| Settings::of(&row.settings)).unwrap_or_default();
+        let mission = match settings.wanted {
+            // The threads of a mission have their own.
+            Some(wanted) => Some(wanted.mission),
             None => match self.store.setting(space, Setting::Mission).await? {
                 Value::String(mission) => Some(mission),
                 _ => None,
             },
         };
-        let task = row.and_then(|row| Settings::of(&row.settings).title);
         let said = |text: &String| !text.trim().is_empty();
         let words: Vec<&str> =
             self.prompts.mood_words.source().as_str().lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let mood = row.and_then(|row| row.state.mood).unwrap_or_default().word(&words).to_owned();
-        Ok(Identity { mission: mission.filter(said), task: task.filter(said), mood })
+        Ok(Identity { mission: mission.filter(said), task: settings.title.filter(said), mood })
     }
 
-    /// What the asker of a question is told of itself; none: it is nobody. Who tries statements, sums up or works in a pipeline is an instrument: what it
-    /// says must not depend on a mood.
+    /// What the asker of a question is told of itself; none: it is nobody. Who tries statements, sums up, works in a pipeline or judges an answer is an
+    /// instrument: what it says must not depend on a mood.
     pub(super) async fn self_block(
         &self,
         place: &TurnPlace,
         view: &PromptView,
         question: &Question,
     ) -> Result<Option<SelfBlock>, StoreError> {
-        if !self.tells_self || !matches!(question.who, Who::Decision | Who::Submodule(_)) {
+        let is_somebody = match &question.who {
+            Who::Decision | Who::Submodule(_) => true,
+            Who::Mission(node) => node.as_str() != JUDGE,
+            Who::Tool(_) | Who::Pipeline(_) | Who::Trial | Who::Summary | Who::Core => false,
+        };
+        if !self.tells_self || !is_somebody {
             return Ok(None);
         }
         let identity = self.identity(&place.space, Some(&view.row)).await?;

@@ -127,8 +127,12 @@ impl Desk {
 
     /// The thread of a task, or of the mission, and a row for what is asked there.
     pub fn seat(&self, task: Option<TaskId>) -> (ThreadId, ThreadRow) {
-        let thread = task.map_or_else(|| self.0.row.thread.clone(), |task| self.0.row.thread.of_task(task));
-        (thread.clone(), ThreadRow { thread, ..self.0.row.clone() })
+        let mut row = self.0.row.clone();
+        if let Some(task) = task {
+            row.thread = row.thread.of_task(task);
+            row.settings["title"] = self.board().get(task).map(|now| now.name.clone()).into();
+        }
+        (row.thread.clone(), row)
     }
 
     pub fn board(&self) -> MutexGuard<'_, Board> {
