@@ -28,9 +28,6 @@ pub const TRIALS: &str = "trials";
 /// The tag of a word that has what is held tested again for its age and use.
 pub const RETEST: &str = "retest";
 
-/// The tag of a word that a statement was claimed again.
-pub const SOURCED_AGAIN: &str = "sourced";
-
 /// Something that was said of a statement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementFact<'a> {
@@ -131,7 +128,7 @@ pub(super) const JUDGED: Spec = Spec {
 pub(super) const SOURCED: Spec = Spec {
     name: "statement-sourced",
     about: "A statement was claimed again: no new one comes of it, and it has one source more.",
-    tags: &["statement", SOURCED_AGAIN, TAGGED],
+    tags: &["statement", "sourced", TAGGED],
     members: &[TEXT, ID, ("sources", "object[]", "all its sources: by, seqs, quote")],
     open: false,
 };
@@ -186,7 +183,7 @@ impl<'a> StatementFact<'a> {
             "derived" => news(News::Derived(member::<Derived>(raw, "derived")?)),
             "read" => news(News::Read(member::<Reading>(raw, "reading")?)),
             "judged" => news(News::Judged(member::<Judged>(raw, "judged")?)),
-            SOURCED_AGAIN => Some(Said::Sourced(member(raw, "sources")?)),
+            "sourced" => Some(Said::Sourced(member(raw, "sources")?)),
             "grounded" => Some(Said::Grounded(member(raw, "premises")?)),
             _ => None,
         }?;
@@ -203,7 +200,7 @@ impl<'a> StatementFact<'a> {
         let news = match what {
             Said::News(news) => *news,
             Said::Sourced(sources) => {
-                return draft(From::Internal, SOURCED_AGAIN, "claimed again", "sources", value(&sources));
+                return draft(From::Internal, "sourced", "claimed again", "sources", value(&sources));
             }
             Said::Grounded(premises) => {
                 let text = if premises.is_empty() { "derived from nothing now" } else { "derived from others now" };

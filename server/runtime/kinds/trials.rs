@@ -13,10 +13,9 @@ use tokio::sync::Mutex;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
-use crate::event::fact::recalled;
 use crate::event::fact::set::{Change, Timer};
 use crate::event::fact::statement::Trials as Said;
-use crate::event::statement::{Claim, Instrument, Judged, Outcome, Status};
+use crate::event::statement::{Claim, Instrument, Judged, Outcome};
 use crate::event::trial::Rules;
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
@@ -55,6 +54,7 @@ mod merging;
 mod people;
 mod renewing;
 mod retesting;
+mod retracting;
 mod said;
 mod settling;
 mod telling;
@@ -103,19 +103,8 @@ impl Work for Trials {
         true
     }
 
-    /// A recall that was under way while a statement fell is stored behind the fall, and the trials may have told of that by then. After a crash a start
-    /// finds it (`renewing.rs`).
     fn sees(&self, space: &Space, event: &Event) {
-        let ids: Vec<String> = recalled::returned(&event.fact()).into_iter().map(str::to_owned).collect();
-        if ids.is_empty() {
-            return;
-        }
-        let (store, waker, space) = (self.store.clone(), self.waker.clone(), space.clone());
-        self.mind.beside.spawn(async move {
-            if let Err(error) = wake_if_fallen(&*store, &waker, &space, ids).await {
-                tracing::warn!(%space, %error, "it was not looked whether a recall returned what is not held any more; a start looks again");
-            }
-        });
+        self.look_for_late(space, event);
     }
 
     async fn work(&self, claim: Leased) -> Result<Looked, StoreError> {
@@ -160,41 +149,6 @@ impl Trials {
     /// What the log has of a statement, the oldest first.
     pub async fn events(&self, space: &Space, id: &str) -> Result<Vec<Event>, Refused> {
         Ok(bench::story(&*self.store, space, id).await?)
-    }
-
-    /// An operator withdraws a statement, without a trial, and all that stands on it: in as many appends as that takes, the word on the statement in the
-    /// last. Trials go on meanwhile: what they come to hold, is looked at, too.
-    pub async fn retract(&self, space: &Space, id: &str, reason: String, by: &str) -> Result<StatementRow, Refused> {
-        let unknown = || Refused::NotFound(format!("statement {:?}", id.chars().take(60).collect::<String>()));
-        let mut overtaken = 0;
-        while overtaken < TRIES {
-            let seq = self.store.head(space).await?.seq;
-            let row = self.store.statement(space, id).await?.ok_or_else(unknown)?;
-            if row.status == Status::Retracted {
-                return Err(Refused::Settled(format!("the statement {id} is retracted already")));
-            }
-            let judged = word(&row, Outcome::Is(Status::Retracted), reason.clone());
-            let judged = Judged { by: Some(by.to_owned()), ..judged };
-            let mut parts = settling::parts(settling::consequences(&*self.store, space, &row, &judged).await?);
-            let is_last = parts.len() == 1;
-            let (mut part, forms) = self.with_merges(space, parts.swap_remove(0)).await?;
-            let names = self.store.names(space, None).await?;
-            let quiet = Condition::NoneHeldSince { seq, about: contesting::about(&names, &row) };
-            part.first_mut().into_iter().for_each(|draft| draft.conditions.push(quiet.clone()));
-            // Threads are to be told of it.
-            part.push(Draft::trials(Said::Due));
-            match self.append(space, part).await {
-                Err(StoreError::Unmet(_)) => overtaken += 1,
-                Err(error) => return Err(error.into()),
-                Ok(()) => {
-                    self.contest_anew(space, &forms).await?;
-                    if is_last {
-                        return self.store.statement(space, id).await?.ok_or_else(unknown);
-                    }
-                }
-            }
-        }
-        Err(Refused::Unprocessable(format!("the statement {id} changes all the time: try again")))
     }
 
     async fn append(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), StoreError> {
@@ -342,18 +296,6 @@ impl Trials {
             .chain([Draft::trials(Said::Rested { handled: woken, told: Some(told) })])
             .collect())
     }
-}
-
-/// Wakes the trials where one of some statements has fallen.
-async fn wake_if_fallen(store: &dyn Store, waker: &Waker, space: &Space, ids: Vec<String>) -> Result<(), StoreError> {
-    if !telling::has_fallen(store, space, ids).await? {
-        return Ok(());
-    }
-    if let Appended::Stored(placed) = store.append(Append::free(space, vec![Draft::trials(Said::Due)])).await? {
-        let on_stored = waker.on_stored();
-        placed.iter().for_each(|placed| on_stored(space, &placed.shown.event));
-    }
-    Ok(())
 }
 
 /// What something that becomes of a statement is stored under: that it is as it was looked at.

@@ -10,15 +10,18 @@ use super::bench::Bench;
 use super::settling::APPEND_MAX;
 use crate::event::correction::{Correction, EVENTS_MAX, TEXT_MAX};
 use crate::event::draft::Draft;
+use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::recalled;
-use crate::event::fact::statement::{SOURCED_AGAIN, Said, StatementFact};
+use crate::event::fact::statement::{Said, StatementFact, Trials};
 use crate::event::statement::{Status, cut};
+use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::statements::StatementRow;
 use crate::log::query::{Order, Query, Show};
 use crate::mind::turn_writer::Lost;
+use crate::runtime::ground::Waker;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{self, Seq, Space, ThreadId};
 
@@ -100,6 +103,23 @@ impl Turned {
         let failure = Failure::new(FailureKind::Budget, text).with(detail);
         let id = id::about(&format!("{} since {since} not told to all", row.id));
         Draft::failure(&ThreadId::of_trials(), None, &Who::Trial, &failure).with_id(id)
+    }
+}
+
+impl super::Trials {
+    /// A recall that was under way while a statement fell is stored behind the fall, and the trials may have told of that by then. After a crash a start
+    /// finds it (`renewing.rs`).
+    pub(super) fn look_for_late(&self, space: &Space, event: &Event) {
+        let ids: Vec<String> = recalled::returned(&event.fact()).into_iter().map(str::to_owned).collect();
+        if ids.is_empty() {
+            return;
+        }
+        let (store, waker, space) = (self.store.clone(), self.waker.clone(), space.clone());
+        self.mind.beside.spawn(async move {
+            if let Err(error) = wake_if_fallen(&*store, &waker, &space, ids).await {
+                tracing::warn!(%space, %error, "it was not looked whether a recall returned what is not held any more; a start looks again");
+            }
+        });
     }
 }
 
@@ -245,7 +265,7 @@ pub(super) async fn named_lately(
     let mut named = BTreeMap::new();
     loop {
         let query = Query {
-            tags: vec!["tool:recall".into(), recalled::TAG.into(), SOURCED_AGAIN.into()],
+            tags: vec!["tool:recall".into(), recalled::TAG.into(), "sourced".into()],
             after: Some(after),
             before: Some(upto + 1),
             show: Show::All,
@@ -280,4 +300,16 @@ pub(super) async fn has_fallen(
         }
     }
     Ok(false)
+}
+
+/// Wakes the trials where one of some statements has fallen.
+async fn wake_if_fallen(store: &dyn Store, waker: &Waker, space: &Space, ids: Vec<String>) -> Result<(), StoreError> {
+    if !has_fallen(store, space, ids).await? {
+        return Ok(());
+    }
+    if let Appended::Stored(placed) = store.append(Append::free(space, vec![Draft::trials(Trials::Due)])).await? {
+        let on_stored = waker.on_stored();
+        placed.iter().for_each(|placed| on_stored(space, &placed.shown.event));
+    }
+    Ok(())
 }
