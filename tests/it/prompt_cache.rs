@@ -84,7 +84,8 @@ async fn over_fifty_turns_nearly_all_prompt_bytes_repeat_what_was_sent() {
     // The mood at the end of each of the nine calls is nothing that was sent before.
     assert!(without >= 0.975 && whole >= 0.97 && decision >= 0.94, "{without} {whole} {decision}");
     assert!(control < 0.7, "the control: {control}");
-    assert!(bytes <= 1.2 * BYTES_BEFORE, "{bytes} bytes a turn, {BYTES_BEFORE} before");
+    // A hundredth more than without: who a mind is and its mood.
+    assert!(bytes <= 1.22 * BYTES_BEFORE, "{bytes} bytes a turn, {BYTES_BEFORE} before");
     // A view begins as the last one did until it is cut, once in a few hundred events; so do the tools before it.
     let cuts = |requests: &[Arc<Request>]| requests.windows(2).filter(|two| !goes_on(&two[0], &two[1])).count();
     assert!(cuts(&decisions) <= 1, "{} cuts", cuts(&decisions));
