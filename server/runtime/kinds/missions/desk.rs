@@ -227,7 +227,11 @@ impl Desk {
             server: None,
             trial: None,
         };
-        self.0.ledger.write(Fact::Question(asked).encode(mission).with_id(id)).await;
+        match store.event(space, id).await {
+            Ok(Some(_)) => {}
+            Ok(None) => self.0.ledger.write(Fact::Question(asked).encode(mission).with_id(id)).await,
+            Err(error) => return self.lose(error).await,
+        }
         // Who looks for what is due, and for people who went meanwhile, is told as of any other question.
         match store.event(space, id).await {
             Ok(event) => event.iter().for_each(|event| (self.0.on_stored)(space, event)),
