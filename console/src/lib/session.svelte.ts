@@ -63,6 +63,8 @@ class Session {
   #drafted = false;
   #debug = true;
   #filled = false;
+  /** What the side bar counts was asked for on this connection. */
+  #greeted = false;
   #listeners = new Set<(events: readonly AnyEvent[]) => void>();
   #ticked = Date.now();
   #work = new Map<string, Work>();
@@ -156,7 +158,8 @@ class Session {
         // The connection line says what is wrong; the next event or connection asks again.
       }
     };
-    this.#due.set(what, setTimeout(run, ms));
+    // Thousands of threads are not read anew with every turn.
+    this.#due.set(what, setTimeout(run, what === "threads" && this.threads.length > 1_000 ? 10_000 : ms));
   }
 
   async #inbox(): Promise<void> {
@@ -279,13 +282,15 @@ class Session {
     if (good) this.#badSince = undefined;
     else {
       this.#badSince ??= Date.now();
+      this.#greeted = false;
       this.#work.clear();
       this.work = [];
     }
     this.state = state;
     this.hello = this.client.hello;
     if (state.kind === "live") this.asleep = 0;
-    if (good) {
+    if (good && !this.#greeted) {
+      this.#greeted = true;
       for (const what of ["inbox", "threads", "submodules"] as const) this.refresh(what);
       void this.#ask();
     }
