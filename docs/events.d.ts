@@ -748,34 +748,6 @@ export type EntityUnmerged = Of<["entity", "unmerged"], {
   by: string | null;
 }>;
 
-/** A task is like those that a framework is for: it is solved with it, or without it to compare. */
-export type FrameworkChosen = Of<["framework", "chosen", `framework:${string}`], {
-  /** the same for people and models */
-  text: string;
-  /** the framework's id */
-  framework: string;
-  /** whether the task is solved with it */
-  with: boolean;
-  /** the task, in a few words */
-  task: string;
-  /** why */
-  reason: string;
-}>;
-
-/** What came of a task that a framework is for, with it or without it. */
-export type FrameworkOutcome = Of<["framework", "outcome", `framework:${string}`], {
-  /** the same for people and models */
-  text: string;
-  /** the framework's id */
-  framework: string;
-  /** whether the task is solved with it */
-  with: boolean;
-  /** the task, in a few words */
-  task: string;
-  /** whether it was solved */
-  worked: boolean;
-  /** with, without: each tried, worked; of all such tasks since the framework has been as it is */
-  tally: Record<string, unknown>;
 /** A mission has one more task. */
 export type TaskMade = Of<["task", "made", `task:${string}`], {
   /** the same for people and models */
@@ -936,6 +908,36 @@ export type TaskOver = Of<["task", "over", `task:${string}`], {
   answer: string | null;
   /** why it failed */
   reason: string | null;
+}>;
+
+/** A task is like those that a framework is for: it is solved with it, or without it to compare. */
+export type FrameworkChosen = Of<["framework", "chosen", `framework:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the framework's id */
+  framework: string;
+  /** whether the task is solved with it */
+  with: boolean;
+  /** the task, in a few words */
+  task: string;
+  /** why */
+  reason: string;
+}>;
+
+/** What came of a task that a framework is for, with it or without it. */
+export type FrameworkOutcome = Of<["framework", "outcome", `framework:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the framework's id */
+  framework: string;
+  /** whether the task is solved with it */
+  with: boolean;
+  /** the task, in a few words */
+  task: string;
+  /** whether it was solved */
+  worked: boolean;
+  /** with, without: each tried, worked; of all such tasks since the framework has been as it is */
+  tally: Record<string, unknown>;
 }>;
 
 /** A subthread was created. */
@@ -1465,8 +1467,6 @@ export type ThinkdEvent =
   | SummariesRested
   | EntityMerged
   | EntityUnmerged
-  | FrameworkChosen
-  | FrameworkOutcome
   | TaskMade
   | TaskBegan
   | TaskSplit
@@ -1479,6 +1479,8 @@ export type ThinkdEvent =
   | TaskRefused
   | TaskChanged
   | TaskOver
+  | FrameworkChosen
+  | FrameworkOutcome
   | ThreadSpawned
   | ThreadEnded
   | ThreadStuck

@@ -1,7 +1,7 @@
 // JSON schemas as TypeScript. Only the keywords that the server's document uses; another one stops the script.
 
 const KNOWN = new Set(
-  ("type description properties required example examples $ref format items pattern minimum maximum minLength maxLength additionalProperties enum " +
+  ("type description properties required example examples $ref format items pattern minimum maximum exclusiveMinimum minLength maxLength additionalProperties enum " +
     "oneOf allOf anyOf const maxItems minItems contentEncoding contentMediaType propertyNames default title explode uniqueItems").split(" "),
 );
 

@@ -1,7 +1,7 @@
 // Generated from openapi/openapi.json by `npm run generate`. Not to be edited.
 import type { AnyEvent } from "./events.js";
 import type { Options, Request } from "./http.js";
-import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, Entity, Entry, GraphPart, Kind, Metadata, Modality, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Thread, ToolApproval, ToolApproved, Tools, Turn, Unmerged, Usage, Verdict } from "./schemas.js";
+import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Task, Thought, Thread, ToolApproval, ToolApproved, Tools, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
 
 /** Every documented operation of the server's HTTP API, under its documented name. */
 export class Api {
@@ -106,6 +106,53 @@ export class Api {
   /** One event. */
   getEvent(event_id: string, options: Options = {}): Promise<AnyEvent> {
     return this.#request("GET", `/events/${encodeURIComponent(event_id)}`, "json", { ...options }) as Promise<AnyEvent>;
+  }
+
+  /** The frameworks in the order in which they were created; with `task`, those that the task is like, at most two, each with whether it is to be used and why. */
+  listFrameworks(query: {
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+    /** only of this kind: `text`, `program` or `external_tool` */
+    kind?: "text" | "program" | "external_tool";
+    /** only those that this task is like and that may be of use, the likest first, on one page */
+    task?: string;
+    /** only these members, between commas */
+    fields?: string;
+  } = {}, options: Options = {}): Promise<Page<Framework>> {
+    return this.#request("GET", `/frameworks`, "json", { query, ...options }) as Promise<Page<Framework>>;
+  }
+
+  /** Creates a framework. Nothing is known of it: it is on probation. */
+  createFramework(body: NewFramework, options: Options = {}): Promise<Framework> {
+    return this.#request("POST", `/frameworks`, "json", { body, ...options }) as Promise<Framework>;
+  }
+
+  /** Removes a framework. */
+  removeFramework(id: string, query: {
+    /** the `seq` that was read before: if something has been said of it since, it stays */
+    expected_seq?: number;
+  } = {}, options: Options = {}): Promise<void> {
+    return this.#request("DELETE", `/frameworks/${encodeURIComponent(id)}`, "nothing", { query, ...options }) as Promise<void>;
+  }
+
+  /** One framework. */
+  getFramework(id: string, query: {
+    /** only these members, between commas */
+    fields?: string;
+  } = {}, options: Options = {}): Promise<Framework> {
+    return this.#request("GET", `/frameworks/${encodeURIComponent(id)}`, "json", { query, ...options }) as Promise<Framework>;
+  }
+
+  /** Changes a framework. */
+  changeFramework(id: string, body: FrameworkChange, options: Options = {}): Promise<Framework> {
+    return this.#request("PATCH", `/frameworks/${encodeURIComponent(id)}`, "json", { body, ...options }) as Promise<Framework>;
+  }
+
+  /** Tells what came of a task that a framework is for, with it or without it. By these it is used, dropped or unusable. */
+  tellFrameworkOutcome(id: string, body: FrameworkOutcome, options: Options = {}): Promise<Framework> {
+    return this.#request("POST", `/frameworks/${encodeURIComponent(id)}/outcomes`, "json", { body, ...options }) as Promise<Framework>;
   }
 
   /** Whether the process lives. */
@@ -220,6 +267,8 @@ export class Api {
     at?: string;
     /** as it was when the event of this seq was the last one */
     as_of?: number;
+    /** what is looked through, between commas: `statements`, `notes`, `thoughts`, `frameworks`; statements alone when absent. `at` and `as_of` are of statements alone */
+    in?: string;
   }, options: Options = {}): Promise<Recollection> {
     return this.#request("GET", `/recall`, "json", { query, ...options }) as Promise<Recollection>;
   }
@@ -259,6 +308,14 @@ export class Api {
   /** Fires a schedule now, paused or not. When it is due stays as it is. */
   runSchedule(name: string, options: Options = {}): Promise<Ack> {
     return this.#request("POST", `/schedules/${encodeURIComponent(name)}/run`, "json", { ...options }) as Promise<Ack>;
+  }
+
+  /** Who a thread is, its mission, its task, its mood, and what it thought lately. */
+  getSelf(query: {
+    /** which thread; `main` when absent */
+    thread?: string;
+  } = {}, options: Options = {}): Promise<SelfView> {
+    return this.#request("GET", `/self`, "json", { query, ...options }) as Promise<SelfView>;
   }
 
   /** The settings of the space. */
@@ -371,12 +428,64 @@ export class Api {
     return this.#request("POST", `/threads/${encodeURIComponent(thread)}/end`, "json", { query, ...options }) as Promise<Thread>;
   }
 
+  /** The tasks of a mission, the thoughts that were had last, and what is held and relevant to it, in one call. */
+  workingMemory(thread: string, options: Options = {}): Promise<WorkingMemory> {
+    return this.#request("GET", `/threads/${encodeURIComponent(thread)}/memory`, "json", { ...options }) as Promise<WorkingMemory>;
+  }
+
   /** Says something in a thread. */
   postMessage(thread: string, body: PostMessage, query: {
     /** seconds to wait for what comes of it */
     wait?: number;
   } = {}, options: Options = {}): Promise<Posted> {
     return this.#request("POST", `/threads/${encodeURIComponent(thread)}/messages`, "json", { body, query, ...options }) as Promise<Posted>;
+  }
+
+  /** Has a mission rest: what is under way is left, and begun again when it goes on. */
+  pauseMission(thread: string, options: Options = {}): Promise<Thread> {
+    return this.#request("POST", `/threads/${encodeURIComponent(thread)}/pause`, "json", { ...options }) as Promise<Thread>;
+  }
+
+  /** Has a mission go on that rests. */
+  resumeMission(thread: string, options: Options = {}): Promise<Thread> {
+    return this.#request("POST", `/threads/${encodeURIComponent(thread)}/resume`, "json", { ...options }) as Promise<Thread>;
+  }
+
+  /** The tasks of a mission, in the order in which they were made. */
+  listTasks(thread: string, query: {
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+  } = {}, options: Options = {}): Promise<Page<Task>> {
+    return this.#request("GET", `/threads/${encodeURIComponent(thread)}/tasks`, "json", { query, ...options }) as Promise<Page<Task>>;
+  }
+
+  /** Skips a task that is not over, and its parts: it counts as failed, and what is under way is stopped. */
+  skipTask(thread: string, task: string, options: Options = {}): Promise<Task> {
+    return this.#request("DELETE", `/threads/${encodeURIComponent(thread)}/tasks/${encodeURIComponent(task)}`, "json", { ...options }) as Promise<Task>;
+  }
+
+  /** One task, with its stream of consciousness. */
+  getTask(thread: string, task: string, options: Options = {}): Promise<Task> {
+    return this.#request("GET", `/threads/${encodeURIComponent(thread)}/tasks/${encodeURIComponent(task)}`, "json", { ...options }) as Promise<Task>;
+  }
+
+  /** Changes a task before work on it begins: its words, what it requires, its place among its siblings. */
+  editTask(thread: string, task: string, body: EditTask, options: Options = {}): Promise<Task> {
+    return this.#request("PATCH", `/threads/${encodeURIComponent(thread)}/tasks/${encodeURIComponent(task)}`, "json", { body, ...options }) as Promise<Task>;
+  }
+
+  /** The thoughts that were had while the tasks of a mission were worked on, the oldest first. A page may have fewer than `limit`, or none, and `next` to go on with. */
+  listThoughts(thread: string, query: {
+    /** only those with all of these words in their names or in what was thought */
+    q?: string;
+    /** 50 when absent */
+    limit?: number;
+    /** `next` of the page before */
+    cursor?: string;
+  } = {}, options: Options = {}): Promise<Page<Thought>> {
+    return this.#request("GET", `/threads/${encodeURIComponent(thread)}/thoughts`, "json", { query, ...options }) as Promise<Page<Thought>>;
   }
 
   /** The turns of a thread, the newest first. What a voice said later than two turns after its own is not counted. One request reads 10,000 events at most: where turns have very many, a page has fewer than `limit`, and `next` to go on with. */

@@ -104,6 +104,8 @@ export type TurnEnded = Of<["turn", "ended", `turn:${number}`], {
   wait?: Record<string, unknown>;
   /** the log's end as the thread knew it */
   seen?: number;
+  /** the thread's mood from now on, in thousandths: sum; walk and facts, of which it is made; seen, the points by then */
+  mood?: Record<string, unknown>;
 }>;
 
 /** Somebody wants a turn to end that another server runs. */
@@ -286,7 +288,7 @@ export type Message = Of<["message", `from:${string}`], {
 }>;
 
 /** Something went wrong in the thread; the turn may go on. */
-export type Failure = Of<["failure", string, "decision" | `submodule:${string}` | `tool:${string}` | `pipeline:${string}` | "summary" | "core", ...("unreadable" | "follow-up" | "late")[]], {
+export type Failure = Of<["failure", string, "decision" | `submodule:${string}` | `tool:${string}` | `pipeline:${string}` | "trial" | "summary" | "core", ...("unreadable" | "follow-up" | "late")[]], {
   /** the same for people and models */
   text: string;
   /** timeout, model, tool, interpreter, budget, outcome_unknown, node, store, internal or client */
@@ -359,6 +361,30 @@ export type RunResumed = Of<["run", "resumed", `pipeline:${string}`], {
 
 /** Somebody wants a run to end. */
 export type RunCancel = Of<["run", "cancel", `pipeline:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the run */
+  run: string;
+  /** its pipeline */
+  pipeline: string;
+  /** who, when known */
+  user?: string;
+}>;
+
+/** Somebody wants a mission to rest: nothing is done for it until somebody wants it to go on. */
+export type RunPaused = Of<["run", "paused", `pipeline:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the run */
+  run: string;
+  /** its pipeline */
+  pipeline: string;
+  /** who, when known */
+  user?: string;
+}>;
+
+/** Somebody wants a mission that rests to go on. */
+export type RunContinued = Of<["run", "continued", `pipeline:${string}`], {
   /** the same for people and models */
   text: string;
   /** the run */
@@ -561,11 +587,11 @@ export type Recalled = Of<["recall", ...(`recalled:${string}`)[]], {
   turn: number;
 }>;
 
-/** A statement that came from events of this thread, or that they returned, is not held any more, or is held again. Once for each thread and fall. */
+/** A statement that came from events of this thread, or that they returned, is not held any more, never was, or is held again. Once for each thread and fall, and once more where it came from, or was returned by, further events behind the fall. */
 export type Correction = Of<["correction", `corrected:${string}`], {
   /** the same for people and models */
   text: string;
-  /** statement, says, status, since: the event that says so, of: the events of this thread */
+  /** statement, says, status, since: the event that says so, was_held: false where it never was held, of: the events of this thread */
   correction: Record<string, unknown>;
 }>;
 
@@ -721,6 +747,198 @@ export type EntityUnmerged = Of<["entity", "unmerged"], {
   reason: string;
   /** who did it; null: a rule */
   by: string | null;
+}>;
+
+/** A mission has one more task. */
+export type TaskMade = Of<["task", "made", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** its name */
+  name: string;
+  /** what is to be done */
+  description: string;
+  /** what it may cost */
+  value: "low" | "medium" | "high";
+  /** the task that was split into it and others */
+  parent: number | null;
+  /** the tasks that have to end before it begins */
+  requires: number[];
+  /** names of tasks and thoughts that brought to it, as the planner says */
+  brought_by: string[];
+  /** its place among its siblings: the lowest goes first */
+  rank: number;
+}>;
+
+/** Work on a task begins, in a thread of its own. */
+export type TaskBegan = Of<["task", "began", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** a task that it requires and that failed */
+  behind: number | null;
+}>;
+
+/** Whether a task is to be split. */
+export type TaskSplit = Of<["task", "split", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** whether it is */
+  needed: boolean;
+  /** why */
+  why: string;
+}>;
+
+/** What the user would have to say for a task. */
+export type TaskAsked = Of<["task", "asked", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** the question */
+  question: string | null;
+}>;
+
+/** How a task may be done, with the chance that it works. */
+export type TaskRoutes = Of<["task", "routes", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** name, how, estimate, splits */
+  routes: Record<string, unknown>[];
+}>;
+
+/** How the answer of a task will be checked: said before there is one. */
+export type TaskChecked = Of<["task", "checked", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** by, and code, query or rubric */
+  check: Record<string, unknown>;
+}>;
+
+/** A task was tried by a route. */
+export type TaskTried = Of<["task", "tried", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** the route */
+  route: string;
+  /** the tier that was asked */
+  tier: "low" | "high";
+  /** the answer */
+  answer: string | null;
+  /** what was thought on the way, or why there is no answer */
+  why: string;
+}>;
+
+/** The answer of a task was checked. */
+export type TaskJudged = Of<["task", "judged", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** what decided it */
+  by: "program" | "knowledge" | "rubric";
+  /** whether the answer will do */
+  passes: boolean;
+  /** why */
+  why: string;
+}>;
+
+/** Whether a task is tried once more by the high tier, and the figures that decide it. */
+export type TaskRetry = Of<["task", "retry", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** whether it is */
+  made: boolean;
+  /** calls_left, tasks_left */
+  figures: Record<string, unknown>;
+}>;
+
+/** Something that a model wanted of a task was not done. */
+export type TaskRefused = Of<["task", "refused", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** what */
+  of: string;
+  /** why */
+  why: string;
+}>;
+
+/** A task is another from now on: what is to be done, what it requires, its place among its siblings. */
+export type TaskChanged = Of<["task", "changed", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** its name */
+  name: string;
+  /** what is to be done */
+  description: string;
+  /** the tasks that have to end before it begins */
+  requires: number[];
+  /** its place among its siblings: the lowest goes first */
+  rank: number;
+  /** why */
+  why: string;
+  /** who did it; null: the mission itself */
+  by: string | null;
+}>;
+
+/** A task is over, and its thread with it. */
+export type TaskOver = Of<["task", "over", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** how */
+  status: "closed" | "failed_with_current_available_instruments";
+  /** the answer that passed its check */
+  answer: string | null;
+  /** why it failed */
+  reason: string | null;
+}>;
+
+/** A task is like those that a framework is for: it is solved with it, or without it to compare. */
+export type FrameworkChosen = Of<["framework", "chosen", `framework:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the framework's id */
+  framework: string;
+  /** whether the task is solved with it */
+  with: boolean;
+  /** the task, in a few words */
+  task: string;
+  /** why */
+  reason: string;
+}>;
+
+/** What came of a task that a framework is for, with it or without it. */
+export type FrameworkOutcome = Of<["framework", "outcome", `framework:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the framework's id */
+  framework: string;
+  /** whether the task is solved with it */
+  with: boolean;
+  /** the task, in a few words */
+  task: string;
+  /** whether it was solved */
+  worked: boolean;
+  /** with, without: each tried, worked; of all such tasks since the framework has been as it is */
+  tally: Record<string, unknown>;
 }>;
 
 /** A subthread was created. */
@@ -1133,6 +1351,22 @@ export type SetSchedule = Of<["state", "set:schedule"], {
   root?: number;
 }>;
 
+/** A framework of the space: how a kind of task is solved. */
+export type SetFramework = Of<["state", "set:framework"], {
+  /** for people */
+  text: string;
+  /** what is changed: the word behind `set:` */
+  kind: string;
+  /** which of its kind */
+  key: string;
+  /** name, purpose, knowledge, recipe; by: the name of who made it, or null; tally: what came of like tasks so far; null: removed */
+  change: Record<string, unknown> | null;
+  /** the turn, if a turn produced it */
+  turn?: number;
+  /** the event from outside that it goes back to */
+  root?: number;
+}>;
+
 /** What another server says of a tool, as models are told of it from now on: of the first time, or approved by a person. */
 export type SetPin = Of<["state", "set:pin"], {
   /** for people */
@@ -1207,6 +1441,8 @@ export type ThinkdEvent =
   | RunStarted
   | RunResumed
   | RunCancel
+  | RunPaused
+  | RunContinued
   | RunEnded
   | NodeStarted
   | NodeFinished
@@ -1232,6 +1468,20 @@ export type ThinkdEvent =
   | SummariesRested
   | EntityMerged
   | EntityUnmerged
+  | TaskMade
+  | TaskBegan
+  | TaskSplit
+  | TaskAsked
+  | TaskRoutes
+  | TaskChecked
+  | TaskTried
+  | TaskJudged
+  | TaskRetry
+  | TaskRefused
+  | TaskChanged
+  | TaskOver
+  | FrameworkChosen
+  | FrameworkOutcome
   | ThreadSpawned
   | ThreadEnded
   | ThreadStuck
@@ -1258,6 +1508,7 @@ export type ThinkdEvent =
   | SetEntry
   | SetSetting
   | SetSchedule
+  | SetFramework
   | SetPin
   | SetStep
   | SetDoctor;

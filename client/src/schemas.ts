@@ -83,6 +83,16 @@ export type ChatMessage = {
   user: string;
 };
 
+/** Whether a task is to be solved with a framework. */
+export type Choice = {
+  /** Why. */
+  reason: string;
+  /** How like the task is, 0 to 1. */
+  score: number;
+  /** Whether it is; else it is solved without it, to compare, and its outcome is told, too. */
+  with: boolean;
+};
+
 /** When what a turn wants done to other threads and to its contacts takes effect. */
 export type Commit = "deferred" | "immediate";
 
@@ -94,6 +104,16 @@ export type Contact = {
   name: string;
   /** The thread. */
   thread: string;
+};
+
+/** What a mission may use up. */
+export type CreateBudget = {
+  /** Model calls. */
+  model_calls?: number | null;
+  /** Milliseconds of work. */
+  time_ms?: number | null;
+  /** Tokens, in and out. */
+  tokens?: number | null;
 };
 
 /** A contact of a thread to be. */
@@ -108,6 +128,7 @@ export type CreateContact = {
 
 /** A thread to be. */
 export type CreateThread = {
+  budget?: CreateBudget | null;
   commit?: Commit | null;
   /** Whom it can send to, besides its parent and itself. */
   contacts?: CreateContact[] | null;
@@ -116,8 +137,11 @@ export type CreateThread = {
   /** A suggestion for the last part of its id. */
   label?: string | null;
   language?: Language | null;
+  /** Of a mission: what is wanted, at most 16,000 characters. A mission takes no members but this, `value`, `plan` and `budget`. */
+  mission?: string | null;
   /** The thread it is created below. */
   parent?: string | null;
+  plan?: Plan | null;
   /** What new input does to a running turn; as configured when absent. */
   policy?: "enqueue" | "interrupt" | "reject" | null;
   /** What the decision is told besides its own prompt. */
@@ -129,6 +153,8 @@ export type CreateThread = {
   tier?: TierWord | null;
   /** A line for people. */
   title?: string | null;
+  /** Of a mission: what it may cost; no task of it is worth more. `medium` when absent. */
+  value?: unknown;
 };
 
 /** A day of a month, as it is written. */
@@ -157,6 +183,18 @@ export type DoubtfulStatement = Statement & {
   same: string[];
 };
 
+/** A change of a task; what is absent stays. */
+export type EditTask = {
+  /** What is to be done. */
+  description?: string | null;
+  /** Its name. */
+  name?: string | null;
+  /** Its place among its siblings: the lowest goes first. */
+  rank?: number | null;
+  /** The ids of the tasks beside it that have to end before it begins. */
+  tasks_required?: string[] | null;
+};
+
 /** Names that are one. What was said of it keeps the names that it was said with. */
 export type Entity = {
   /** The merges that say so and stand, the oldest first. */
@@ -175,6 +213,58 @@ export type Entry = {
   metadata: About;
   /** Keys it is related to. */
   related_keys: string[];
+};
+
+/** A framework: how a kind of task is solved. It is a hypothesis: like tasks are tried with it and without it, and it is used only while it is better. */
+export type Framework = {
+  /** The name of who made it, where it was said. */
+  by?: string | null;
+  choice?: Choice | null;
+  /** Its id. */
+  id?: string;
+  /** Knowledge and instructions in natural language. */
+  knowledge?: string[];
+  /** What it is called. */
+  name?: string;
+  /** For which tasks it is; by this and its name it is found. */
+  purpose?: string;
+  /** How it works. */
+  recipe?: Recipe;
+  /** What a model is told of it. */
+  rendered?: string;
+  /** The event that said something of it last. Sent as `expected_seq`, it refuses a change of what is not known. */
+  seq?: number;
+  /** How it stands. */
+  standing?: Standing;
+  /** What came of like tasks, with it and without it, since it has been as it is. */
+  tally?: Tally;
+  /** When it was last set. */
+  updated_at?: string;
+};
+
+/** What is to be changed of a framework; what is absent stays as it is. Another purpose, knowledge or recipe begins its probation anew. */
+export type FrameworkChange = {
+  /** The `seq` that was read before: if something has been said of it since, nothing is changed. Without it the last one wins. */
+  expected_seq?: number | null;
+  /** Its knowledge, all of it. */
+  knowledge?: string[] | null;
+  /** What it is called. */
+  name?: string | null;
+  /** For which tasks it is. */
+  purpose?: string | null;
+  recipe?: Recipe | null;
+};
+
+/** What came of a task that a framework is for. */
+export type FrameworkOutcome = {
+  /** The task, in a few words. */
+  task: string;
+  /** The thread of the task; `main` when absent. */
+  thread?: string | null;
+  /** Whether it was solved with the framework. */
+  with: boolean;
+  /** Whether it was solved. */
+  worked: boolean;
 };
 
 /** Subthreads whose results the thread waits to have back together. */
@@ -232,7 +322,7 @@ export type HeldStatement = {
 export type Instrument = "knowledge" | "code" | "user" | "reflection";
 
 /** What kind of process a thread is. */
-export type Kind = "conversation" | "process" | "pipeline";
+export type Kind = "conversation" | "process" | "pipeline" | "mission";
 
 /** How a thread's decision says what it wants done. */
 export type Language = "tools" | "xml" | "auto";
@@ -245,6 +335,16 @@ export type LastChange = {
   by?: string | null;
   /** The event. */
   seq: number;
+};
+
+/** What a mission may use up. */
+export type Limits = {
+  /** Model calls. */
+  model_calls: number;
+  /** Milliseconds of work. */
+  time_ms: number;
+  /** Tokens, in and out, as far as providers say. */
+  tokens: number;
 };
 
 /** A look through the whole file of the log. */
@@ -261,6 +361,9 @@ export type LookedAt = {
 
 /** An image or a sound: either `data`, or `blob`. */
 export type Media = unknown | unknown;
+
+/** What can be recalled. */
+export type Memory = "statements" | "notes" | "thoughts" | "frameworks";
 
 /** What is said about an event besides its content. Closed: no causal ids, ever. */
 export type Meta = {
@@ -286,6 +389,16 @@ export type Metadata = Record<string, unknown> & {
   space: string;
   /** Its version. */
   version: string;
+};
+
+/** A mission as it was given. */
+export type MissionOf = {
+  /** What it may use up. */
+  budget: Limits;
+  /** What is wanted, as it was said. */
+  mission: string;
+  /** What it is worth. */
+  value: unknown;
 };
 
 /** What an event carries. */
@@ -319,8 +432,19 @@ export type Near = {
   text: string;
 };
 
+/** A framework to be. */
+export type NewFramework = {
+  /** Knowledge and instructions in natural language; none when absent. */
+  knowledge?: string[] | null;
+  /** What it is called. */
+  name: string;
+  /** For which tasks it is. */
+  purpose: string;
+  recipe?: Recipe | null;
+};
+
 /** What kind of process is created here. */
-export type NewKind = "conversation" | "process";
+export type NewKind = "conversation" | "process" | "mission";
 
 /** Names to be one from now on. */
 export type NewMerge = {
@@ -406,6 +530,22 @@ export type OpenWatch = {
   raised: boolean;
 };
 
+/** A note, a thought or a framework that is relevant. */
+export type Other = {
+  /** The key of a note, the event of a thought, the id of a framework. */
+  id: string;
+  /** What it is: `notes`, `thoughts` or `frameworks`. */
+  kind: Memory;
+  /** The words of the question that it has. */
+  matched: string[];
+  /** How relevant it is, 0 to 1: the same for every question. */
+  score: number;
+  /** The event that said it last. */
+  seq: number;
+  /** What it says. */
+  text: string;
+};
+
 /** What becomes of a due time while an earlier run waits in the mailbox or has its turn. */
 export type Overlap = "skip" | "queue";
 
@@ -428,6 +568,9 @@ export type Placement = {
   /** Its thread. */
   thread: string;
 };
+
+/** When a mission begins. */
+export type Plan = "go";
 
 /** A place in a body, and what is wrong there. */
 export type Pointed = {
@@ -519,12 +662,35 @@ export type Recalled = HeldStatement & {
   contested_by: HeldStatement[];
   /** How many contradict it. */
   contested_by_count: number;
+  /** What it is: `statements`. */
+  kind: Memory;
   /** The ids of others that say the same of the same time. */
   same: string[];
   /** How relevant it is, 0 to 1: the same for every question. */
   score: number;
+  /** The event that claimed it. */
+  seq: number;
   /** Why it is here. */
   why: Why;
+};
+
+/** How a framework works. */
+export type Recipe = {
+  kind: "text";
+} | {
+  /** The program. */
+  code: string;
+  /** How its free parameters are chosen; empty: it has none. */
+  guideline?: string;
+  kind: "program";
+  /** Its language, as `run_code` calls it. */
+  language: string;
+} | {
+  kind: "external_tool";
+  /** The steps. */
+  steps: string[];
+  /** The tool's name. */
+  tool: string;
 };
 
 /** What is held and relevant to a question. */
@@ -533,6 +699,8 @@ export type Recollection = {
   items: Recalled[];
   /** How many more are relevant and have no room. */
   left_out: number;
+  /** The notes, thoughts and frameworks that are relevant, by score; they claim nothing of the world. Empty where `in` does not ask for them. */
+  others: Other[];
   /** Why vectors said nothing, or not of all statements: it was answered by words and the graph; null: they did. */
   without_vectors?: string | null;
 };
@@ -552,6 +720,18 @@ export type Remembered = {
 export type Retraction = {
   /** Why. */
   reason: string;
+};
+
+/** A way to do a task. */
+export type Route = {
+  /** The chance that it works, from 0 to 1, as the model estimates it. */
+  estimate: number;
+  /** How it goes. */
+  how: string;
+  /** Its name. */
+  name: string;
+  /** It splits the task instead of doing it as a whole. */
+  splits: boolean;
 };
 
 /** A run of a pipeline. */
@@ -652,6 +832,22 @@ export type Scores = {
   words: number;
 };
 
+/** Who a thread is. Its models are told the same: who it is and its mission first, its task and its mood last. */
+export type SelfView = {
+  /** What all of it is for: the thread's own mission, or that of the space (the setting `mission`); null: nobody has said. */
+  mission?: string | null;
+  /** Its mood, in a word. */
+  mood: string;
+  /** The space whose mind it is part of. */
+  space: string;
+  /** What the thread is for, in a line; null: nobody has said. */
+  task?: string | null;
+  /** What it thought lately, the newest first. */
+  thoughts: Thought[];
+  /** The thread. */
+  thread: string;
+};
+
 /** A server-sent event of the stream, field by field. */
 export type Sent = {
   /** The event, as JSON in one line. */
@@ -666,6 +862,10 @@ export type SettingsChange = {
   expected_seq?: number | null;
   /** What is to be changed, by key; what is not named stays as it is. */
   settings: {
+    /** what the mind of the space is for: every model of it is told; empty: nobody has said */
+    mission?: string;
+    /** how many seconds lie between two reflections (the schedule `reflection`); null: the mind does not reflect by itself */
+    reflection_s?: number | null;
     /** nobody is there to be asked: open questions are withdrawn and new ones answered "away" at once; never grants an approval */
     user_away?: boolean;
   };
@@ -682,10 +882,17 @@ export type SpaceSettings = {
   seq: number;
   /** Every setting as it is now. */
   settings: {
+    /** what the mind of the space is for: every model of it is told; empty: nobody has said */
+    mission?: string;
+    /** how many seconds lie between two reflections (the schedule `reflection`); null: the mind does not reflect by itself */
+    reflection_s?: number | null;
     /** nobody is there to be asked: open questions are withdrawn and new ones answered "away" at once; never grants an approval */
     user_away?: boolean;
   };
 };
+
+/** How a framework stands. */
+export type Standing = "probation" | "used" | "dropped" | "unusable";
 
 /** A run to be. */
 export type StartRun = {
@@ -823,6 +1030,66 @@ export type SubmoduleVersions = {
   items: SubmoduleVersion[];
 };
 
+/** What came of like tasks with a framework and without it. */
+export type Tally = {
+  /** With it. */
+  with: Tries;
+  /** Without it. */
+  without: Tries;
+};
+
+/** A task. */
+export type Task = {
+  /** The answer that passed its check. */
+  answer?: string | null;
+  check?: TaskCheck | null;
+  /** What is to be done. */
+  description: string;
+  /** Its id; ids only go up. */
+  id: string;
+  /** Its name. */
+  name: string;
+  /** The task that was split into it and others. */
+  parent?: string | null;
+  /** Its place among its siblings: the lowest goes first. */
+  rank: number;
+  /** Why it failed. */
+  reason?: string | null;
+  /** How it may be done, as listed; empty before that was asked. */
+  routes: Route[];
+  /** The event that made it. */
+  seq: number;
+  /** Where it stands. */
+  status: TaskStatus;
+  /** All that was thought while it was worked on, in order; in answers about one task. */
+  stream_of_consciousness?: string | null;
+  /** What brought to it, as the planner says. */
+  tasks_and_thoughts_that_brought_to_it: string[];
+  /** The tasks that require it. */
+  tasks_depending: string[];
+  /** What has to end before it begins; of a task that was split: its parts. */
+  tasks_required: string[];
+  /** The thread in which it is worked on, and which has its thoughts; null before it begins. */
+  thread?: string | null;
+  /** When it was changed last. */
+  updated_at: string;
+  /** What it may cost. */
+  value: unknown;
+};
+
+/** How the answer of a task is checked. */
+export type TaskCheck = {
+  /** `program`, `knowledge` or `rubric`. */
+  by: string;
+  /** What a model goes by, where that decides nothing. */
+  rubric: string;
+  /** The program, or what is searched. */
+  with?: string | null;
+};
+
+/** Where a task stands. */
+export type TaskStatus = "open" | "in_progress" | "closed" | "failed_with_current_available_instruments";
+
 /** A prediction and its readings. */
 export type Tested = {
   /** What would be seen if it is not. */
@@ -835,6 +1102,20 @@ export type Tested = {
   reason: string;
   /** What is to be seen if the statement is so. */
   text: string;
+};
+
+/** A thought that was had while a task was worked on. */
+export type Thought = {
+  /** When. */
+  at: string;
+  /** What was thought. */
+  content: string;
+  /** Its id; ids only go up: it is the position of its event. */
+  id: number;
+  /** Its name, by which it is found, too. */
+  name: string;
+  /** The task. */
+  task: string;
 };
 
 /** A thread. */
@@ -855,6 +1136,7 @@ export type Thread = {
   id: string;
   /** What kind of process it is. */
   kind: Kind;
+  mission?: MissionOf | null;
   /** The thread it is below. */
   parent?: string | null;
   /** What it is about to do: `condition`, `steps` (`text`, `done`), `complete`. */
@@ -971,6 +1253,14 @@ export type Tools = {
   items: Tool[];
   /** The servers that offer tools from outside. */
   servers: ToolServer[];
+};
+
+/** How often something was tried, and how often it worked. */
+export type Tries = {
+  /** How often it was tried. */
+  tried: number;
+  /** How often it worked. */
+  worked: number;
 };
 
 /** A statement as an edge of a graph. */
@@ -1117,3 +1407,13 @@ export type Why = Scores & {
 
 /** What a verdict says. */
 export type Word = "approve" | "grant" | "edit" | "reject" | "deny" | "respond";
+
+/** The working memory of a mission. */
+export type WorkingMemory = {
+  /** What is held and relevant to the mission. */
+  statements: Recalled[];
+  /** The tasks that are not over, and then the others, in the order in which they were made; at most 500 of them. */
+  tasks: Task[];
+  /** The newest thoughts, the oldest of these first; at most 100. */
+  thoughts: Thought[];
+};

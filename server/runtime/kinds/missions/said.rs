@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn circles_and_strangers_are_refused_by_name() {
         let (made, refused) =
-            parts(json!([part("a", &[1, 2]), part("b", &[3, 9]), part("c", &[1]), part("A", &[])]), 9);
+            parts(json!([part("a", &[1, 2]), part("b", &[3, 9]), part("c", &[1]), part("d", &[])]), 9);
         let requires: Vec<Vec<u64>> = made.iter().map(|it| it.requires.iter().map(|it| it.0).collect()).collect();
         assert_eq!(requires, [vec![2], vec![3], vec![], vec![]], "what comes first in the list counts");
         assert!(made.iter().all(|it| it.value == Value::Medium), "no task is above its mission");
