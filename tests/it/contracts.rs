@@ -26,6 +26,31 @@ fn the_openapi_document_is_committed_and_fresh() {
     is_fresh("openapi/openapi.json", &openapi::document(), "openapi");
 }
 
+/// The names of the types that are schemas: of two of one name, the document would have only one.
+fn schemas(text: &str) -> Vec<String> {
+    let of = |part: &str| {
+        let item = part.lines().find(|line| line.contains("pub struct ") || line.contains("pub enum "))?;
+        let name = item.split(["struct ", "enum "]).nth(1)?;
+        Some(name.split(|it: char| !it.is_alphanumeric() && it != '_').next()?.to_owned())
+    };
+    let derived = text.split("#[derive(").skip(1);
+    derived
+        .filter(|part| part.split(")]").next().is_some_and(|list| list.contains("ToSchema")))
+        .filter_map(of)
+        .collect()
+}
+
+#[test]
+fn no_two_schemas_of_the_openapi_document_have_one_name() {
+    let mut names: Vec<String> = imports::sources().values().flat_map(|text| schemas(text)).collect();
+    assert!(names.len() > 100, "the schemas are found: {names:?}");
+    names.sort();
+    let twice: Vec<&String> = names.windows(2).filter(|two| two[0] == two[1]).map(|two| &two[0]).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+    let twins = "#[derive(Debug, ToSchema)]\npub struct One {}\n#[derive(Debug)]\npub struct Two {}\n#[derive(ToSchema)]\n/// It.\npub enum One {}";
+    assert_eq!(schemas(twins), ["One", "One"]);
+}
+
 #[test]
 fn the_documents_of_events_are_committed_and_fresh() {
     is_fresh("docs/events.md", &catalogue::markdown(), "facts");

@@ -187,7 +187,7 @@ async fn tools_that_are_configured_are_offered_in_full() {
 }
 
 /// Tools that the thinking language has no element for, on purpose: who speaks it does without.
-const WITHOUT_ELEMENT: [&str; 4] = ["run_code", "remember", "recall", "schedule"];
+const WITHOUT_ELEMENT: [&str; 5] = ["start_mission", "run_code", "remember", "recall", "schedule"];
 
 // The thinking language reaches as far as tool calls do: it teaches an element for every tool.
 #[test]

@@ -102,7 +102,7 @@ pub(super) fn check(mission: Option<&str>, budget: Option<&CreateBudget>, wrongs
 
 /// A thought that was had while a task was worked on.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Thought {
+pub struct TaskThought {
     /// Its id; ids only go up: it is the position of its event.
     #[schema(value_type = i64)]
     pub id: Seq,
@@ -124,12 +124,12 @@ pub struct Thought {
         ("q" = Option<String>, Query, description = "only those with all of these words in their names or in what was thought"),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before")),
-    responses((status = 200, body = Page<Thought>)))]
+    responses((status = 200, body = Page<TaskThought>)))]
 pub async fn thoughts(
     session: Session,
     Path(thread): Path<String>,
     mut params: Params,
-) -> Result<axum::Json<Page<Thought>>, Problem> {
+) -> Result<axum::Json<Page<TaskThought>>, Problem> {
     let (limit, at, text) = (params.limit()?, params.one("cursor")?, params.words()?);
     params.end()?;
     let mission = ThreadId::parse(&thread)?;
@@ -249,11 +249,11 @@ pub async fn skip(
     shown(&session, &mission, &task).await.map(axum::Json)
 }
 
-fn thought(event: &Event) -> Option<Thought> {
+fn thought(event: &Event) -> Option<TaskThought> {
     match event.fact() {
         Fact::Task(fact) if fact.what.is_thought() => {
             let (name, content) = fact.what.words(fact.task);
-            Some(Thought { id: event.seq, name, content, task: fact.task.to_string(), at: event.ts })
+            Some(TaskThought { id: event.seq, name, content, task: fact.task.to_string(), at: event.ts })
         }
         _ => None,
     }
@@ -265,7 +265,7 @@ pub struct WorkingMemory {
     /// The tasks that are not over, and then the others, in the order in which they were made; at most 500 of them.
     pub tasks: Vec<Task>,
     /// The newest thoughts, the oldest of these first; at most 100.
-    pub thoughts: Vec<Thought>,
+    pub thoughts: Vec<TaskThought>,
     /// What is held and relevant to the mission.
     pub statements: Vec<Recalled>,
 }

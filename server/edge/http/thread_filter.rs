@@ -24,7 +24,7 @@ impl Filter {
         let id = |text: Option<String>| text.map(|text| ThreadId::parse(&text)).transpose();
         Ok(Self {
             status: params.word("status", "idle, thinking, waiting, done, failed, stopped", Status::parse)?,
-            kind: params.word("kind", "conversation, process, pipeline", Kind::parse)?,
+            kind: params.word("kind", "conversation, process, pipeline, mission", Kind::parse)?,
             parent: id(params.one("parent")?)?,
             subtree: id(params.one("subtree")?)?,
             stuck: params.word("stuck", "true, false", |word| word.parse().ok())?,
