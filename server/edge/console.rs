@@ -24,36 +24,27 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
                       require-trusted-types-for 'script'; trusted-types svelte-trusted-html";
 
-/// A file of the page: its name below `/console/`, its bytes, and the same compressed, where that is shorter.
-type Source = (&'static str, &'static [u8], Option<&'static [u8]>);
+/// A file of the page: its name below `/console/`, its bytes, and whether they are compressed, as they are where that is shorter.
+type Source = (&'static str, &'static [u8], bool);
 
 /// What is sent for a name.
 struct File {
     kind: &'static str,
-    plain: Variant,
-    gzip: Option<Variant>,
-}
-
-/// Bytes and the tag by which a browser knows whether it has them.
-struct Variant {
     bytes: &'static [u8],
+    /// Every browser unpacks it; whoever does not say so gets it all the same, as nothing in here could unpack it.
+    is_gzip: bool,
+    /// By it a browser knows whether it has the bytes.
     tag: String,
 }
 
 static FILES: LazyLock<HashMap<&'static str, File>> = LazyLock::new(|| {
-    let file = |(name, plain, gzip): &Source| {
-        (*name, File { kind: kind(name), plain: Variant::new(plain), gzip: gzip.map(Variant::new) })
+    let file = |(name, bytes, is_gzip): &Source| {
+        let digest = Sha256::digest(bytes);
+        let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        (*name, File { kind: kind(name), bytes, is_gzip: *is_gzip, tag: format!("\"{hex}\"") })
     };
     files::FILES.iter().map(file).collect()
 });
-
-impl Variant {
-    fn new(bytes: &'static [u8]) -> Self {
-        let digest = Sha256::digest(bytes);
-        let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Self { bytes, tag: format!("\"{hex}\"") }
-    }
-}
 
 /// Whether this build has a console.
 pub fn is_there() -> bool {
@@ -75,14 +66,10 @@ fn answer(name: &str, headers: &HeaderMap) -> Response {
     let Some(file) = FILES.get(name) else {
         return Problem::new(Slug::NotFound, "the console has no such file; it begins at /console/").into_response();
     };
-    let (variant, is_gzip) = match &file.gzip {
-        Some(gzip) if takes_gzip(headers) => (gzip, true),
-        _ => (&file.plain, false),
-    };
-    let mut response = if knows(headers, &variant.tag) {
+    let mut response = if knows(headers, &file.tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        ([(header::CONTENT_TYPE, file.kind)], variant.bytes).into_response()
+        ([(header::CONTENT_TYPE, file.kind)], file.bytes).into_response()
     };
     let answers = response.headers_mut();
     answers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
@@ -90,32 +77,21 @@ fn answer(name: &str, headers: &HeaderMap) -> Response {
     answers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
     // Names stay from version to version: a browser asks each time, and is told that it has the bytes already.
     answers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    if let Ok(tag) = HeaderValue::from_str(&variant.tag) {
+    if let Ok(tag) = HeaderValue::from_str(&file.tag) {
         answers.insert(header::ETAG, tag);
     }
-    if file.gzip.is_some() {
-        answers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-    }
-    if is_gzip {
+    if file.is_gzip {
         answers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response
 }
 
-/// The words of a header that may stand there several times, each without what follows its `;`.
-fn words(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = (&str, &str)> {
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).map(|word| word.trim().split_once(';').unwrap_or((word.trim(), "")))
-}
-
-fn takes_gzip(headers: &HeaderMap) -> bool {
-    let refused =
-        |weight: &str| weight.trim().strip_prefix("q=").is_some_and(|q| q.trim_matches(['0', '.']).is_empty());
-    words(headers, header::ACCEPT_ENCODING).any(|(word, weight)| word.trim() == "gzip" && !refused(weight))
-}
-
+/// Whether a browser has what has this tag.
 fn knows(headers: &HeaderMap, tag: &str) -> bool {
-    words(headers, header::IF_NONE_MATCH).any(|(word, _)| word == "*" || word.trim_start_matches("W/") == tag)
+    let values = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    values
+        .flat_map(|value| value.split(','))
+        .any(|word| word.trim() == "*" || word.trim().trim_start_matches("W/") == tag)
 }
 
 /// The media type by the name's ending.

@@ -39,9 +39,9 @@ for (const name of names(join(here, "gz"))) {
   else rmSync(join(here, "gz", name));
 }
 const line = (name) => {
-  const plain = `include_bytes!("../../../console/dist/${name}")`;
-  const gzip = copies.includes(name) ? `Some(include_bytes!("gz/${name}.gz"))` : "None";
-  return `    ("${name}", ${plain}, ${gzip}),\n`;
+  const isGzip = copies.includes(name);
+  const bytes = isGzip ? `gz/${name}.gz` : `../../../console/dist/${name}`;
+  return `    ("${name}", include_bytes!("${bytes}"), ${isGzip}),\n`;
 };
 const text = `//! Generated: \`node server/edge/console/refresh.mjs\`, behind each build of the console. Not to be edited.
 
