@@ -6,11 +6,11 @@ FROM rust:1.95.0-slim-bookworm AS build
 WORKDIR /src
 # .dockerignore lets in exactly what the build reads.
 COPY . .
-# Relocations are packed: 800 kB less. Whoever runs it needs glibc 2.36, which the image below has. Functions with the same code are one.
+# Relocations are packed: 800 kB less. Whoever runs it needs glibc 2.36, which the image below has.
 # Crates and their build output stay in the builder's cache: a change of ours compiles ours alone.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    RUSTFLAGS="-C link-arg=-Wl,-z,pack-relative-relocs,--icf=all" cargo build --profile dist --locked --features python && cp target/dist/thinkd thinkd
+    RUSTFLAGS="-C link-arg=-Wl,-z,pack-relative-relocs" cargo build --profile dist --locked --features python && cp target/dist/thinkd thinkd
 
 FROM debian:12.12-slim
 # The certificates of the authorities, for providers behind TLS; the slim image has none.
