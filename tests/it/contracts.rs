@@ -30,7 +30,7 @@ fn the_openapi_document_is_committed_and_fresh() {
 fn schemas(text: &str) -> Vec<String> {
     let of = |part: &str| {
         let item = part.lines().find(|line| line.contains("pub struct ") || line.contains("pub enum "))?;
-        let name = item.split(["struct ", "enum "]).nth(1)?;
+        let name = item.split_once("struct ").or_else(|| item.split_once("enum "))?.1;
         Some(name.split(|it: char| !it.is_alphanumeric() && it != '_').next()?.to_owned())
     };
     let derived = text.split("#[derive(").skip(1);

@@ -215,7 +215,9 @@ fn normal(request: &Request) -> String {
 // D4.36
 on_both!(d4_36_removing_one_voice_alters_no_other_voices_request, |medium| {
     let stub = Stub::start().await;
-    let app = Setup::new(medium, &stub).voices(&["a", "b", "c"]).start().await;
+    // The mood is that of a thread, and there are two of them.
+    let setup = Setup::new(medium, &stub).voices(&["a", "b", "c"]).env("THINKD_MOOD__ENABLED", "false");
+    let app = setup.start().await;
     let with_all = app.conversation(json!({ "submodules": ["a", "b", "c"] })).await;
     let without_c = app.conversation(json!({ "submodules": ["a", "b"] })).await;
     for thread in [&with_all, &without_c] {
